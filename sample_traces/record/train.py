@@ -1,0 +1,118 @@
+"""The program of one rank: DDP over gloo under the profiler.
+
+In:   scenario name, rank and output folder; MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME in the environment.
+Out:  kineto.json, et.json and steps.json (what the program itself measured, ns) of this rank.
+Idea: an ordinary training loop. Rank 0 also says on a pipe that a step begins, in every step alike.
+Not:  network faults; those happen around this process.
+Made: for PyTorch 2.13, CPU.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from scenarios import ACTIVE_STEPS, SCENARIOS, WAIT_STEPS, WARMUP_STEPS, WORLD_SIZE, Scenario
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile, schedule
+from torch.utils.data import DataLoader
+from workload import WIDTH, Batches, Meter, Network
+
+STEPS = WAIT_STEPS + WARMUP_STEPS + ACTIVE_STEPS
+BUCKET_MB = WIDTH * WIDTH * 4 / 2**20
+"""DDP bucket size, MiB: one layer's weight and bias fill one bucket."""
+
+
+def main() -> None:
+    """Parse, join the group, train."""
+    parser = argparse.ArgumentParser(description="one rank of a recorded run; started by record.py")
+    parser.add_argument("--scenario", choices=SCENARIOS, required=True)
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--step-pipe", type=int, default=-1, help="file descriptor for step numbers (rank 0)")
+    args = parser.parse_args()
+    settle(args.rank)
+    dist.init_process_group("gloo", rank=args.rank, world_size=WORLD_SIZE)
+    rows = train(SCENARIOS[args.scenario], args.rank, args.out, args.step_pipe)
+    (args.out / f"rank{args.rank}.steps.json").write_text(json.dumps(rows), encoding="utf-8")
+    dist.destroy_process_group()
+
+
+def settle(rank: int) -> None:
+    """Name the host, pin two ranks to each core and put this process ahead of the machine's other work."""
+    socket.sethostname(f"node{rank}")
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text("-10", encoding="ascii")
+    os.setpriority(os.PRIO_PROCESS, 0, -10)
+    torch.set_num_threads(1)
+    torch.manual_seed(rank)
+
+
+def train(scenario: Scenario, rank: int, out: Path, step_pipe: int) -> list[dict[str, int]]:
+    """Run all steps; return one row a step with times in ns on the monotonic clock."""
+    meter = Meter()
+    here = rank == scenario.rank
+    model = DistributedDataParallel(
+        Network(extra_share=scenario.extra_share if here else 0.0, meter=meter),
+        bucket_cap_mb=BUCKET_MB,
+    )
+    data = Batches(
+        steps=STEPS,
+        stalled_steps=frozenset(scenario.steps if here else ()),
+        stall_ns=scenario.stall_ns,
+        meter=meter,
+    )
+    loader = DataLoader(data, batch_size=None)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    dist.barrier()
+    rows: list[dict[str, int]] = []
+    with recorder(rank, out) as profiler:
+        start_ns = announce(0, step_pipe)
+        for step, (inputs, targets) in enumerate(loader):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            backward_ns = time.monotonic_ns()
+            loss.backward()
+            optimizer.step()
+            rows.append(
+                {"step": step, "start_ns": start_ns, "backward_start_ns": backward_ns}
+                | {"end_ns": time.monotonic_ns()}
+                | meter.take()
+            )
+            profiler.step()
+            start_ns = announce(step + 1, step_pipe)
+    return rows
+
+
+def recorder(rank: int, out: Path) -> profile:
+    """Return the profiler, with an execution trace beside it over the same steps."""
+    observer = ExecutionTraceObserver().register_callback(str(out / f"rank{rank}.et.json"))
+    return profile(
+        activities=[ProfilerActivity.CPU],
+        schedule=schedule(wait=WAIT_STEPS, warmup=WARMUP_STEPS, active=ACTIVE_STEPS, repeat=1),
+        on_trace_ready=lambda p: p.export_chrome_trace(str(out / f"rank{rank}.pt.trace.json")),
+        record_shapes=True,
+        execution_trace_observer=observer,
+    )
+
+
+def announce(step: int, step_pipe: int) -> int:
+    """Tell whoever switches the network that `step` begins; return now, monotonic ns."""
+    if step_pipe >= 0:
+        os.write(step_pipe, f"{step}\n".encode())
+    return time.monotonic_ns()
+
+
+if __name__ == "__main__":
+    main()

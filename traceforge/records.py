@@ -1,0 +1,113 @@
+"""Typed rows that cross folders. In: nothing. Out: the small types that sources hand to the store.
+
+A source turns bytes into `Batch`es (rows of one raw table) and says with `Issue`s what it skipped, repaired or
+guessed. It never sees SQL; the store never sees formats.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one raw table, without `source_id`, which the store adds.
+
+    Attributes:
+        table: such as `raw.kineto_event`.
+        rows: columns named and typed as the table's; missing columns become NULL.
+    """
+
+    table: str
+    rows: "pl.DataFrame"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something skipped, repaired or guessed; becomes a row of `meta.issue`.
+
+    Attributes:
+        code: stable, such as `kineto_event_without_timestamp`.
+        severity: `info`, `warning` or `error`.
+        count: how many rows or bytes of the input it concerns.
+        first_at: place of the first one (`event 17`, `byte 93312`), or None.
+        detail: one sentence for a person.
+        lost_events: how many of the file's events are not stored because of it.
+    """
+
+    code: str
+    severity: str
+    count: int
+    first_at: str | None
+    detail: str
+    lost_events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """What one file said about itself, after it was read.
+
+    Attributes:
+        kind: name of the source that read it.
+        rank: global rank stated inside the file, or None.
+        host: host name stated inside the file, or None.
+        world_size: number of ranks of the job stated inside the file, or None.
+        event_count: events (records, nodes) seen in the file, kept or not.
+        stored_count: events handed over as rows.
+        issues: everything skipped, repaired or guessed.
+    """
+
+    kind: str
+    rank: int | None
+    host: str | None
+    world_size: int | None
+    event_count: int
+    stored_count: int
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a user may ask of a source.
+
+    Attributes:
+        keep_all_args: store the arguments of every event, not only of communication.
+        report_progress: called with the number of input bytes consumed since the last call.
+    """
+
+    keep_all_args: bool = False
+    report_progress: Callable[[int], None] = field(default=lambda _count: None)
+
+
+class Source(Protocol):
+    """An input format: one file in `traceforge/sources/` exposing `SOURCE`."""
+
+    @property
+    def name(self) -> str:
+        """The kind written to `meta.source.kind`."""
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first bytes of a file (decompressed, up to 256 KiB) are of this format."""
+
+    def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+        """Read a whole file, handing over batches of bounded size as they come.
+
+        Raises:
+            InputUnusableError: nothing of the file can be used.
+        """
+
+
+class Policy(Protocol):
+    """A pacing policy: one file in `traceforge/replay/policies/` exposing `POLICY`."""
+
+    @property
+    def name(self) -> str:
+        """The word used on the command line."""
+
+    @property
+    def defaults(self) -> Mapping[str, float]:
+        """Parameters with their default values; their order is the order shown."""

@@ -1,0 +1,32 @@
+"""Plug-ins, found by listing their folder. In: a package name. Out: the named object of each module in it.
+
+A plug-in is one file that exposes one object (`SOURCE`, `CAUSE`, `POLICY`, `SECTION`). Modules whose name starts
+with an underscore are not plug-ins. Third-party packages are not searched yet.
+"""
+
+import importlib
+import pkgutil
+
+from traceforge.errors import PluginError
+
+
+def discover(package: str, attribute: str) -> dict[str, object]:
+    """All plug-ins of a folder by module name, in alphabetical order.
+
+    Raises:
+        PluginError: a module of the folder does not expose `attribute`.
+    """
+    folder = importlib.import_module(package)
+    names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
+    return {name: _load(package, name, attribute) for name in names if not name.startswith("_")}
+
+
+def _load(package: str, name: str, attribute: str) -> object:
+    module = importlib.import_module(f"{package}.{name}")
+    if not hasattr(module, attribute):
+        raise PluginError(
+            f"the plug-in does not define `{attribute}`",
+            where=f"{package}.{name}",
+            hint=f"every file of that folder must expose one object named `{attribute}`",
+        )
+    return getattr(module, attribute)

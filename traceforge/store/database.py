@@ -1,0 +1,189 @@
+"""One DuckDB file. In: batches of rows and SQL. Out: tables, and query results as polars frames.
+
+This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format, so that any
+client since 1.0 opens them. Rows come in through Parquet, which both polars and DuckDB read natively; no pyarrow.
+Not handled: several writers at once (DuckDB locks the file; the second is told so).
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
+from traceforge.store.documents import Document, comment_statements
+from traceforge.store.migrations import migrate
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+_STORAGE_VERSION = "v1.0.0"
+_CATALOG = "trace"
+
+
+class Store:
+    """A trace database, open for reading or writing.
+
+    Use as a context manager. SQL sees the schemas `meta`, `raw`, `align`, `timeline` and so on.
+    """
+
+    def __init__(self, path: Path | None, *, read_only: bool = False, threads: int | None = None) -> None:
+        """Open or create a database; None keeps it in memory.
+
+        Raises:
+            InputUnusableError: the file is missing (when read only) or is no trace database.
+            StoreBusyError: another process holds it.
+            StoreTooNewError: a newer traceforge wrote it.
+        """
+        import duckdb
+
+        self.path = path
+        self.read_only = read_only
+        if read_only and (path is None or not path.is_file()):
+            raise InputUnusableError("no such database", where=str(path))
+        self._connection = duckdb.connect(config={"threads": threads} if threads else {})
+        self._connection.execute("SET preserve_insertion_order = true")
+        self._attach(path, read_only)
+        if not read_only:
+            self._migrate()
+        elif self._applied_migration() is None:
+            raise self._foreign_database()
+
+    def _attach(self, path: Path | None, read_only: bool) -> None:
+        import duckdb
+
+        target = ":memory:" if path is None else str(path)
+        options = "READ_ONLY" if read_only else f"STORAGE_VERSION '{_STORAGE_VERSION}'"
+        if path is None:
+            options = ""
+        try:
+            literal = target.replace("'", "''")
+            self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {f'({options})' if options else ''}")
+            self._connection.execute(f"USE {_CATALOG}")
+        except duckdb.Error as error:
+            raise _open_error(path, error) from error
+
+    def _migrate(self) -> None:
+        applied = self._applied_migration()
+        if applied is None and self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()").height:
+            raise self._foreign_database()
+        with self.transaction():
+            migrate(self._connection.execute, applied)
+
+    def _applied_migration(self) -> int | None:
+        exists = self.query(
+            "SELECT 1 FROM duckdb_tables() WHERE table_name = 'traceforge_migration' AND database_name = current_database()"
+        )
+        if exists.is_empty():
+            return None
+        return int(self.query("SELECT COALESCE(MAX(number), 0) FROM main.traceforge_migration").item())
+
+    def _foreign_database(self) -> InputUnusableError:
+        return InputUnusableError(
+            "this database holds no traces", where=str(self.path), hint="name a new file, or one made by `traceforge ingest`"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the object cannot be used afterwards."""
+        self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: what happens inside is undone if it raises."""
+        self._connection.execute("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
+        """Result of a query as a polars frame.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        import duckdb
+        import polars as pl
+
+        try:
+            relation = self._connection.sql(sql, params=list(parameters))
+            if relation is None:
+                return pl.DataFrame()
+            return pl.Series(values=_ArrowStream(relation)).struct.unnest()
+        except duckdb.Error as error:
+            raise QueryError(f"the database refused the query: {error}") from error
+
+    def arrays(self, sql: str, parameters: Sequence[object] = ()) -> "dict[str, np.ndarray[Any, Any]]":
+        """Result of a query as one numpy array a column; NULLs make a column of floats or objects."""
+        frame = self.query(sql, parameters)
+        return {name: frame[name].to_numpy() for name in frame.columns}
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
+        """Run a statement of our own that returns no rows."""
+        self._connection.execute(sql, list(parameters))
+
+    def append(self, table: str, rows: "pl.DataFrame") -> None:
+        """Add rows to a table by column name; columns that are missing become NULL."""
+        if rows.is_empty():
+            return
+        with tempfile.TemporaryDirectory(prefix="traceforge-") as folder:
+            file = Path(folder, "rows.parquet")
+            rows.write_parquet(file, compression="uncompressed")
+            self.append_parquet(table, str(file))
+
+    def append_parquet(self, table: str, files: str, *, source_id: int | None = None) -> None:
+        """Add the rows of Parquet files (a path or a glob) to a table by column name, with their `source_id`."""
+        extra = "" if source_id is None else f"{source_id:d} AS source_id, "
+        self._connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT {extra}* FROM read_parquet(?, union_by_name = true)", [files]
+        )
+
+    def create(self, document: Document) -> None:
+        """Make a documented table or view, replacing an older one."""
+        self._connection.execute(document.statement)
+        for statement in comment_statements(document):
+            self._connection.execute(statement)
+
+    def lock_down(self) -> None:
+        """Refuse file access and setting changes from now on: for SQL that a person typed."""
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+
+class _ArrowStream:
+    """The Arrow stream of a relation. Polars builds a struct series from it without pyarrow.
+
+    Going through `pl.DataFrame(relation)` instead makes polars keep a cache of foreign types that DuckDB then
+    reports as leaks on stderr when the process ends.
+    """
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._relation.__arrow_c_stream__(requested_schema)
+
+
+def _open_error(path: Path | None, error: Exception) -> InputUnusableError:
+    text = str(error)
+    if "lock" in text.lower():
+        return StoreBusyError(
+            "another process holds the database", where=str(path), hint="wait for it to end, or copy the file"
+        )
+    if path is not None and path.is_dir():
+        return InputUnusableError("this is a folder, not a database", where=str(path))
+    return InputUnusableError(
+        "not a DuckDB database, or a damaged one",
+        where=str(path),
+        hint="name a new file, or one made by `traceforge ingest`",
+    )

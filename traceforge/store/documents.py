@@ -1,0 +1,130 @@
+"""SQL files as source. In: a folder of `.sql` files. Out: statements in dependency order with their documentation.
+
+One file is one table or view named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment above
+`CREATE` documents the object, the comment above each column documents the column, and both are written into the
+database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from.
+Not handled: several statements a file (but see `parse_schema`), templating, macros.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from traceforge.errors import PluginError
+
+_CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+\.\w+) \($", re.MULTILINE)
+_COLUMN = re.compile(r"^  (\w+)\b")
+_NOT_COLUMNS = {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}
+_IDENTIFIER = re.compile(r"\b([a-z_]+\.[a-z_0-9]+)\b")
+_READS = re.compile(r"^Reads:\s*(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One `CREATE` statement with its documentation.
+
+    Attributes:
+        kind: `TABLE` or `VIEW`.
+        name: schema and object, such as `timeline.arrival`.
+        statement: the SQL as it stands in the file.
+        comment: documentation of the object.
+        columns: documentation by column name, in order; empty text where there is none.
+        reads: objects the statement, or the Python that fills it, reads from.
+    """
+
+    kind: str
+    name: str
+    statement: str
+    comment: str
+    columns: dict[str, str]
+    reads: frozenset[str]
+
+
+def parse_document(text: str, origin: str) -> Document:
+    """The single statement of a `.sql` file.
+
+    Raises:
+        PluginError: the text is not of the form described above.
+    """
+    match = _CREATE.search(text)
+    if match is None:
+        raise PluginError("no `CREATE TABLE|VIEW schema.name (` line", where=origin)
+    head = _comment_lines(text[: match.start()].splitlines())
+    reads = [name for line in head if (found := _READS.match(line)) for name in _IDENTIFIER.findall(found[1])]
+    body = text[match.end() :]
+    code = "\n".join(line for line in body.splitlines() if not line.strip().startswith("--"))
+    name = match[2]
+    return Document(
+        kind=match[1],
+        name=name,
+        statement=text.strip().rstrip(";"),
+        comment=" ".join(line for line in head if not _READS.match(line)),
+        columns=_columns(body),
+        reads=frozenset([*reads, *_IDENTIFIER.findall(code)]) - {name},
+    )
+
+
+def parse_schema(text: str, origin: str) -> list[Document]:
+    """The statements of a migration, split at blank lines; `CREATE SCHEMA` statements carry no columns."""
+    documents = []
+    for block in text.strip().split(";\n"):
+        if _CREATE.search(block):
+            documents.append(parse_document(block.strip(), origin))
+    return documents
+
+
+def load_folder(folder: Path, schema: str) -> list[Document]:
+    """The documents of a stage's folder, each after those it reads.
+
+    Raises:
+        PluginError: a file makes an object of another name, or the files depend on one another in a circle.
+    """
+    documents = {}
+    for path in sorted(folder.glob("*.sql")):
+        document = parse_document(path.read_text(encoding="utf-8"), path.name)
+        if document.name != f"{schema}.{path.stem}":
+            raise PluginError(f"the file makes {document.name}, not {schema}.{path.stem}", where=path.name)
+        documents[document.name] = document
+    return in_order(documents.values())
+
+
+def in_order(documents: Iterable[Document]) -> list[Document]:
+    """Documents sorted so that each comes after those among them that it reads."""
+    known = {document.name: document for document in documents}
+    graph = {name: sorted(document.reads & known.keys()) for name, document in known.items()}
+    try:
+        return [known[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        raise PluginError(f"tables depend on one another in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def comment_statements(document: Document) -> list[str]:
+    """The `COMMENT ON` statements that put the documentation into the database."""
+    statements = [f"COMMENT ON {document.kind} {document.name} IS {_literal(document.comment)}"]
+    for column, comment in document.columns.items():
+        statements.append(f'COMMENT ON COLUMN {document.name}."{column}" IS {_literal(comment)}')
+    return statements
+
+
+def _columns(body: str) -> dict[str, str]:
+    columns: dict[str, str] = {}
+    pending: list[str] = []
+    for line in body.splitlines():
+        if line.startswith(")"):
+            break
+        if line.strip().startswith("--"):
+            pending.append(line.strip().removeprefix("--").strip())
+        elif (match := _COLUMN.match(line)) and match[1] not in _NOT_COLUMNS:
+            columns[match[1]] = " ".join(pending)
+            pending = []
+    return columns
+
+
+def _comment_lines(lines: list[str]) -> list[str]:
+    return [line.strip().removeprefix("--").strip() for line in lines if line.strip().startswith("--")]
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

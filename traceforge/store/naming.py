@@ -1,0 +1,45 @@
+"""Whose trace is it. In: a path and what the file says of itself. Out: rank, how it is known, and host.
+
+Order: what the file states, then its name, then its folder. Not handled: two files that claim one rank (see
+`align.rank`, which decides and says so).
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceforge.records import SourceSummary
+
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Rank and host of a file; None where unknown. `rank_origin` as documented at `meta.source`."""
+
+    rank: int | None
+    rank_origin: str
+    host: str | None
+
+
+def identify(path: Path, summary: SourceSummary) -> Identity:
+    """Rank and host of a file from its content, else its name, else its folder's name."""
+    rank, origin = _rank(path, summary)
+    return Identity(rank, origin, summary.host or host_in_name(path.name))
+
+
+def _rank(path: Path, summary: SourceSummary) -> tuple[int | None, str]:
+    if summary.rank is not None:
+        return summary.rank, "metadata"
+    if match := _RANK_IN_NAME.search(path.name):
+        return int(match[1]), "file_name"
+    if match := _RANK_IN_NAME.search(path.parent.name):
+        return int(match[1]), "folder_name"
+    return None, "unknown"
+
+
+def host_in_name(file_name: str) -> str | None:
+    """Host of a name such as `node7_4711.1698955063.pt.trace.json.gz`, as PyTorch's own handler writes them."""
+    match = _HOST_PID_NAME.match(file_name)
+    return match["host"] if match else None

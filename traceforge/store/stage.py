@@ -1,0 +1,41 @@
+"""Building a stage. In: a stage's folder of `.sql` and `.py` files. Out: its schema, rebuilt from scratch.
+
+A file `x.sql` with a query makes the table by itself. A file `x.sql` that only declares columns is filled by the
+`rows(store)` function of the module `x.py` beside it. Each is built after what it reads; all in one transaction.
+"""
+
+import importlib
+from importlib import resources
+from pathlib import Path
+
+from traceforge.store.database import Store
+from traceforge.store.documents import Document, load_folder
+
+
+def stage_documents(package: str) -> list[Document]:
+    """The documented tables and views of a stage such as `traceforge.timeline`, in build order."""
+    folder = Path(str(resources.files(package)))
+    return load_folder(folder, package.rpartition(".")[2])
+
+
+def build_stage(store: Store, package: str) -> None:
+    """Drop a stage's schema and build it again from what lies below it.
+
+    Raises:
+        PluginError: a file of the stage does not keep the form.
+    """
+    schema = package.rpartition(".")[2]
+    documents = stage_documents(package)
+    with store.transaction():
+        store.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        store.execute(f"CREATE SCHEMA {schema}")
+        store.execute("DELETE FROM meta.issue WHERE stage = ?", [schema])
+        for document in documents:
+            store.create(document)
+            if _is_filled_by_python(document):
+                module = importlib.import_module(f"{package}.{document.name.rpartition('.')[2]}")
+                store.append(document.name, module.rows(store))
+
+
+def _is_filled_by_python(document: Document) -> bool:
+    return document.kind == "TABLE" and "\n) AS" not in document.statement

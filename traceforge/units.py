@@ -1,0 +1,36 @@
+"""Quantities as people read them. In: integers in base units (ns, bytes) and shares 0..1. Out: short text.
+
+Rounding happens here and nowhere else: tables keep exact integers. Not handled: locales.
+"""
+
+_TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+_SIZE_STEPS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
+
+
+def format_ns(duration_ns: float) -> str:
+    """A duration in ns as text with three significant digits, such as `1.25 ms`."""
+    return _scaled(duration_ns, _TIME_STEPS, "ns")
+
+
+def format_bytes(size_bytes: float) -> str:
+    """A size in bytes as text with decimal prefixes (1 MB = 1e6 bytes)."""
+    return _scaled(size_bytes, _SIZE_STEPS, "B")
+
+
+def format_share(share: float) -> str:
+    """A share 0..1 as per cent; small shares keep one decimal."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"
+
+
+def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) -> str:
+    for factor, unit in steps:
+        if abs(value) >= factor:
+            return f"{_three_digits(value / factor)} {unit}"
+    return f"{value:.0f} {base_unit}"
+
+
+def _three_digits(value: float) -> str:
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
