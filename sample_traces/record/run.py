@@ -151,7 +151,8 @@ def start_rank(scenario: Scenario, rank: int, out: Path, step_pipe: int) -> subp
         words += ["--step-pipe", str(step_pipe)]
     unshare = ["unshare", "--uts", sys.executable, str(HERE / "train.py"), *words]
     quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    keep_pages = {"MALLOC_TRIM_THRESHOLD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824"}
+    gib = str(2**30)
+    keep_pages = {"MALLOC_TRIM_THRESHOLD_": gib, "MALLOC_MMAP_THRESHOLD_": gib, "MALLOC_ARENA_MAX": "1"}
     group = {"MASTER_ADDR": address(host(0)), "MASTER_PORT": str(MASTER_PORT), "GLOO_SOCKET_IFNAME": PORT}
     with (out / f"rank{rank}.log").open("wb") as log:
         return subprocess.Popen(

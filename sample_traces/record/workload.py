@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 WIDTH = 384
 LAYERS = 6
-BATCH = 320
+BATCH = 480
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Network(nn.Module):
     def __init__(self, *, extra_share: float, meter: Meter) -> None:
         """Make the layers; with `extra_share` above 0 each layer is preceded by that share of extra products."""
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS))
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS))
         self.meter = meter
         self.extra_weight = torch.randn(WIDTH, round(WIDTH * extra_share)) if extra_share else None
 

@@ -1,0 +1,134 @@
+-- One row a collective call of one rank: the device kernels (or the host thread's work) of one call.
+--
+-- Device kernels are tied to their call through the launch: kernel -> launch call (correlation) -> the
+-- record_param_comms of the same thread that contains it. Counting kernels instead would go wrong, as kernels that
+-- were launched before the window stand at the head of some ranks' traces. Where a rank has no record_param_comms
+-- at all, each kernel is taken as a call. Communication of host threads (gloo) is a call each, in the order in which
+-- the training thread issued it (record function id; start time where there is none).
+-- Reads: align.rank
+CREATE OR REPLACE TABLE align.call (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Global rank.
+  rank,
+  -- Number of the call on this rank, in order of issue, from 0.
+  call_id,
+  -- Joins meta.source.source_id.
+  source_id,
+  -- First device kernel, or host event, of the call; joins raw.kineto_event.event_id within the source.
+  event_id,
+  -- Collective, such as all_reduce; NULL when unknown.
+  op,
+  -- Bytes (see align.payload); NULL when unknown.
+  size_bytes,
+  -- Element type; NULL when unknown.
+  dtype,
+  -- Process group name; NULL when not recorded.
+  process_group_name,
+  -- Member ranks as the text of a list; NULL when not recorded.
+  process_group_ranks,
+  -- Sequence number stated by the trace; NULL when not recorded.
+  stated_sequence,
+  -- Host call that issued it, start, ns on the rank's own clock.
+  raw_issue_ns,
+  -- Arrival: start of the first kernel or of the host thread's work, ns on the rank's own clock.
+  raw_arrival_ns,
+  -- End of the last kernel or of the host thread's work, ns on the rank's own clock.
+  raw_end_ns,
+  -- True for device kernels, false for work of host threads.
+  on_device,
+  -- False where the launch lies outside of the window or belongs to no call; such rows are never matched.
+  is_linked
+) AS
+WITH event AS (
+  SELECT r.run_id, r.rank, e.source_id, e.event_id, e.track_id, e.raw_start_ns,
+    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.correlation, e.record_function_id, e.name,
+    c.class, c.canonical_category, c.op
+  FROM align.rank AS r
+  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+  WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
+),
+record AS (
+  SELECT * FROM event WHERE name = 'record_param_comms'
+),
+kernel AS (
+  SELECT * FROM event WHERE class = 'communication'
+),
+launch AS (
+  SELECT source_id, correlation, ARG_MIN(track_id, raw_start_ns) AS track_id, MIN(raw_start_ns) AS raw_start_ns
+  FROM event
+  WHERE canonical_category IN ('cuda_runtime', 'cuda_driver') AND correlation IS NOT NULL
+  GROUP BY source_id, correlation
+),
+launched AS (
+  SELECT k.*, l.track_id AS launch_track_id, l.raw_start_ns AS raw_launch_ns
+  FROM kernel AS k
+  LEFT JOIN launch AS l ON l.source_id = k.source_id AND l.correlation = k.correlation
+),
+linked AS (
+  SELECT
+    l.run_id, l.rank, l.source_id, l.event_id, l.op, l.raw_start_ns, l.raw_end_ns, l.raw_launch_ns,
+    CASE WHEN r.raw_end_ns >= l.raw_launch_ns THEN r.event_id END AS record_event_id,
+    CASE WHEN r.raw_end_ns >= l.raw_launch_ns THEN r.raw_start_ns END AS raw_record_ns
+  FROM launched AS l
+  ASOF LEFT JOIN record AS r
+    ON r.source_id = l.source_id AND r.track_id = l.launch_track_id AND l.raw_launch_ns >= r.raw_start_ns
+),
+device_call AS (
+  SELECT
+    l.run_id, l.rank, l.source_id,
+    ARG_MIN(l.event_id, l.raw_start_ns) AS event_id,
+    l.record_event_id,
+    ARG_MIN(l.op, l.raw_start_ns) AS kernel_op,
+    COALESCE(MIN(l.raw_record_ns), MIN(l.raw_launch_ns), MIN(l.raw_start_ns)) AS raw_issue_ns,
+    MIN(l.raw_start_ns) AS raw_arrival_ns,
+    MAX(l.raw_end_ns) AS raw_end_ns,
+    true AS on_device,
+    l.record_event_id IS NOT NULL OR NOT EXISTS (
+      SELECT 1 FROM record AS r WHERE r.source_id = l.source_id
+    ) AS is_linked,
+    CAST(NULL AS BIGINT) AS issue_number
+  FROM linked AS l
+  GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
+    CASE WHEN l.record_event_id IS NULL THEN l.event_id END
+),
+host_call AS (
+  SELECT
+    e.run_id, e.rank, e.source_id, e.event_id, CAST(NULL AS BIGINT) AS record_event_id, e.op AS kernel_op,
+    COALESCE(i.raw_start_ns, e.raw_start_ns) AS raw_issue_ns, e.raw_start_ns AS raw_arrival_ns, e.raw_end_ns,
+    false AS on_device, true AS is_linked, e.record_function_id AS issue_number
+  FROM event AS e
+  LEFT JOIN event AS i
+    ON i.source_id = e.source_id AND i.record_function_id = e.record_function_id - 1
+    AND i.class = 'communication_call' AND i.op = e.op
+  WHERE e.class = 'host_communication'
+),
+every_call AS (
+  SELECT * FROM device_call
+  UNION ALL BY NAME
+  SELECT * FROM host_call
+)
+SELECT
+  c.run_id,
+  c.rank,
+  ROW_NUMBER() OVER (
+    PARTITION BY c.run_id, c.rank ORDER BY c.raw_issue_ns, c.issue_number, c.raw_arrival_ns, c.event_id
+  ) - 1,
+  c.source_id,
+  c.event_id,
+  COALESCE(recorded.op, own.op, c.kernel_op),
+  COALESCE(recorded.size_bytes, own.size_bytes),
+  COALESCE(recorded.dtype, own.dtype),
+  COALESCE(recorded.process_group_name, own.process_group_name),
+  COALESCE(recorded.process_group_ranks, own.process_group_ranks),
+  COALESCE(recorded.sequence, own.sequence),
+  c.raw_issue_ns,
+  c.raw_arrival_ns,
+  c.raw_end_ns,
+  c.on_device,
+  c.is_linked
+FROM every_call AS c
+LEFT JOIN align.payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
+LEFT JOIN align.payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id
+ORDER BY c.run_id, c.rank, c.raw_issue_ns, c.issue_number

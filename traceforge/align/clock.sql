@@ -1,0 +1,22 @@
+-- One row a rank: how far its clock is off. Aligned time = raw time - offset_ns.
+-- Reads: align.rank, align.match, align.call
+CREATE OR REPLACE TABLE align.clock (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Host name; NULL when unknown.
+  host VARCHAR,
+  -- Rank's clock minus the reference rank's clock, ns; NULL when unaligned.
+  offset_ns BIGINT,
+  -- Drift against the reference rank's clock, parts per billion; 0 while only constant offsets are fitted.
+  drift_ppb BIGINT,
+  -- How uncertain the offset is, ns (1.48 times the median absolute deviation of the anchors; half the feasible width
+  -- where status is bounded); NULL when unaligned.
+  residual_ns BIGINT,
+  -- Collectives whose common end, or order, tied this clock.
+  anchors BIGINT NOT NULL,
+  -- reference; fitted (ends of collectives); shared_clock (host threads of one host read one clock); bounded (between
+  -- what causality allows, as host collectives do not end together); unaligned.
+  status VARCHAR NOT NULL
+)

@@ -1,0 +1,18 @@
+-- Which calls of different ranks are one collective. Calls without partners are absent and counted in meta.issue.
+-- Reads: align.call, align.membership, align.communicator, align.step
+CREATE OR REPLACE TABLE align.match (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Number of the collective within the run.
+  collective_id BIGINT NOT NULL,
+  -- Joins align.communicator.communicator_id within the run.
+  communicator_id BIGINT NOT NULL,
+  -- Number of the collective within the communicator, from 0 (or as the trace states it).
+  sequence BIGINT NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Joins align.call.call_id within the rank.
+  call_id BIGINT NOT NULL,
+  -- How it was matched: sequence_number, order or order_in_iteration.
+  method VARCHAR NOT NULL
+)

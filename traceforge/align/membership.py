@@ -1,0 +1,190 @@
+"""Which ranks a collective call joins. Reads align.call and the process groups listed; fills align.membership.
+
+First what the trace states with the call; else, when the job lists one group, that one; else the listed groups are
+tried: within a true group no member can end a collective before the last one has started it, iteration after
+iteration. Not handled: groups that no file lists.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import polars as pl
+
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.ingest import issue_rows
+
+Ranks = tuple[int, ...]
+
+_CALLS = """
+SELECT c.run_id, c.rank, c.call_id, c.process_group_name, c.process_group_ranks, c.raw_arrival_ns, c.raw_end_ns,
+  s.iteration
+FROM align.call AS c
+ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
+WHERE c.is_linked
+ORDER BY c.run_id, c.rank, c.call_id
+"""
+
+_GROUPS = """
+SELECT DISTINCT r.run_id, r.rank, g.process_group_name, COALESCE(g.description, '') AS description, g.ranks
+FROM raw.kineto_process_group AS g
+JOIN align.rank AS r USING (source_id)
+ORDER BY ALL
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "call_id": pl.Int64,
+    "group_name": pl.String,
+    "group_ranks": pl.List(pl.Int32),
+    "origin": pl.String,
+}
+
+# Ends and starts of different ranks are compared on raw clocks; one host's clocks agree to well below this.
+_TOLERANCE_NS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    rank: int
+    call_id: int
+    stated_name: str | None
+    stated_ranks: Ranks | None
+    arrival_ns: int
+    end_ns: int
+    iteration: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    name: str
+    description: str
+    ranks: Ranks
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a call whose group is known."""
+    calls = store.query(_CALLS)
+    groups = store.query(_GROUPS)
+    result: list[tuple[object, ...]] = []
+    for (run_id,), frame in calls.group_by("run_id", maintain_order=True):
+        of_run = groups.filter(pl.col("run_id") == run_id)
+        present = tuple(sorted(frame["rank"].unique()))
+        members = list(_assign(_read_calls(frame), _read_groups(of_run), present))
+        result += [(run_id, call.rank, call.call_id, name, list(ranks), origin) for call, name, ranks, origin in members]
+        if missing := frame.height - len(members):
+            store.append("meta.issue", issue_rows(int(str(run_id)), None, "align", [_unknown_group(missing)]))
+    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+
+
+def _read_calls(frame: pl.DataFrame) -> list[_Call]:
+    return [
+        _Call(rank, call_id, name, _parse_ranks(ranks), arrival_ns, end_ns, iteration)
+        for _, rank, call_id, name, ranks, arrival_ns, end_ns, iteration in frame.iter_rows()
+    ]
+
+
+def _read_groups(frame: pl.DataFrame) -> list[_Group]:
+    found = {
+        _Group(name or "", description, parsed)
+        for _, _, name, description, ranks in frame.iter_rows()
+        if (parsed := _parse_ranks(ranks)) and len(parsed) > 1
+    }
+    return sorted(found, key=lambda group: (group.description, group.ranks, group.name))
+
+
+def _parse_ranks(text: str | None) -> Ranks | None:
+    if text is None:
+        return None
+    try:
+        return tuple(sorted(msgspec.json.decode(text, type=list[int]))) or None
+    except msgspec.DecodeError:
+        return None
+
+
+def _assign(
+    calls: Sequence[_Call], groups: Sequence[_Group], present: Ranks
+) -> Iterator[tuple[_Call, str, Ranks, str]]:
+    named = {group.name: group.ranks for group in groups if group.name}
+    unstated = []
+    for call in calls:
+        if call.stated_ranks:
+            yield call, call.stated_name or "", call.stated_ranks, "stated"
+        elif call.stated_name in named:
+            yield call, call.stated_name or "", named[call.stated_name or ""], "stated"
+        else:
+            unstated.append(call)
+    if len({group.ranks for group in groups}) > 1:
+        yield from _infer(unstated, groups)
+    else:
+        name, ranks = (groups[0].name, groups[0].ranks) if groups else ("", present)
+        for call in unstated:
+            yield call, name, ranks, "assumed"
+
+
+def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_Call, str, Ranks, str]]:
+    """Judge, for each position within an iteration, which division of the ranks into groups fits the times."""
+    by_position = _by_position(calls)
+    divisions = _divisions(groups)
+    for position, by_iteration in by_position.items():
+        ranks = {rank for members in by_iteration.values() for rank in members}
+        fitting = [
+            (_violations(by_iteration, division), -len(division[0].ranks), _end_spread_ns(by_iteration, division), index)
+            for index, division in enumerate(divisions)
+            if {rank for group in division for rank in group.ranks} >= ranks
+        ]
+        if not fitting or min(fitting)[0] > 0.2 * len(by_position[position]):
+            continue
+        group_of = {rank: group for group in divisions[min(fitting)[3]] for rank in group.ranks}
+        for members in by_iteration.values():
+            for rank, call in members.items():
+                yield call, group_of[rank].name, group_of[rank].ranks, "inferred"
+
+
+def _by_position(calls: Iterable[_Call]) -> dict[int, dict[int, dict[int, _Call]]]:
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    result: dict[int, dict[int, dict[int, _Call]]] = defaultdict(lambda: defaultdict(dict))
+    for call in calls:
+        if call.iteration is not None:
+            position = counts[call.rank, call.iteration]
+            counts[call.rank, call.iteration] += 1
+            result[position][call.iteration][call.rank] = call
+    return result
+
+
+def _divisions(groups: Sequence[_Group]) -> list[list[_Group]]:
+    """Groups of one description and size divide the ranks among them."""
+    kinds: dict[tuple[str, int], list[_Group]] = defaultdict(list)
+    for group in groups:
+        kinds[group.description, len(group.ranks)].append(group)
+    return [kinds[key] for key in sorted(kinds)]
+
+
+def _violations(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:
+    return sum(
+        max(call.arrival_ns for call in calls) > min(call.end_ns for call in calls) + _TOLERANCE_NS
+        for calls in _members(by_iteration, division)
+    )
+
+
+def _end_spread_ns(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:
+    return sum(
+        max(call.end_ns for call in calls) - min(call.end_ns for call in calls)
+        for calls in _members(by_iteration, division)
+    )
+
+
+def _members(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> Iterator[list[_Call]]:
+    for by_rank in by_iteration.values():
+        for group in division:
+            calls = [by_rank[rank] for rank in group.ranks if rank in by_rank]
+            if calls:
+                yield calls
+
+
+def _unknown_group(count: int) -> Issue:
+    detail = "collective calls name no process group, and the times fit none of those listed; they are not matched"
+    return Issue("communicator_unknown", "warning", count, None, detail)

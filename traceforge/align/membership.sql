@@ -1,0 +1,17 @@
+-- Which group of ranks each collective call belongs to. Calls that cannot be told are absent and counted in meta.issue.
+-- Reads: align.call, align.step, raw.kineto_process_group, align.rank
+CREATE OR REPLACE TABLE align.membership (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Joins align.call.call_id within the rank.
+  call_id BIGINT NOT NULL,
+  -- Process group name; empty where the trace states none.
+  group_name VARCHAR NOT NULL,
+  -- Member ranks, ascending.
+  group_ranks INTEGER[] NOT NULL,
+  -- How it is known: stated (by the trace), assumed (the job has one group), inferred (the only listed group whose
+  -- members' calls overlap in time).
+  origin VARCHAR NOT NULL
+)

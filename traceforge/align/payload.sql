@@ -1,0 +1,22 @@
+-- What a communication event moves, from its arguments. Events without such arguments are absent.
+-- Reads: raw.kineto_collective, raw.kineto_argument, raw.kineto_event
+CREATE OR REPLACE TABLE align.payload (
+  -- Joins meta.source.source_id.
+  source_id INTEGER NOT NULL,
+  -- Joins raw.kineto_event.event_id within the source.
+  event_id BIGINT NOT NULL,
+  -- Collective named by the arguments; NULL where they name none.
+  op VARCHAR,
+  -- Element type in lower case; NULL when unknown.
+  dtype VARCHAR,
+  -- Bytes of the side that gives the collective its size (see align/collective_names.toml); NULL when unknown.
+  size_bytes BIGINT,
+  -- Process group name; NULL when not recorded.
+  process_group_name VARCHAR,
+  -- Member ranks as the text of a list; NULL when not recorded or shortened.
+  process_group_ranks VARCHAR,
+  -- Number of members stated; NULL when not recorded.
+  group_size INTEGER,
+  -- Sequence number in the process group; NULL when not recorded.
+  sequence BIGINT
+)

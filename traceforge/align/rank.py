@@ -1,0 +1,62 @@
+"""Which file speaks for which rank. Reads meta.source and raw.kineto_*; fills align.rank.
+
+Two files may claim one rank (two jobs in a folder, two windows of one process): the earliest speaks, the others are
+counted in `meta.issue` and left out. A lone file without a rank is rank 0. Not handled yet: joining windows.
+"""
+
+import polars as pl
+
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.ingest import issue_rows
+
+_CANDIDATES = """
+SELECT
+  s.run_id,
+  s.source_id,
+  s.rank,
+  s.host,
+  s.path,
+  MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > 0) AS raw_first_ns,
+  MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) FILTER (WHERE e.phase = 'X') AS raw_last_ns,
+  COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device
+FROM meta.source AS s
+JOIN raw.kineto_event AS e USING (source_id)
+WHERE s.kind = 'kineto'
+GROUP BY ALL
+ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
+"""
+
+_COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device"]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a rank of each run; adds an issue for every file that is left out."""
+    candidates = store.query(_CANDIDATES)
+    if candidates.is_empty():
+        return candidates
+    chosen = [_choose(store, int(run_id), files) for (run_id,), files in candidates.group_by("run_id", maintain_order=True)]
+    return pl.concat(chosen)
+
+
+def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
+    if files.height == 1 and files["rank"].is_null().all():
+        files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
+        store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
+    unknown = files.filter(pl.col("rank").is_null())
+    known = files.filter(pl.col("rank").is_not_null())
+    first = known.unique("rank", keep="first", maintain_order=True)
+    repeated = known.join(first, on="source_id", how="anti")
+    issues = []
+    if not unknown.is_empty():
+        detail = "files whose rank is stated neither inside, nor by name or folder, were left out"
+        issues.append(Issue("rank_unknown", "warning", unknown.height, unknown["path"][0], detail))
+    if not repeated.is_empty():
+        detail = "files of a rank that an earlier file covers (another window, or another job) were left out"
+        issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], detail))
+    store.append("meta.issue", issue_rows(run_id, None, "align", issues))
+    return first.select(_COLUMNS)
+
+
+def _assumed_rank(files: pl.DataFrame) -> Issue:
+    return Issue("rank_assumed", "info", 1, files["path"][0], "the only file states no rank; taken as rank 0")

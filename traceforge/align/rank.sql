@@ -1,0 +1,18 @@
+-- Which file speaks for which rank: one row a rank of a run. Files that do not are counted in meta.issue.
+-- Reads: meta.source, raw.kineto_event, raw.kineto_file
+CREATE OR REPLACE TABLE align.rank (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank, from 0.
+  rank INTEGER NOT NULL,
+  -- Joins meta.source.source_id.
+  source_id INTEGER NOT NULL,
+  -- Host name; NULL when unknown.
+  host VARCHAR,
+  -- Earliest time stamp of the file's timed events, ns on the rank's own clock.
+  raw_first_ns BIGINT,
+  -- Latest end of the file's timed events, ns on the rank's own clock.
+  raw_last_ns BIGINT,
+  -- True where the file holds device kernels; false where only host threads were recorded.
+  has_device BOOLEAN NOT NULL
+)
