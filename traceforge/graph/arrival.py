@@ -1,0 +1,108 @@
+"""The joints of each rank's chain. Reads timeline.*; fills graph.arrival.
+
+A rank waits for a collective where nothing but communication runs until that collective ends. Of several such ends
+between two arrivals the last counts. Not handled: jobs whose ranks issue different numbers of collectives in an
+iteration (pipeline stages), which are left out and counted.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.ingest import issue_rows
+from traceforge.timeline.layers import Intervals, active, union
+
+_ARRIVALS = """
+SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.arrival_ns, a.end_ns, w.end_ns AS window_end_ns, w.start_ns
+FROM timeline.arrival AS a
+JOIN timeline.window AS w USING (run_id, iteration, rank)
+ORDER BY a.run_id, a.iteration, a.rank, a.call_id
+"""
+
+_EXPOSED = """
+SELECT run_id, rank, start_ns, start_ns + duration_ns AS end_ns
+FROM timeline.segment
+WHERE phase IN ('transfer', 'wait')
+ORDER BY run_id, rank, start_ns
+"""
+
+_KEY = ("run_id", "iteration", "rank")
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "iteration": pl.Int32,
+    "rank": pl.Int32,
+    "position": pl.Int32,
+    "collective_id": pl.Int64,
+    "arrival_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "awaited_position": pl.Int32,
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a (rank, collective of an iteration) of the regular iterations."""
+    arrivals = store.query(_ARRIVALS).with_columns(
+        position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY),
+        arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over(_KEY), "start_ns"),
+    )
+    regular = _regular_iterations(arrivals)
+    _note_irregular(store, arrivals, regular)
+    arrivals = arrivals.join(regular, on=["run_id", "iteration"], how="semi", maintain_order="left")
+    exposed = store.query(_EXPOSED)
+    parts = [
+        frame.with_columns(awaited_position=_awaited(frame, _exposed_of(exposed, int(str(run_id)), int(str(rank)))))
+        for (run_id, rank), frame in arrivals.group_by("run_id", "rank", maintain_order=True)
+    ]
+    if not parts:
+        return pl.DataFrame(schema=_SCHEMA)
+    return pl.concat(parts).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def _regular_iterations(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Iterations in which all ranks issue equally many collectives and agree on each one's position."""
+    lengths = arrivals.group_by(_KEY).len()
+    same_length = lengths.group_by("run_id", "iteration").agg(pl.col("len").n_unique() == 1)
+    same_place = (
+        arrivals.group_by("run_id", "iteration", "collective_id")
+        .agg(pl.col("position").n_unique() == 1)
+        .group_by("run_id", "iteration")
+        .agg(pl.col("position").all())
+    )
+    return same_length.filter("len").join(same_place.filter("position"), on=["run_id", "iteration"], how="semi")
+
+
+def _note_irregular(store: Store, arrivals: pl.DataFrame, regular: pl.DataFrame) -> None:
+    left_out = arrivals.select("run_id", "iteration").unique().join(regular, on=["run_id", "iteration"], how="anti")
+    for (run_id,), frame in left_out.group_by("run_id"):
+        detail = "iterations whose ranks issue different collectives were left out of the graph, the ledger and replay"
+        issue = Issue("iteration_irregular", "warning", frame.height, f"iteration {frame['iteration'].min()}", detail)
+        store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [issue]))
+
+
+def _exposed_of(exposed: pl.DataFrame, run_id: int, rank: int) -> Intervals:
+    own = exposed.filter((pl.col("run_id") == run_id) & (pl.col("rank") == rank))
+    return union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+
+
+def _awaited(frame: pl.DataFrame, exposed: Intervals) -> pl.Series:
+    """Awaited position of each arrival of one rank; null where the rank awaits nothing before its next arrival."""
+    arrival, end, position = (frame[name].to_numpy() for name in ("arrival_ns", "end_ns", "position"))
+    blocks = active(exposed, end - 1)
+    awaited = np.full(len(arrival), -1, dtype=np.int64)
+    for first, length in _runs(frame["iteration"].to_numpy()):
+        inside = slice(first, first + length)
+        slot = np.searchsorted(arrival[inside], end[inside], side="left") - 1
+        ends_in_window = end[inside] <= frame["window_end_ns"].to_numpy()[inside]
+        for index in np.flatnonzero(blocks[inside] & ends_in_window & (slot >= 0)):
+            held = awaited[first + slot[index]]
+            if held < 0 or end[first + index] >= end[first + held]:
+                awaited[first + slot[index]] = position[first + index]
+    return pl.Series(awaited).replace(-1, None)
+
+
+def _runs(values: NDArray[np.int64]) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(values)) + 1
+    starts = np.concatenate(([0], edges))
+    return list(zip(starts.tolist(), np.diff(np.concatenate((starts, [len(values)]))).tolist(), strict=True))

@@ -1,0 +1,23 @@
+-- The joints of each rank's chain: one row a collective of an iteration, in the order of issue on the rank.
+--
+-- Positions agree across ranks: the collective at position p of an iteration has that position on every member.
+-- Iterations in which they do not agree are absent and counted in meta.issue.
+-- Reads: timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
+CREATE OR REPLACE TABLE graph.arrival (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Iteration number.
+  iteration INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Number of the collective within the iteration on this rank, from 0, in order of issue.
+  position INTEGER NOT NULL,
+  -- Joins timeline.collective.collective_id.
+  collective_id BIGINT NOT NULL,
+  -- Arrival, aligned clock, ns; never before that of the position before.
+  arrival_ns BIGINT NOT NULL,
+  -- End on this rank, aligned clock, ns.
+  end_ns BIGINT NOT NULL,
+  -- Position of the collective whose end the rank awaits between this arrival and the next; NULL when it awaits none.
+  awaited_position INTEGER
+)

@@ -1,0 +1,111 @@
+"""A rank's own work between joints. Reads graph.arrival, timeline.segment and window; fills graph.work.
+
+The segments of a rank are integrated to running totals by (phase, activity); each stretch is a difference of two
+totals, so the stretches add up to the ns. Iterations without any collective are one stretch.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.store.database import Store
+
+Times = NDArray[np.int64]
+
+_JOINTS = """
+SELECT w.run_id, w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
+  a.awaited_position, b.end_ns AS awaited_end_ns
+FROM timeline.window AS w
+LEFT JOIN graph.arrival AS a USING (run_id, iteration, rank)
+LEFT JOIN graph.arrival AS b
+  ON b.run_id = a.run_id AND b.iteration = a.iteration AND b.rank = a.rank AND b.position = a.awaited_position
+WHERE (w.run_id, w.iteration) IN (SELECT (run_id, iteration) FROM graph.arrival)
+  OR (w.run_id, w.iteration) NOT IN (
+    SELECT (run_id, iteration) FROM timeline.arrival WHERE iteration IS NOT NULL
+  )
+ORDER BY w.run_id, w.rank, w.iteration, a.position
+"""
+
+_SEGMENTS = """
+SELECT phase, activity, start_ns, duration_ns FROM timeline.segment WHERE run_id = ? AND rank = ? ORDER BY start_ns
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "iteration": pl.Int32,
+    "rank": pl.Int32,
+    "position": pl.Int32,
+    "part": pl.String,
+    "phase": pl.String,
+    "activity": pl.String,
+    "duration_ns": pl.Int64,
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a (rank, iteration, position, part, phase, activity) with work in it."""
+    parts = []
+    for (run_id, rank), joints in store.query(_JOINTS).group_by("run_id", "rank", maintain_order=True):
+        stretches = _stretches(joints)
+        segments = store.query(_SEGMENTS, [run_id, rank])
+        for (phase, activity), own in segments.group_by("phase", "activity", maintain_order=True):
+            parts.append(
+                _amounts(stretches, own, is_exposed=phase in ("transfer", "wait")).with_columns(
+                    run_id=pl.lit(run_id), rank=pl.lit(rank),
+                    phase=pl.lit(phase, dtype=pl.String), activity=pl.lit(activity, dtype=pl.String),
+                )  # fmt: skip
+            )
+    if not parts:
+        return pl.DataFrame(schema=_SCHEMA)
+    rows_ = pl.concat(parts).filter(pl.col("duration_ns") > 0)
+    ordered = rows_.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+    return ordered.sort("run_id", "iteration", "rank", "position", "part", "phase", "activity")
+
+
+def _stretches(joints: pl.DataFrame) -> pl.DataFrame:
+    """Stretches of one rank: iteration, position, part, from_ns, until_ns."""
+    return pl.DataFrame(
+        list(_each_stretch(joints)),
+        schema={
+            "iteration": pl.Int32, "position": pl.Int32, "part": pl.String, "from_ns": pl.Int64, "until_ns": pl.Int64,
+        },
+        orient="row",
+    )  # fmt: skip
+
+
+def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int]]:
+    for (iteration,), frame in joints.group_by("iteration", maintain_order=True):
+        number, position = int(str(iteration)), 0
+        reached = int(frame["start_ns"][0])
+        for position_, arrival, awaited_end in frame.select("position", "arrival_ns", "awaited_end_ns").iter_rows():
+            if position_ is None:
+                break
+            yield number, position_, "before_arrival", reached, arrival
+            position, reached = position_ + 1, arrival
+            if awaited_end is not None:
+                yield number, position_, "before_wait", reached, awaited_end
+                reached = max(reached, awaited_end)
+        yield number, position, "before_arrival", reached, int(frame["window_end_ns"][0])
+
+
+def _amounts(stretches: pl.DataFrame, own: pl.DataFrame, *, is_exposed: bool) -> pl.DataFrame:
+    starts, durations = own["start_ns"].to_numpy(), own["duration_ns"].to_numpy()
+    total = _running_total(starts, durations, stretches["until_ns"].to_numpy()) - _running_total(
+        starts, durations, stretches["from_ns"].to_numpy()
+    )
+    if is_exposed:
+        # Before a wait, exposed communication is the wait itself.
+        total[(stretches["part"] == "before_wait").to_numpy()] = 0
+    return stretches.select("iteration", "position", "part").with_columns(duration_ns=pl.Series(total))
+
+
+def _running_total(starts_ns: Times, durations_ns: Times, instants_ns: Times) -> Times:
+    """Time spent in disjoint sorted segments before each instant, ns."""
+    before = np.concatenate(([0], np.cumsum(durations_ns)))
+    index = np.searchsorted(starts_ns, instants_ns, side="right") - 1
+    inside = np.clip(index, 0, None)
+    partial = np.minimum(instants_ns - starts_ns[inside], durations_ns[inside])
+    result: Times = np.where(index >= 0, before[inside] + partial, 0)
+    return result

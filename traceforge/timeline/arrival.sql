@@ -1,0 +1,57 @@
+-- When each rank reached each collective. One row a (collective, rank); unmatched calls are absent, see meta.issue.
+CREATE OR REPLACE TABLE timeline.arrival (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins timeline.collective.collective_id.
+  collective_id,
+  -- Iteration in which the rank's host issued it; NULL outside of all iterations.
+  iteration,
+  -- Global rank.
+  rank,
+  -- Arrival on the aligned clock, ns.
+  arrival_ns,
+  -- End on this rank on the aligned clock, ns.
+  end_ns,
+  -- Lateness against the first arriver, ns, >= 0.
+  late_ns,
+  -- Time from this rank's arrival until the last arriver came, or until its own end if that is earlier, ns, >= 0.
+  wait_ns,
+  -- True where the lateness is below three times the clock residual of the ranks compared: it supports no finding.
+  below_resolution,
+  -- When the host issued the call, on the aligned clock, ns.
+  issue_ns,
+  -- Joins align.call.call_id within the rank.
+  call_id
+) AS
+WITH placed AS (
+  SELECT
+    m.run_id, m.collective_id, m.rank, m.call_id,
+    c.raw_issue_ns - k.offset_ns AS issue_ns,
+    c.raw_arrival_ns - k.offset_ns AS arrival_ns,
+    c.raw_end_ns - k.offset_ns AS end_ns,
+    CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
+    k.residual_ns
+  FROM align.match AS m
+  JOIN align.call AS c USING (run_id, rank, call_id)
+  JOIN align.clock AS k USING (run_id, rank)
+  ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
+  WHERE k.offset_ns IS NOT NULL
+),
+compared AS (
+  SELECT
+    p.*,
+    MIN(arrival_ns) OVER collective AS first_arrival_ns,
+    MAX(arrival_ns) OVER collective AS last_arrival_ns,
+    MAX(residual_ns) OVER collective AS worst_residual_ns
+  FROM placed AS p
+  WINDOW collective AS (PARTITION BY run_id, collective_id)
+)
+SELECT
+  run_id, collective_id, iteration, rank, arrival_ns, end_ns,
+  arrival_ns - first_arrival_ns,
+  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns),
+  arrival_ns - first_arrival_ns < 3 * worst_residual_ns,
+  issue_ns,
+  call_id
+FROM compared
+ORDER BY run_id, collective_id, rank

@@ -1,0 +1,34 @@
+-- One row a group of ranks that communicates.
+CREATE OR REPLACE TABLE timeline.communicator (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Small integer within the run.
+  communicator_id,
+  -- Member ranks, ascending, whether or not their traces are here.
+  ranks,
+  -- Number of members.
+  size,
+  -- Process group name; empty where the trace states none.
+  name,
+  -- Description from the job's list of process groups; empty where there is none.
+  description,
+  -- How the membership is known: stated, assumed or inferred.
+  origin,
+  -- Collective calls of members whose traces are here.
+  call_count,
+  -- Of these, the share that was matched across ranks.
+  matched_share
+) AS
+WITH called AS (
+  SELECT m.run_id, k.communicator_id, COUNT(*) AS call_count, COUNT(x.call_id) AS matched_count
+  FROM align.membership AS m
+  JOIN align.communicator AS k ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
+  LEFT JOIN align.match AS x ON x.run_id = m.run_id AND x.rank = m.rank AND x.call_id = m.call_id
+  GROUP BY ALL
+)
+SELECT
+  k.run_id, k.communicator_id, k.ranks, k.size, k.name, k.description, k.origin, c.call_count,
+  c.matched_count / c.call_count
+FROM align.communicator AS k
+JOIN called AS c USING (run_id, communicator_id)
+ORDER BY k.run_id, k.communicator_id

@@ -1,0 +1,43 @@
+-- One row an iteration, over all ranks that recorded it.
+CREATE OR REPLACE TABLE timeline.iteration (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Iteration number, as the profiler counts steps.
+  iteration,
+  -- First start over ranks, aligned clock, ns.
+  start_ns,
+  -- Last end minus first start over ranks, ns.
+  duration_ns,
+  -- Ranks that recorded it.
+  ranks,
+  -- True for the first iteration where it takes more than twice the median: kept, but left out of judgements.
+  is_warmup,
+  -- True where a rank that is present in the run did not record it, or the trace marks no steps.
+  is_partial
+) AS
+WITH whole AS (
+  SELECT run_id, iteration, MIN(start_ns) AS start_ns, MAX(end_ns) - MIN(start_ns) AS duration_ns, COUNT(*) AS ranks
+  FROM timeline.window
+  GROUP BY ALL
+),
+present AS (
+  SELECT run_id, COUNT(*) AS ranks FROM align.rank GROUP BY ALL
+),
+unmarked AS (
+  SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked
+),
+judged AS (
+  SELECT
+    w.*,
+    w.iteration = MIN(w.iteration) OVER run AND COUNT(*) OVER run > 3
+      AND w.duration_ns > 2 * MEDIAN(w.duration_ns) OVER run AS is_warmup
+  FROM whole AS w
+  WINDOW run AS (PARTITION BY w.run_id)
+)
+SELECT
+  j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_warmup,
+  j.ranks < p.ranks OR u.iteration IS NOT NULL
+FROM judged AS j
+JOIN present AS p USING (run_id)
+LEFT JOIN unmarked AS u USING (run_id, iteration)
+ORDER BY j.run_id, j.iteration

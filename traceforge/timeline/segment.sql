@@ -1,0 +1,21 @@
+-- What each rank was doing when: consecutive intervals of one phase each, filling every iteration without gap.
+-- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.clock
+CREATE OR REPLACE TABLE timeline.segment (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Iteration number.
+  iteration INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- compute, transfer, wait, copy, input, runtime or idle.
+  phase VARCHAR NOT NULL,
+  -- What occupied the host meanwhile, refining input, runtime and idle: input, allocator, synchronisation,
+  -- garbage_collection, checkpoint, launch, operation, annotation or unnamed; NULL for the other phases.
+  activity VARCHAR,
+  -- Start, aligned clock, ns.
+  start_ns BIGINT NOT NULL,
+  -- Duration, ns, > 0.
+  duration_ns BIGINT NOT NULL,
+  -- Communication that ran meanwhile although the phase is compute, ns.
+  hidden_communication_ns BIGINT NOT NULL
+)
