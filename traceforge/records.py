@@ -4,7 +4,7 @@ A source turns bytes into `Batch`es (rows of one raw table) and says with `Issue
 guessed. It never sees SQL; the store never sees formats.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -100,14 +100,3 @@ class Source(Protocol):
             InputUnusableError: nothing of the file can be used.
         """
 
-
-class Policy(Protocol):
-    """A pacing policy: one file in `traceforge/replay/policies/` exposing `POLICY`."""
-
-    @property
-    def name(self) -> str:
-        """The word used on the command line."""
-
-    @property
-    def defaults(self) -> Mapping[str, float]:
-        """Parameters with their default values; their order is the order shown."""

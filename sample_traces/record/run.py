@@ -24,7 +24,7 @@ from scenarios import NIC_BITS_PER_S, UPLINK_BITS_PER_S, WORLD_SIZE, Scenario
 HERE = Path(__file__).resolve().parent
 MASTER_PORT = 29500
 TRAFFIC_PORT = 5201
-SETTLE_S = 0.004
+SETTLE_S = 0.006
 """From the begin of a step to the change: every rank has left the last all-reduce, none is in the next."""
 LONGEST_RUN_S = 300
 
@@ -51,6 +51,9 @@ class Fault(Protocol):
     def off(self) -> dict[str, int]:
         """End; return what was measured while it was on."""
 
+    def close(self) -> None:
+        """Leave no process behind; raise `LabError` if an order was refused."""
+
 
 class SlowNic:
     """The token buckets of both directions of one host's cable."""
@@ -66,10 +69,13 @@ class SlowNic:
             end.set_rate(self.slow_bits_per_s)
 
     def off(self) -> dict[str, int]:
-        """Stay slow (the scenario runs to the end) and report a failed order."""
+        """Stay slow: the scenario runs to the end."""
+        return {}
+
+    def close(self) -> None:
+        """End both `tc`."""
         for end in self.ends:
             end.close()
-        return {}
 
 
 class OtherTraffic:
@@ -77,7 +83,8 @@ class OtherTraffic:
 
     def __init__(self, flows: int) -> None:
         """Connect; nothing is sent yet."""
-        self.receiver = self._start(1, "receive", str(TRAFFIC_PORT))
+        self.processes: list[subprocess.Popen[str]] = []
+        self._start(1, "receive", str(TRAFFIC_PORT))
         self.sender = self._start(0, "send", address(outsider(1)), str(TRAFFIC_PORT), str(flows))
 
     def _start(self, number: int, *words: str) -> subprocess.Popen[str]:
@@ -87,8 +94,10 @@ class OtherTraffic:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.processes.append(process)
         assert process.stdout  # noqa: S101 - made with a pipe above
         if process.stdout.readline().strip() != "ready":
+            self.close()
             raise RecordingError("the competing traffic could not connect; are both racks up?")
         return process
 
@@ -101,10 +110,13 @@ class OtherTraffic:
         self._say("stop")
         assert self.sender.stdout  # noqa: S101 - made with a pipe above
         measured: dict[str, int] = json.loads(self.sender.stdout.readline())
-        for process in (self.sender, self.receiver):
+        return measured
+
+    def close(self) -> None:
+        """End sender and receiver."""
+        for process in self.processes:
             process.kill()
             process.wait()
-        return measured
 
     def _say(self, word: str) -> None:
         assert self.sender.stdin  # noqa: S101 - made with a pipe above
@@ -121,18 +133,27 @@ def run(scenario: Scenario, out: Path) -> Switched:
     """Record one scenario into `out`; raise `RecordingError` if a rank fails."""
     with Lab(ranks=WORLD_SIZE, nic_bits_per_s=NIC_BITS_PER_S, uplink_bits_per_s=UPLINK_BITS_PER_S) as lab:
         fault = make_fault(scenario, lab)
-        read_end, write_end = os.pipe()
-        ranks = [start_rank(scenario, rank, out, write_end) for rank in range(WORLD_SIZE)]
-        os.close(write_end)
+        ranks: list[subprocess.Popen[bytes]] = []
         try:
-            with os.fdopen(read_end) as steps:
-                switched = follow(scenario, steps, fault)
+            steps = start_ranks(scenario, out, ranks)
+            switched = follow(scenario, steps, fault)
             for rank, process in enumerate(ranks):
                 await_rank(rank, process, out)
         finally:
             for process in ranks:
                 process.kill()
+                process.wait()
+            if fault:
+                fault.close()
         return switched
+
+
+def start_ranks(scenario: Scenario, out: Path, started: list[subprocess.Popen[bytes]]) -> Iterator[str]:
+    """Start all ranks, each at once in `started`; return the step numbers that rank 0 will say, as lines."""
+    read_end, write_end = os.pipe()
+    started.extend(start_rank(scenario, rank, out, write_end) for rank in range(WORLD_SIZE))
+    os.close(write_end)
+    return os.fdopen(read_end)
 
 
 def make_fault(scenario: Scenario, lab: Lab) -> Fault | None:

@@ -1,4 +1,4 @@
-"""What each recorded run is: the steps, the rates and the one thing that is made to go wrong in it.
+"""What each recorded run is: steps, sizes, rates and the one thing that is made to go wrong in it.
 
 In:   nothing.
 Out:  `SCENARIOS`, by name, in the order in which they are recorded.
@@ -16,6 +16,10 @@ FIRST_STEP = WAIT_STEPS + WARMUP_STEPS
 """Number of the first recorded ProfilerStep."""
 RECORDED_STEPS = tuple(range(FIRST_STEP, FIRST_STEP + ACTIVE_STEPS))
 
+WIDTH = 384
+LAYERS = 6
+BATCH = 480
+
 NIC_BITS_PER_S = 1_000_000_000
 UPLINK_BITS_PER_S = 1_000_000_000
 
@@ -31,20 +35,39 @@ class Scenario:
     rank: int | None = None
     steps: tuple[int, ...] = ()
     extra_share: float = 0.0
-    """Extra matrix products of `rank`, as a share of the model's own."""
+    """Extra products beside each layer of `rank`, as a share of the layer's own (first layer: only forward)."""
     stall_ns: int = 0
     """Sleep inside the data loader of `rank`, in each of `steps`."""
     slow_nic_bits_per_s: int = 0
     """Rate of the NIC of `rank` in `steps`, both directions."""
     traffic_flows: int = 0
     """TCP flows of other hosts over the uplink in `steps`."""
+    tensor_parallel: int = 1
+    """Neighbouring ranks that share one copy of the model."""
+    execution_trace_steps: int = 4
+    """Recorded steps that stay in the execution trace, from the first."""
+
+    @property
+    def data_groups(self) -> list[list[int]]:
+        """Ranks that average their gradients, a list a group."""
+        return [list(range(first, WORLD_SIZE, self.tensor_parallel)) for first in range(self.tensor_parallel)]
+
+    @property
+    def tensor_groups(self) -> list[list[int]]:
+        """Ranks that share one copy of the model, a list a group; none if each rank has its own."""
+        size = self.tensor_parallel
+        return [list(range(first, first + size)) for first in range(0, WORLD_SIZE, size)] if size > 1 else []
 
 
 _ALL = (
-    Scenario(name="healthy", story="Nothing is injected."),
+    Scenario(
+        name="healthy",
+        story="Nothing is injected.",
+        execution_trace_steps=ACTIVE_STEPS,
+    ),
     Scenario(
         name="compute_straggler",
-        story="Rank 2 has 60 % more matrix products to do than the others, forward and backward, in every step.",
+        story="Rank 2 does 56 % more matrix work than the others, in every step.",
         kind="compute_straggler",
         mode="synchronization_amplification",
         rank=2,
@@ -53,29 +76,34 @@ _ALL = (
     ),
     Scenario(
         name="input_stall",
-        story="The data loader of rank 1 waits for its storage (a sleep in the dataset) in five of the steps.",
+        story="The data loader of rank 1 waits for its storage (a sleep in the dataset) in five steps.",
         kind="input_stall",
         mode="runtime_control_plane",
         rank=1,
         steps=(17, 22, 23, 30, 37),
-        stall_ns=60_000_000,
+        stall_ns=90_000_000,
     ),
     Scenario(
         name="congested_uplink",
-        story="Two other hosts send TCP over the uplink between the racks during ten consecutive steps.",
+        story="Another job sends TCP over the uplink between the racks during ten consecutive steps.",
         kind="uplink_congestion",
         mode="fabric_contention",
         steps=tuple(range(22, 32)),
-        traffic_flows=4,
+        traffic_flows=1,
     ),
     Scenario(
         name="slow_nic",
-        story="The NIC of rank 3's host drops to 300 Mbit/s after the first third of the run and stays there.",
+        story="The NIC of rank 3's host drops to 300 Mbit/s after a third of the run and stays there.",
         kind="slow_nic",
         mode="fabric_contention",
         rank=3,
         steps=tuple(range(22, FIRST_STEP + ACTIVE_STEPS)),
         slow_nic_bits_per_s=300_000_000,
+    ),
+    Scenario(
+        name="tp2dp2",
+        story="Tensor parallel inside each rack, data parallel between the racks; nothing is injected.",
+        tensor_parallel=2,
     ),
 )
 SCENARIOS = {scenario.name: scenario for scenario in _ALL}

@@ -2,7 +2,7 @@
 
 In:   a scenario and the rank.
 Out:  `Network`, `Batches`, and a `Meter` that says what was injected in the current step, in ns.
-Idea: extra compute is real matrix products in forward and backward; an input stall is a sleep where storage is read.
+Idea: extra compute is real products in forward and backward; an input stall is a sleep where storage is read.
 Not:  network faults, which the rank cannot see.
 """
 
@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from scenarios import BATCH, LAYERS, WIDTH
 from torch import nn
 from torch.utils.data import Dataset
-
-WIDTH = 384
-LAYERS = 6
-BATCH = 480
 
 
 @dataclass
@@ -71,7 +68,7 @@ class Network(nn.Module):
     """Residual linear layers; every layer's gradient fills one DDP bucket."""
 
     def __init__(self, *, extra_share: float, meter: Meter) -> None:
-        """Make the layers; with `extra_share` above 0 each layer is preceded by that share of extra products."""
+        """Make the layers; each is preceded by `extra_share` of its own products, done in vain."""
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS))
         self.meter = meter
@@ -81,7 +78,7 @@ class Network(nn.Module):
         """Shape (BATCH, WIDTH) in and out."""
         for layer in self.layers:
             if self.extra_weight is not None:
-                x = UnevenWork.apply(x, self.extra_weight, self.meter)
+                x = UnevenWork.apply(x, self.extra_weight, self.meter)  # type: ignore[no-untyped-call]
             x = x + torch.relu(layer(x))
         return x
 

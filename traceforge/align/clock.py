@@ -2,8 +2,8 @@
 
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
 offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs. Host threads
-(gloo) do not end together: on one host they read one clock; across hosts only order bounds the offset. Ranks that
-share no collective with the reference, even through others, stay unaligned. Not handled yet: drift.
+(gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse offset, and order
+bounds it. Ranks that share no collective with the reference, even through others, stay unaligned. Not handled yet: drift.
 """
 
 from dataclasses import dataclass
@@ -127,12 +127,16 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times) -> Offset:
 
 
 def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, other_ends_ns: Times) -> Offset | None:
-    """Offset from order alone: on either rank a collective ends after it has started on the other.
+    """Offset from ends that are not simultaneous, kept within what order allows.
 
-    Returns the middle of what is feasible with half the width as residual; None where nothing is feasible.
+    On either rank a collective ends after it has started on the other, which bounds the offset from both sides. The
+    residual is half the range of nine tenths of the end differences. None where no offset is feasible.
     """
     low = int((other_starts_ns - ends_ns).max())
     high = int((other_ends_ns - starts_ns).min())
     if low > high:
         return None
-    return Offset((low + high) // 2, (high - low) // 2, len(starts_ns), "bounded")
+    differences = other_ends_ns - ends_ns
+    early, late = np.quantile(differences, [0.05, 0.95])
+    offset = min(max(int(np.median(differences)), low), high)
+    return Offset(offset, max(round((late - early) / 2), _SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")

@@ -11,12 +11,12 @@ CREATE OR REPLACE TABLE align.clock (
   offset_ns BIGINT,
   -- Drift against the reference rank's clock, parts per billion; 0 while only constant offsets are fitted.
   drift_ppb BIGINT,
-  -- How uncertain the offset is, ns (1.48 times the median absolute deviation of the anchors; half the feasible width
-  -- where status is bounded); NULL when unaligned.
+  -- How uncertain the offset is, ns (1.48 times the median absolute deviation of the anchors' ends; half the range of
+  -- nine tenths of them where status is bounded); NULL when unaligned.
   residual_ns BIGINT,
   -- Collectives whose common end, or order, tied this clock.
   anchors BIGINT NOT NULL,
-  -- reference; fitted (ends of collectives); shared_clock (host threads of one host read one clock); bounded (between
-  -- what causality allows, as host collectives do not end together); unaligned.
+  -- reference; fitted (collectives end together on devices); shared_clock (host threads of one host read one clock);
+  -- bounded (host collectives end only roughly together: a coarse offset, within what order allows); unaligned.
   status VARCHAR NOT NULL
 )

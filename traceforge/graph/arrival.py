@@ -57,7 +57,7 @@ def rows(store: Store) -> pl.DataFrame:
     ]
     if not parts:
         return pl.DataFrame(schema=_SCHEMA)
-    return pl.concat(parts).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+    return _with_common_waits(pl.concat(parts)).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
 def _regular_iterations(arrivals: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +99,35 @@ def _awaited(frame: pl.DataFrame, exposed: Intervals) -> pl.Series:
             held = awaited[first + slot[index]]
             if held < 0 or end[first + index] >= end[first + held]:
                 awaited[first + slot[index]] = position[first + index]
-    return pl.Series(awaited).replace(-1, None)
+    return pl.Series(awaited, dtype=pl.Int32).replace(-1, None)
+
+
+def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
+    """Give ranks that came too late to be blocked the wait that most others have at the same place.
+
+    The program is the same on all ranks; a late rank finds the collective over, but would have waited had it been
+    early. The wait is set where it costs nothing: at the collective's end, if that precedes the next joint.
+    """
+    place = ["run_id", "calls", "position"]
+    joints = joints.with_columns(
+        calls=pl.len().over(_KEY),
+        until_ns=pl.col("arrival_ns").shift(-1).over(_KEY).fill_null(pl.col("window_end_ns")),
+    )
+    common = (
+        joints.group_by(*place, "awaited_position")
+        .len()
+        .with_columns(share=pl.col("len") / pl.col("len").sum().over(place))
+        .filter((pl.col("share") >= 0.5) & pl.col("awaited_position").is_not_null())
+        .select(*place, common="awaited_position")
+    )
+    ends = joints.select(*_KEY, common="position", common_end_ns="end_ns")
+    joined = joints.join(common, on=place, how="left", maintain_order="left").join(
+        ends, on=[*_KEY, "common"], how="left", maintain_order="left"
+    )
+    in_time = pl.col("common_end_ns") <= pl.col("until_ns")
+    return joined.with_columns(
+        awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common"))
+    )
 
 
 def _runs(values: NDArray[np.int64]) -> list[tuple[int, int]]:

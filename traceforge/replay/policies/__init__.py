@@ -1,1 +1,1 @@
-"""TODO"""
+"""Pacing policies, one file each, exposing `POLICY`."""

@@ -1,1 +1,19 @@
-"""TODO"""
+"""Sections of the report: one file a section, exposing `SECTION`. In: a context. Out: blocks, or what is missing.
+
+Sections never import one another. `ORDER` is the order on the page; a file that is not listed here is an error.
+"""
+
+ORDER = (
+    "verdict",
+    "findings",
+    "trust",
+    "waterfall",
+    "steps",
+    "lateness",
+    "strip",
+    "lanes",
+    "collectives",
+    "pacing",
+    "scaling",
+    "appendix",
+)

@@ -1,0 +1,130 @@
+"""Blame flow. In: a run's durations (`StepModel`). Out: for each iteration, its excess and who owns it.
+
+Each rank's time carries a vector over owners, (rank, kind of work), slow transfer, and credit for being early, whose
+sum is that time minus the time at reference durations. Work adds its signed difference. Where ranks meet, the blame
+they have in common passes as it is, so that a chain of barriers adds up barrier by barrier; the lateness beyond it is
+shared (see `airport`), and each share divided as its rank's own blame is. Waiting adds nothing. Reference durations
+are medians over ranks and iterations of the same place in the program (of transfers, first quartiles). An iteration
+is reckoned from the last rank's start to the last rank's end, so that iterations add up to the run.
+
+Source: closed-form Shapley value of the max game at each meeting; a rank's credits do not cross a meeting.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.attribute.airport import share_lateness
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import Amounts, Reference
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Who owns an iteration's excess; ns, each may be negative (a credit).
+
+    Attributes:
+        work_ns: shape (R, K): by rank and kind of work.
+        transfer_ns: slow transfers, nobody's in particular.
+        early_ns: <= 0: everyone came before the reference.
+    """
+
+    work_ns: Amounts
+    transfer_ns: float
+    early_ns: float
+
+    @property
+    def excess_ns(self) -> float:
+        """The iteration's time above its time at reference durations."""
+        return float(self.work_ns.sum()) + self.transfer_ns + self.early_ns
+
+
+def blame_iteration(model: StepModel, i: int, reference: Reference) -> Blame:
+    """Blame for iteration `i`."""
+    flow = _Flow(model, i, reference)
+    for position in range(int(model.calls[i])):
+        flow.work(model.before_arrival_ns[i, position], reference.before_arrival_ns[position])
+        flow.meet(position)
+        flow.work(model.before_wait_ns[i, position], reference.before_wait_ns[position])
+        flow.await_end(model.awaited[i, position])
+    flow.work(model.before_arrival_ns[i, model.calls[i]], reference.before_arrival_ns[-1])
+    return flow.finish()
+
+
+class _Flow:
+    """Time, reference time and blame of every rank while an iteration goes on.
+
+    Columns of the blame matrix: rank x kind of work, then transfer, then early.
+    """
+
+    def __init__(self, model: StepModel, i: int, reference: Reference) -> None:
+        self._model, self._i, self._reference = model, i, reference
+        ranks, kinds, calls = len(model.ranks), len(model.kinds), int(model.calls[i])
+        self._kinds = kinds
+        self._transfer, self._early = ranks * kinds, ranks * kinds + 1
+        start = model.start_ns[i].astype(np.float64)
+        self._time = start - start.max()
+        self._reference_time = np.zeros(ranks)
+        self._blame = np.zeros((ranks, ranks * kinds + 2))
+        # A rank that starts before the last one has a head start; at the next meeting it is worth nothing.
+        self._blame[:, self._early] = self._time
+        self._end = np.zeros((calls, ranks))
+        self._reference_end = np.zeros((calls, ranks))
+        self._end_blame = np.zeros((calls, *self._blame.shape))
+        self._own_columns = np.arange(ranks * kinds).reshape(ranks, kinds)
+        self._everyone = np.arange(ranks)
+
+    def work(self, work_ns: NDArray[np.int64], reference_ns: Amounts) -> None:
+        self._time = self._time + work_ns.sum(axis=1)
+        self._reference_time = self._reference_time + reference_ns.sum()
+        self._blame[self._everyone[:, None], self._own_columns] += work_ns - reference_ns
+
+    def meet(self, position: int) -> None:
+        group = self._model.group[self._i, position]
+        transfer = self._model.transfer_ns[self._i, position]
+        reference_transfer = self._reference.transfer_ns[position]
+        for number in np.unique(group):
+            members = np.flatnonzero(group == number)
+            time, reference_time, blame = self._join(members)
+            self._end[position, members] = time + transfer[members]
+            self._reference_end[position, members] = reference_time + reference_transfer
+            self._end_blame[position, members] = blame
+            self._end_blame[position, members, self._transfer] += transfer[members] - reference_transfer
+
+    def await_end(self, awaited: NDArray[np.int64]) -> None:
+        ranks = np.flatnonzero(awaited >= 0)
+        if not len(ranks):
+            return
+        places = awaited[ranks]
+        time = np.stack([self._time[ranks], self._end[places, ranks]], axis=1)
+        reference = np.maximum(self._reference_time[ranks], self._reference_end[places, ranks])
+        blame = np.stack([self._blame[ranks], self._end_blame[places, ranks]], axis=1)
+        self._blame[ranks] = self._shared(blame, time - reference[:, None])
+        self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
+
+    def finish(self) -> Blame:
+        _, _, blame = self._join(self._everyone)
+        work = blame[: self._transfer].reshape(-1, self._kinds)
+        return Blame(work, float(blame[self._transfer]), float(blame[self._early]))
+
+    def _join(self, members: NDArray[np.int64]) -> tuple[float, float, Amounts]:
+        times, reference = self._time[members], float(self._reference_time[members].max())
+        blame = self._shared(self._blame[None, members], (times - reference)[None])[0]
+        return float(times.max()), reference, blame
+
+    def _shared(self, blame: Amounts, lateness: Amounts) -> Amounts:
+        """Blame of meetings.
+
+        Args:
+            blame: of each input, shape (meetings, inputs, columns).
+            lateness: of each input against the meeting's reference time, signed, shape (meetings, inputs).
+        """
+        common = np.maximum(0, blame.min(axis=1)) + np.minimum(0, blame.max(axis=1))
+        beyond = lateness - common.sum(axis=1)[:, None]
+        share = share_lateness(np.maximum(0, beyond))
+        positive = np.maximum(0, blame - common[:, None])
+        total = positive.sum(axis=2)
+        factor = np.divide(share, total, out=np.zeros_like(total), where=total > 0)
+        result: Amounts = common + (positive * factor[:, :, None]).sum(axis=1)
+        result[:, self._early] += np.minimum(0, beyond.max(axis=1))
+        return result

@@ -1,0 +1,74 @@
+"""What a cause is. In: nothing. Out: the type that every file of `causes/` exposes as `CAUSE`, and their list.
+
+A cause claims kinds of work (phase, activity) that no other cause claims; work that none claims is `unexplained`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+
+from traceforge.errors import PluginError
+from traceforge.registry import discover
+
+MODES = ("synchronization_amplification", "fabric_contention", "gpu_locality", "runtime_control_plane", "unexplained")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A reason why a completion is late.
+
+    Attributes:
+        name: as in `attribute.delay.cause`.
+        mode: one of `MODES`.
+        claims: phases with the host activities claimed; None claims all activities of the phase.
+        claims_transfer: whether it owns transfers that take longer than the reference.
+        phrase: what happened, for a sentence such as "rank 2 … ".
+        next_step: what an engineer does next; `{subject}` is filled in.
+    """
+
+    name: str
+    mode: str
+    phrase: str
+    next_step: str
+    claims: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: MappingProxyType({}))
+    claims_transfer: bool = False
+
+
+# Where no cause claims a kind of work. Not a plug-in: it is what remains.
+UNEXPLAINED = Cause(
+    name="unexplained",
+    mode="unexplained",
+    phrase="was late for a reason the trace does not tell",
+    next_step="Record host activity as well (profile_memory, with_stack), so that {subject}'s gaps get names.",
+)
+
+
+@cache
+def causes() -> Mapping[str, Cause]:
+    """All causes by name, `unexplained` last.
+
+    Raises:
+        PluginError: a file of `causes/` exposes something else.
+    """
+    found: dict[str, Cause] = {}
+    for module, plugin in discover("traceforge.attribute.causes", "CAUSE").items():
+        if not isinstance(plugin, Cause) or plugin.mode not in MODES:
+            raise PluginError("CAUSE is not a Cause of a known mode", where=f"traceforge.attribute.causes.{module}")
+        found[plugin.name] = plugin
+    return MappingProxyType({**found, UNEXPLAINED.name: UNEXPLAINED})
+
+
+def cause_of_work(phase: str, activity: str | None) -> str:
+    """Name of the cause that claims a kind of work."""
+    for cause in causes().values():
+        if phase in cause.claims:
+            activities = cause.claims[phase]
+            if activities is None or activity in activities:
+                return cause.name
+    return UNEXPLAINED.name
+
+
+def cause_of_transfer() -> str:
+    """Name of the cause that owns slow transfers."""
+    return next((cause.name for cause in causes().values() if cause.claims_transfer), UNEXPLAINED.name)

@@ -1,0 +1,13 @@
+"""A rank writes a checkpoint while its device is idle."""
+
+from types import MappingProxyType
+
+from traceforge.attribute.cause import Cause
+
+CAUSE = Cause(
+    name="checkpoint_pause",
+    mode="runtime_control_plane",
+    phrase="writes a checkpoint while the others wait",
+    next_step="Write checkpoints asynchronously, or from all ranks at the same time; check {subject}'s storage.",
+    claims=MappingProxyType({"runtime": frozenset({"checkpoint"}), "idle": frozenset({"checkpoint"})}),
+)

@@ -1,0 +1,13 @@
+"""A rank's host collects garbage while its device is idle (seen only where the trace names it)."""
+
+from types import MappingProxyType
+
+from traceforge.attribute.cause import Cause
+
+CAUSE = Cause(
+    name="garbage_collection",
+    mode="runtime_control_plane",
+    phrase="collects Python garbage while its device is idle",
+    next_step="Call gc.freeze() and collect at the same step on all ranks, so that {subject} does not stall alone.",
+    claims=MappingProxyType({"runtime": frozenset({"garbage_collection"}), "idle": frozenset({"garbage_collection"})}),
+)

@@ -1,0 +1,17 @@
+"""A rank's host is busy, or asleep in the training loop, while its device has nothing to do."""
+
+from types import MappingProxyType
+
+from traceforge.attribute.cause import Cause
+
+CAUSE = Cause(
+    name="host_stall",
+    mode="runtime_control_plane",
+    phrase="keeps its device idle while its host thread does something else",
+    next_step="Profile {subject}'s host thread in the late stretches (with_stack=True, py-spy): Python work, locks, "
+    "sleeps, CPU contention, missing CPU affinity.",
+    claims=MappingProxyType({
+        "runtime": frozenset({"operation", "annotation", "launch", "synchronisation", "unnamed"}),
+        "idle": frozenset({"operation", "annotation", "launch", "synchronisation"}),
+    }),
+)  # fmt: skip

@@ -1,0 +1,12 @@
+"""A collective takes longer, after all ranks have arrived, than it takes in the run's other iterations."""
+
+from traceforge.attribute.cause import Cause
+
+CAUSE = Cause(
+    name="slow_transfer",
+    mode="fabric_contention",
+    phrase="moves the same bytes more slowly although all ranks have arrived",
+    next_step="Look at what else used the links in those iterations (other jobs, storage, checkpoints), at switch "
+    "counters (ECN, PFC, drops) and at NIC errors; record NCCL_DEBUG=INFO to learn the paths.",
+    claims_transfer=True,
+)

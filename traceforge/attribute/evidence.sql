@@ -1,0 +1,72 @@
+-- What speaks for and against each finding, in words with numbers.
+CREATE OR REPLACE TABLE attribute.evidence (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins attribute.finding.finding_id within the run.
+  finding_id,
+  -- for or against.
+  direction,
+  -- One sentence.
+  statement
+) AS
+WITH arrived AS (
+  SELECT c.run_id, CAST(c.last_rank AS VARCHAR) AS subject, COUNT(*) AS last_count
+  FROM timeline.collective AS c
+  WHERE c.iteration IS NOT NULL
+  GROUP BY ALL
+),
+collectives AS (
+  SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
+),
+statement AS (
+  SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
+    FORMAT('It stands out in {} of {} iterations judged, by {:.1f} ms each.', affected_iterations, iterations,
+      affected_delay_ns / 1e6) AS statement
+  FROM attribute.finding
+  UNION ALL
+  SELECT run_id, finding_id, 2, 'for',
+    FORMAT('{:.0f} % of the delay by this cause, over all ranks, is rank {}''s.', 100 * dominance, subject)
+  FROM attribute.finding
+  WHERE subject_kind = 'rank' AND dominance >= 0.6
+  UNION ALL
+  SELECT run_id, finding_id, 3, 'for',
+    FORMAT('If ranks were interchangeable, so much delay would gather on one of them with probability {:.2g}.', chance)
+  FROM attribute.finding
+  WHERE chance <= 0.05
+  UNION ALL
+  SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= 0.5 * c.total THEN 'for' ELSE 'against' END,
+    FORMAT('Rank {} arrives last at {} of {} collectives.', f.subject, COALESCE(a.last_count, 0), c.total)
+  FROM attribute.finding AS f
+  JOIN collectives AS c USING (run_id)
+  LEFT JOIN arrived AS a ON a.run_id = f.run_id AND a.subject = f.subject
+  WHERE f.subject_kind = 'rank' AND f.pattern = 'persistent'
+  UNION ALL
+  SELECT run_id, finding_id, 5, 'against',
+    FORMAT('Only {:.0f} % of the delay by this cause is rank {}''s; other ranks have it too.', 100 * dominance, subject)
+  FROM attribute.finding
+  WHERE subject_kind = 'rank' AND dominance < 0.6
+  UNION ALL
+  SELECT run_id, finding_id, 6, 'against',
+    FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', chance)
+  FROM attribute.finding
+  WHERE chance > 0.05
+  UNION ALL
+  SELECT run_id, finding_id, 7, 'against',
+    FORMAT('Only {} iteration(s) were judged; whether it recurs cannot be known from this trace.', iterations)
+  FROM attribute.finding
+  WHERE iterations < 3
+  UNION ALL
+  SELECT run_id, finding_id, 8, 'against',
+    FORMAT('Without it the replayed job would be only {:.1f} % faster: other lateness takes its place.',
+      100 * gain_if_fixed)
+  FROM attribute.finding
+  WHERE gain_if_fixed < 0.5 * share
+  UNION ALL
+  SELECT run_id, finding_id, 9, 'against',
+    'The affected iterations do not follow one another, as they would in an episode on the fabric.'
+  FROM attribute.finding
+  WHERE subject_kind = 'job' AND pattern = 'transient'
+)
+SELECT run_id, finding_id, direction, statement
+FROM statement
+ORDER BY run_id, finding_id, direction DESC, place

@@ -1,0 +1,50 @@
+-- What stands out of the run's own noise, the costliest first. None is an answer too: see attribute.verdict.
+-- Reads: attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work
+CREATE OR REPLACE TABLE attribute.finding (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Number within the run, from 0, by delay.
+  finding_id INTEGER NOT NULL,
+  -- Failure mode, as in attribute.delay.
+  mode VARCHAR NOT NULL,
+  -- Cause, as in attribute.delay.
+  cause VARCHAR NOT NULL,
+  -- rank, host, communicator, link or job.
+  subject_kind VARCHAR NOT NULL,
+  -- Who: a rank number, a host name; `all` for the job.
+  subject VARCHAR NOT NULL,
+  -- Mean delay over the judged iterations, ns.
+  delay_ns_per_iteration BIGINT NOT NULL,
+  -- Lower end of its 95 % interval (bootstrap over iterations), ns; NULL below three iterations.
+  delay_low_ns BIGINT,
+  -- Upper end, ns; NULL below three iterations.
+  delay_high_ns BIGINT,
+  -- Delay over the mean iteration duration.
+  share DOUBLE NOT NULL,
+  -- high, medium or low.
+  confidence VARCHAR NOT NULL,
+  -- Throughput gained if this delay alone were gone (replayed), as a share; NULL when not replayed.
+  gain_if_fixed DOUBLE,
+  -- First affected iteration.
+  first_iteration INTEGER NOT NULL,
+  -- Last affected iteration.
+  last_iteration INTEGER NOT NULL,
+  -- persistent, transient, rotating, episode or node_wide.
+  pattern VARCHAR NOT NULL,
+  -- One sentence for a person.
+  summary VARCHAR NOT NULL,
+  -- What to do next.
+  next_step VARCHAR NOT NULL,
+  -- Iterations judged: without warm-up and partial ones.
+  iterations INTEGER NOT NULL,
+  -- Of these, those in which the delay stands out.
+  affected_iterations INTEGER NOT NULL,
+  -- Mean delay over the affected iterations, ns.
+  affected_delay_ns BIGINT NOT NULL,
+  -- Share of this cause's delay, over all ranks, that is the subject's.
+  dominance DOUBLE NOT NULL,
+  -- Probability that a rank stands out so far if ranks were interchangeable; NULL for the job as a whole.
+  chance DOUBLE,
+  -- Largest clock residual among the ranks, ns.
+  clock_residual_ns BIGINT NOT NULL
+)

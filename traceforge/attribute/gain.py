@@ -1,0 +1,43 @@
+"""What fixing one thing would gain. In: a run's model and a cause. Out: the change of throughput in a replay.
+
+Durations above the reference are cut down to it for that cause alone, and all iterations are replayed. This is not
+the share of the ledger: other lateness, hidden so far, may take the place of what was removed.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.attribute.cause import cause_of_work
+from traceforge.replay.engine import Durations, measured, replay
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import clean_transfers, references
+
+
+def gain_without_work_excess(model: StepModel, cause: str, rank_place: int) -> float:
+    """Throughput ratio less one if a rank's work of a cause never exceeded the reference."""
+    kinds = [k for k, (phase, activity) in enumerate(model.kinds) if cause_of_work(phase, activity) == cause]
+    before_arrival, before_wait = model.before_arrival_ns.copy(), model.before_wait_ns.copy()
+    of_length = references(model)
+    for i, calls in enumerate(model.calls.tolist()):
+        reference = of_length[calls]
+        for k in kinds:
+            arrivals, waits = np.s_[i, : calls + 1, rank_place, k], np.s_[i, :calls, rank_place, k]
+            before_arrival[arrivals] = np.minimum(before_arrival[arrivals], _whole(reference.before_arrival_ns[:, k]))
+            before_wait[waits] = np.minimum(before_wait[waits], _whole(reference.before_wait_ns[:, k]))
+    return _gain(model, Durations(before_arrival.sum(axis=3), before_wait.sum(axis=3), model.transfer_ns))
+
+
+def gain_without_transfer_excess(model: StepModel) -> float:
+    """Throughput ratio less one if no transfer exceeded the reference."""
+    unchanged = measured(model)
+    return _gain(model, Durations(unchanged.before_arrival_ns, unchanged.before_wait_ns, clean_transfers(model)))
+
+
+def _gain(model: StepModel, durations: Durations) -> float:
+    was = int(model.end_ns[-1].max() - model.start_ns[0].min())
+    would_be = replay(model, durations)
+    return was / int(would_be.end_ns[-1].max() - model.start_ns[0].min()) - 1
+
+
+def _whole(durations_ns: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(durations_ns).astype(np.int64)

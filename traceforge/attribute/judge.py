@@ -1,0 +1,163 @@
+"""What stands out. In: delays of one cause by iteration and rank. Out: judgements with a grade of confidence.
+
+A rank stands out if, were ranks interchangeable within each iteration, so much delay would hardly gather on one of
+them (permutation test), or if it is hit hard and alone in a few iterations. What no rank owns (transfers) stands out
+only in iterations that leave the run's own spread. Small effects never count, however certain.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Delays = NDArray[np.float64]
+
+# Between the 5 % and 25 % points of a normal distribution lie this many standard deviations.
+_SD_PER_LOWER_RANGE = 0.97
+_PERMUTATIONS = 2000
+_BOOTSTRAPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When an effect counts; shares of the median iteration."""
+
+    affected_share: float = 0.05
+    affected_spreads: float = 5.0
+    reported_share: float = 0.01
+    medium_share: float = 0.025
+    high_share: float = 0.05
+    hard_hit_share: float = 0.2
+    medium_dominance: float = 0.4
+    high_dominance: float = 0.6
+    medium_chance: float = 0.05
+    high_chance: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How one subject's delay of one cause stands out; see the columns of attribute.finding of the same names."""
+
+    place: int
+    delay_ns_per_iteration: float
+    interval_ns: tuple[float, float] | None
+    share: float
+    confidence: str
+    pattern: str
+    affected: NDArray[np.int64]
+    affected_delay_ns: float
+    dominance: float
+    chance: float | None
+
+
+def judge_ranks(
+    delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
+) -> list[Judgement]:
+    """Ranks that stand out by work of their own, which each rank's own clock measures, whatever its offset.
+
+    Args:
+        delays_ns: delay of one cause, shape (iterations, ranks).
+        durations_ns: iteration durations, shape (iterations,).
+    """
+    typical = float(np.median(durations_ns))
+    positive = np.maximum(0, delays_ns)
+    total = positive.sum()
+    result = []
+    chances = rank_chances(positive, rng)
+    floor = rules.affected_share * typical
+    for place in range(delays_ns.shape[1]):
+        own = delays_ns[:, place]
+        affected = np.flatnonzero(own >= floor)
+        share = own.mean() / durations_ns.mean()
+        if share < rules.reported_share or not len(affected):
+            continue
+        dominance = float(positive[:, place].sum() / total)
+        hit = float(own[affected].mean())
+        confidence = _grade_rank(share, dominance, float(chances[place]), len(own), len(affected), hit / typical, rules)
+        result.append(
+            Judgement(
+                place, float(own.mean()), _interval(own, rng), share, confidence, pattern_of(affected, len(own)),
+                affected, hit, dominance, float(chances[place]),
+            )  # fmt: skip
+        )
+    return result
+
+
+def judge_job(
+    delays_ns: Delays, durations_ns: Delays, residual_ns: float, rng: np.random.Generator, rules: Thresholds
+) -> Judgement | None:
+    """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
+
+    Such a delay lies between ranks, so nothing below three clock residuals counts.
+    """
+    typical = float(np.median(durations_ns))
+    # The lower part of the distribution tells the run's own spread even if most iterations are affected.
+    lowest, low = np.quantile(delays_ns, [0.05, 0.25])
+    spread = float(low - lowest) / _SD_PER_LOWER_RANGE
+    floor = float(low) + max(rules.affected_spreads * spread, rules.affected_share * typical, 3 * residual_ns)
+    affected = np.flatnonzero(delays_ns >= floor)
+    share = delays_ns[affected].sum() / durations_ns.sum() if len(affected) else 0.0
+    if share < rules.reported_share:
+        return None
+    hit = float(delays_ns[affected].mean())
+    confidence = _grade_job(share, affected, hit / typical, rules)
+    own = np.where(np.isin(np.arange(len(delays_ns)), affected), delays_ns, 0.0)
+    return Judgement(
+        -1, float(own.mean()), _interval(own, rng), float(share), confidence, pattern_of(affected, len(delays_ns)),
+        affected, hit, 1.0, None,
+    )  # fmt: skip
+
+
+def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Probability, for each rank, that some rank gathers as much if ranks are interchangeable in each iteration."""
+    count, ranks = positive_ns.shape
+    if ranks < 2:
+        return np.ones(ranks)
+    draws = np.broadcast_to(positive_ns, (_PERMUTATIONS, count, ranks))
+    greatest = rng.permuted(draws, axis=2).sum(axis=1).max(axis=1)
+    own = positive_ns.sum(axis=0)
+    return ((greatest[:, None] >= own[None] - 0.5).sum(axis=0) + 1) / (_PERMUTATIONS + 1)
+
+
+def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
+    """persistent (in at least 60 % of iterations), episode (three or more in a row, mostly) or transient."""
+    longest = _longest_run(affected)
+    if longest >= 3 and longest == len(affected) < 0.9 * iterations:
+        return "episode"
+    if len(affected) >= 0.6 * iterations and iterations > 1:
+        return "persistent"
+    return "episode" if longest >= 3 and longest >= 0.6 * len(affected) else "transient"
+
+
+def _longest_run(affected: NDArray[np.int64]) -> int:
+    return max(len(run) for run in np.split(affected, np.flatnonzero(np.diff(affected) > 1) + 1))
+
+
+def _grade_rank(
+    share: float, dominance: float, chance: float, iterations: int, affected: int, hit_share: float, rules: Thresholds
+) -> str:
+    hard_hits = affected >= 2 and hit_share >= rules.hard_hit_share and dominance >= 0.8
+    certain = chance <= rules.high_chance or (hard_hits and iterations >= 3)
+    if share >= rules.high_share and dominance >= rules.high_dominance and certain:
+        return "high"
+    if share >= rules.medium_share and hard_hits and affected >= 3:
+        return "high"
+    likely = chance <= rules.medium_chance or hard_hits or (iterations == 1 and share >= 2 * rules.high_share)
+    if share >= rules.medium_share and dominance >= rules.medium_dominance and likely:
+        return "medium"
+    return "low"
+
+
+def _grade_job(share: float, affected: NDArray[np.int64], hit_share: float, rules: Thresholds) -> str:
+    longest = _longest_run(affected)
+    if longest >= 3 and longest >= 0.6 * len(affected) and hit_share >= rules.hard_hit_share:
+        return "high" if share >= rules.high_share else "medium"
+    return "low"
+
+
+def _interval(own: Delays, rng: np.random.Generator) -> tuple[float, float] | None:
+    if len(own) < 3:
+        return None
+    means = own[rng.integers(0, len(own), (_BOOTSTRAPS, len(own)))].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)

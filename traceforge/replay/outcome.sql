@@ -1,0 +1,38 @@
+-- What each policy would have done to the recorded iterations.
+--
+-- The replay is a barrier model: in it no delay can make anything end earlier. A gain would need arrival spread to
+-- slow transfers down; that coupling is not measured yet (replay.calibration), so the interval runs from no coupling
+-- to the ceiling, and no policy is called supported.
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, replay.calibration
+CREATE OR REPLACE TABLE replay.outcome (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Policy, as on the command line.
+  policy VARCHAR NOT NULL,
+  -- Its parameters, as on the command line; empty where it has none.
+  parameters VARCHAR NOT NULL,
+  -- Iterations a second under the policy over iterations a second without, no coupling.
+  throughput_ratio DOUBLE NOT NULL,
+  -- Lower end of what the ratio can be.
+  throughput_ratio_low DOUBLE NOT NULL,
+  -- Upper end: the ratio if pacing also brought every transfer down to its reference.
+  throughput_ratio_high DOUBLE NOT NULL,
+  -- Standard deviation over mean of the iteration time; NULL below two iterations.
+  cv DOUBLE,
+  -- Median iteration time, ns.
+  p50_ns BIGINT NOT NULL,
+  -- 95 % point of the iteration time, ns.
+  p95_ns BIGINT NOT NULL,
+  -- 99 % point of the iteration time, ns.
+  p99_ns BIGINT NOT NULL,
+  -- Largest gain any pacing could bring, as a share of throughput: that of transfers never above their reference.
+  gain_ceiling DOUBLE NOT NULL,
+  -- supported, no_effect, harm or not_identifiable.
+  verdict VARCHAR NOT NULL,
+  -- Why.
+  reason VARCHAR NOT NULL,
+  -- Mean delay injected a rank and iteration, ns.
+  delay_ns BIGINT NOT NULL,
+  -- Share of (rank, iteration)s that were delayed.
+  engaged_share DOUBLE NOT NULL
+)

@@ -1,0 +1,101 @@
+"""What a pacing policy is. In: what a rank has seen so far. Out: how long it delays entering its next iteration.
+
+A policy is one file in `policies/` that exposes `POLICY`. It is called before each iteration with the past only, and
+for each rank may use only that rank's column: ranks do not talk.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.errors import PluginError, UsageError
+from traceforge.registry import discover
+
+Times = NDArray[np.int64]
+Parameters = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What every rank has seen; one column a rank, one row a past iteration (I' of them), ns.
+
+    Attributes:
+        wait_ns: the rank's mean wait over the iteration's collectives, shape (I', R).
+        delay_ns: the delay it injected, shape (I', R).
+        duration_ns: its iteration's duration, shape (I', R).
+    """
+
+    wait_ns: Times
+    delay_ns: Times
+    duration_ns: Times
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A pacing policy.
+
+    Attributes:
+        name: the word used on the command line.
+        description: what it does, in one sentence.
+        defaults: parameters and their default values, in the order in which they are shown.
+        delay: the delay before the next iteration, ns, >= 0, shape (R,), from the past and the parameters.
+    """
+
+    name: str
+    description: str
+    defaults: Parameters
+    delay: Callable[[Past, Parameters], Times]
+
+
+@cache
+def policies() -> Mapping[str, Policy]:
+    """All policies by name.
+
+    Raises:
+        PluginError: a file of `policies/` exposes something else.
+    """
+    found = {}
+    for module, plugin in discover("traceforge.replay.policies", "POLICY").items():
+        if not isinstance(plugin, Policy):
+            raise PluginError("POLICY is not a Policy", where=f"traceforge.replay.policies.{module}")
+        found[plugin.name] = plugin
+    return MappingProxyType(found)
+
+
+def parse_policy(text: str) -> tuple[Policy, dict[str, float]]:
+    """A policy and its parameters from text such as `bounded_delay:window=8,gain=0.5`.
+
+    Raises:
+        UsageError: there is no such policy or parameter, or a value is no number.
+    """
+    name, _, rest = text.partition(":")
+    if name not in policies():
+        raise UsageError(f"there is no policy `{name}`", hint=f"policies are: {', '.join(policies())}")
+    policy = policies()[name]
+    parameters = dict(policy.defaults)
+    for item in filter(None, rest.split(",")):
+        key, _, value = item.partition("=")
+        if key not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise UsageError(f"policy `{name}` has no parameter `{key}`", hint=f"its parameters are: {known}")
+        parameters[key] = _number(key, value)
+    return policy, parameters
+
+
+def format_parameters(parameters: Parameters) -> str:
+    """Parameters as they are written on the command line; empty where there are none."""
+    return ",".join(f"{name}={value:g}" for name, value in parameters.items())
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"`{key}={text}` is not a number") from None
+    if not 0 <= value < float("inf"):
+        raise UsageError(f"`{key}={text}` must be a finite number that is not negative")
+    return value

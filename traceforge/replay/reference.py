@@ -1,0 +1,55 @@
+"""Durations at which nothing is late. In: a run's durations. Out: reference durations by place in the program.
+
+Medians over ranks and iterations of the same place; of transfers, first quartiles. Iterations with different numbers
+of collectives are different programs and have their own references.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.replay.model import StepModel
+
+Amounts = NDArray[np.float64]
+
+# Contention only ever adds to a transfer, and may last for most of a run; the first quartile stands for a clean one.
+TRANSFER_QUANTILE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Durations at which nothing is late, for iterations of one length; ns.
+
+    Attributes:
+        before_arrival_ns: shape (positions + 1, K).
+        before_wait_ns: shape (positions, K).
+        transfer_ns: shape (positions,).
+    """
+
+    before_arrival_ns: Amounts
+    before_wait_ns: Amounts
+    transfer_ns: Amounts
+
+
+def references(model: StepModel) -> dict[int, Reference]:
+    """Reference durations by number of collectives in the iteration."""
+    result = {}
+    for calls in np.unique(model.calls):
+        alike = model.calls == calls
+        result[int(calls)] = Reference(
+            np.median(model.before_arrival_ns[alike, : calls + 1], axis=(0, 2)),
+            np.median(model.before_wait_ns[alike, :calls], axis=(0, 2)),
+            np.quantile(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE, axis=(0, 2)),
+        )
+    return result
+
+
+def clean_transfers(model: StepModel) -> NDArray[np.int64]:
+    """Transfers cut down to the reference, ns, shape (I, P, R)."""
+    transfer = model.transfer_ns.copy()
+    of_length = references(model)
+    for i, calls in enumerate(model.calls.tolist()):
+        reference = np.rint(of_length[calls].transfer_ns).astype(np.int64)
+        transfer[i, :calls] = np.minimum(transfer[i, :calls], reference[:, None])
+    return transfer

@@ -1,0 +1,53 @@
+"""Why something cannot be shown, and what to record next time. In: job and trust. Out: `Missing`.
+
+The reasons are tried from the root outwards, so that a reader is told the first thing to mend, not its consequences.
+"""
+
+from traceforge.report.blocks import Missing
+from traceforge.report.context import Context
+from traceforge.report.words import plural, rank_list
+
+_RECORD_STEPS = (
+    "Call `prof.step()` once per training step inside `torch.profiler.profile(schedule=…)`; "
+    "each step then carries a ProfilerStep# mark."
+)
+_RECORD_MORE = "Record more steps: `schedule(wait=1, warmup=1, active=10)` keeps ten after one for warm-up."
+_RECORD_ALL_RANKS = (
+    "Profile on every rank, each into a file of its own: "
+    "`tensorboard_trace_handler(folder, worker_name=f'rank{rank}')`."
+)
+_RECORD_DEVICES = (
+    "Profile with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`, "
+    "and make sure that the recorded steps contain the gradient exchange."
+)
+_RECORD_TOGETHER = (
+    "Start and stop the profiler at the same step on every rank. "
+    "PyTorch 2.12 and later also record a sequence number with each collective, which settles the matching."
+)
+_DOCTOR = "`traceforge doctor DIR` says for every file what it holds and what is absent."
+
+
+def missing(what: str, context: Context) -> Missing:
+    """A `Missing` that begins with what is not shown and goes on with the first reason that applies."""
+    why, how = _reason(context)
+    return Missing(f"{what}: {why}.", how)
+
+
+def _reason(context: Context) -> tuple[str, str]:
+    job, trust = context.job, context.trust
+    if not job.ranks:
+        return "none of the files belongs to a known rank", _DOCTOR
+    if not job.iterations:
+        return "no training step could be found in the traces", _RECORD_STEPS
+    if not job.used:
+        return f"all {plural(len(job.iterations), 'iteration')} are warm-up or cut off", _RECORD_MORE
+    if len(job.ranks) == 1:
+        return (
+            f"only rank {job.ranks[0]} was recorded, and being late is a comparison between ranks",
+            _RECORD_ALL_RANKS,
+        )
+    if not trust.collectives:
+        return "no collective call could be matched across the ranks", f"{_RECORD_DEVICES} {_RECORD_TOGETHER}"
+    if trust.unaligned:
+        return f"the clocks of ranks {rank_list(trust.unaligned)} could not be aligned", _RECORD_TOGETHER
+    return "the analysis left no rows for it", _DOCTOR

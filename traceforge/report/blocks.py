@@ -1,0 +1,270 @@
+"""What a section is made of. In: nothing. Out: plain data that the templates draw; no HTML, no numbers to round.
+
+Each kind of block is drawn by the template of its own name, `templates/blocks/<template>.html.j2`. All texts are
+escaped there. A section that cannot be built says with `Missing` what is absent and how to record it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from traceforge.report.islands import Dataset
+
+if TYPE_CHECKING:
+    from traceforge.report.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text."""
+
+    template: ClassVar[str] = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An aside: something was thinned, guessed or left out."""
+
+    template: ClassVar[str] = "note"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subheading:
+    """A heading inside a section."""
+
+    template: ClassVar[str] = "subheading"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table; numbers are set right, `code` in a fixed-width face, `wide` texts may break."""
+
+    title: str
+    numeric: bool = False
+    code: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of finished texts.
+
+    Attributes:
+        omitted: number of further rows that are not shown.
+        summary: text of the fold the table hides behind; None shows it openly.
+    """
+
+    template: ClassVar[str] = "table"
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    omitted: int = 0
+    summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A number with its meaning. `state` is `good`, `caution`, `bad` or `plain`; it is said in words as well."""
+
+    value: str
+    label: str
+    detail: str = ""
+    state: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Numbers side by side."""
+
+    template: ClassVar[str] = "tiles"
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One finding.
+
+    Attributes:
+        kicker: what kind of finding it is.
+        confidence: `high`, `medium`, `low`, or an empty text.
+        facts: pairs of label and value.
+        mode: the failure mode, which colours the card's edge.
+    """
+
+    title: str
+    kicker: str
+    text: str
+    confidence: str
+    facts: Sequence[tuple[str, str]]
+    evidence_for: Sequence[str]
+    evidence_against: Sequence[str]
+    next_step: str
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Findings, one below the other."""
+
+    template: ClassVar[str] = "cards"
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictPanel:
+    """The answer, in words. `kind` is `finding`, `nothing_significant` or `cannot_be_known`."""
+
+    template: ClassVar[str] = "verdict"
+    kind: str
+    headline: str
+    explanation: str
+    confidence: str
+    next_step: str
+    tiles: Sequence[Tile] = ()
+    evidence_for: Sequence[str] = ()
+    evidence_against: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart: a Vega-Lite specification and the tables it names, by column.
+
+    Attributes:
+        description: what the chart shows, for those who hear the page.
+        title: a short line above the chart, where a figure has several.
+        weight: its share of the figure's width, `wide` or `narrow`.
+    """
+
+    spec: Mapping[str, object]
+    data: Mapping[str, Dataset]
+    description: str
+    title: str = ""
+    weight: str = "wide"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a figure's selection: replaces tables of the first panel.
+
+    Attributes:
+        caption: the finding in words for this entry.
+    """
+
+    label: str
+    caption: str
+    data: Mapping[str, Dataset]
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A colour and what it means; `swatch` is a phase, a mode or a step of the diverging scale."""
+
+    swatch: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Charts with the finding in words above and the numbers below.
+
+    Attributes:
+        name: identifier on the page.
+        caption: the finding in words, computed from the data.
+        queries: names of the queries behind it, as executed.
+        choices: entries to choose from; empty where there is nothing to choose.
+        choice_label: what is chosen.
+    """
+
+    template: ClassVar[str] = "figure"
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+    table: Table
+    queries: Sequence[str]
+    legend: Sequence[LegendEntry] = ()
+    notes: Sequence[str] = ()
+    choices: Sequence[Choice] = ()
+    choice_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigure:
+    """A table that is itself the figure."""
+
+    template: ClassVar[str] = "table_figure"
+    name: str
+    caption: str
+    table: Table
+    queries: Sequence[str]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text of a program behind a fold."""
+
+    template: ClassVar[str] = "code"
+    name: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Words and what they mean."""
+
+    template: ClassVar[str] = "terms"
+    entries: Sequence[tuple[str, str]]
+
+
+Block = (
+    Paragraph
+    | Note
+    | Subheading
+    | Table
+    | Tiles
+    | Cards
+    | VerdictPanel
+    | Figure
+    | TableFigure
+    | Code
+    | Terms
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A built section."""
+
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A section that cannot be built.
+
+    Attributes:
+        why: what is absent, one sentence or two.
+        how: the setting that would record it.
+    """
+
+    why: str
+    how: str
+    blocks: Sequence[Block] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A section: one file in `traceforge/report/sections/` exposing `SECTION`.
+
+    Attributes:
+        title: its heading.
+        short_title: its name in the list of contents.
+        build: reads tables, returns what to draw.
+    """
+
+    title: str
+    short_title: str
+    build: "Callable[[Context], Section | Missing]"

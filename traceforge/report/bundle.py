@@ -1,0 +1,68 @@
+"""The scripts and the style of the page, and the policy that lets nothing else run. In: assets. Out: text and hashes.
+
+Vega, Vega-Lite and Vega-Embed come as one script out of `vl_convert`, in the version Altair writes its charts for.
+The Content-Security-Policy names our two scripts and one style by their SHA-256: no other script runs, no style is
+read, and nothing is loaded from anywhere. Vega needs no `eval`, as charts are drawn with its interpreter (`ast`).
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from traceforge.errors import TraceforgeError
+from traceforge.report.palette import css_variables
+
+
+@cache
+def vega_script() -> str:
+    """The drawing library as one classic script; made once a process (about one CPU second).
+
+    Raises:
+        TraceforgeError: it holds something that cannot stand inside a `<script>` element.
+    """
+    import altair
+    import vl_convert
+
+    major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
+    script = str(vl_convert.javascript_bundle(vl_version=f"{major}.{minor}"))
+    return _checked(script, "the Vega bundle")
+
+
+@cache
+def page_script() -> str:
+    """Our own script: draws the charts when they come into view."""
+    return _checked(asset("report.js"), "report.js")
+
+
+@cache
+def page_style() -> str:
+    """The colours and the style sheet."""
+    return f"{css_variables()}\n{asset('report.css')}"
+
+
+def asset(name: str) -> str:
+    """A text file of the `assets` folder, with line ends as HTML parsers see them."""
+    path = resources.files("traceforge.report") / "assets" / name
+    return path.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def content_security_policy(scripts: Sequence[str], style: str) -> str:
+    """The policy that allows these scripts and this style, as they stand in the page, and nothing else."""
+    script_hashes = " ".join(_hash_source(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {script_hashes}; style-src {_hash_source(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash_source(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _checked(script: str, name: str) -> str:
+    if "</script" in script.lower() or "<!--" in script:
+        raise TraceforgeError(f"{name} cannot stand inside a page", hint="report this, with the versions installed")
+    return script.replace("\r\n", "\n")

@@ -1,0 +1,73 @@
+"""Predicted change of throughput by pacing policy: point, interval and ceiling, around zero.
+
+In: one row a policy, changes in per cent. Out: specification and table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from traceforge.report.charts.parts import (
+    BAR_OFFSET,
+    LABELLED_ROW_HEIGHT,
+    Spec,
+    finished,
+    labelled,
+    row_axis,
+    rows_of,
+)
+from traceforge.report.islands import Dataset
+from traceforge.report.palette import variable
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A policy with its change of throughput, per cent; the ceiling is the gain no pacing can exceed."""
+
+    label: str
+    value: str
+    change: float
+    low: float | None
+    high: float | None
+    ceiling: float | None
+
+
+def forest_spec(rows: int) -> Spec:
+    """The chart for that many policies."""
+    base = rows_of("policies")
+    y = row_axis()
+    x = alt.X("change:Q", title="change of throughput, %", axis=alt.Axis(tickCount=7, format="+.1~f"))
+    zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x="at:Q")
+    intervals = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(yOffset=BAR_OFFSET, strokeWidth=2, stroke=variable("accent"))
+        .encode(y=y, x="low:Q", x2="high:Q")
+    )
+    ceilings = (
+        base.transform_filter("isValid(datum.ceiling)")
+        .mark_tick(yOffset=BAR_OFFSET, size=16, thickness=2, color=variable("muted"))
+        .encode(y=y, x="ceiling:Q", tooltip=[alt.Tooltip("ceiling:Q", title="ceiling, %", format="+.2f")])
+    )
+    points = base.mark_circle(yOffset=BAR_OFFSET, size=70, opacity=1, fill=variable("accent")).encode(
+        y=y, x=x, tooltip=[alt.Tooltip("label:N", title="policy"), alt.Tooltip("value:N", title="throughput")]
+    )
+    layers = alt.layer(zero, intervals, ceilings, points, *labelled(base))
+    return finished(layers.properties(width="container", height=rows * LABELLED_ROW_HEIGHT))
+
+
+def forest_table(predictions: Sequence[Prediction]) -> Dataset:
+    """The policies by column."""
+    return {
+        "row": list(range(len(predictions))),
+        "label": [one.label for one in predictions],
+        "value": [one.value for one in predictions],
+        "change": [round(one.change, 4) for one in predictions],
+        "low": [_rounded(one.low) for one in predictions],
+        "high": [_rounded(one.high) for one in predictions],
+        "ceiling": [_rounded(one.ceiling) for one in predictions],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

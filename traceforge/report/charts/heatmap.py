@@ -1,0 +1,81 @@
+"""Lateness by rank and iteration: purple is early, orange is late, a dot marks the last to arrive.
+
+In: cells of lateness in ms. Out: specification and tables. The scale has nine steps around zero; its inmost step is
+never narrower than the clocks' resolution, so that nothing is coloured that the clocks cannot tell.
+"""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from traceforge.report.charts.parts import Spec, finished, row_height, rows_of
+from traceforge.report.palette import DIVERGING_STEPS, variable
+
+_STEPS = (0.1, 0.25, 0.5, 1.0)
+
+
+def thresholds(lateness_ms: Sequence[float], resolution_ms: float) -> list[float]:
+    """Eight limits between the nine colours, ms, symmetric around zero."""
+    sizes = sorted(abs(value) for value in lateness_ms)
+    typical = sizes[int(0.99 * (len(sizes) - 1))] if sizes else 0.0
+    largest = _round_up(max(typical, 10 * resolution_ms, 1e-3))
+    upper = [largest * step for step in _STEPS]
+    return [round(limit, 9) for limit in (*(-limit for limit in reversed(upper)), *upper)]
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** len(str(int(value))) if value >= 1 else 1.0
+    while power / 10 >= value:
+        power /= 10
+    return next(power * step for step in (0.2, 0.5, 1.0) if power * step >= value)
+
+
+def heatmap_spec(ranks: Sequence[str], iterations: Sequence[str], limits: Sequence[float]) -> Spec:
+    """The chart over rows and columns of these names, with `limits` between its colours, ms."""
+    colours = [variable(f"diverging-{step}") for step in range(DIVERGING_STEPS)]
+    cells = (
+        rows_of("cells")
+        .mark_rect()
+        .encode(
+            x=_columns(iterations),
+            y=_rows(ranks),
+            color=alt.Color(
+                "lateness_ms:Q", legend=None, scale=alt.Scale(type="threshold", domain=list(limits), range=colours)
+            ),
+            tooltip=[
+                alt.Tooltip("rank:N"),
+                alt.Tooltip("iteration:N"),
+                alt.Tooltip("lateness_ms:Q", title="ms after the median rank", format="+,.3f"),
+            ],
+        )
+    )
+    last = (
+        rows_of("last")
+        .mark_circle(size=22, opacity=1, fill=variable("text"), stroke=variable("surface"), strokeWidth=1)
+        .encode(
+            x=_columns(iterations),
+            y=_rows(ranks),
+            tooltip=[alt.Tooltip("rank:N", title="last to arrive: rank"), alt.Tooltip("iteration:N")],
+        )
+    )
+    height = max(40, len(ranks) * row_height(len(ranks)))
+    return finished(alt.layer(cells, last, _host_rules(ranks)).properties(width="container", height=height))
+
+
+def _host_rules(ranks: Sequence[str]) -> alt.Chart:
+    return (
+        rows_of("hosts")
+        .mark_rule(stroke=variable("muted"), strokeWidth=1)
+        .encode(y=alt.Y("rank:N", sort=None, bandPosition=0, scale=alt.Scale(domain=list(ranks))), tooltip=[alt.Tooltip("host:N", title="from here on")])
+    )
+
+
+def _columns(iterations: Sequence[str]) -> alt.X:
+    axis = alt.Axis(domain=False, ticks=False, labelAngle=0, labelPadding=5)
+    scale = alt.Scale(padding=0, domain=list(iterations))
+    return alt.X("iteration:N", title="iteration", sort=None, axis=axis, scale=scale)
+
+
+def _rows(ranks: Sequence[str]) -> alt.Y:
+    axis = alt.Axis(domain=False, ticks=False, labelPadding=5, labelFontSize=10)
+    return alt.Y("rank:N", title="rank", sort=None, axis=axis, scale=alt.Scale(padding=0, domain=list(ranks)))

@@ -1,0 +1,104 @@
+"""What charts share: the theme, the finishing of a specification, rows with a text line above each bar.
+
+In: Altair charts. Out: Vega-Lite as plain data. Nothing here names a view or a parameter by Altair's own counters,
+which would make two reports of the same data differ.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from traceforge.report.palette import MODES, PHASES, fill, variable
+
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'
+SMALL, TEXT = 11, 12
+LABELLED_ROW_HEIGHT = 44
+_TEXT_OFFSET, BAR_OFFSET, BAR_HEIGHT = -9, 9, 12
+_VALUE_WIDTH = 130
+
+Spec = dict[str, Any]
+
+
+def theme() -> Spec:
+    """Vega-Lite configuration of every chart; colours follow the page."""
+    quiet = {"labelColor": variable("muted"), "titleColor": variable("muted")}
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "padding": {"left": 2, "right": 8, "top": 4, "bottom": 4},
+        "view": {"stroke": None},
+        "axis": {
+            **quiet,
+            "labelFontSize": SMALL,
+            "titleFontSize": TEXT,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "gridColor": variable("grid"),
+            "domainColor": variable("line"),
+            "tickColor": variable("line"),
+            "labelOverlap": True,
+            "labelFlush": True,
+        },
+        "axisY": {"titleAngle": -90, "labelFlush": False},
+        "text": {"fill": variable("text"), "fontSize": TEXT},
+        "rule": {"stroke": variable("text")},
+    }
+
+
+def finished(chart: alt.TopLevelMixin) -> Spec:
+    """The specification without Altair's own theme and schema address."""
+    spec: Spec = chart.to_dict()
+    spec.pop("config", None)
+    spec.pop("$schema", None)
+    return spec
+
+
+def rows_of(name: str) -> alt.Chart:
+    """A chart over the table of that name."""
+    return alt.Chart(alt.NamedData(name))
+
+
+def row_height(rows: int) -> int:
+    """Height of a row in px: 22 for a few rows, 5 for many."""
+    return max(5, min(22, 620 // max(rows, 1)))
+
+
+def phase_colour() -> alt.Color:
+    """Colour by phase; the legend stands in the page, not in the chart."""
+    scale = alt.Scale(domain=list(PHASES), range=[fill(phase) for phase in PHASES])
+    return alt.Color("phase:N", scale=scale, legend=None)
+
+
+def mode_colour() -> alt.Color:
+    """Colour by failure mode; `total` is the text colour."""
+    names = [*MODES, "total"]
+    scale = alt.Scale(domain=names, range=[*(fill(mode) for mode in MODES), variable("muted")])
+    return alt.Color("mode:N", scale=scale, legend=None)
+
+
+def time_axis(field: str, title: str) -> alt.X:
+    """A zero-based axis of times in ms."""
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=8))
+
+
+def rank_axis(title: str = "rank") -> alt.Y:
+    """One row a rank, in the order of the data."""
+    axis = alt.Axis(domain=False, ticks=False, labelPadding=5, labelFontSize=10)
+    return alt.Y("rank:N", title=title, sort=None, axis=axis, scale=alt.Scale(paddingInner=0.12))
+
+
+def labelled(base: alt.Chart) -> list[alt.Chart]:
+    """Two texts above each bar: `label` at the left, `value` at the right edge. No axis labels that could clip."""
+    row = base.encode(y=row_axis())
+    name = row.mark_text(
+        align="left", baseline="middle", dy=_TEXT_OFFSET, limit=alt.ExprRef(f"width - {_VALUE_WIDTH}")
+    ).encode(x=alt.value(0), text="label:N")
+    value = row.mark_text(align="right", baseline="middle", dy=_TEXT_OFFSET, fontWeight=600).encode(
+        x=alt.value("width"), text="value:N"
+    )
+    return [name, value]
+
+
+def row_axis() -> alt.Y:
+    """Rows from top to bottom by the number in `row`, without labels."""
+    return alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0, paddingOuter=0))

@@ -1,0 +1,82 @@
+"""The delay waterfall: what each cause adds to an iteration, from zero, in ms.
+
+In: one row a cause with its share of the delay. Out: specification and table. Each bar begins where the one above
+ends; a negative delay (faster than the reference) runs back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from traceforge.report.charts.parts import (
+    BAR_HEIGHT,
+    BAR_OFFSET,
+    LABELLED_ROW_HEIGHT,
+    Spec,
+    finished,
+    labelled,
+    mode_colour,
+    row_axis,
+    rows_of,
+    time_axis,
+)
+from traceforge.report.islands import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A cause: delay and its interval in ms per iteration; `mode` is a failure mode or `total`."""
+
+    label: str
+    value: str
+    mode: str
+    delay_ms: float
+    low_ms: float | None = None
+    high_ms: float | None = None
+
+
+def waterfall_spec(bars: int) -> Spec:
+    """The chart for that many bars."""
+    base = rows_of("bars")
+    tooltip = [
+        alt.Tooltip("label:N", title="cause"),
+        alt.Tooltip("value:N", title="delay"),
+    ]
+    boxes = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1).encode(
+        y=row_axis(),
+        x=time_axis("start_ms", "ms lost per iteration"),
+        x2="end_ms:Q",
+        color=mode_colour(),
+        tooltip=tooltip,
+    )
+    intervals = (
+        base.transform_filter("isValid(datum.low_ms)")
+        .mark_rule(yOffset=BAR_OFFSET, strokeWidth=1.5)
+        .encode(y=row_axis(), x="low_ms:Q", x2="high_ms:Q")
+    )
+    layers = alt.layer(boxes, intervals, *labelled(base))
+    return finished(layers.properties(width="container", height=bars * LABELLED_ROW_HEIGHT))
+
+
+def waterfall_table(bars: Sequence[Bar]) -> Dataset:
+    """The bars with their places, ms."""
+    starts: list[float] = []
+    reached = 0.0
+    for bar in bars:
+        starts.append(0.0 if bar.mode == "total" else reached)
+        reached += 0.0 if bar.mode == "total" else bar.delay_ms
+    return {
+        "row": list(range(len(bars))),
+        "label": [bar.label for bar in bars],
+        "value": [bar.value for bar in bars],
+        "mode": [bar.mode for bar in bars],
+        "start_ms": [round(start, 6) for start in starts],
+        "end_ms": [round(start + bar.delay_ms, 6) for start, bar in zip(starts, bars, strict=True)],
+        "low_ms": _moved(starts, [bar.low_ms for bar in bars]),
+        "high_ms": _moved(starts, [bar.high_ms for bar in bars]),
+    }
+
+
+def _moved(starts: Sequence[float], values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else round(start + value, 6) for start, value in zip(starts, values, strict=True)]

@@ -1,0 +1,102 @@
+"""What a section may ask. In: a store and a run. Out: rows of named queries, and the record of what was executed.
+
+A query is a `.sql` file: `job` names `queries/job.sql`, `sections/trust` a file beside its section. `$run_id` and
+other whole numbers are written into the text before it is executed, so that what the appendix shows is, letter by
+letter, what the database was asked. Only whole numbers are ever written in; names from traces never are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from string import Template
+from typing import Any
+
+from traceforge.report.diagnosis import Diagnosis, read_diagnosis
+from traceforge.report.job import Job, read_job
+from traceforge.report.trust import Trust, read_trust
+from traceforge.store.database import Store
+
+Row = dict[str, Any]
+Number = int | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a page may hold.
+
+    Attributes:
+        marks: areas, lines and points a chart.
+        heat_rows, heat_columns: cells of the lateness chart along ranks and iterations.
+        lane_rows: ranks shown in the picture of one iteration.
+        table_rows: rows of a table behind a figure.
+        bars: rows of a chart with one row a rank.
+    """
+
+    marks: int = 9_000
+    heat_rows: int = 120
+    heat_columns: int = 256
+    lane_rows: int = 64
+    table_rows: int = 200
+    bars: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An executed query: its name, the first sentence of its comment, and its text."""
+
+    name: str
+    title: str
+    sql: str
+
+
+@dataclass
+class Context:
+    """A run of a store, with the numbers many sections share."""
+
+    store: Store
+    run_id: int
+    versions: Mapping[str, str]
+    command: str | None
+    limits: Limits = field(default_factory=Limits)
+    executed: dict[str, Query] = field(default_factory=dict)
+
+    def rows(self, name: str, **numbers: Number) -> list[Row]:
+        """The rows of a named query; `numbers` fill its placeholders, lists of them separated by commas."""
+        sql = _filled(_text(name), {"run_id": self.run_id, **numbers})
+        self.executed[name] = Query(name, _title(sql), sql)
+        return self.store.query(sql).to_dicts()
+
+    @cached_property
+    def job(self) -> Job:
+        """Ranks, hosts, files and iterations."""
+        return read_job(self.rows, self.run_id)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """Verdict and findings."""
+        return read_diagnosis(self.rows)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """Clocks, matched collectives, issues and what stays unexplained."""
+        return read_trust(self.rows)
+
+
+def _text(name: str) -> str:
+    folder, _, stem = name.rpartition("/")
+    path = resources.files("traceforge.report") / (folder or "queries") / f"{stem}.sql"
+    return path.read_text(encoding="utf-8").strip().rstrip(";")
+
+
+def _filled(sql: str, numbers: Mapping[str, Number]) -> str:
+    return Template(sql).substitute({name: _literal(value) for name, value in numbers.items()})
+
+
+def _literal(value: Number) -> str:
+    values = [value] if isinstance(value, int) else value
+    return ", ".join(str(int(number)) for number in values) or "NULL"
+
+
+def _title(sql: str) -> str:
+    return sql.splitlines()[0].removeprefix("--").strip()

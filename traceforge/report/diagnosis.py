@@ -1,0 +1,161 @@
+"""Verdict and findings. In: queries on attribute.verdict, finding and evidence. Out: `Diagnosis`, texts cleaned.
+
+Findings are ordered by confidence, then by the delay they own; the first is the one the verdict speaks of when the
+verdict is of kind `finding`. Sentences from the tables may quote names from traces and are cleaned here, once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from traceforge.report.words import clean, duration, duration_range, mode_name, spaced
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+CONFIDENCES = ("high", "medium", "low")
+_SENTENCE_LIMIT = 1_200
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding; durations in ns per iteration, `share` and `gain_if_fixed` 0..1 or None."""
+
+    finding_id: int
+    mode: str
+    cause: str
+    subject_kind: str
+    subject: str
+    delay_ns: float
+    low_ns: float | None
+    high_ns: float | None
+    share: float | None
+    confidence: str
+    gain_if_fixed: float | None
+    first_iteration: int | None
+    last_iteration: int | None
+    pattern: str
+    summary: str
+    next_step: str
+    evidence_for: tuple[str, ...]
+    evidence_against: tuple[str, ...]
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it is more than a hint."""
+        return self.confidence in ("high", "medium")
+
+    @property
+    def who(self) -> str:
+        """Whom or what it concerns, such as `rank 3` or `the whole job`."""
+        if self.subject_kind == "job":
+            return "the whole job"
+        kind = spaced(self.subject_kind)
+        return self.subject if self.subject.startswith(kind) else f"{kind} {self.subject}"
+
+    @property
+    def what(self) -> str:
+        """Failure mode and cause in words."""
+        cause = spaced(self.cause)
+        return f"{mode_name(self.mode)}: {cause}" if cause and cause != self.mode else mode_name(self.mode)
+
+    @property
+    def cost(self) -> str:
+        """The delay with its interval."""
+        interval = duration_range(self.low_ns, self.high_ns)
+        return f"{duration(self.delay_ns)} ({interval})" if interval else duration(self.delay_ns)
+
+    @property
+    def period(self) -> str:
+        """When it was seen, such as `persistent, iterations 4 to 19`."""
+        pattern = spaced(self.pattern)
+        if self.first_iteration is None or self.last_iteration is None:
+            return pattern
+        if self.first_iteration == self.last_iteration:
+            return f"{pattern}, iteration {self.first_iteration}"
+        return f"{pattern}, iterations {self.first_iteration} to {self.last_iteration}"
+
+    @property
+    def rank(self) -> int | None:
+        """The rank it concerns, where it concerns one."""
+        digits = self.subject.removeprefix("rank").strip()
+        return int(digits) if self.subject_kind == "rank" and digits.isdigit() and len(digits) < 10 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in words; `kind` is `finding`, `nothing_significant` or `cannot_be_known`."""
+
+    kind: str
+    headline: str
+    explanation: str
+    confidence: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Verdict (None when the analysis gave none) and findings, the most certain and most costly first."""
+
+    verdict: Verdict | None
+    findings: Sequence[Finding]
+
+    @property
+    def leading(self) -> Finding | None:
+        """The finding the verdict speaks of."""
+        is_finding = self.verdict is not None and self.verdict.kind == "finding"
+        return self.findings[0] if is_finding and self.findings else None
+
+    @property
+    def further(self) -> Sequence[Finding]:
+        """The findings the verdict does not speak of."""
+        return self.findings[1:] if self.leading else self.findings
+
+
+def read_diagnosis(rows: Rows) -> Diagnosis:
+    """The verdict and the findings of a run."""
+    verdicts = [
+        Verdict(
+            kind=str(row["kind"]),
+            headline=clean(row["headline"], 300),
+            explanation=_sentence(row["explanation"]),
+            confidence=_sentence(row["confidence"]),
+            next_step=_sentence(row["next_step"]),
+        )
+        for row in rows("verdict")
+    ]
+    evidence = rows("evidence")
+    findings = [_finding(row, evidence) for row in rows("findings")]
+    findings.sort(key=lambda finding: (_place(finding.confidence), -finding.delay_ns, finding.finding_id))
+    return Diagnosis(verdicts[0] if verdicts else None, tuple(findings))
+
+
+def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
+    own = [item for item in evidence if item["finding_id"] == row["finding_id"]]
+    return Finding(
+        finding_id=row["finding_id"],
+        mode=str(row["mode"]),
+        cause=_sentence(row["cause"]),
+        subject_kind=_sentence(row["subject_kind"]),
+        subject=clean(row["subject"] if row["subject"] is not None else "", 80),
+        delay_ns=row["delay_ns_per_iteration"],
+        low_ns=row["delay_low_ns"],
+        high_ns=row["delay_high_ns"],
+        share=row["share"],
+        confidence=_sentence(row["confidence"]),
+        gain_if_fixed=row["gain_if_fixed"],
+        first_iteration=row["first_iteration"],
+        last_iteration=row["last_iteration"],
+        pattern=_sentence(row["pattern"]),
+        summary=_sentence(row["summary"]),
+        next_step=_sentence(row["next_step"]),
+        evidence_for=tuple(_sentence(item["statement"]) for item in own if item["direction"] == "for"),
+        evidence_against=tuple(_sentence(item["statement"]) for item in own if item["direction"] == "against"),
+    )
+
+
+def _sentence(text: object) -> str:
+    return "" if text is None else clean(text, _SENTENCE_LIMIT)
+
+
+def _place(confidence: str) -> int:
+    return CONFIDENCES.index(confidence) if confidence in CONFIDENCES else len(CONFIDENCES)

@@ -1,0 +1,127 @@
+"""The job in numbers: ranks, hosts, files, iterations. In: queries on meta.* and timeline.iteration. Out: `Job`.
+
+Warm-up and partial iterations take no part in any statistics of the report; they are counted and drawn apart.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Any
+
+from traceforge.errors import UsageError
+from traceforge.report.words import clean
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One iteration of the job, over all ranks; times in ns on the aligned clock."""
+
+    number: int
+    start_ns: int
+    duration_ns: int
+    is_warmup: bool
+    is_partial: bool
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it counts in statistics."""
+        return not self.is_warmup and not self.is_partial
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCount:
+    """Files of one kind: how many are used, and their size."""
+
+    kind: str
+    files: int
+    used_files: int
+    size_bytes: int
+    events: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run; names are cleaned. `host_of` maps each recorded rank to its host, None where no file says it."""
+
+    name: str
+    world_size: int | None
+    host_of: dict[int, str | None]
+    sources: Sequence[SourceCount]
+    iterations: Sequence[Iteration]
+
+    @property
+    def ranks(self) -> list[int]:
+        """Recorded ranks, ascending."""
+        return sorted(self.host_of)
+
+    @property
+    def hosts(self) -> list[str]:
+        """Known hosts in the order of their first rank."""
+        return list(dict.fromkeys(host for rank in self.ranks if (host := self.host_of[rank]) is not None))
+
+    @cached_property
+    def used(self) -> list[Iteration]:
+        """Iterations that count in statistics, in order."""
+        return [iteration for iteration in self.iterations if iteration.is_used]
+
+    @cached_property
+    def durations_ns(self) -> list[int]:
+        """Durations of the used iterations, in order, ns."""
+        return [iteration.duration_ns for iteration in self.used]
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean duration of the used iterations, ns."""
+        return sum(self.durations_ns) / len(self.durations_ns) if self.durations_ns else None
+
+    @property
+    def variation(self) -> float | None:
+        """Coefficient of variation of the used iterations (sample standard deviation over mean)."""
+        if len(self.durations_ns) < 2 or not self.mean_ns:
+            return None
+        mean = self.mean_ns
+        variance = sum((value - mean) ** 2 for value in self.durations_ns) / (len(self.durations_ns) - 1)
+        return sqrt(variance) / mean
+
+    def quantile_ns(self, share: float) -> int | None:
+        """A quantile of the used iterations' durations, linearly interpolated, ns."""
+        return round(quantile(self.durations_ns, share)) if self.durations_ns else None
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which a share 0..1 of the values lies, linearly interpolated; values must not be empty."""
+    ordered = sorted(values)
+    position = share * (len(ordered) - 1)
+    low = int(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def read_job(rows: Rows, run_id: int) -> Job:
+    """The job of a run.
+
+    Raises:
+        UsageError: the database holds no such run.
+    """
+    runs = rows("run")
+    if not runs:
+        raise UsageError(f"the database holds no run {run_id}", hint="list them with `traceforge sql DB 'FROM meta.run'`")
+    return Job(
+        name=clean(runs[0]["run_name"], 120),
+        world_size=runs[0]["world_size"],
+        host_of={row["rank"]: None if row["host"] is None else clean(row["host"], 80) for row in rows("ranks")},
+        sources=[SourceCount(**{**row, "kind": clean(row["kind"], 80)}) for row in rows("sources")],
+        iterations=[
+            Iteration(
+                number=row["iteration"],
+                start_ns=row["start_ns"],
+                duration_ns=row["duration_ns"],
+                is_warmup=row["is_warmup"],
+                is_partial=row["is_partial"],
+            )
+            for row in rows("iterations")
+        ],
+    )

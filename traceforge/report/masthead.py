@@ -1,0 +1,61 @@
+"""The head of the page: which job, how much of it was seen. In: job facts. Out: name and pairs of label and value."""
+
+from dataclasses import dataclass
+
+from traceforge.report.context import Context
+from traceforge.report.job import Job
+from traceforge.report.words import count, listed, percent, plural, rank_list
+from traceforge.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Masthead:
+    """Name of the run, facts about it, and a note where the page was cut down."""
+
+    name: str
+    facts: list[tuple[str, str]]
+    note: str
+
+
+def masthead(context: Context, *, is_thinned: bool) -> Masthead:
+    """The head of the page."""
+    job = context.job
+    facts = [
+        ("Ranks", _ranks(job)),
+        ("Hosts", _hosts(job)),
+        ("Iterations", _iterations(job)),
+        ("Files", _files(job)),
+    ]
+    note = "This run is so large that figures and tables were thinned further to keep the page small."
+    return Masthead(job.name, facts, note if is_thinned else "")
+
+
+def _ranks(job: Job) -> str:
+    seen = len(job.ranks)
+    if job.world_size is None or job.world_size == seen:
+        return f"{count(seen)}, all of the job" if job.world_size == seen else count(seen)
+    share = percent(seen / job.world_size) if job.world_size else "—"
+    return f"{count(seen)} of {count(job.world_size)} ({share}): {rank_list(job.ranks)}"
+
+
+def _hosts(job: Job) -> str:
+    unknown = sum(host is None for host in job.host_of.values())
+    text = f"{count(len(job.hosts))}: {listed(job.hosts, 4)}" if job.hosts else "none named in the traces"
+    return f"{text}; {plural(unknown, 'rank')} on unknown hosts" if unknown and job.hosts else text
+
+
+def _iterations(job: Job) -> str:
+    warmup = sum(iteration.is_warmup for iteration in job.iterations)
+    partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
+    parts = [f"{count(len(job.used))} used"]
+    parts += [f"{count(warmup)} warm-up"] if warmup else []
+    parts += [f"{count(partial)} cut off"] if partial else []
+    return ", ".join(parts)
+
+
+def _files(job: Job) -> str:
+    kinds = [f"{count(source.used_files)} {source.kind}" for source in job.sources if source.used_files]
+    size = format_bytes(sum(source.size_bytes for source in job.sources))
+    unused = sum(source.files - source.used_files for source in job.sources)
+    text = f"{listed(kinds)}, {size}" if kinds else "none used"
+    return f"{text}; {count(unused)} not used" if unused else text

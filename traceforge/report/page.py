@@ -1,0 +1,158 @@
+"""The page, put together. In: a store and a run. Out: `Report`. Writes no file and reads no clock.
+
+Sections are plug-ins; the page asks each for blocks and hands those to the templates, which escape every text. The
+same tables give the same bytes. Should a page exceed the cap, it is built again with tighter limits, and says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from traceforge.errors import PluginError
+from traceforge.registry import discover
+from traceforge.report import sections
+from traceforge.report.blocks import Figure, Missing, Plugin, Section, TableFigure
+from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
+from traceforge.report.charts.parts import theme
+from traceforge.report.context import Context, Limits
+from traceforge.report.islands import island, packed
+from traceforge.report.masthead import masthead
+from traceforge.report.summary import summarise
+from traceforge.report.terminal import verdict_lines
+from traceforge.store.database import Store
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_LARGEST_PAGE_BYTES = 5_000_000
+_LIMITS = (
+    Limits(),
+    Limits(marks=4_000, heat_rows=60, heat_columns=128, lane_rows=32, table_rows=60, bars=64),
+    Limits(marks=1_000, heat_rows=24, heat_columns=40, lane_rows=12, table_rows=20, bars=24),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A finished report.
+
+    Attributes:
+        html: the page, one file that opens from disk.
+        summary: what a machine compares between runs; JSON values only, numbers rounded.
+        verdict_lines: the verdict as at most 15 lines of plain text.
+    """
+
+    html: str
+    summary: dict[str, object]
+    verdict_lines: list[str]
+
+
+def build_report(store: Store, *, run_id: int, versions: Mapping[str, str], command: str | None) -> Report:
+    """The report of a run.
+
+    Args:
+        store: the stages must have run; their tables may be empty.
+        versions: what made it, by name, as the appendix shows it.
+        command: the command that asked for it, or None.
+
+    Raises:
+        UsageError: the store holds no such run.
+    """
+    report = None
+    for limits in _LIMITS:
+        context = Context(store, run_id, versions, command, limits)
+        report = Report(_render(context), summarise(context), verdict_lines(context))
+        if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
+            break
+    assert report is not None  # noqa: S101  # there is at least one entry in _LIMITS
+    return report
+
+
+@cache
+def section_plugins() -> Mapping[str, Plugin]:
+    """The sections in their order on the page.
+
+    Raises:
+        PluginError: a file of the folder has no place in the order, or the order names a file that is absent.
+    """
+    found = discover(sections.__name__, "SECTION")
+    if set(found) != set(sections.ORDER):
+        odd = ", ".join(sorted(set(found) ^ set(sections.ORDER)))
+        raise PluginError(f"sections and their order disagree about {odd}", where=sections.__name__)
+    plugins = {name: found[name] for name in sections.ORDER}
+    return {name: plugin for name, plugin in plugins.items() if isinstance(plugin, Plugin)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A built section with its name and headings, as the template takes it."""
+
+    name: str
+    plugin: Plugin
+    content: Section | Missing
+
+    @property
+    def is_missing(self) -> bool:
+        return isinstance(self.content, Missing)
+
+
+def _render(context: Context) -> str:
+    placed = [_Placed(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
+    scripts = (vega_script(), page_script())
+    figures = [block for part in placed for block in part.content.blocks if isinstance(block, Figure)]
+    return str(
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            masthead=masthead(context, is_thinned=context.limits != _LIMITS[0]),
+            sections=placed,
+            islands={figure.name: island(_figure_data(figure)) for figure in figures},
+            theme=island(theme()),
+            policy=Markup(content_security_policy(scripts, page_style())),  # noqa: S704  # hashes and keywords only
+            style=Markup(page_style()),  # noqa: S704  # our own file
+            scripts=[Markup(script) for script in scripts],  # noqa: S704  # checked for what would end the element
+            query_titles={query.name: query.title for query in context.executed.values()},
+        )
+    )
+
+
+def _figure_data(figure: Figure) -> dict[str, object]:
+    """What the page's script needs to draw a figure; tables that a choice replaces travel with the choices only."""
+    chosen = set(figure.choices[0].data) if figure.choices else set()
+    return {
+        "panels": [
+            {
+                "spec": {**panel.spec, "description": panel.description},
+                "data": {name: packed(data) for name, data in panel.data.items() if name not in chosen},
+            }
+            for panel in figure.panels
+        ],
+        "choices": [
+            {"caption": choice.caption, "data": {name: packed(data) for name, data in choice.data.items()}}
+            for choice in figure.choices
+        ],
+    }
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("traceforge.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["figure"] = lambda block: isinstance(block, (Figure, TableFigure))
+    environment.filters["anchor"] = _anchor
+    return environment
+
+
+def _anchor(name: str) -> str:
+    """A query's name as the identifier of an element."""
+    return "query-" + name.replace("/", "-")

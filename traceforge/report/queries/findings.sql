@@ -1,0 +1,21 @@
+-- Findings with the delay they own.
+SELECT
+  finding_id,
+  mode,
+  cause,
+  subject_kind,
+  subject,
+  delay_ns_per_iteration,
+  delay_low_ns,
+  delay_high_ns,
+  share,
+  confidence,
+  gain_if_fixed,
+  first_iteration,
+  last_iteration,
+  pattern,
+  summary,
+  next_step
+FROM attribute.finding
+WHERE run_id = $run_id
+ORDER BY finding_id

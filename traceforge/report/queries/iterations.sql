@@ -1,0 +1,10 @@
+-- Iterations of the job over all ranks.
+SELECT
+  iteration,
+  start_ns,
+  duration_ns,
+  is_warmup,
+  is_partial
+FROM timeline.iteration
+WHERE run_id = $run_id
+ORDER BY iteration

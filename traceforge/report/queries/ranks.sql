@@ -1,0 +1,12 @@
+-- Recorded ranks and their hosts.
+SELECT
+  rank,
+  MIN(host) AS host
+FROM (
+  SELECT rank, host FROM meta.source WHERE run_id = $run_id AND status = 'used'
+  UNION ALL
+  SELECT rank, host FROM align.clock WHERE run_id = $run_id
+) AS recorded
+WHERE rank IS NOT NULL
+GROUP BY rank
+ORDER BY rank

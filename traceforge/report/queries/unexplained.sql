@@ -1,0 +1,13 @@
+-- Delay over all iterations, credits left out, and the part of it that no cause owns.
+WITH owned AS (
+  SELECT
+    mode,
+    GREATEST(0, SUM(delay_ns)) AS delay_ns
+  FROM attribute.delay
+  WHERE run_id = $run_id
+  GROUP BY mode, cause, rank
+)
+SELECT
+  CAST(SUM(delay_ns) AS BIGINT) AS delay_ns,
+  CAST(SUM(delay_ns) FILTER (mode = 'unexplained') AS BIGINT) AS unexplained_ns
+FROM owned

@@ -1,0 +1,10 @@
+-- The verdict on the run, in words.
+SELECT
+  kind,
+  headline,
+  explanation,
+  confidence,
+  next_step
+FROM attribute.verdict
+WHERE run_id = $run_id
+ORDER BY ALL

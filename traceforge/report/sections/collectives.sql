@@ -1,0 +1,44 @@
+-- Collectives by group of ranks, operation and size, over the iterations that count; slowest in total first.
+WITH used AS (
+  SELECT iteration FROM timeline.iteration WHERE run_id = $run_id AND NOT is_warmup AND NOT is_partial
+),
+waits AS (
+  SELECT
+    collective_id,
+    AVG(wait_ns) AS wait_ns
+  FROM timeline.arrival
+  WHERE run_id = $run_id
+  GROUP BY collective_id
+)
+SELECT
+  COALESCE(NULLIF(communicator.description, ''), NULLIF(communicator.name, ''), 'unnamed') AS communicator,
+  communicator.size AS ranks,
+  COUNT(DISTINCT collective.communicator_id) AS communicators,
+  collective.op,
+  collective.size_bytes,
+  collective.dtype,
+  COUNT(*) AS calls,
+  COUNT(*) FILTER (collective.complete) AS complete,
+  MEDIAN(collective.transfer_ns) AS transfer_ns,
+  MEDIAN(collective.skew_ns) AS skew_ns,
+  MEDIAN(collective.bus_bandwidth_bytes_per_s) AS bandwidth_bytes_per_s,
+  MEDIAN(waits.wait_ns) AS wait_ns,
+  CAST(SUM(collective.transfer_ns) AS BIGINT) AS total_transfer_ns,
+  CAST(SUM(collective.skew_ns) AS BIGINT) AS total_skew_ns
+FROM timeline.collective AS collective
+JOIN used
+  ON used.iteration = collective.iteration
+LEFT JOIN timeline.communicator AS communicator
+  ON communicator.run_id = collective.run_id
+  AND communicator.communicator_id = collective.communicator_id
+LEFT JOIN waits
+  ON waits.collective_id = collective.collective_id
+WHERE collective.run_id = $run_id
+GROUP BY communicator, communicator.size, collective.op, collective.size_bytes, collective.dtype
+ORDER BY
+  total_transfer_ns + total_skew_ns DESC NULLS LAST,
+  communicator,
+  ranks,
+  collective.op,
+  collective.size_bytes,
+  collective.dtype

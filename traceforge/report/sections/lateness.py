@@ -1,0 +1,156 @@
+"""Who is late, when: lateness by rank and iteration against the median rank, with the last to arrive marked.
+
+Reads timeline.arrival, collective and iteration. Shows lateness, not waiting: waiting would light up the victims and
+leave the culprit dark. Cells that hold several ranks or iterations show the latest of them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import sqrt
+
+from traceforge.report.absence import missing
+from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.charts.heatmap import heatmap_spec, thresholds
+from traceforge.report.context import Context, Limits, Row
+from traceforge.report.islands import Dataset
+from traceforge.report.words import count, duration, plural
+
+_HABITUALLY = 0.5
+
+
+def _build(context: Context) -> Section | Missing:
+    if len(context.job.ranks) < 2:
+        return missing("No rank can be called late", context)
+    sizes = _cell_sizes(len(context.job.ranks), len(context.job.used), context.limits)
+    cells = context.rows("sections/lateness", ranks_per_cell=sizes[0], iterations_per_cell=sizes[1])
+    if not cells:
+        return missing("No rank can be called late", context)
+    last = [row for row in context.rows("sections/lateness_last") if row["is_resolved"]]
+    limits = thresholds([cell["lateness_ns"] / 1e6 for cell in cells], context.trust.resolution_ns / 1e6)
+    figure = Figure(
+        name="lateness",
+        caption=_caption(last, cells, sizes, context),
+        panels=[_panel(cells, last, limits, context)],
+        table=_table(context),
+        queries=["sections/lateness", "sections/lateness_last", "sections/lateness_ranks"],
+        legend=_legend(limits),
+        notes=_notes(sizes, limits, context),
+    )
+    return Section([figure])
+
+
+def _cell_sizes(ranks: int, iterations: int, limits: Limits) -> tuple[int, int]:
+    """Ranks and iterations a cell, so that rows, columns and their product stay within the limits."""
+    ranks_per_cell = -(-ranks // limits.heat_rows) if ranks else 1
+    rows = -(-ranks // ranks_per_cell)
+    columns = max(1, min(limits.heat_columns, limits.marks // max(rows, 1) - 2))
+    return ranks_per_cell, max(1, -(-iterations // columns))
+
+
+def _panel(cells: list[Row], last: list[Row], limits: Sequence[float], context: Context) -> Panel:
+    ranks = {cell["rank_cell"]: _range(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    iterations = {cell["iteration_cell"]: _range(cell["first_iteration"], cell["last_iteration"]) for cell in cells}
+    table: Dataset = {
+        "rank": [ranks[cell["rank_cell"]] for cell in cells],
+        "iteration": [iterations[cell["iteration_cell"]] for cell in cells],
+        "lateness_ms": [round(cell["lateness_ns"] / 1e6, 4) for cell in cells],
+    }
+    data = {"cells": table, "last": _last_marks(last, cells), "hosts": _host_starts(context, cells)}
+    rows, columns = ([names[key] for key in sorted(names)] for names in (ranks, iterations))
+    return Panel(
+        heatmap_spec(rows, columns, limits), data, "Lateness of each rank in each iteration against the median rank."
+    )
+
+
+def _last_marks(last: list[Row], cells: list[Row]) -> Dataset:
+    marks: dict[tuple[str, str], None] = {}
+    columns = {(cell["first_iteration"], cell["last_iteration"]) for cell in cells}
+    rows = {(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    column_of = {number: pair for pair in columns for number in range(pair[0], pair[1] + 1)}
+    row_of = {rank: pair for pair in rows for rank in range(pair[0], pair[1] + 1)}
+    for row in last:
+        if row["iteration"] in column_of and row["last_rank"] in row_of:
+            marks[_range(*row_of[row["last_rank"]]), _range(*column_of[row["iteration"]])] = None
+    return {"rank": [mark[0] for mark in marks], "iteration": [mark[1] for mark in marks]}
+
+
+def _host_starts(context: Context, cells: list[Row]) -> Dataset:
+    """The first row of every host but the first, where hosts are runs of consecutive ranks."""
+    job = context.job
+    starts = [rank for before, rank in zip(job.ranks, job.ranks[1:], strict=False) if job.host_of[before] != job.host_of[rank]]
+    runs_are_hosts = len(starts) == len(job.hosts) - 1 and len(starts) <= context.limits.lane_rows
+    labels = {cell["first_rank"]: _range(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    shown = [rank for rank in starts if rank in labels] if runs_are_hosts else []
+    return {"rank": [labels[rank] for rank in shown], "host": [job.host_of[rank] or "unknown" for rank in shown]}
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context: Context) -> str:
+    if not last:
+        return "All ranks arrive together, as far as the clocks can tell."
+    iterations = len(last)
+    tally = Counter(row["last_rank"] for row in last)
+    rank, times = min(tally.items(), key=lambda item: (-item[1], item[0]))
+    told = f"in {count(times)} of {plural(iterations, 'iteration')}"
+    if not _is_habit(times, iterations, len(context.job.ranks)):
+        return f"No rank is late by habit: most often last is rank {rank}, {told}."
+    if sizes != (1, 1):
+        return f"Rank {rank} is the last to arrive {told}."
+    own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
+    return f"Rank {rank} is the last to arrive {told}, on average {duration(sum(own) / len(own))} after the median rank."
+
+
+def _is_habit(times: int, iterations: int, ranks: int) -> bool:
+    """Whether a rank is last in most iterations, and more often than chance would have it."""
+    expected = iterations / ranks
+    scatter = sqrt(expected * (1 - 1 / ranks))
+    return times >= _HABITUALLY * iterations and times > expected + 2 * scatter
+
+
+def _legend(limits: Sequence[float]) -> list[LegendEntry]:
+    edges = [duration(limit * 1e6) for limit in limits]
+    labels = [f"earlier than {edges[0]}", "", "", "", "within ±" + edges[4], "", "", "", f"later than {edges[-1]}"]
+    return [LegendEntry(f"diverging-{step}", label) for step, label in enumerate(labels)]
+
+
+def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) -> list[str]:
+    notes = ["Mean over the collectives of an iteration; a dot marks the rank whose lateness cost the others most."]
+    ranks_per_cell, iterations_per_cell = sizes
+    if ranks_per_cell > 1 or iterations_per_cell > 1:
+        share = [plural(size, noun) for size, noun in zip(sizes, ("rank", "iteration"), strict=True) if size > 1]
+        notes.append(f"A cell holds {' and '.join(share)} and shows the latest of them.")
+    if context.trust.resolution_ns >= 0.9e6 * limits[4]:
+        notes.append(f"Differences under {duration(context.trust.resolution_ns)} lie below what the clocks resolve.")
+    if context.job.hosts and len(context.job.hosts) > 1:
+        notes.append("Lines part the hosts.")
+    return notes
+
+
+def _table(context: Context) -> Table:
+    columns = [
+        Column("rank", numeric=True),
+        Column("host"),
+        Column("arrivals", numeric=True),
+        Column("last to arrive", numeric=True),
+        Column("mean lateness", numeric=True),
+        Column("mean wait", numeric=True),
+    ]
+    rows = [
+        [
+            str(row["rank"]),
+            context.job.host_of.get(row["rank"]) or "unknown",
+            count(row["arrivals"]),
+            count(row["times_last"]),
+            duration(row["late_ns"]),
+            duration(row["wait_ns"]),
+        ]
+        for row in context.rows("sections/lateness_ranks")
+    ]
+    limit = context.limits.table_rows
+    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+
+
+SECTION = Plugin("Who is late, and when", "Lateness", _build)

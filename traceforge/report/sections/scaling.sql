@@ -1,0 +1,11 @@
+-- Forecast at other numbers of ranks.
+SELECT
+  model,
+  ranks,
+  value,
+  low,
+  high,
+  extrapolated
+FROM forecast.scale
+WHERE run_id = $run_id
+ORDER BY model, ranks

@@ -1,0 +1,136 @@
+"""What each rank does in a mean iteration: phases that sum to the wall clock, hidden communication beside them.
+
+Reads timeline.phase and rank_iteration. With more ranks than rows, neighbours share a row and the row shows the one
+of them that waits least: a mean would hide the rank that the others wait for.
+"""
+
+from dataclasses import dataclass
+
+from traceforge.report.absence import missing
+from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
+from traceforge.report.context import Context
+from traceforge.report.palette import PHASES
+from traceforge.report.words import capital, duration, listed, percent
+
+_HARDLY_DIFFERENT = 1.1
+_WORTH_TELLING = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A rank's mean iteration; durations in ns."""
+
+    rank: int
+    duration_ns: float
+    hidden_ns: float
+    phases_ns: dict[str, float]
+
+    @property
+    def wait_ns(self) -> float:
+        return self.phases_ns.get("wait", 0.0)
+
+
+def _build(context: Context) -> Section | Missing:
+    steps = _steps(context)
+    if not steps:
+        return missing("No iteration could be broken down into phases", context)
+    shown, per_row = _thinned(steps, context.limits.bars)
+    labels = [str(step.rank) for step in shown]
+    figure = Figure(
+        name="steps",
+        caption=_caption(steps),
+        panels=_panels(shown, labels),
+        table=_table(steps, context),
+        queries=["sections/steps", "sections/steps_ranks"],
+        legend=[LegendEntry(phase, phase) for phase in PHASES if any(step.phases_ns.get(phase) for step in steps)],
+        notes=_notes(steps, per_row),
+    )
+    return Section([figure])
+
+
+def _steps(context: Context) -> list[_Step]:
+    phases: dict[int, dict[str, int]] = {}
+    for row in context.rows("sections/steps"):
+        phases.setdefault(row["rank"], {})[row["phase"]] = row["duration_ns"]
+    return [
+        _Step(
+            rank=row["rank"],
+            duration_ns=row["duration_ns"] / row["iterations"],
+            hidden_ns=row["hidden_ns"] / row["iterations"],
+            phases_ns={phase: total / row["iterations"] for phase, total in phases[row["rank"]].items()},
+        )
+        for row in context.rows("sections/steps_ranks")
+        if row["rank"] in phases
+    ]
+
+
+def _thinned(steps: list[_Step], most: int) -> tuple[list[_Step], int]:
+    per_row = -(-len(steps) // most)
+    groups = [steps[first : first + per_row] for first in range(0, len(steps), per_row)]
+    return [min(group, key=lambda step: (step.wait_ns, step.rank)) for group in groups], per_row
+
+
+def _panels(steps: list[_Step], labels: list[str]) -> list[Panel]:
+    in_ms = [{phase: value / 1e6 for phase, value in step.phases_ns.items()} for step in steps]
+    panels = [
+        Panel(
+            phases_spec(len(steps)),
+            {"phases": phases_table(labels, in_ms)},
+            "Phases of a mean iteration, stacked, one row a rank.",
+            title="Phases, summing to the wall clock",
+        )
+    ]
+    if any(step.hidden_ns for step in steps):
+        hidden = {"rank": labels, "hidden_ms": [round(step.hidden_ns / 1e6, 5) for step in steps]}
+        panels.append(
+            Panel(
+                hidden_spec(len(steps)),
+                {"hidden": hidden},
+                "Communication hidden behind compute, one row a rank.",
+                title="Hidden communication",
+                weight="narrow",
+            )
+        )
+    return panels
+
+
+def _caption(steps: list[_Step]) -> str:
+    whole_ns = sum(step.duration_ns for step in steps)
+    shares = {phase: sum(step.phases_ns.get(phase, 0.0) for step in steps) / whole_ns for phase in PHASES}
+    told = sorted((phase for phase in PHASES if shares[phase] >= _WORTH_TELLING), key=lambda phase: -shares[phase])
+    text = f"{capital(listed([f'{phase} takes {percent(shares[phase])}' for phase in told], 7))} of an iteration."
+    least, most = (pick(steps, key=lambda step: step.wait_ns) for pick in (min, max))
+    if len(steps) > 1 and most.wait_ns > _HARDLY_DIFFERENT * least.wait_ns + _WORTH_TELLING * most.duration_ns:
+        text += f" Rank {least.rank} waits least ({duration(least.wait_ns)}), "
+        text += f"rank {most.rank} most ({duration(most.wait_ns)})."
+    return text
+
+
+def _notes(steps: list[_Step], per_row: int) -> list[str]:
+    notes = []
+    if any(step.hidden_ns for step in steps):
+        notes.append("Hidden communication runs under compute and costs no time of its own.")
+    if per_row > 1:
+        notes.append(f"{per_row} neighbouring ranks share a row; the row shows the one that waits least.")
+    return notes
+
+
+def _table(steps: list[_Step], context: Context) -> Table:
+    seen = [phase for phase in PHASES if any(step.phases_ns.get(phase) for step in steps)]
+    columns = [Column("rank", numeric=True), Column("iteration", numeric=True)]
+    columns += [Column(phase, numeric=True) for phase in seen] + [Column("hidden communication", numeric=True)]
+    rows = [
+        [
+            str(step.rank),
+            duration(step.duration_ns),
+            *(duration(step.phases_ns.get(phase, 0.0)) for phase in seen),
+            duration(step.hidden_ns),
+        ]
+        for step in steps
+    ]
+    limit = context.limits.table_rows
+    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+
+
+SECTION = Plugin("What each rank does in an iteration", "Phases", _build)

@@ -1,0 +1,106 @@
+"""Iteration time over the run: how long, how steady, and where it changed for good.
+
+Reads timeline.iteration. Beyond some hundred iterations neighbours are binned: the line is their median, the box
+spans fastest and slowest. The time axis does not start at zero, and the caption says so.
+"""
+
+from collections.abc import Sequence
+
+from traceforge.report.absence import missing
+from traceforge.report.blocks import Column, Figure, Missing, Panel, Plugin, Section, Table
+from traceforge.report.charts.strip import strip_spec
+from traceforge.report.context import Context
+from traceforge.report.exemplars import Change, exemplars, largest_change
+from traceforge.report.islands import Dataset
+from traceforge.report.job import Iteration, Job, quantile
+from traceforge.report.words import change, count, duration, percent, plural
+
+_MOST_COLUMNS = 600
+_FEW = 3
+
+
+def _build(context: Context) -> Section | Missing:
+    job = context.job
+    if not job.used:
+        return missing("Iteration time cannot be shown", context)
+    per_column = -(-len(job.iterations) // _MOST_COLUMNS)
+    shown = job.used if per_column > 1 else job.iterations
+    data = {
+        "iterations": _columns(shown, per_column),
+        "median": {"duration_ms": [round(quantile(job.durations_ns, 0.5) / 1e6, 5)]},
+        "marked": _marked(job),
+    }
+    figure = Figure(
+        name="strip",
+        caption=_caption(job, largest_change(job.used)),
+        panels=[Panel(strip_spec(), data, "Duration of each iteration over the run.")],
+        table=_table(job, context),
+        queries=["iterations"],
+        notes=_notes(job, per_column),
+    )
+    return Section([figure])
+
+
+def _state(iteration: Iteration) -> str:
+    return "warm-up" if iteration.is_warmup else "partial" if iteration.is_partial else "used"
+
+
+def _columns(iterations: Sequence[Iteration], per_column: int) -> Dataset:
+    groups = [iterations[first : first + per_column] for first in range(0, len(iterations), per_column)]
+    durations = [[iteration.duration_ns / 1e6 for iteration in group] for group in groups]
+    return {
+        "from": [group[0].number - 0.4 for group in groups],
+        "to": [group[-1].number + 0.4 for group in groups],
+        "label": [_label(group) for group in groups],
+        "state": [_state(group[0]) for group in groups],
+        "duration_ms": [round(quantile(values, 0.5), 5) for values in durations],
+        "low_ms": [round(min(values), 5) for values in durations],
+        "high_ms": [round(max(values), 5) for values in durations],
+    }
+
+
+def _label(group: Sequence[Iteration]) -> str:
+    first, last = group[0].number, group[-1].number
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _marked(job: Job) -> Dataset:
+    chosen = exemplars(job.used)
+    return {
+        "at": [exemplar.iteration.number for exemplar in chosen],
+        "duration_ms": [round(exemplar.iteration.duration_ns / 1e6, 5) for exemplar in chosen],
+        "label": [exemplar.reason.replace("first after the largest change", "change") for exemplar in chosen],
+    }
+
+
+def _caption(job: Job, found: Change | None) -> str:
+    middle_ns, slow_ns = job.quantile_ns(0.5), job.quantile_ns(0.95)
+    if len(job.used) < _FEW:
+        return f"Only {plural(len(job.used), 'iteration')} can be used; the mean is {duration(job.mean_ns)}."
+    text = f"Half of the iterations take less than {duration(middle_ns)}, 95 % less than {duration(slow_ns)}"
+    text += f"; they vary by {percent(job.variation)}."
+    if found is None:
+        return f"{text} No lasting change stands out of the scatter."
+    before, after = duration(found.before_ns), duration(found.after_ns)
+    size = change(found.after_ns / found.before_ns)
+    return f"{text} From iteration {found.first.number} on they take {after} instead of {before} ({size})."
+
+
+def _notes(job: Job, per_column: int) -> list[str]:
+    notes = ["The time axis does not start at zero. The dashed line is the median."]
+    left_out = len(job.iterations) - len(job.used)
+    if per_column > 1:
+        notes.append(f"{per_column} iterations share a column: the line is their median, the box their range.")
+    elif left_out:
+        notes.append(f"{plural(left_out, 'iteration')} drawn pale (warm-up or cut off) take no part in any number.")
+    return notes
+
+
+def _table(job: Job, context: Context) -> Table:
+    columns = [Column("iteration", numeric=True), Column("duration", numeric=True), Column("state")]
+    rows = [[count(one.number), duration(one.duration_ns), _state(one)] for one in job.iterations]
+    limit = context.limits.table_rows
+    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+
+
+SECTION = Plugin("Iteration time", "Iterations", _build)

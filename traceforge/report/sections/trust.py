@@ -1,0 +1,156 @@
+"""How far the data can be trusted: clocks, matched collectives, kept events, what stays unexplained, issues.
+
+Reads align.clock, timeline.collective, attribute.delay and meta.issue. States are said in words beside their colour.
+"""
+
+from collections.abc import Sequence
+
+from traceforge.report.blocks import Block, Column, Missing, Note, Plugin, Section, Table, TableFigure, Tile, Tiles
+from traceforge.report.context import Context
+from traceforge.report.trust import Clock, Issue
+from traceforge.report.words import count, duration, percent, plural, rank_list
+
+_STATUS_WORDS = {
+    "reference": "reference",
+    "fitted": "fitted on collectives",
+    "shared_clock": "shares its host's clock",
+    "bounded": "bounded only",
+    "unaligned": "not aligned",
+}
+_MOST_UNEXPLAINED = 0.25
+
+
+def _build(context: Context) -> Section | Missing:
+    tiles = [_clock_tile(context), _matching_tile(context), _events_tile(context), _unexplained_tile(context)]
+    blocks: list[Block] = [Tiles(tiles)]
+    if context.trust.clocks:
+        blocks.append(_clock_figure(context))
+    blocks.append(_issue_figure(context) if context.trust.issues else Note("No row was skipped, repaired or guessed."))
+    return Section(blocks)
+
+
+def _clock_tile(context: Context) -> Tile:
+    trust = context.trust
+    if not trust.clocks:
+        return Tile("—", "Clocks", "No clock was compared.", "plain")
+    if trust.unaligned:
+        text = f"{plural(len(trust.unaligned), 'rank')} of {len(trust.clocks)} could not be placed on the common clock."
+        return Tile("not aligned", "Clocks", text, "bad")
+    if any(clock.status == "bounded" for clock in trust.clocks):
+        return Tile("bounded only", "Clocks", "Some clocks are known within bounds, not fitted.", "caution")
+    if trust.largest_residual_ns is None:
+        return Tile("—", "Clocks", "One rank needs no alignment.", "plain")
+    text = f"largest residual; waits under {duration(trust.resolution_ns)} support no finding"
+    return Tile(duration(trust.largest_residual_ns), "Clocks", text, "good")
+
+
+def _matching_tile(context: Context) -> Tile:
+    trust = context.trust
+    if not trust.collectives:
+        return Tile("—", "Collectives complete", "No collective was matched across ranks.", "caution")
+    share = trust.complete / trust.collectives
+    text = f"{count(trust.complete)} of {count(trust.collectives)} matched ones have every member's part"
+    return Tile(_cautious_percent(share), "Collectives complete", text, _state(share, 0.99, 0.8))
+
+
+def _events_tile(context: Context) -> Tile:
+    trust = context.trust
+    if not trust.events:
+        return Tile("—", "Events kept", "No event was read.", "caution")
+    share = 1 - trust.lost_events / trust.events
+    text = f"of {count(trust.events)} events; {count(trust.lost_events)} not stored"
+    return Tile(_cautious_percent(share), "Events kept", text, _state(share, 0.999, 0.9))
+
+
+def _unexplained_tile(context: Context) -> Tile:
+    share = context.trust.unexplained
+    if share is None:
+        return Tile("—", "Unexplained", "There is no delay to explain.", "plain")
+    state = "good" if share <= _MOST_UNEXPLAINED else "caution"
+    return Tile(percent(share), "Unexplained", "of the delay is owned by no cause", state)
+
+
+def _cautious_percent(share: float) -> str:
+    """Per cent that reads 100 only when nothing at all is missing."""
+    return "100 %" if share == 1 else f"{min(99.9, 100 * share):.1f} %"
+
+
+def _state(share: float, good: float, caution: float) -> str:
+    return "good" if share >= good else "caution" if share >= caution else "bad"
+
+
+def _clock_figure(context: Context) -> TableFigure:
+    clocks = context.trust.clocks
+    by_host: dict[str | None, list[Clock]] = {}
+    for clock in clocks:
+        by_host.setdefault(clock.host, []).append(clock)
+    shown = list(by_host.items()) if len(clocks) > context.limits.lane_rows else [(c.host, [c]) for c in clocks]
+    rows = [_clock_row(host, members) for host, members in shown]
+    columns = [
+        Column("host"),
+        Column("ranks" if len(shown) < len(clocks) else "rank", numeric=len(shown) == len(clocks)),
+        Column("clock"),
+        Column("offset", numeric=True),
+        Column("drift, ppm", numeric=True),
+        Column("residual", numeric=True),
+        Column("anchors", numeric=True),
+    ]
+    limit = context.limits.table_rows
+    return TableFigure(
+        "clocks", _clock_caption(context), Table(columns, rows[:limit], max(0, len(rows) - limit)), ["clocks"]
+    )
+
+
+def _clock_caption(context: Context) -> str:
+    trust = context.trust
+    if trust.unaligned:
+        ranks = rank_list(trust.unaligned)
+        return f"Ranks {ranks} stand on no common clock; their lateness is left out everywhere below."
+    if trust.largest_residual_ns is None:
+        return "No residual is known, so lateness between ranks carries no error."
+    worst = max(trust.clocks, key=lambda clock: (clock.residual_ns or 0, -clock.rank))
+    place = f"rank {worst.rank}" + (f" on {worst.host}" if worst.host else "")
+    return f"The least certain clock is that of {place}: its ends of collectives scatter by {duration(worst.residual_ns)}."
+
+
+def _clock_row(host: str | None, clocks: Sequence[Clock]) -> list[str]:
+    first = clocks[0]
+    statuses = list(dict.fromkeys(_STATUS_WORDS.get(clock.status, clock.status) for clock in clocks))
+    residuals = [clock.residual_ns for clock in clocks if clock.residual_ns is not None]
+    anchors = [clock.anchors for clock in clocks if clock.anchors is not None]
+    several = len(clocks) > 1
+    return [
+        host or "unknown",
+        rank_list([clock.rank for clock in clocks]),
+        ", ".join(statuses),
+        "—" if several else duration(first.offset_ns),
+        "—" if several or first.drift_ppb is None else f"{first.drift_ppb / 1000:.2f}",
+        duration(max(residuals)) if residuals else "—",
+        count(min(anchors)) if anchors else "—",
+    ]
+
+
+def _issue_figure(context: Context) -> TableFigure:
+    issues = context.trust.issues
+    lost = sum(issue.lost_events for issue in issues)
+    caption = f"{plural(len(issues), 'kind')} of trouble met on the way; {plural(lost, 'event')} not stored."
+    columns = [
+        Column("severity"),
+        Column("code", code=True),
+        Column("count", numeric=True),
+        Column("events lost", numeric=True),
+        Column("files", numeric=True),
+        Column("first at"),
+        Column("what", wide=True),
+    ]
+    limit = context.limits.table_rows
+    table = Table(columns, [_issue_row(issue) for issue in issues[:limit]], max(0, len(issues) - limit))
+    return TableFigure("issues", caption, table, ["issues"])
+
+
+def _issue_row(issue: Issue) -> list[str]:
+    numbers = [count(issue.count), count(issue.lost_events), count(issue.files)]
+    return [issue.severity, issue.code, *numbers, issue.first_at or "—", issue.detail]
+
+
+SECTION = Plugin("How far to trust this", "Trust", _build)

@@ -1,0 +1,56 @@
+"""The answer first: verdict in words, its number, its confidence, what speaks for and against, the next step.
+
+Reads attribute.verdict, finding and evidence. A run without a verdict gets one that says why nothing can be known.
+"""
+
+from traceforge.report.absence import missing
+from traceforge.report.blocks import Missing, Plugin, Section, Tile, VerdictPanel
+from traceforge.report.context import Context
+from traceforge.report.diagnosis import Finding
+from traceforge.report.words import change, duration, percent
+
+
+def _build(context: Context) -> Section | Missing:
+    verdict, leading = context.diagnosis.verdict, context.diagnosis.leading
+    if verdict is None:
+        absent = missing("The analysis gave no verdict", context)
+        panel = VerdictPanel("cannot_be_known", "Nothing can be said about this run", absent.why, "", absent.how)
+        return Section([panel])
+    panel = VerdictPanel(
+        kind=verdict.kind,
+        headline=verdict.headline,
+        explanation=verdict.explanation,
+        confidence=verdict.confidence,
+        next_step=verdict.next_step,
+        tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
+        evidence_for=leading.evidence_for if leading else (),
+        evidence_against=leading.evidence_against if leading else (),
+    )
+    return Section([panel])
+
+
+def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
+    tiles = [Tile(duration(finding.delay_ns), "lost in each iteration", _interval(finding))]
+    if context.job.mean_ns:
+        share = percent(finding.delay_ns / context.job.mean_ns)
+        tiles.append(Tile(share, "of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
+    if finding.gain_if_fixed is not None:
+        tiles.append(Tile(change(1 + finding.gain_if_fixed), "throughput if it were gone", "in replay; a ceiling"))
+    return tiles
+
+
+def _interval(finding: Finding) -> str:
+    return finding.cost.partition("(")[2].rstrip(")")
+
+
+def _job_tiles(context: Context) -> list[Tile]:
+    job = context.job
+    if job.mean_ns is None:
+        return []
+    tiles = [Tile(duration(job.mean_ns), "a mean iteration", f"over {len(job.used)} of them")]
+    if job.variation is not None:
+        tiles.append(Tile(percent(job.variation), "variation between iterations", "standard deviation over mean"))
+    return tiles
+
+
+SECTION = Plugin("Verdict", "Verdict", _build)

@@ -1,0 +1,66 @@
+"""The verdict for the terminal. In: a context. Out: at most 15 lines of plain text of at most 100 characters.
+
+No markup, no colour, no control characters: names were cleaned on the way in. Square brackets may occur in names;
+whoever prints the lines must not take them for markup.
+"""
+
+from textwrap import wrap
+
+from traceforge.report.absence import missing
+from traceforge.report.context import Context
+from traceforge.report.words import duration, percent, plural
+
+_WIDTH = 100
+_LINES = 15
+_MOST_FURTHER = 2
+
+
+def verdict_lines(context: Context) -> list[str]:
+    """The verdict, what it costs, what to do next, what else was found, and how far to trust it."""
+    verdict = context.diagnosis.verdict
+    if verdict is None:
+        absent = missing("The analysis gave no verdict", context)
+        lines = ["VERDICT  nothing can be said about this run", *_indented(absent.why, 3), *_labelled("next", absent.how, 3)]
+        return lines[:_LINES]
+    confidence = f"  (confidence {verdict.confidence})" if verdict.confidence else ""
+    headline = wrap(f"VERDICT  {verdict.headline}{confidence}", _WIDTH, subsequent_indent=" " * 9, max_lines=2)
+    lines = [*headline, *_indented(verdict.explanation, 4), *_cost(context)]
+    lines += _labelled("next", verdict.next_step, 2)
+    lines += [line for finding in context.diagnosis.further[:_MOST_FURTHER] if finding.is_significant
+              for line in _labelled("also", f"{finding.summary} ({duration(finding.delay_ns)} an iteration)", 1)]
+    return [*lines, *_labelled("trust", _trust(context), 2)][:_LINES]
+
+
+def _cost(context: Context) -> list[str]:
+    leading, mean_ns = context.diagnosis.leading, context.job.mean_ns
+    if leading is None:
+        return []
+    share = f", {percent(leading.delay_ns / mean_ns)} of {duration(mean_ns)}" if mean_ns else ""
+    return _labelled("costs", f"{leading.cost} in each iteration{share}", 1)
+
+
+def _trust(context: Context) -> str:
+    trust = context.trust
+    parts = []
+    if trust.unaligned:
+        parts.append(f"{plural(len(trust.unaligned), 'clock')} not aligned")
+    elif trust.largest_residual_ns is not None:
+        parts.append(f"clocks within {duration(trust.largest_residual_ns)}")
+    if trust.collectives:
+        parts.append(f"{percent(trust.complete / trust.collectives)} of collectives complete")
+    if trust.unexplained is not None:
+        parts.append(f"{percent(trust.unexplained)} of the delay unexplained")
+    return "; ".join(parts)
+
+
+def _labelled(label: str, text: str, most: int) -> list[str]:
+    if not text:
+        return []
+    lead = f"  {label + ':':<7}"
+    return wrap(lead + text, _WIDTH, subsequent_indent=" " * len(lead), max_lines=most, placeholder=" …")
+
+
+def _indented(text: str, most: int) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", max_lines=most, placeholder=" …")
+
+

@@ -1,0 +1,107 @@
+"""How far the numbers can be trusted. In: queries on align.clock, timeline.collective, meta.*, attribute.*. Out: `Trust`.
+
+The clock residual sets the resolution: a wait below three times the largest residual supports no finding.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from traceforge.report.words import clean
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+_RESOLUTION_FACTOR = 3
+_SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a rank's clock was brought to the common one; offset and residual in ns, None when unaligned."""
+
+    rank: int
+    host: str | None
+    offset_ns: float | None
+    drift_ppb: float | None
+    residual_ns: float | None
+    anchors: int | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something skipped, repaired or guessed, summed over files."""
+
+    stage: str
+    code: str
+    severity: str
+    count: int
+    lost_events: int
+    files: int
+    first_at: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the certainty of every number rests on.
+
+    Attributes:
+        collectives, complete: collectives matched across ranks, and those of which every member's part was found.
+        events, lost_events: events in the ingested files, and those not stored.
+        unexplained: share 0..1 of the delay (credits left out) that no cause owns; None where there is no delay.
+    """
+
+    clocks: Sequence[Clock]
+    issues: Sequence[Issue]
+    collectives: int
+    complete: int
+    events: int
+    lost_events: int
+    unexplained: float | None
+
+    @property
+    def largest_residual_ns(self) -> float | None:
+        """The largest residual of any rank's clock, ns."""
+        return max((clock.residual_ns for clock in self.clocks if clock.residual_ns is not None), default=None)
+
+    @property
+    def resolution_ns(self) -> float:
+        """Waits below this are not trusted, ns; 0 where no residual is known."""
+        return _RESOLUTION_FACTOR * (self.largest_residual_ns or 0)
+
+    @property
+    def unaligned(self) -> list[int]:
+        """Ranks whose clock could not be placed."""
+        return [clock.rank for clock in self.clocks if clock.status == "unaligned"]
+
+
+def read_trust(rows: Rows) -> Trust:
+    """The trust panel's numbers."""
+    matching = rows("matching")[0]
+    events = rows("events")[0]
+    unexplained = rows("unexplained")[0]
+    delay_ns = unexplained["delay_ns"] or 0
+    return Trust(
+        clocks=tuple(_clock(row) for row in rows("clocks")),
+        issues=tuple(sorted((_issue(row) for row in rows("issues")), key=_issue_order)),
+        collectives=matching["collectives"],
+        complete=matching["complete"],
+        events=events["events"],
+        lost_events=events["lost_events"],
+        unexplained=(unexplained["unexplained_ns"] or 0) / delay_ns if delay_ns > 0 else None,
+    )
+
+
+def _clock(row: dict[str, Any]) -> Clock:
+    return Clock(**{**row, "host": None if row["host"] is None else clean(row["host"], 80)})
+
+
+def _issue(row: dict[str, Any]) -> Issue:
+    texts = {name: clean(row[name] or "", 400) for name in ("stage", "code", "severity", "first_at", "detail")}
+    return Issue(**{**row, **texts})
+
+
+def _issue_order(issue: Issue) -> tuple[int, int, str, str]:
+    place = _SEVERITIES.index(issue.severity) if issue.severity in _SEVERITIES else len(_SEVERITIES)
+    return (place, -issue.count, issue.code, issue.stage)

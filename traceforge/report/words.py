@@ -1,0 +1,131 @@
+"""Numbers and names as a reader meets them. In: ns, shares, names from traces. Out: short, harmless text.
+
+Rounding of quantities is `traceforge.units`; here are ranges, signs, lists and the cleaning of names. Names come from
+files that anybody may have written: control, invisible and direction-changing characters become U+FFFD, and long
+names lose their middle. HTML escaping is the template's work, not this module's.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+
+from traceforge.units import format_ns, format_share
+
+_MINUS = "\N{MINUS SIGN}"
+_HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+
+MODE_NAMES = {
+    "synchronization_amplification": "Synchronisation amplification",
+    "fabric_contention": "Fabric contention",
+    "gpu_locality": "GPU locality",
+    "runtime_control_plane": "Runtime and control plane",
+    "unexplained": "Unexplained",
+}
+
+
+def clean(text: object, limit: int = 160) -> str:
+    """A text from a trace as one line without control characters, its middle cut beyond `limit` characters."""
+    line = " ".join(str(text)[: 8 * limit].split())
+    safe = "".join("\N{REPLACEMENT CHARACTER}" if _is_harmful(sign) else sign for sign in line)
+    if len(safe) <= limit:
+        return safe
+    half = (limit - 1) // 2
+    return f"{safe[:half]}…{safe[-half:]}"
+
+
+def _is_harmful(sign: str) -> bool:
+    return unicodedata.category(sign) in _HARMFUL_CATEGORIES
+
+
+def mode_name(mode: str) -> str:
+    """The name of a failure mode; an unknown one reads as it is written."""
+    return MODE_NAMES.get(mode) or spaced(mode)
+
+
+def spaced(identifier: object) -> str:
+    """An identifier such as `slow_compute` as words."""
+    return clean(identifier).replace("_", " ")
+
+
+def capital(text: str) -> str:
+    """The text with its first letter raised and the others left alone."""
+    return text[:1].upper() + text[1:]
+
+
+def lowered(text: str) -> str:
+    """The text as it stands inside a sentence: `Slow compute` begins small, `GPU clock` does not."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
+def duration(duration_ns: float | None) -> str:
+    """A duration in ns with its unit, `—` where there is none."""
+    if duration_ns is None:
+        return "—"
+    text = format_ns(abs(duration_ns))
+    return _MINUS + text if duration_ns < 0 else text
+
+
+def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
+    """Two durations in the unit of the larger one, such as `35.0 to 45.2 ms`; None where one is missing."""
+    if low_ns is None or high_ns is None:
+        return None
+    largest = max(abs(low_ns), abs(high_ns))
+    factor, unit = next(((f, u) for f, u in _TIME_STEPS if largest >= f), (1, "ns"))
+    return f"{_plain(low_ns / factor)} to {_plain(high_ns / factor)} {unit}"
+
+
+def percent(share: float | None) -> str:
+    """A share 0..1 as per cent, `—` where there is none."""
+    if share is None:
+        return "—"
+    text = format_share(abs(share))
+    return _MINUS + text if share < 0 and text != "0.0 %" else text
+
+
+def change(ratio: float | None) -> str:
+    """A ratio as the change it means: 1.031 is `+3.1 %`."""
+    if ratio is None:
+        return "—"
+    percentage = 100 * (ratio - 1)
+    text = f"{abs(percentage):.1f} %"
+    if text == "0.0 %":
+        return "±0.0 %"
+    return f"{'+' if percentage > 0 else _MINUS}{text}"
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands set apart by a narrow space."""
+    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def listed(words: Sequence[str], limit: int = 5) -> str:
+    """`a, b and c`; beyond `limit` entries the rest is counted."""
+    shown = list(words[:limit])
+    if len(words) > limit:
+        return f"{', '.join(shown)} and {count(len(words) - limit)} more"
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def rank_list(ranks: Sequence[int]) -> str:
+    """Ranks as runs, such as `0–7, 12, 14–15`, without end to its length cut at 12 runs."""
+    runs: list[tuple[int, int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], rank)
+        else:
+            runs.append((rank, rank))
+    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    return ", ".join(texts[:12]) + (", …" if len(texts) > 12 else "")
+
+
+def _plain(value: float) -> str:
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    text = f"{abs(value):.{digits}f}"
+    return _MINUS + text if value < 0 and float(text) != 0 else text
