@@ -99,4 +99,3 @@ class Source(Protocol):
         Raises:
             InputUnusableError: nothing of the file can be used.
         """
-

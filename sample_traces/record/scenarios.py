@@ -35,7 +35,7 @@ class Scenario:
     rank: int | None = None
     steps: tuple[int, ...] = ()
     extra_share: float = 0.0
-    """Extra products beside each layer of `rank`, as a share of the layer's own (first layer: only forward)."""
+    """Extra products beside each layer of `rank`, a share of the layer's own (first one: only forward)."""
     stall_ns: int = 0
     """Sleep inside the data loader of `rank`, in each of `steps`."""
     slow_nic_bits_per_s: int = 0

@@ -11,7 +11,9 @@ _SIZES = "SELECT DISTINCT size FROM align.communicator ORDER BY size"
 def rows(store: Store) -> pl.DataFrame:
     """One row an (operation, size)."""
     sizes = store.query(_SIZES)["size"].to_list()
-    found = [(operation.name, size, bus_factor(operation.bus_factor, size)) for operation in operations() for size in sizes]
+    found = [
+        (operation.name, size, bus_factor(operation.bus_factor, size)) for operation in operations() for size in sizes
+    ]
     return pl.DataFrame(found, schema={"op": pl.String, "size": pl.Int64, "bus_factor": pl.Float64}, orient="row")
 
 

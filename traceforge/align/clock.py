@@ -3,7 +3,8 @@
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
 offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs. Host threads
 (gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse offset, and order
-bounds it. Ranks that share no collective with the reference, even through others, stay unaligned. Not handled yet: drift.
+bounds it. Ranks that share no collective with the reference, even through others, stay unaligned. Not handled yet:
+drift.
 """
 
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,6 @@ def element_bytes() -> Mapping[str, int]:
 
 
 @cache
-def _table() -> dict[str, list[dict[str, object]] | dict[str, int]]:
+def _table() -> dict[str, Any]:
     text = (resources.files("traceforge.align") / "collective_names.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

@@ -78,9 +78,7 @@ def rows(store: Store) -> pl.DataFrame:
         matching = match(by_rank)
         for sequence, collective in matching.collectives:
             for rank, call in collective.items():
-                result.append(
-                    (run_id, next_id[run_id], communicator_id, sequence, rank, call.call_id, matching.method)
-                )
+                result.append((run_id, next_id[run_id], communicator_id, sequence, rank, call.call_id, matching.method))
             next_id[run_id] += 1
         _note_unmatched(store, run_id, int(str(communicator_id)), by_rank, matching)
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")

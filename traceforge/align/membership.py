@@ -34,7 +34,7 @@ JOIN align.rank AS r USING (source_id)
 ORDER BY ALL
 """
 
-_SCHEMA = {
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "run_id": pl.Int32,
     "rank": pl.Int32,
     "call_id": pl.Int64,
@@ -74,7 +74,9 @@ def rows(store: Store) -> pl.DataFrame:
         of_run = groups.filter(pl.col("run_id") == run_id)
         present = tuple(sorted(frame["rank"].unique()))
         members = list(_assign(_read_calls(frame), _read_groups(of_run), present))
-        result += [(run_id, call.rank, call.call_id, name, list(ranks), origin) for call, name, ranks, origin in members]
+        result += [
+            (run_id, call.rank, call.call_id, name, list(ranks), origin) for call, name, ranks, origin in members
+        ]
         if missing := frame.height - len(members):
             store.append("meta.issue", issue_rows(int(str(run_id)), None, "align", [_unknown_group(missing)]))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
@@ -129,14 +131,19 @@ def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_
     """Judge, for each position within an iteration, which division of the ranks into groups fits the times."""
     by_position = _by_position(calls)
     divisions = _divisions(groups)
-    for position, by_iteration in by_position.items():
+    for by_iteration in by_position.values():
         ranks = {rank for members in by_iteration.values() for rank in members}
         fitting = [
-            (_violations(by_iteration, division), -len(division[0].ranks), _end_spread_ns(by_iteration, division), index)
+            (
+                _violations(by_iteration, division),
+                -len(division[0].ranks),
+                _end_spread_ns(by_iteration, division),
+                index,
+            )
             for index, division in enumerate(divisions)
             if {rank for group in division for rank in group.ranks} >= ranks
         ]
-        if not fitting or min(fitting)[0] > 0.2 * len(by_position[position]):
+        if not fitting or min(fitting)[0] > 0.2 * len(by_iteration):
             continue
         group_of = {rank: group for group in divisions[min(fitting)[3]] for rank in group.ranks}
         for members in by_iteration.values():

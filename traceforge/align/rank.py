@@ -35,7 +35,9 @@ def rows(store: Store) -> pl.DataFrame:
     candidates = store.query(_CANDIDATES)
     if candidates.is_empty():
         return candidates
-    chosen = [_choose(store, int(run_id), files) for (run_id,), files in candidates.group_by("run_id", maintain_order=True)]
+    chosen = [
+        _choose(store, int(run_id), files) for (run_id,), files in candidates.group_by("run_id", maintain_order=True)
+    ]
     return pl.concat(chosen)
 
 

@@ -19,6 +19,7 @@ from traceforge.attribute.airport import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
+
 @dataclass(frozen=True, slots=True)
 class Blame:
     """Who owns an iteration's excess; ns, each may be negative (a credit).

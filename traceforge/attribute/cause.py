@@ -11,7 +11,13 @@ from types import MappingProxyType
 from traceforge.errors import PluginError
 from traceforge.registry import discover
 
-MODES = ("synchronization_amplification", "fabric_contention", "gpu_locality", "runtime_control_plane", "unexplained")
+MODES = (
+    "synchronization_amplification",
+    "fabric_contention",
+    "gpu_locality",
+    "runtime_control_plane",
+    "unexplained",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.attribute.cause import Cause, UNEXPLAINED, causes
+from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
 from traceforge.attribute.gain import gain_without_transfer_excess, gain_without_work_excess
 from traceforge.attribute.judge import Judgement, Thresholds, judge_job, judge_ranks
 from traceforge.replay.model import StepModel, load_model
@@ -56,7 +56,12 @@ def rows(store: Store) -> pl.DataFrame:
         residual = int(store.query(_RESIDUAL, [run_id]).item())
         run = _Run(run_id, model, judged["iteration"].to_list(), durations, residual)
         found = list(_findings(run, store.query(_DELAYS, [run_id])))
-        found.sort(key=lambda row: (_CONFIDENCE_ORDER[str(row["confidence"])], -int(str(row["delay_ns_per_iteration"]))))
+        found.sort(
+            key=lambda row: (
+                _CONFIDENCE_ORDER[str(row["confidence"])],
+                -int(str(row["delay_ns_per_iteration"])),
+            )
+        )
         result += [{**row, "finding_id": number} for number, row in enumerate(found)]
     return pl.DataFrame(result, infer_schema_length=None)
 

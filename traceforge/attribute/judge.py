@@ -76,9 +76,17 @@ def judge_ranks(
         confidence = _grade_rank(share, dominance, float(chances[place]), len(own), len(affected), hit / typical, rules)
         result.append(
             Judgement(
-                place, float(own.mean()), _interval(own, rng), share, confidence, pattern_of(affected, len(own)),
-                affected, hit, dominance, float(chances[place]),
-            )  # fmt: skip
+                place,
+                float(own.mean()),
+                _interval(own, rng),
+                share,
+                confidence,
+                pattern_of(affected, len(own)),
+                affected,
+                hit,
+                dominance,
+                float(chances[place]),
+            )
         )
     return result
 
@@ -103,9 +111,17 @@ def judge_job(
     confidence = _grade_job(share, affected, hit / typical, rules)
     own = np.where(np.isin(np.arange(len(delays_ns)), affected), delays_ns, 0.0)
     return Judgement(
-        -1, float(own.mean()), _interval(own, rng), float(share), confidence, pattern_of(affected, len(delays_ns)),
-        affected, hit, 1.0, None,
-    )  # fmt: skip
+        -1,
+        float(own.mean()),
+        _interval(own, rng),
+        float(share),
+        confidence,
+        pattern_of(affected, len(delays_ns)),
+        affected,
+        hit,
+        1.0,
+        None,
+    )
 
 
 def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -116,7 +132,8 @@ def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.fl
     draws = np.broadcast_to(positive_ns, (_PERMUTATIONS, count, ranks))
     greatest = rng.permuted(draws, axis=2).sum(axis=1).max(axis=1)
     own = positive_ns.sum(axis=0)
-    return ((greatest[:, None] >= own[None] - 0.5).sum(axis=0) + 1) / (_PERMUTATIONS + 1)
+    chances: NDArray[np.float64] = ((greatest[:, None] >= own[None] - 0.5).sum(axis=0) + 1) / (_PERMUTATIONS + 1)
+    return chances
 
 
 def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
@@ -134,7 +151,13 @@ def _longest_run(affected: NDArray[np.int64]) -> int:
 
 
 def _grade_rank(
-    share: float, dominance: float, chance: float, iterations: int, affected: int, hit_share: float, rules: Thresholds
+    share: float,
+    dominance: float,
+    chance: float,
+    iterations: int,
+    affected: int,
+    hit_share: float,
+    rules: Thresholds,
 ) -> str:
     hard_hits = affected >= 2 and hit_share >= rules.hard_hit_share and dominance >= 0.8
     certain = chance <= rules.high_chance or (hard_hits and iterations >= 3)

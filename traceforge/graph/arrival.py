@@ -75,9 +75,9 @@ def _regular_iterations(arrivals: pl.DataFrame) -> pl.DataFrame:
 
 def _note_irregular(store: Store, arrivals: pl.DataFrame, regular: pl.DataFrame) -> None:
     left_out = arrivals.select("run_id", "iteration").unique().join(regular, on=["run_id", "iteration"], how="anti")
-    for (run_id,), frame in left_out.group_by("run_id"):
+    for (run_id,), frame in left_out.sort("iteration").group_by("run_id"):
         detail = "iterations whose ranks issue different collectives were left out of the graph, the ledger and replay"
-        issue = Issue("iteration_irregular", "warning", frame.height, f"iteration {frame['iteration'].min()}", detail)
+        issue = Issue("iteration_irregular", "warning", frame.height, f"iteration {frame['iteration'][0]}", detail)
         store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [issue]))
 
 
@@ -125,9 +125,7 @@ def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
         ends, on=[*_KEY, "common"], how="left", maintain_order="left"
     )
     in_time = pl.col("common_end_ns") <= pl.col("until_ns")
-    return joined.with_columns(
-        awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common"))
-    )
+    return joined.with_columns(awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common")))
 
 
 def _runs(values: NDArray[np.int64]) -> list[tuple[int, int]]:

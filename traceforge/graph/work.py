@@ -53,9 +53,11 @@ def rows(store: Store) -> pl.DataFrame:
         for (phase, activity), own in segments.group_by("phase", "activity", maintain_order=True):
             parts.append(
                 _amounts(stretches, own, is_exposed=phase in ("transfer", "wait")).with_columns(
-                    run_id=pl.lit(run_id), rank=pl.lit(rank),
-                    phase=pl.lit(phase, dtype=pl.String), activity=pl.lit(activity, dtype=pl.String),
-                )  # fmt: skip
+                    run_id=pl.lit(run_id),
+                    rank=pl.lit(rank),
+                    phase=pl.lit(phase, dtype=pl.String),
+                    activity=pl.lit(activity, dtype=pl.String),
+                )
             )
     if not parts:
         return pl.DataFrame(schema=_SCHEMA)
@@ -69,10 +71,14 @@ def _stretches(joints: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(
         list(_each_stretch(joints)),
         schema={
-            "iteration": pl.Int32, "position": pl.Int32, "part": pl.String, "from_ns": pl.Int64, "until_ns": pl.Int64,
+            "iteration": pl.Int32,
+            "position": pl.Int32,
+            "part": pl.String,
+            "from_ns": pl.Int64,
+            "until_ns": pl.Int64,
         },
         orient="row",
-    )  # fmt: skip
+    )
 
 
 def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int]]:

@@ -78,7 +78,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         return None
     index = _Index(iterations, ranks)
     arrivals = index.add(store.query(_ARRIVALS, [run_id]))
-    positions = int(arrivals["position"].max() or -1) + 1 if not arrivals.is_empty() else 0
+    positions = int(arrivals["position"].to_numpy().max()) + 1 if not arrivals.is_empty() else 0
     shape = (len(iterations), positions, len(ranks))
     windows = index.add(windows)
     before_arrival, before_wait, kinds = _work(index.add(store.query(_WORK, [run_id])), shape)
@@ -91,7 +91,12 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         calls=(group >= 0).any(axis=2).sum(axis=1),
         group=group,
         transfer_ns=_dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0),
-        awaited=_dense(arrivals.with_columns(pl.col("awaited_position").fill_null(-1)), "awaited_position", shape, fill=-1),
+        awaited=_dense(
+            arrivals.with_columns(pl.col("awaited_position").fill_null(-1)),
+            "awaited_position",
+            shape,
+            fill=-1,
+        ),
         kinds=kinds,
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
@@ -122,9 +127,7 @@ def _dense(frame: pl.DataFrame, column: str, shape: tuple[int, int, int], *, fil
     return array
 
 
-def _work(
-    work: pl.DataFrame, shape: tuple[int, int, int]
-) -> tuple[Times, Times, tuple[tuple[str, str | None], ...]]:
+def _work(work: pl.DataFrame, shape: tuple[int, int, int]) -> tuple[Times, Times, tuple[tuple[str, str | None], ...]]:
     kinds = work.select("phase", "activity").unique().sort("phase", "activity", nulls_last=False)
     work = work.join(kinds.with_row_index("k"), on=["phase", "activity"], nulls_equal=True)
     iterations, positions, ranks = shape

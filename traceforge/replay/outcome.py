@@ -53,9 +53,7 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.DataFrame(result, infer_schema_length=None)
 
 
-def outcomes(
-    run_id: int, model: StepModel, chosen: Sequence[tuple[Policy, Mapping[str, float]]]
-) -> list[Outcome]:
+def outcomes(run_id: int, model: StepModel, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
     """Outcome of each policy with its parameters."""
     durations = measured(model)
     clean = Durations(durations.before_arrival_ns, durations.before_wait_ns, clean_transfers(model))
@@ -107,7 +105,7 @@ def judge(ratio: float, ceiling: float, *, is_paced: bool) -> tuple[str, str]:
     if (1 + ceiling) * ratio < 1 - _NOTICEABLE:
         return "harm", f"The delays cost {format_share(1 - ratio)}, more than any pacing could gain."
     if ceiling < _NOTICEABLE:
-        reason = f"Even if every transfer took its reference time, the job would gain {format_share(ceiling)} at most."
+        reason = f"Were every transfer at its reference time, the job would gain {format_share(ceiling)} at most."
         return "no_effect", reason
     reason = (
         f"A gain needs transfers that slow down when arrivals spread, which was not measured. Without it the policy "
@@ -122,4 +120,5 @@ def _elapsed_ns(model: StepModel, outcome: Replay) -> int:
 
 def _steps_ns(model: StepModel, outcome: Replay) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     completion = outcome.end_ns.max(axis=1)
-    return np.diff(completion, prepend=model.start_ns[0].max())
+    steps: np.ndarray[tuple[int], np.dtype[np.int64]] = np.diff(completion, prepend=model.start_ns[0].max())
+    return steps

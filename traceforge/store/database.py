@@ -67,14 +67,18 @@ class Store:
 
     def _migrate(self) -> None:
         applied = self._applied_migration()
-        if applied is None and self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()").height:
+        if (
+            applied is None
+            and self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()").height
+        ):
             raise self._foreign_database()
         with self.transaction():
             migrate(self._connection.execute, applied)
 
     def _applied_migration(self) -> int | None:
         exists = self.query(
-            "SELECT 1 FROM duckdb_tables() WHERE table_name = 'traceforge_migration' AND database_name = current_database()"
+            "SELECT 1 FROM duckdb_tables()"
+            " WHERE table_name = 'traceforge_migration' AND database_name = current_database()"
         )
         if exists.is_empty():
             return None
@@ -82,7 +86,9 @@ class Store:
 
     def _foreign_database(self) -> InputUnusableError:
         return InputUnusableError(
-            "this database holds no traces", where=str(self.path), hint="name a new file, or one made by `traceforge ingest`"
+            "this database holds no traces",
+            where=str(self.path),
+            hint="name a new file, or one made by `traceforge ingest`",
         )
 
     def __enter__(self) -> Self:
@@ -116,7 +122,7 @@ class Store:
         import polars as pl
 
         try:
-            relation = self._connection.sql(sql, params=list(parameters))
+            relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
             if relation is None:
                 return pl.DataFrame()
             return pl.Series(values=_ArrowStream(relation)).struct.unnest()

@@ -68,11 +68,8 @@ def parse_document(text: str, origin: str) -> Document:
 
 def parse_schema(text: str, origin: str) -> list[Document]:
     """The statements of a migration, split at blank lines; `CREATE SCHEMA` statements carry no columns."""
-    documents = []
-    for block in text.strip().split(";\n"):
-        if _CREATE.search(block):
-            documents.append(parse_document(block.strip(), origin))
-    return documents
+    blocks = text.strip().split(";\n")
+    return [parse_document(block.strip(), origin) for block in blocks if _CREATE.search(block)]
 
 
 def load_folder(folder: Path, schema: str) -> list[Document]:

@@ -78,7 +78,9 @@ def ingest_files(
     failed: list[tuple[Path, TraceforgeError]] = []
     with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as spool:
         jobs = {
-            executor.submit(spool_file, path, hashes[path], sources[kinds[path]], Path(spool, str(number)), options): path
+            executor.submit(
+                spool_file, path, hashes[path], sources[kinds[path]], Path(spool, str(number)), options
+            ): path
             for number, path in enumerate(kinds)
         }
         for spooled in _in_path_order(jobs, failed, on_file):
@@ -211,9 +213,7 @@ def _note_unused(
     if unrecognised:
         detail = "files that are no trace of a known kind were left out"
         issues.append(Issue("file_not_recognised", "info", len(unrecognised), str(unrecognised[0]), detail))
-    store.execute(
-        "DELETE FROM meta.issue WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest'", [run_id]
-    )
+    store.execute("DELETE FROM meta.issue WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest'", [run_id])
     store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
 
 

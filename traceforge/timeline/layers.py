@@ -61,9 +61,7 @@ def active(intervals: Intervals, instants_ns: Times) -> NDArray[np.bool_]:
 
 def join(*parts: Intervals) -> Intervals:
     """Union of several sets of intervals."""
-    return union(
-        np.concatenate([part.starts_ns for part in parts]), np.concatenate([part.ends_ns for part in parts])
-    )
+    return union(np.concatenate([part.starts_ns for part in parts]), np.concatenate([part.ends_ns for part in parts]))
 
 
 def cut(layers: Sequence[Intervals], window: tuple[int, int]) -> Times:

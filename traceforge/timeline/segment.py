@@ -52,7 +52,7 @@ WHERE a.run_id = ? AND a.rank = ?
 ORDER BY a.arrival_ns
 """
 
-# Host activities in the order in which they explain a gap on the device; the last one stands for all other names.
+# Host activities in the order in which they explain a gap on the device.
 _ACTIVITIES = (
     "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation",
 )  # fmt: skip
@@ -120,7 +120,12 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
     communication = _of(by_class, "communication" if has_device else "host_communication")
     transfer, wait = _split(matched, communication)
     activities = tuple(_of(training, name) for name in _ACTIVITIES)
-    phases = [("transfer", transfer), ("wait", wait), ("copy", _of(by_class, "copy")), ("input", activities[0])]
+    phases = [
+        ("transfer", transfer),
+        ("wait", wait),
+        ("copy", _of(by_class, "copy")),
+        ("input", activities[0]),
+    ]
     if has_device:
         layers = [("compute", _of(by_class, "compute")), *phases, ("runtime", join(*activities[1:]))]
         return RankLayers(tuple(layers), "idle", activities, communication)

@@ -46,7 +46,7 @@ _COLUMNS = [
 def _row(row: Row) -> list[str]:
     bandwidth = row["bandwidth_bytes_per_s"]
     groups = row["communicators"]
-    name = clean(row["communicator"], 60)
+    name = clean(row["group_name"], 60)
     return [
         f"{name} ({count(groups)} groups)" if groups > 1 else name,
         "—" if row["ranks"] is None else count(row["ranks"]),
@@ -65,7 +65,7 @@ def _row(row: Row) -> list[str]:
 def _caption(rows: list[Row]) -> str:
     first = rows[0]
     size = "" if first["size_bytes"] is None else f" of {format_bytes(first['size_bytes'])}"
-    name = f"{clean(first['op'] or 'collective', 40)}{size} in {clean(first['communicator'], 60)}"
+    name = f"{clean(first['op'] or 'collective', 40)}{size} in {clean(first['group_name'], 60)}"
     text = f"Most time goes into {name}: {duration(first['transfer_ns'])} of transfer"
     text += f" after {duration(first['skew_ns'])} between first and last arrival."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))

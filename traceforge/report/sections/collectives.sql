@@ -11,7 +11,7 @@ waits AS (
   GROUP BY collective_id
 )
 SELECT
-  COALESCE(NULLIF(communicator.description, ''), NULLIF(communicator.name, ''), 'unnamed') AS communicator,
+  COALESCE(NULLIF(communicator.description, ''), NULLIF(communicator.name, ''), 'unnamed') AS group_name,
   communicator.size AS ranks,
   COUNT(DISTINCT collective.communicator_id) AS communicators,
   collective.op,
@@ -34,10 +34,10 @@ LEFT JOIN timeline.communicator AS communicator
 LEFT JOIN waits
   ON waits.collective_id = collective.collective_id
 WHERE collective.run_id = $run_id
-GROUP BY communicator, communicator.size, collective.op, collective.size_bytes, collective.dtype
+GROUP BY group_name, communicator.size, collective.op, collective.size_bytes, collective.dtype
 ORDER BY
   total_transfer_ns + total_skew_ns DESC NULLS LAST,
-  communicator,
+  group_name,
   ranks,
   collective.op,
   collective.size_bytes,
