@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from traceforge.report.context import Context
 from traceforge.report.job import Job
-from traceforge.report.words import count, listed, percent, plural, rank_list
-from traceforge.units import format_bytes
+from traceforge.report.words import count, listed, percent, plural, rank_list, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def _iterations(job: Job) -> str:
 
 def _files(job: Job) -> str:
     kinds = [f"{count(source.used_files)} {source.kind}" for source in job.sources if source.used_files]
-    size = format_bytes(sum(source.size_bytes for source in job.sources))
+    whole = size(sum(source.size_bytes for source in job.sources))
     unused = sum(source.files - source.used_files for source in job.sources)
-    text = f"{listed(kinds)}, {size}" if kinds else "none used"
+    text = f"{listed(kinds)}, {whole}" if kinds else "none used"
     return f"{text}; {count(unused)} not used" if unused else text

@@ -4,6 +4,7 @@ No markup, no colour, no control characters: names were cleaned on the way in. S
 whoever prints the lines must not take them for markup.
 """
 
+import re
 from textwrap import wrap
 
 from traceforge.report.absence import missing
@@ -21,14 +22,19 @@ def verdict_lines(context: Context) -> list[str]:
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
         lines = ["VERDICT  nothing can be said about this run", *_indented(absent.why, 3), *_labelled("next", absent.how, 3)]
-        return lines[:_LINES]
+        return _plain(lines)
     confidence = f"  (confidence {verdict.confidence})" if verdict.confidence else ""
     headline = wrap(f"VERDICT  {verdict.headline}{confidence}", _WIDTH, subsequent_indent=" " * 9, max_lines=2)
     lines = [*headline, *_indented(verdict.explanation, 4), *_cost(context)]
     lines += _labelled("next", verdict.next_step, 2)
     lines += [line for finding in context.diagnosis.further[:_MOST_FURTHER] if finding.is_significant
               for line in _labelled("also", f"{finding.summary} ({duration(finding.delay_ns)} an iteration)", 1)]
-    return [*lines, *_labelled("trust", _trust(context), 2)][:_LINES]
+    return _plain([*lines, *_labelled("trust", _trust(context), 2)])
+
+
+def _plain(lines: list[str]) -> list[str]:
+    """Lines without the special spaces of the page, which terminals draw in their own ways."""
+    return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines[:_LINES]]
 
 
 def _cost(context: Context) -> list[str]:

@@ -8,9 +8,10 @@ names lose their middle. HTML escaping is the template's work, not this module's
 import unicodedata
 from collections.abc import Sequence
 
-from traceforge.units import format_ns, format_share
+from traceforge.units import format_bytes, format_ns, format_share
 
 _MINUS = "\N{MINUS SIGN}"
+_JOINED = "\N{NO-BREAK SPACE}"
 _HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
@@ -61,8 +62,13 @@ def duration(duration_ns: float | None) -> str:
     """A duration in ns with its unit, `—` where there is none."""
     if duration_ns is None:
         return "—"
-    text = format_ns(abs(duration_ns))
+    text = _joined(format_ns(abs(duration_ns)))
     return _MINUS + text if duration_ns < 0 else text
+
+
+def size(size_bytes: float | None) -> str:
+    """A size in bytes with its unit, `—` where there is none."""
+    return "—" if size_bytes is None else _joined(format_bytes(size_bytes))
 
 
 def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
@@ -71,15 +77,15 @@ def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
         return None
     largest = max(abs(low_ns), abs(high_ns))
     factor, unit = next(((f, u) for f, u in _TIME_STEPS if largest >= f), (1, "ns"))
-    return f"{_plain(low_ns / factor)} to {_plain(high_ns / factor)} {unit}"
+    return f"{_plain(low_ns / factor)} to {_plain(high_ns / factor)}{_JOINED}{unit}"
 
 
 def percent(share: float | None) -> str:
     """A share 0..1 as per cent, `—` where there is none."""
     if share is None:
         return "—"
-    text = format_share(abs(share))
-    return _MINUS + text if share < 0 and text != "0.0 %" else text
+    text = _joined(format_share(abs(share)))
+    return _MINUS + text if share < 0 and float(text[:-2]) else text
 
 
 def change(ratio: float | None) -> str:
@@ -87,9 +93,9 @@ def change(ratio: float | None) -> str:
     if ratio is None:
         return "—"
     percentage = 100 * (ratio - 1)
-    text = f"{abs(percentage):.1f} %"
-    if text == "0.0 %":
-        return "±0.0 %"
+    text = f"{abs(percentage):.1f}{_JOINED}%"
+    if text.startswith("0.0"):
+        return f"±{text}"
     return f"{'+' if percentage > 0 else _MINUS}{text}"
 
 
@@ -123,6 +129,11 @@ def rank_list(ranks: Sequence[int]) -> str:
             runs.append((rank, rank))
     texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
     return ", ".join(texts[:12]) + (", …" if len(texts) > 12 else "")
+
+
+def _joined(text: str) -> str:
+    """Number and unit on one line, wherever the line is broken."""
+    return text.replace(" ", _JOINED)
 
 
 def _plain(value: float) -> str:

@@ -11,6 +11,7 @@ import altair as alt
 from traceforge.report.charts.parts import (
     BAR_OFFSET,
     LABELLED_ROW_HEIGHT,
+    TICKS,
     Spec,
     finished,
     labelled,
@@ -19,6 +20,8 @@ from traceforge.report.charts.parts import (
 )
 from traceforge.report.islands import Dataset
 from traceforge.report.palette import variable
+
+_SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+.3~f')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def forest_spec(rows: int) -> Spec:
     """The chart for that many policies."""
     base = rows_of("policies")
     y = row_axis()
-    x = alt.X("change:Q", title="change of throughput, %", axis=alt.Axis(tickCount=7, format="+.1~f"))
+    x = alt.X("change:Q", title="change of throughput, %", axis=alt.Axis(tickCount=TICKS, labelExpr=_SIGNED))
     zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x="at:Q")
     intervals = (
         base.transform_filter("isValid(datum.low)")

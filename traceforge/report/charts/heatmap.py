@@ -5,6 +5,7 @@ never narrower than the clocks' resolution, so that nothing is coloured that the
 """
 
 from collections.abc import Sequence
+from math import floor, log10
 
 import altair as alt
 
@@ -18,16 +19,14 @@ def thresholds(lateness_ms: Sequence[float], resolution_ms: float) -> list[float
     """Eight limits between the nine colours, ms, symmetric around zero."""
     sizes = sorted(abs(value) for value in lateness_ms)
     typical = sizes[int(0.99 * (len(sizes) - 1))] if sizes else 0.0
-    largest = _round_up(max(typical, 10 * resolution_ms, 1e-3))
+    largest = max(_rounded_down(max(typical, 1e-3)), 10 * resolution_ms)
     upper = [largest * step for step in _STEPS]
     return [round(limit, 9) for limit in (*(-limit for limit in reversed(upper)), *upper)]
 
 
-def _round_up(value: float) -> float:
-    power = 10.0 ** len(str(int(value))) if value >= 1 else 1.0
-    while power / 10 >= value:
-        power /= 10
-    return next(power * step for step in (0.2, 0.5, 1.0) if power * step >= value)
+def _rounded_down(value: float) -> float:
+    power = 10.0 ** floor(log10(value))
+    return max(power * step for step in (1, 1.5, 2, 3, 4, 5, 6, 8) if power * step <= value * (1 + 1e-9))
 
 
 def heatmap_spec(ranks: Sequence[str], iterations: Sequence[str], limits: Sequence[float]) -> Spec:

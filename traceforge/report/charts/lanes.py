@@ -36,7 +36,7 @@ def lanes_spec(rows: int) -> Spec:
         rows_of("lanes")
         .mark_bar()
         .encode(
-            y=rank_axis("rank, last arrival on top"),
+            y=rank_axis(),
             x=time_axis("start_ms", "ms since the iteration began"),
             x2="end_ms:Q",
             color=phase_colour(),

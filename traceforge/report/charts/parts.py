@@ -15,6 +15,7 @@ SMALL, TEXT = 11, 12
 LABELLED_ROW_HEIGHT = 44
 _TEXT_OFFSET, BAR_OFFSET, BAR_HEIGHT = -9, 9, 12
 _VALUE_WIDTH = 130
+TICKS = alt.ExprRef("ceil(width / 90)")
 
 Spec = dict[str, Any]
 
@@ -59,8 +60,8 @@ def rows_of(name: str) -> alt.Chart:
 
 
 def row_height(rows: int) -> int:
-    """Height of a row in px: 22 for a few rows, 5 for many."""
-    return max(5, min(22, 620 // max(rows, 1)))
+    """Height of a row in px: 24 for a few rows, 5 for many."""
+    return max(5, min(24, 620 // max(rows, 1)))
 
 
 def phase_colour() -> alt.Color:
@@ -78,13 +79,14 @@ def mode_colour() -> alt.Color:
 
 def time_axis(field: str, title: str) -> alt.X:
     """A zero-based axis of times in ms."""
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=8))
+    axis = alt.Axis(tickCount=TICKS)
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=True), axis=axis)
 
 
-def rank_axis(title: str = "rank") -> alt.Y:
+def rank_axis() -> alt.Y:
     """One row a rank, in the order of the data."""
     axis = alt.Axis(domain=False, ticks=False, labelPadding=5, labelFontSize=10)
-    return alt.Y("rank:N", title=title, sort=None, axis=axis, scale=alt.Scale(paddingInner=0.12))
+    return alt.Y("rank:N", title="rank", sort=None, axis=axis, scale=alt.Scale(paddingInner=0.12))
 
 
 def labelled(base: alt.Chart) -> list[alt.Chart]:

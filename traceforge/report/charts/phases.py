@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 
 from traceforge.report.charts.parts import (
+    TICKS,
     Spec,
     finished,
     phase_colour,
@@ -18,7 +19,10 @@ from traceforge.report.charts.parts import (
     time_axis,
 )
 from traceforge.report.islands import Dataset
-from traceforge.report.palette import PHASES, variable
+from traceforge.report.palette import variable
+
+# What a rank does by itself, then the waiting, then the data: late ranks reach far to the right before they wait.
+STACK = ("compute", "copy", "input", "runtime", "idle", "wait", "transfer")
 
 
 def phases_spec(ranks: int) -> Spec:
@@ -33,7 +37,7 @@ def phases_spec(ranks: int) -> Spec:
         .mark_bar()
         .encode(
             y=rank_axis(),
-            x=time_axis("start_ms", "ms per iteration, mean"),
+            x=time_axis("start_ms", "ms per iteration"),
             x2="end_ms:Q",
             color=phase_colour(),
             tooltip=tooltip,
@@ -50,7 +54,7 @@ def hidden_spec(ranks: int) -> Spec:
         .mark_bar(fill=variable("transfer"))
         .encode(
             y=rank_axis(),
-            x=alt.X("hidden_ms:Q", title="ms per iteration, mean", axis=alt.Axis(tickCount=4)),
+            x=alt.X("hidden_ms:Q", title="ms per iteration", axis=alt.Axis(tickCount=TICKS)),
             tooltip=tooltip,
         )
     )
@@ -84,7 +88,7 @@ def phases_table(labels: Sequence[str], durations_ms: Sequence[Mapping[str, floa
 
 def _stack(durations: Mapping[str, float]) -> list[tuple[str, float, float]]:
     stacked, start = [], 0.0
-    for phase in PHASES:
+    for phase in STACK:
         duration = durations.get(phase, 0.0)
         if duration > 0:
             stacked.append((phase, start, duration))

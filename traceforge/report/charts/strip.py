@@ -5,15 +5,21 @@ Each iteration is a short line at its duration. Where iterations are binned, a b
 
 import altair as alt
 
-from traceforge.report.charts.parts import Spec, finished, rows_of
+from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
 from traceforge.report.palette import variable
 
 STATES = ("used", "warm-up", "partial")
 _HEIGHT = 150
 
 
-def strip_spec() -> Spec:
-    """The chart."""
+def strip_spec(low_ms: float, high_ms: float) -> Spec:
+    """The chart between these durations; iterations outside lie on its edge.
+
+    Args:
+        low_ms: shortest duration that counts.
+        high_ms: longest duration that counts.
+    """
+    margin = max(0.15 * (high_ms - low_ms), 0.01 * high_ms)
     base = rows_of("iterations")
     colour = alt.Color(
         "state:N",
@@ -29,10 +35,12 @@ def strip_spec() -> Spec:
         "from:Q",
         title="iteration",
         scale=alt.Scale(zero=False, nice=False, padding=4),
-        axis=alt.Axis(grid=False, tickMinStep=1, format="d"),
+        axis=alt.Axis(grid=False, tickMinStep=1, format="d", tickCount=TICKS),
     )
-    y = alt.Y("duration_ms:Q", title="ms", scale=alt.Scale(zero=False, padding=8), axis=alt.Axis(tickCount=5))
-    spans = base.mark_rect(opacity=0.25).encode(x=x, x2="to:Q", y="low_ms:Q", y2="high_ms:Q", color=colour)
+    domain = [max(0.0, low_ms - margin), high_ms + 2 * margin]
+    scale = alt.Scale(zero=False, nice=True, clamp=True, domain=domain)
+    y = alt.Y("duration_ms:Q", title="ms", scale=scale, axis=alt.Axis(tickCount=5))
+    spans = base.mark_rect(opacity=0.25).encode(x=x, x2="to:Q", y=alt.Y("low_ms:Q", title="ms"), y2="high_ms:Q", color=colour)
     lines = base.mark_rule(strokeWidth=3).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tooltip)
     median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y="duration_ms:Q")
     return finished(alt.layer(spans, median, lines, _marked()).properties(width="container", height=_HEIGHT))

@@ -7,8 +7,7 @@ from traceforge.report.blocks import Block, Code, Column, Missing, Plugin, Secti
 from traceforge.report.bundle import asset
 from traceforge.report.context import Context, Row
 from traceforge.report.glossary import GLOSSARY
-from traceforge.report.words import clean, count
-from traceforge.units import format_bytes
+from traceforge.report.words import clean, count, size
 
 _HASH_LETTERS = 16
 
@@ -49,7 +48,7 @@ def _file_row(file: Row) -> list[str]:
         clean(file["status"], 40).replace("_", " "),
         count(file["event_count"]),
         count(file["stored_count"]),
-        format_bytes(file["size_bytes"]),
+        size(file["size_bytes"]),
         clean(file["content_hash"], 80)[:_HASH_LETTERS],
     ]
 

@@ -7,8 +7,7 @@ tensor-parallel groups of a job do. Waiting here counts also where compute hides
 from traceforge.report.absence import missing
 from traceforge.report.blocks import Column, Missing, Plugin, Section, Table, TableFigure
 from traceforge.report.context import Context, Row
-from traceforge.report.words import clean, count, duration
-from traceforge.units import format_bytes
+from traceforge.report.words import clean, count, duration, size
 
 _MOST_ROWS = 40
 _MUCH_MORE = 2.0
@@ -51,21 +50,21 @@ def _row(row: Row) -> list[str]:
         f"{name} ({count(groups)} groups)" if groups > 1 else name,
         "—" if row["ranks"] is None else count(row["ranks"]),
         clean(row["op"] or "unknown", 40),
-        "—" if row["size_bytes"] is None else format_bytes(row["size_bytes"]),
+        size(row["size_bytes"]),
         clean(row["dtype"] or "—", 24),
         count(row["calls"]),
         count(row["complete"]),
         duration(row["transfer_ns"]),
         duration(row["skew_ns"]),
         duration(row["wait_ns"]),
-        "—" if bandwidth is None else f"{format_bytes(bandwidth)}/s",
+        "—" if bandwidth is None else f"{size(bandwidth)}/s",
     ]
 
 
 def _caption(rows: list[Row]) -> str:
     first = rows[0]
-    size = "" if first["size_bytes"] is None else f" of {format_bytes(first['size_bytes'])}"
-    name = f"{clean(first['op'] or 'collective', 40)}{size} in {clean(first['group_name'], 60)}"
+    amount = "" if first["size_bytes"] is None else f" of {size(first['size_bytes'])}"
+    name = f"{clean(first['op'] or 'collective', 40)}{amount} in {clean(first['group_name'], 60)}"
     text = f"Most time goes into {name}: {duration(first['transfer_ns'])} of transfer"
     text += f" after {duration(first['skew_ns'])} between first and last arrival."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))

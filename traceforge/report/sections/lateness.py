@@ -111,13 +111,16 @@ def _is_habit(times: int, iterations: int, ranks: int) -> bool:
 
 
 def _legend(limits: Sequence[float]) -> list[LegendEntry]:
-    edges = [duration(limit * 1e6) for limit in limits]
-    labels = [f"earlier than {edges[0]}", "", "", "", "within ±" + edges[4], "", "", "", f"later than {edges[-1]}"]
+    outermost = duration(limits[-1] * 1e6)
+    labels = [f"{outermost} early", *[""] * (len(limits) - 1), f"{outermost} late"]
     return [LegendEntry(f"diverging-{step}", label) for step, label in enumerate(labels)]
 
 
 def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) -> list[str]:
-    notes = ["Mean over the collectives of an iteration; a dot marks the rank whose lateness cost the others most."]
+    notes = [
+        "Mean over the collectives of an iteration; a dot marks the rank whose lateness cost the others most.",
+        f"Differences within {duration(limits[4] * 1e6)} are left pale.",
+    ]
     ranks_per_cell, iterations_per_cell = sizes
     if ranks_per_cell > 1 or iterations_per_cell > 1:
         share = [plural(size, noun) for size, noun in zip(sizes, ("rank", "iteration"), strict=True) if size > 1]

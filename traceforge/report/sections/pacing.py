@@ -3,6 +3,8 @@
 Reads replay.outcome. A gain is never shown without its interval and its verdict.
 """
 
+from collections import Counter
+
 from traceforge.report.absence import missing
 from traceforge.report.blocks import Block, Column, Figure, Missing, Panel, Plugin, Section, Table
 from traceforge.report.charts.forest import Prediction, forest_spec, forest_table
@@ -60,7 +62,7 @@ def _prediction(row: Row) -> Prediction:
         change=100 * (row["throughput_ratio"] - 1),
         low=None if low is None or high is None else 100 * (low - 1),
         high=None if low is None or high is None else 100 * (high - 1),
-        ceiling=None if ceiling is None else 100 * ceiling,
+        ceiling=None if ceiling is None or row["policy"] == "none" else 100 * ceiling,
     )
 
 
@@ -93,11 +95,12 @@ def _caption(rows: list[Row]) -> str:
         best = max(supported, key=lambda row: row["throughput_ratio"] or 0)
         low, high = change(best["throughput_ratio_low"]), change(best["throughput_ratio_high"])
         return f"Pacing by {spaced(best['policy'])} would give {change(best['throughput_ratio'])} ({low} to {high})."
-    text = "No policy is predicted to help this run"
-    verdicts = list(dict.fromkeys(_verdict(row) for row in policies))
-    if verdicts:
-        text += f" ({listed(verdicts)})"
-    return f"{text}; no pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+    tally = Counter(_verdict(row) for row in policies)
+    told = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
+    text = f"None of {plural(len(policies), 'policy', 'policies')} is predicted to help this run ({told})"
+    if not policies:
+        text = "No policy but the run as it was has been replayed"
+    return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
 
 
 def _notes(not_drawn: int) -> list[str]:

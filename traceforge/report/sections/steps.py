@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from traceforge.report.absence import missing
 from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
-from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
+from traceforge.report.charts.phases import STACK, hidden_spec, phases_spec, phases_table
 from traceforge.report.context import Context
 from traceforge.report.palette import PHASES
 from traceforge.report.words import capital, duration, listed, percent
@@ -43,7 +43,7 @@ def _build(context: Context) -> Section | Missing:
         panels=_panels(shown, labels),
         table=_table(steps, context),
         queries=["sections/steps", "sections/steps_ranks"],
-        legend=[LegendEntry(phase, phase) for phase in PHASES if any(step.phases_ns.get(phase) for step in steps)],
+        legend=[LegendEntry(phase, phase) for phase in STACK if any(step.phases_ns.get(phase) for step in steps)],
         notes=_notes(steps, per_row),
     )
     return Section([figure])

@@ -33,7 +33,7 @@ def _build(context: Context) -> Section | Missing:
     figure = Figure(
         name="strip",
         caption=_caption(job, largest_change(job.used)),
-        panels=[Panel(strip_spec(), data, "Duration of each iteration over the run.")],
+        panels=[Panel(strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6), data, "Duration of each iteration over the run.")],
         table=_table(job, context),
         queries=["iterations"],
         notes=_notes(job, per_column),
@@ -92,7 +92,7 @@ def _notes(job: Job, per_column: int) -> list[str]:
     if per_column > 1:
         notes.append(f"{per_column} iterations share a column: the line is their median, the box their range.")
     elif left_out:
-        notes.append(f"{plural(left_out, 'iteration')} drawn pale (warm-up or cut off) take no part in any number.")
+        notes.append(f"Pale: {plural(left_out, 'iteration')} of warm-up or cut off, in no number; at the edge if off the scale.")
     return notes
 
 

@@ -67,7 +67,7 @@ def _unexplained_tile(context: Context) -> Tile:
     if share is None:
         return Tile("—", "Unexplained", "There is no delay to explain.", "plain")
     state = "good" if share <= _MOST_UNEXPLAINED else "caution"
-    return Tile(percent(share), "Unexplained", "of the delay is owned by no cause", state)
+    return Tile(percent(share), "Unexplained", "part of the delay that no cause owns", state)
 
 
 def _cautious_percent(share: float) -> str:

@@ -30,12 +30,12 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
-    tiles = [Tile(duration(finding.delay_ns), "lost in each iteration", _interval(finding))]
+    tiles = [Tile(duration(finding.delay_ns), "Lost in each iteration", _interval(finding))]
     if context.job.mean_ns:
         share = percent(finding.delay_ns / context.job.mean_ns)
-        tiles.append(Tile(share, "of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
+        tiles.append(Tile(share, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
     if finding.gain_if_fixed is not None:
-        tiles.append(Tile(change(1 + finding.gain_if_fixed), "throughput if it were gone", "in replay; a ceiling"))
+        tiles.append(Tile(change(1 + finding.gain_if_fixed), "Throughput if it were gone", "in replay; a ceiling"))
     return tiles
 
 
@@ -47,9 +47,9 @@ def _job_tiles(context: Context) -> list[Tile]:
     job = context.job
     if job.mean_ns is None:
         return []
-    tiles = [Tile(duration(job.mean_ns), "a mean iteration", f"over {len(job.used)} of them")]
+    tiles = [Tile(duration(job.mean_ns), "A mean iteration", f"over {len(job.used)} of them")]
     if job.variation is not None:
-        tiles.append(Tile(percent(job.variation), "variation between iterations", "standard deviation over mean"))
+        tiles.append(Tile(percent(job.variation), "Variation between iterations", "standard deviation over mean"))
     return tiles
 
 

@@ -6,9 +6,10 @@ reads as if it stated none). What does not fit the types raises and is read by `
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from msgspec import Raw, field
 
 ABSENT = -(2**63)
@@ -82,6 +83,12 @@ class Unit:
         unit = cls(events, first_id, b"")
         unit.ids, unit.length, unit._args = ids, length, args
         return unit
+
+    def event_ids(self) -> npt.NDArray[np.int64]:
+        """Position of every event in the file's list of events."""
+        if self.ids is None:
+            return np.arange(self.first_id, self.first_id + len(self.events))
+        return np.array(self.ids, np.int64)
 
     def args_texts(self) -> Sequence[Raw]:
         """The raw text of each event's `args`, empty where absent; costs a second look at the text."""

@@ -31,14 +31,14 @@ class Times:
     Attributes:
         values_ns: shape (tokens,); 0 where not known.
         known: shape (tokens,); False where the token is absent, null, unreadable or out of range.
-        unreadable: how many tokens are present but no numbers.
-        out_of_range: how many are beyond ±2^62 ns.
+        unreadable: positions of tokens that are present but no numbers.
+        out_of_range: positions of those beyond ±2^62 ns.
     """
 
     values_ns: Int64Array
     known: BoolArray
-    unreadable: int = 0
-    out_of_range: int = 0
+    unreadable: tuple[int, ...] = ()
+    out_of_range: tuple[int, ...] = ()
 
 
 def to_nanoseconds(tokens: bytes) -> Times:
@@ -108,20 +108,19 @@ def _with_odd_tokens(tokens: bytes) -> Times:
 def _one_by_one(lines: list[bytes], places: list[int], times: Times) -> Times:
     """The same times, with the tokens at the given places read by exact integer arithmetic."""
     values, known = times.values_ns.copy(), times.known.copy()
-    unreadable = out_of_range = 0
+    unreadable, out_of_range = list(times.unreadable), list(times.out_of_range)
     for index in places:
-        known[index] = False
+        known[index], values[index] = False, 0
         if lines[index] == b"null":
             continue
         try:
             values[index] = exact_nanoseconds(lines[index])
             known[index] = True
         except OverflowError:
-            values[index] = 0
-            out_of_range += 1
+            out_of_range.append(index)
         except ValueError:
-            unreadable += 1
-    return Times(values, known, times.unreadable + unreadable, times.out_of_range + out_of_range)
+            unreadable.append(index)
+    return Times(values, known, tuple(unreadable), tuple(out_of_range))
 
 
 def exact_nanoseconds(token: bytes) -> int:

@@ -2,42 +2,59 @@
 
 Idea: phase, category, name, process and thread come in few combinations ("kinds"); one dictionary look-up an event
 replaces five columns of Python objects, and questions about a name are asked once a kind.
-Not handled: files in which every event has a name of its own are read, only slower.
+Not handled well: files in which every event has a name of its own (correct, but slower).
 """
 
 import re
+from enum import IntFlag
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from traceforge.sources.kineto.decode import Event
-from traceforge.sources.kineto.exact_time import BoolArray
 from traceforge.sources.kineto.tracks import NAMING_EVENTS, Tracks
 
-import numpy.typing as npt
-
 _COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
-_FLOW_PHASES = frozenset("stf")
+FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
-_Key = tuple[str | None, str | None, str | None, int | str | None, int | str | None]
 
 KindIds = npt.NDArray[np.int32]
+FlagArray = npt.NDArray[np.uint8]
+
+
+class Flag(IntFlag):
+    """Answers about a kind of event."""
+
+    METADATA = 1
+    NAMES_A_TRACK = 2
+    FLOW = 4
+    COMMUNICATION = 8
+
+
+def _flags(event: Event) -> int:
+    flags = 0
+    if event.ph == "M":
+        flags |= Flag.METADATA | (Flag.NAMES_A_TRACK if event.name in NAMING_EVENTS else 0)
+    if event.ph in FLOW_PHASES:
+        flags |= Flag.FLOW
+    if event.name is not None and _COMMUNICATION.search(event.name):
+        flags |= Flag.COMMUNICATION
+    return flags
 
 
 class Kinds:
-    """Numbers the kinds of a file's events; forgets them when they become too many."""
+    """Numbers the kinds of a file's events."""
 
     def __init__(self, tracks: Tracks) -> None:
         self._tracks = tracks
-        self._ids: dict[_Key, int] = {}
-        self._reset_columns()
-
-    def _reset_columns(self) -> None:
-        self._track_ids: list[int | None] = []
-        self._flags: list[tuple[bool, bool, bool, bool]] = []
+        self._ids: dict[tuple[object, ...], int] = {}
+        self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
+        self._flags = bytearray()
+        self._columns: pl.DataFrame | None = None
 
     def ids(self, events: list[Event]) -> list[int]:
-        """The kind of every event."""
+        """The kind of every event; valid until `forget_if_many`."""
         known = self._ids
         try:
             return [known[e.ph, e.cat, e.name, e.pid, e.tid] for e in events]
@@ -51,18 +68,26 @@ class Kinds:
         if key in self._ids:
             return
         self._ids[key] = len(self._ids)
-        self._track_ids.append(self._tracks.id_of(event.pid, event.tid))
-        metadata = event.ph == "M"
-        self._flags.append(
-            (
-                metadata,
-                metadata and event.name in NAMING_EVENTS,
-                event.ph in _FLOW_PHASES,
-                event.name is not None and _COMMUNICATION.search(event.name) is not None,
-            )
-        )
+        self._rows.append((event.ph, event.cat, event.name, self._tracks.id_of(event.pid, event.tid)))
+        self._flags.append(_flags(event))
+        self._columns = None
 
-    def flags(self, ids: KindIds) -> "Flags":
-        """Answers about each event."""
-        table = np.array(self._flags, dtype=np.bool_).reshape(-1, 4)
-        return Flags(*(table[ids, column] for column in range(4)))
+    def flags(self, ids: KindIds) -> FlagArray:
+        """`Flag`s of every event."""
+        return np.frombuffer(self._flags, np.uint8)[ids]
+
+    def columns(self, ids: KindIds) -> pl.DataFrame:
+        """Columns phase, category, name and track_id of every event."""
+        if self._columns is None:
+            schema = {"phase": pl.String, "category": pl.String, "name": pl.String, "track_id": pl.Int32}
+            self._columns = pl.DataFrame(self._rows, schema=schema, orient="row")
+        places = pl.Series(ids)
+        return self._columns.select(pl.all().gather(places))
+
+    def forget_if_many(self) -> None:
+        """Drop a table that has grown large; ids given before lose their meaning."""
+        if len(self._ids) > _LARGEST_TABLE:
+            self._ids.clear()
+            self._rows.clear()
+            self._flags.clear()
+            self._columns = None

@@ -1,0 +1,138 @@
+"""Arguments of communication. In: `Unit`s. Out: frames of raw.kineto_collective and raw.kineto_argument.
+
+Idea: only units that hold a communication event are looked at a second time, for the raw text of the arguments; the
+text is stored as written and the known keys of collectives are read from it, each on its own.
+Keys seen in PyTorch 2.3 to 2.13. Not handled: arguments that are no JSON object (stored, but not read).
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from msgspec import Raw, field
+
+from traceforge.records import Batch
+from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Unit
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.kinds import Flag, FlagArray
+from traceforge.sources.kineto.lenient import integer_of, text_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_Row = tuple[int | str | bool | None, ...]
+
+
+class _CollectiveArgs(msgspec.Struct, gc=False):
+    collective_name: Raw = field(default=NO_TOKEN, name="Collective name")
+    process_group_name: Raw = field(default=NO_TOKEN, name="Process Group Name")
+    process_group_description: Raw = field(default=NO_TOKEN, name="Process Group Description")
+    process_group_ranks: Raw = field(default=NO_TOKEN, name="Process Group Ranks")
+    group_size: Raw = field(default=NO_TOKEN, name="Group size")
+    in_elements: Raw = field(default=NO_TOKEN, name="In msg nelems")
+    out_elements: Raw = field(default=NO_TOKEN, name="Out msg nelems")
+    dtype: Raw = NO_TOKEN
+    in_split: Raw = field(default=NO_TOKEN, name="In split size")
+    out_split: Raw = field(default=NO_TOKEN, name="Out split size")
+    sequence: Raw = field(default=NO_TOKEN, name="Seq")
+    is_asynchronous: Raw = field(default=NO_TOKEN, name="Is asynchronized op")
+    group_rank: Raw = field(default=NO_TOKEN, name="Rank")
+    global_rank_start: Raw = field(default=NO_TOKEN, name="Global rank start")
+    global_rank_stride: Raw = field(default=NO_TOKEN, name="Global rank stride")
+
+
+_DISTINCTIVE = ("collective_name", "process_group_name", "process_group_ranks", "in_elements", "group_size")
+_INT64_BITS, _INT32_BITS = 63, 31
+_BITS = {
+    "in_elements": _INT64_BITS,
+    "out_elements": _INT64_BITS,
+    "sequence": _INT64_BITS,
+    "group_size": _INT32_BITS,
+    "group_rank": _INT32_BITS,
+    "global_rank_start": _INT32_BITS,
+    "global_rank_stride": _INT32_BITS,
+}
+_TRUTHS = {b"1": True, b"true": True, b"0": False, b"false": False}
+_decoder = msgspec.json.Decoder(_CollectiveArgs)
+
+
+class CommunicationArgs:
+    """Collects arguments until `flush` makes frames of them.
+
+    Args:
+        keep_all: store the arguments of every event, not only of communication.
+    """
+
+    def __init__(self, keep_all: bool, issues: IssueLog) -> None:
+        self._keep_all = keep_all
+        self._issues = issues
+        self._texts: list[tuple[int, str]] = []
+        self._rows: list[_Row] = []
+
+    def add(self, unit: Unit, flags: FlagArray) -> None:
+        """Take the arguments of a unit, whose events have the given `Flag`s."""
+        communication = (flags & Flag.COMMUNICATION) != 0
+        stored = np.ones(len(flags), np.bool_) if self._keep_all else communication
+        carries = np.array([e.args is not None and e.args.collective is not NO_TOKEN for e in unit.events], np.bool_)
+        places = np.flatnonzero(stored | carries)
+        if not any(unit.events[place].args is not None for place in places):
+            return
+        texts, event_ids = unit.args_texts(), unit.event_ids()
+        for place in places:
+            text = bytes(texts[place])
+            if text in (b"", b"null"):
+                continue
+            event_id = int(event_ids[place])
+            if stored[place]:
+                self._texts.append((event_id, text.decode("utf-8", "replace")))
+            if carries[place] or communication[place]:
+                self._add_collective(event_id, text)
+
+    def _add_collective(self, event_id: int, text: bytes) -> None:
+        try:
+            args = _decoder.decode(text)
+        except UNDECODABLE:
+            return
+        if any(len(bytes(getattr(args, name))) for name in _DISTINCTIVE):
+            values = (self._value(name, bytes(getattr(args, name)), event_id) for name in args.__struct_fields__)
+            self._rows.append((event_id, *values))
+
+    def _value(self, name: str, token: bytes, event_id: int) -> int | str | bool | None:
+        if token in (b"", b"null"):
+            return None
+        if name == "is_asynchronous":
+            truth = _TRUTHS.get(token.strip(b'"').lower())
+            return self._missing("kineto_wrong_type", event_id) if truth is None else truth
+        if name not in _BITS:
+            return text_of(token)
+        number = integer_of(token)
+        if number is None:
+            return self._missing("kineto_wrong_type", event_id)
+        fits = -(2 ** _BITS[name]) <= number < 2 ** _BITS[name]
+        return number if fits else self._missing("kineto_out_of_range", event_id)
+
+    def _missing(self, code: str, event_id: int) -> None:
+        self._issues.add(code, at=f"event {event_id}")
+
+    def flush(self) -> list[Batch]:
+        """The collected rows, if any."""
+        import polars as pl
+
+        batches = []
+        if self._texts:
+            schema = {"event_id": pl.Int64, "args": pl.String}
+            batches.append(Batch("raw.kineto_argument", pl.DataFrame(self._texts, schema=schema, orient="row")))
+        if self._rows:
+            batches.append(Batch("raw.kineto_collective", self._collectives()))
+        self._texts, self._rows = [], []
+        return batches
+
+    def _collectives(self) -> "pl.DataFrame":
+        import polars as pl
+
+        dtypes = {_INT64_BITS: pl.Int64, _INT32_BITS: pl.Int32}
+        schema: dict[str, type[pl.DataType]] = {"event_id": pl.Int64}
+        for name in _CollectiveArgs.__struct_fields__:
+            schema[name] = dtypes[_BITS[name]] if name in _BITS else pl.String
+        schema["is_asynchronous"] = pl.Boolean
+        return pl.DataFrame(self._rows, schema=schema, orient="row")
