@@ -5,7 +5,7 @@ guessed. It never sees SQL; the store never sees formats.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,6 +70,10 @@ class SourceSummary:
     issues: tuple[Issue, ...] = ()
 
 
+def _ignore_progress(_byte_count: int) -> None:
+    """Progress nobody asked for. A function of the module, so that options travel to other processes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What a user may ask of a source.
@@ -80,7 +84,7 @@ class ReadOptions:
     """
 
     keep_all_args: bool = False
-    report_progress: Callable[[int], None] = field(default=lambda _count: None)
+    report_progress: Callable[[int], None] = _ignore_progress
 
 
 class Source(Protocol):

@@ -20,7 +20,10 @@ _BOOTSTRAPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When an effect counts; shares of the median iteration."""
+    """When an effect counts; shares of the median iteration.
+
+    The chances are strict because some ten causes are tried, each on its own.
+    """
 
     affected_share: float = 0.05
     affected_spreads: float = 5.0
@@ -30,8 +33,8 @@ class Thresholds:
     hard_hit_share: float = 0.2
     medium_dominance: float = 0.4
     high_dominance: float = 0.6
-    medium_chance: float = 0.05
-    high_chance: float = 0.01
+    medium_chance: float = 0.01
+    high_chance: float = 0.002
 
 
 @dataclass(frozen=True, slots=True)

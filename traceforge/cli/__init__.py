@@ -1,1 +1,65 @@
-"""TODO"""
+"""The command line: one file a command. In: arguments. Out: data on stdout, everything else on stderr, an exit code.
+
+A command parses, calls `traceforge.api`, prints. Heavy libraries are imported inside the commands that need them, so
+that `--help` answers at once. Errors of a user's making are one line and a hint, never a traceback.
+"""
+
+import os
+import sys
+import traceback
+
+import typer
+
+from traceforge.cli.console import print_error
+from traceforge.cli.forecast import forecast
+from traceforge.cli.ingest import ingest
+from traceforge.cli.replay import replay
+from traceforge.cli.report import report
+from traceforge.cli.sql import sql
+from traceforge.errors import TraceforgeError
+
+app = typer.Typer(
+    name="traceforge",
+    help="Why a distributed training job scales badly: the reason, its cost and what would help, from the traces "
+    "already on disk. Offline.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (report, ingest, sql, replay, forecast):
+    app.command()(command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from traceforge import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options of the program itself; `version` acts in its callback."""
+
+
+def main() -> None:
+    """Run the command line; ends the process with one of the exit codes listed in `traceforge.errors`."""
+    try:
+        app()
+    except TraceforgeError as error:
+        print_error(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone; what it wanted it has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last resort: say so and how to report it
+        if os.environ.get("TRACEFORGE_DEBUG"):
+            traceback.print_exc()
+        hint = "this is a fault of traceforge; run again with TRACEFORGE_DEBUG=1 and report what it prints"
+        print_error(f"{type(error).__name__}: {error}\n\nhint: {hint}")
+        sys.exit(1)

@@ -109,7 +109,7 @@ def judge(ratio: float, ceiling: float, *, is_paced: bool) -> tuple[str, str]:
         return "no_effect", reason
     reason = (
         f"A gain needs transfers that slow down when arrivals spread, which was not measured. Without it the policy "
-        f"changes throughput by {format_share(ratio - 1)}; with it no pacing can gain more than {format_share(ceiling)}."
+        f"changes throughput by {format_share(ratio - 1)}; with it no pacing gains more than {format_share(ceiling)}."
     )
     return "not_identifiable", reason
 

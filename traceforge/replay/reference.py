@@ -38,10 +38,18 @@ def references(model: StepModel) -> dict[int, Reference]:
     for calls in np.unique(model.calls):
         alike = model.calls == calls
         result[int(calls)] = Reference(
-            np.median(model.before_arrival_ns[alike, : calls + 1], axis=(0, 2)),
-            np.median(model.before_wait_ns[alike, :calls], axis=(0, 2)),
-            np.quantile(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE, axis=(0, 2)),
+            _by_place(model.before_arrival_ns[alike, : calls + 1], 0.5),
+            _by_place(model.before_wait_ns[alike, :calls], 0.5),
+            _by_place(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE),
         )
+    return result
+
+
+def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
+    """Quantile over iterations and ranks (first and third axis); none where an iteration has no collective."""
+    if not durations_ns.size:
+        return np.zeros((durations_ns.shape[1], *durations_ns.shape[3:]))
+    result: Amounts = np.quantile(durations_ns, quantile, axis=(0, 2))
     return result
 
 

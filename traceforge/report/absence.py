@@ -5,6 +5,7 @@ The reasons are tried from the root outwards, so that a reader is told the first
 
 from traceforge.report.blocks import Missing
 from traceforge.report.context import Context
+from traceforge.report.job import Job
 from traceforge.report.words import plural, rank_list
 
 _RECORD_STEPS = (
@@ -35,19 +36,21 @@ def missing(what: str, context: Context) -> Missing:
 
 def _reason(context: Context) -> tuple[str, str]:
     job, trust = context.job, context.trust
-    if not job.ranks:
-        return "none of the files belongs to a known rank", _DOCTOR
-    if not job.iterations:
-        return "no training step could be found in the traces", _RECORD_STEPS
     if not job.used:
-        return f"all {plural(len(job.iterations), 'iteration')} are warm-up or cut off", _RECORD_MORE
+        return _reason_without_iterations(job)
     if len(job.ranks) == 1:
-        return (
-            f"only rank {job.ranks[0]} was recorded, and being late is a comparison between ranks",
-            _RECORD_ALL_RANKS,
-        )
+        lonely = f"only rank {job.ranks[0]} was recorded, and being late is a comparison between ranks"
+        return lonely, _RECORD_ALL_RANKS
     if not trust.collectives:
         return "no collective call could be matched across the ranks", f"{_RECORD_DEVICES} {_RECORD_TOGETHER}"
     if trust.unaligned:
         return f"the clocks of ranks {rank_list(trust.unaligned)} could not be aligned", _RECORD_TOGETHER
     return "the analysis left no rows for it", _DOCTOR
+
+
+def _reason_without_iterations(job: Job) -> tuple[str, str]:
+    if not job.ranks:
+        return "none of the files belongs to a known rank", _DOCTOR
+    if not job.iterations:
+        return "no training step could be found in the traces", _RECORD_STEPS
+    return f"all {plural(len(job.iterations), 'iteration')} are warm-up or cut off", _RECORD_MORE

@@ -203,7 +203,7 @@ class TableFigure:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text of a program behind a fold."""
+    """Text of a program behind a fold; `name` is its identifier on the page."""
 
     template: ClassVar[str] = "code"
     name: str
@@ -219,19 +219,7 @@ class Terms:
     entries: Sequence[tuple[str, str]]
 
 
-Block = (
-    Paragraph
-    | Note
-    | Subheading
-    | Table
-    | Tiles
-    | Cards
-    | VerdictPanel
-    | Figure
-    | TableFigure
-    | Code
-    | Terms
-)
+Block = Paragraph | Note | Subheading | Table | Tiles | Cards | VerdictPanel | Figure | TableFigure | Code | Terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from importlib import resources
 from traceforge.errors import TraceforgeError
 from traceforge.report.palette import css_variables
 
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
 
 @cache
 def vega_script() -> str:
@@ -26,7 +28,7 @@ def vega_script() -> str:
     import vl_convert
 
     major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
-    script = str(vl_convert.javascript_bundle(vl_version=f"{major}.{minor}"))
+    script = str(vl_convert.javascript_bundle(_SNIPPET, vl_version=f"{major}.{minor}"))
     return _checked(script, "the Vega bundle")
 
 

@@ -83,6 +83,11 @@ class Context:
         return read_trust(self.rows)
 
 
+def query_anchor(name: str) -> str:
+    """A query's name as the identifier of an element of the page."""
+    return "query-" + name.replace("/", "-")
+
+
 def _text(name: str) -> str:
     folder, _, stem = name.rpartition("/")
     path = resources.files("traceforge.report") / (folder or "queries") / f"{stem}.sql"

@@ -56,15 +56,23 @@ def _gap(sums: Sequence[float], split: int, size: int) -> float:
     return sums[split] / split - (sums[size] - sums[split]) / (size - split)
 
 
+def median_iteration(iterations: Sequence[Iteration]) -> Iteration:
+    """The iteration whose duration is closest to the median; the first of several."""
+    middle_ns = quantile([iteration.duration_ns for iteration in iterations], 0.5)
+    return min(iterations, key=lambda one: (abs(one.duration_ns - middle_ns), one.number))
+
+
+def worst_iteration(iterations: Sequence[Iteration]) -> Iteration:
+    """The longest iteration; the first of several."""
+    return max(iterations, key=lambda one: (one.duration_ns, -one.number))
+
+
 def exemplars(iterations: Sequence[Iteration]) -> list[Exemplar]:
     """The median, the worst and the first iteration after the largest change; each iteration once."""
     if not iterations:
         return []
-    middle_ns = quantile([iteration.duration_ns for iteration in iterations], 0.5)
-    median = min(iterations, key=lambda one: (abs(one.duration_ns - middle_ns), one.number))
-    worst = max(iterations, key=lambda one: (one.duration_ns, -one.number))
     change = largest_change(iterations)
-    chosen = [(median, "median"), (worst, "worst")]
+    chosen = [(median_iteration(iterations), "median"), (worst_iteration(iterations), "worst")]
     if change:
         chosen.append((change.first, "first after the largest change"))
     reasons: dict[Iteration, list[str]] = {}

@@ -12,8 +12,10 @@ GLOSSARY = (
     ("Hidden communication", "Communication that runs while the rank computes; it costs no time of its own."),
     (
         "Phases",
-        "Each instant of a rank is one of compute, transfer, wait, copy, input (device idle, host loads data), "
-        "runtime (device idle, host launches, allocates or synchronises) and idle. They sum to the wall clock.",
+        (
+            "Each instant of a rank is one of compute, transfer, wait, copy, input (device idle, host loads data), "
+            "runtime (device idle, host launches, allocates or synchronises) and idle. They sum to the wall clock."
+        ),
     ),
     ("Bus bandwidth", "Bytes over transfer time, scaled by the operation, comparable to the speed of a link."),
     ("Clock residual", "Scatter that is left after the ranks' clocks are brought to one; the error of any lateness."),
@@ -21,7 +23,7 @@ GLOSSARY = (
     ("Synchronisation amplification", "A late rank makes every other rank wait at the next collective."),
     ("Fabric contention", "Transfers take longer than usual for their size."),
     ("GPU locality", "A rank's place in its machine (path to NIC, NUMA node) makes it slower."),
-    ("Runtime and control plane", "The host keeps the device waiting: launches, allocation, garbage collection, input."),
+    ("Runtime and control plane", "The host keeps the device waiting: launches, allocation, input, garbage."),
     ("Unexplained", "Delay that no cause owns. It is never spread over the others."),
     ("Confidence", "High and medium are findings; low is a hint that the data cannot carry alone."),
     ("Variation", "Standard deviation of iteration time over its mean."),
@@ -29,7 +31,9 @@ GLOSSARY = (
     ("Pacing", "Holding early ranks back on purpose, so that arrivals come closer together."),
     (
         "Verdicts on pacing",
-        "Supported: the whole interval lies above zero. No effect: no pacing could gain a relevant share. "
-        "Would harm: it lies below zero. Cannot be told: the data do not identify the coupling a gain needs.",
+        (
+            "Supported: the whole interval lies above zero. No effect: no pacing could gain a relevant share. "
+            "Would harm: it lies below zero. Cannot be told: the data do not identify the coupling a gain needs."
+        ),
     ),
 )

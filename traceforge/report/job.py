@@ -108,7 +108,8 @@ def read_job(rows: Rows, run_id: int) -> Job:
     """
     runs = rows("run")
     if not runs:
-        raise UsageError(f"the database holds no run {run_id}", hint="list them with `traceforge sql DB 'FROM meta.run'`")
+        hint = "list them with `traceforge sql DB 'FROM meta.run'`"
+        raise UsageError(f"the database holds no run {run_id}", hint=hint)
     return Job(
         name=clean(runs[0]["run_name"], 120),
         world_size=runs[0]["world_size"],

@@ -31,6 +31,8 @@ def masthead(context: Context, *, is_thinned: bool) -> Masthead:
 
 def _ranks(job: Job) -> str:
     seen = len(job.ranks)
+    if not seen:
+        return f"none of {count(job.world_size)}" if job.world_size else "none"
     if job.world_size is None or job.world_size == seen:
         return f"{count(seen)}, all of the job" if job.world_size == seen else count(seen)
     share = percent(seen / job.world_size) if job.world_size else "—"

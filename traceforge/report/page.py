@@ -14,10 +14,10 @@ from markupsafe import Markup
 from traceforge.errors import PluginError
 from traceforge.registry import discover
 from traceforge.report import sections
-from traceforge.report.blocks import Figure, Missing, Plugin, Section, TableFigure
+from traceforge.report.blocks import Figure, Missing, Plugin, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
 from traceforge.report.charts.parts import theme
-from traceforge.report.context import Context, Limits
+from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.islands import island, packed
 from traceforge.report.masthead import masthead
 from traceforge.report.summary import summarise
@@ -148,11 +148,5 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.tests["figure"] = lambda block: isinstance(block, (Figure, TableFigure))
-    environment.filters["anchor"] = _anchor
+    environment.filters["anchor"] = query_anchor
     return environment
-
-
-def _anchor(name: str) -> str:
-    """A query's name as the identifier of an element."""
-    return "query-" + name.replace("/", "-")

@@ -1,4 +1,4 @@
-"""Colours of the report. In: nothing. Out: colours by name for the light and the dark page, and the CSS that holds them.
+"""Colours of the report. In: nothing. Out: colours by name for the light and the dark page, and their CSS.
 
 Charts name colours as CSS variables (`var(--compute)`), so that one drawing follows the colour scheme of the
 reader and prints on white. `wait` and `unexplained` are hatched as well: no statement rests on colour alone. The

@@ -21,14 +21,16 @@ def verdict_lines(context: Context) -> list[str]:
     verdict = context.diagnosis.verdict
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
-        lines = ["VERDICT  nothing can be said about this run", *_indented(absent.why, 3), *_labelled("next", absent.how, 3)]
-        return _plain(lines)
-    confidence = f"  (confidence {verdict.confidence})" if verdict.confidence else ""
-    headline = wrap(f"VERDICT  {verdict.headline}{confidence}", _WIDTH, subsequent_indent=" " * 9, max_lines=2)
-    lines = [*headline, *_indented(verdict.explanation, 4), *_cost(context)]
-    lines += _labelled("next", verdict.next_step, 2)
-    lines += [line for finding in context.diagnosis.further[:_MOST_FURTHER] if finding.is_significant
-              for line in _labelled("also", f"{finding.summary} ({duration(finding.delay_ns)} an iteration)", 1)]
+        return _plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
+    confidence = f" (confidence {verdict.confidence})" if verdict.confidence else ""
+    headline = wrap(f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …")
+    lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
+    lines += [
+        line
+        for finding in context.diagnosis.further[:_MOST_FURTHER]
+        if finding.is_significant
+        for line in _labelled("also", f"{finding.summary} ({duration(finding.delay_ns)} an iteration)", 1)
+    ]
     return _plain([*lines, *_labelled("trust", _trust(context), 2)])
 
 
@@ -59,6 +61,10 @@ def _trust(context: Context) -> str:
     return "; ".join(parts)
 
 
+def _next(step: str) -> list[str]:
+    return _labelled("next", step, 2)
+
+
 def _labelled(label: str, text: str, most: int) -> list[str]:
     if not text:
         return []
@@ -68,5 +74,3 @@ def _labelled(label: str, text: str, most: int) -> list[str]:
 
 def _indented(text: str, most: int) -> list[str]:
     return wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", max_lines=most, placeholder=" …")
-
-

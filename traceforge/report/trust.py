@@ -1,4 +1,4 @@
-"""How far the numbers can be trusted. In: queries on align.clock, timeline.collective, meta.*, attribute.*. Out: `Trust`.
+"""How far the numbers can be trusted. In: queries on align.*, timeline.*, attribute.*, meta.*. Out: `Trust`.
 
 The clock residual sets the resolution: a wait below three times the largest residual supports no finding.
 """

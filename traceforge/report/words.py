@@ -26,7 +26,9 @@ MODE_NAMES = {
 
 def clean(text: object, limit: int = 160) -> str:
     """A text from a trace as one line without control characters, its middle cut beyond `limit` characters."""
-    line = " ".join(str(text)[: 8 * limit].split())
+    raw = str(text)
+    ends = raw if len(raw) <= 8 * limit else raw[: 4 * limit] + raw[-4 * limit :]
+    line = " ".join(ends.split())
     safe = "".join("\N{REPLACEMENT CHARACTER}" if _is_harmful(sign) else sign for sign in line)
     if len(safe) <= limit:
         return safe
@@ -119,15 +121,20 @@ def listed(words: Sequence[str], limit: int = 5) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def span(first: int, last: int) -> str:
+    """A run of whole numbers, such as ranks 4 to 7, as short as can be."""
+    return str(first) if first == last else f"{first}\N{EN DASH}{last}"
+
+
 def rank_list(ranks: Sequence[int]) -> str:
-    """Ranks as runs, such as `0–7, 12, 14–15`, without end to its length cut at 12 runs."""
+    """Ranks as runs, such as 0 to 7, 12, 14 to 15; cut after 12 runs."""
     runs: list[tuple[int, int]] = []
     for rank in sorted(set(ranks)):
         if runs and rank == runs[-1][1] + 1:
             runs[-1] = (runs[-1][0], rank)
         else:
             runs.append((rank, rank))
-    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    texts = [span(first, last) for first, last in runs]
     return ", ".join(texts[:12]) + (", …" if len(texts) > 12 else "")
 
 

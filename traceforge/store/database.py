@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.documents import Document, comment_statements
-from traceforge.store.migrations import migrate
+from traceforge.store.migrations import migrate, refuse_newer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STORAGE_VERSION = "v1.0.0"
 _CATALOG = "trace"
+_NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 
 class Store:
@@ -44,12 +45,14 @@ class Store:
         if read_only and (path is None or not path.is_file()):
             raise InputUnusableError("no such database", where=str(path))
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
-        self._connection.execute("SET preserve_insertion_order = true")
-        self._attach(path, read_only)
-        if not read_only:
-            self._migrate()
-        elif self._applied_migration() is None:
-            raise self._foreign_database()
+        try:
+            self._connection.execute("SET preserve_insertion_order = true")
+            self._attach(path, read_only)
+            self._adopt(read_only)
+        except BaseException:
+            # The file is held until the connection is closed, and the error may live on.
+            self._connection.close()
+            raise
 
     def _attach(self, path: Path | None, read_only: bool) -> None:
         import duckdb
@@ -65,15 +68,15 @@ class Store:
         except duckdb.Error as error:
             raise _open_error(path, error) from error
 
-    def _migrate(self) -> None:
+    def _adopt(self, read_only: bool) -> None:
         applied = self._applied_migration()
-        if (
-            applied is None
-            and self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()").height
-        ):
+        tables = self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()")
+        if applied is None and (read_only or tables.height):
             raise self._foreign_database()
-        with self.transaction():
-            migrate(self._connection.execute, applied)
+        refuse_newer(applied, where=str(self.path))
+        if not read_only:
+            with self.transaction():
+                migrate(self._connection.execute, applied)
 
     def _applied_migration(self) -> int | None:
         exists = self.query(
@@ -125,7 +128,7 @@ class Store:
             relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
             if relation is None:
                 return pl.DataFrame()
-            return pl.Series(values=_ArrowStream(relation)).struct.unnest()
+            return pl.Series(values=_ArrowStream(_readable(relation))).struct.unnest()
         except duckdb.Error as error:
             raise QueryError(f"the database refused the query: {error}") from error
 
@@ -166,6 +169,21 @@ class Store:
         self._connection.execute("SET lock_configuration = true")
 
 
+def _readable(relation: Any) -> Any:
+    """The same rows with column names told apart (`a`, `a_1`) and, as text, what polars has no type for."""
+    if len({name.lower() for name in relation.columns}) < len(relation.columns):
+        relation = relation.select("*")
+    foreign = [any(kind in str(type_) for kind in _NOT_IN_POLARS) for type_ in relation.types]
+    if not any(foreign):
+        return relation
+    names = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    return relation.project(
+        ", ".join(
+            f"CAST({name} AS VARCHAR) AS {name}" if cast else name for name, cast in zip(names, foreign, strict=True)
+        )
+    )
+
+
 class _ArrowStream:
     """The Arrow stream of a relation. Polars builds a struct series from it without pyarrow.
 
@@ -182,14 +200,25 @@ class _ArrowStream:
 
 def _open_error(path: Path | None, error: Exception) -> InputUnusableError:
     text = str(error)
-    if "lock" in text.lower():
-        return StoreBusyError(
-            "another process holds the database", where=str(path), hint="wait for it to end, or copy the file"
-        )
+    where = str(path)
     if path is not None and path.is_dir():
-        return InputUnusableError("this is a folder, not a database", where=str(path))
+        return InputUnusableError("this is a folder, not a database", where=where)
+    if path is not None and not path.parent.is_dir():
+        return InputUnusableError(
+            "the folder of the database does not exist", where=where, hint="make the folder first"
+        )
+    if "Could not set lock" in text or "already attached" in text:
+        return StoreBusyError(
+            "another process holds the database", where=where, hint="wait for it to end, or copy the file"
+        )
+    if "storage version" in text:
+        return InputUnusableError(
+            "this DuckDB database is of a newer format than those that traceforge writes",
+            where=where,
+            hint="name a new file, or one made by `traceforge ingest`",
+        )
     return InputUnusableError(
         "not a DuckDB database, or a damaged one",
-        where=str(path),
+        where=where,
         hint="name a new file, or one made by `traceforge ingest`",
     )

@@ -21,6 +21,11 @@ from traceforge.store.database import Store
 from traceforge.store.naming import identify
 
 
+_KNOWN = """
+SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class IngestResult:
     """What an ingest did.
@@ -66,16 +71,15 @@ def ingest_files(
     Raises:
         NotATraceError: none of the files is a trace.
     """
-    run_id = _run_id(store, run_name)
-    known = set(store.query("SELECT content_hash FROM meta.source WHERE run_id = ?", [run_id])["content_hash"])
-    hashes = {path: content_hash(path) for path in files}
-    unchanged = tuple(path for path in files if hashes[path] in known)
-    kinds = {path: kind for path in files if hashes[path] not in known and (kind := kind_of(path, sources))}
-    unrecognised = tuple(path for path in files if path not in kinds and path not in unchanged)
+    known = set(store.query(_KNOWN, [run_name])["content_hash"])
+    hashes, failed = _hashes(files)
+    unchanged = tuple(path for path in hashes if hashes[path] in known)
+    kinds = {path: kind for path in hashes if hashes[path] not in known and (kind := kind_of(path, sources))}
+    unrecognised = tuple(path for path in hashes if path not in kinds and path not in unchanged)
     if not kinds and not unchanged:
-        raise _nothing_recognised(unrecognised)
+        raise failed[0][1] if failed else _nothing_recognised(unrecognised)
+    run_id = _run_id(store, run_name)
     read: list[Path] = []
-    failed: list[tuple[Path, TraceforgeError]] = []
     with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as spool:
         jobs = {
             executor.submit(
@@ -83,13 +87,31 @@ def ingest_files(
             ): path
             for number, path in enumerate(kinds)
         }
-        for spooled in _in_path_order(jobs, failed, on_file):
-            _add(store, run_id, spooled)
-            read.append(spooled.path)
-    _note_unused(store, run_id, unrecognised, failed)
+        try:
+            for spooled in _in_path_order(jobs, failed, on_file):
+                _add(store, run_id, spooled)
+                read.append(spooled.path)
+        finally:
+            # After an interruption nobody wants the rest, nor the files it would still spool.
+            for job in jobs:
+                job.cancel()
+    _note_unused(store, run_id, files, unrecognised, failed)
     if not read and not unchanged:
         raise failed[0][1]
     return IngestResult(run_id, tuple(read), unchanged, unrecognised, tuple(failed))
+
+
+def _hashes(files: Iterable[Path]) -> tuple[dict[Path, str], list[tuple[Path, TraceforgeError]]]:
+    """Content hash of each file, and the files whose bytes cannot be had."""
+    hashes: dict[Path, str] = {}
+    failed: list[tuple[Path, TraceforgeError]] = []
+    for path in files:
+        try:
+            hashes[path] = content_hash(path)
+        except OSError as error:
+            what = f"cannot be read: {error.strerror}"
+            failed.append((path, InputUnusableError(what, where=str(path), hint="check the file's permissions")))
+    return hashes, failed
 
 
 def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
@@ -137,11 +159,12 @@ def _in_path_order(
             done[path] = error
         on_file(path)
         while waiting and waiting[0] in done:
-            result = done.pop(waiting.pop(0))
+            next_path = waiting.pop(0)
+            result = done.pop(next_path)
             if isinstance(result, _Spooled):
                 yield result
             else:
-                failed.append((path, result))
+                failed.append((next_path, result))
 
 
 def _run_id(store: Store, run_name: str) -> int:
@@ -207,13 +230,21 @@ def issue_rows(run_id: int, source_id: int | None, stage: str, issues: Iterable[
 
 
 def _note_unused(
-    store: Store, run_id: int, unrecognised: Sequence[Path], failed: Sequence[tuple[Path, TraceforgeError]]
+    store: Store,
+    run_id: int,
+    files: Sequence[Path],
+    unrecognised: Sequence[Path],
+    failed: Sequence[tuple[Path, TraceforgeError]],
 ) -> None:
     issues = [Issue("file_failed", "error", 1, str(path), error.what) for path, error in failed]
     if unrecognised:
         detail = "files that are no trace of a known kind were left out"
         issues.append(Issue("file_not_recognised", "info", len(unrecognised), str(unrecognised[0]), detail))
-    store.execute("DELETE FROM meta.issue WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest'", [run_id])
+    # What an earlier ingest noted of these files is judged anew; what it noted of others stays.
+    store.execute(
+        "DELETE FROM meta.issue WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)",
+        [run_id, [str(path) for path in files]],
+    )
     store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
 
 

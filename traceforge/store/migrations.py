@@ -1,7 +1,7 @@
 """Schema of the facts. In: a database. Out: meta.* and raw.* at the newest version, or a refusal.
 
 Migrations are `schema/NNNN_sentence.sql`, applied in order, each in one transaction with its own row in
-`meta.migration`. Only facts are migrated; every other schema is dropped and rebuilt.
+`main.traceforge_migration`. Only facts are migrated; every other schema is dropped and rebuilt.
 """
 
 from collections.abc import Callable
@@ -29,29 +29,34 @@ def migrations() -> list[tuple[int, str, str]]:
     ]
 
 
+def refuse_newer(applied: int | None, *, where: str) -> None:
+    """Stop at a database that this version cannot understand.
+
+    Raises:
+        StoreTooNewError: the database has migrations this version does not know.
+    """
+    newest = migrations()[-1][0]
+    if applied is not None and applied > newest:
+        raise StoreTooNewError(
+            f"the database has schema {applied}, this traceforge knows {newest}",
+            where=where,
+            hint="upgrade traceforge, or ingest the traces into a new database",
+        )
+
+
 def migrate(execute: Execute, applied: int | None) -> None:
     """Bring a database to the newest schema.
 
     Args:
         execute: runs one SQL statement inside the caller's transaction.
         applied: number of the newest migration the database has, 0 for an empty one, None for a new one.
-
-    Raises:
-        StoreTooNewError: the database has migrations this version does not know.
     """
-    known = migrations()
-    newest = known[-1][0]
-    if applied is not None and applied > newest:
-        raise StoreTooNewError(
-            f"the database has schema {applied}, this traceforge knows {newest}",
-            hint="upgrade traceforge, or ingest the traces into a new database",
-        )
     if applied is None:
         execute(_MIGRATION_TABLE)
         execute("COMMENT ON TABLE main.traceforge_migration IS 'Schema migrations applied to this database.'")
         execute("COMMENT ON COLUMN main.traceforge_migration.number IS 'Number of the migration.'")
         execute("COMMENT ON COLUMN main.traceforge_migration.title IS 'What it does.'")
-    for number, title, text in known:
+    for number, title, text in migrations():
         if number > (applied or 0):
             _apply(execute, number, title, text)
 

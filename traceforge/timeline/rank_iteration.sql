@@ -14,7 +14,7 @@ CREATE OR REPLACE TABLE timeline.rank_iteration (
   hidden_communication_ns
 ) AS
 SELECT w.run_id, w.iteration, w.rank, w.start_ns, w.end_ns - w.start_ns,
-  COALESCE(SUM(s.hidden_communication_ns), 0)
+  CAST(COALESCE(SUM(s.hidden_communication_ns), 0) AS BIGINT)
 FROM timeline.window AS w
 LEFT JOIN timeline.segment AS s USING (run_id, iteration, rank)
 GROUP BY ALL

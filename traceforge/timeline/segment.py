@@ -39,7 +39,8 @@ training AS (
   ORDER BY COUNT(*) FILTER (WHERE class = 'iteration') DESC, COUNT(*) DESC, track_id
   LIMIT 1
 )
-SELECT class, start_ns - ? AS start_ns, end_ns - ? AS end_ns, track_id = (SELECT track_id FROM training) AS on_training_thread
+SELECT class, start_ns - ? AS start_ns, end_ns - ? AS end_ns,
+  track_id = (SELECT track_id FROM training) AS on_training_thread
 FROM event
 ORDER BY start_ns, end_ns DESC
 """
@@ -131,10 +132,25 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         return RankLayers(tuple(layers), "idle", activities, communication)
     # Host operations stand in for kernels; what fetches data or awaits communication is none.
     excluded = join(activities[0], _of(training, "communication_call"))
-    operations = subtract(_of(training, "operation"), excluded)
+    working, enclosing = _operations(training)
+    operations = subtract(working, excluded)
     pauses = join(_of(training, "checkpoint"), _of(training, "garbage_collection"))
-    layers = [("compute", operations), *phases, ("runtime", pauses), ("compute", _of(training, "annotation"))]
+    named = join(enclosing, _of(training, "annotation"))
+    layers = [("compute", operations), *phases, ("runtime", pauses), ("compute", named)]
     return RankLayers(tuple(layers), "runtime", activities, communication)
+
+
+def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Intervals]:
+    """Host operations that work, and those that enclose a communication call and may block in it."""
+    operations, calls = training.get("operation"), training.get("communication_call")
+    if operations is None or calls is None:
+        return _of(training, "operation"), _NOTHING
+    call_starts = np.append(np.sort(calls["start_ns"].to_numpy()), np.iinfo(np.int64).max)
+    next_call = call_starts[np.searchsorted(call_starts, operations["start_ns"].to_numpy())]
+    encloses = pl.Series(next_call < operations["end_ns"].to_numpy())
+    return _of({"working": operations.filter(~encloses)}, "working"), _of(
+        {"enclosing": operations.filter(encloses)}, "enclosing"
+    )
 
 
 def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, Intervals]:

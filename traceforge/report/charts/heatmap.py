@@ -4,22 +4,32 @@ In: cells of lateness in ms. Out: specification and tables. The scale has nine s
 never narrower than the clocks' resolution, so that nothing is coloured that the clocks cannot tell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, log10
 
 import altair as alt
 
 from traceforge.report.charts.parts import Spec, finished, row_height, rows_of
+from traceforge.report.job import quantile
 from traceforge.report.palette import DIVERGING_STEPS, variable
 
 _STEPS = (0.1, 0.25, 0.5, 1.0)
 
 
-def thresholds(lateness_ms: Sequence[float], resolution_ms: float) -> list[float]:
-    """Eight limits between the nine colours, ms, symmetric around zero."""
-    sizes = sorted(abs(value) for value in lateness_ms)
-    typical = sizes[int(0.99 * (len(sizes) - 1))] if sizes else 0.0
-    largest = max(_rounded_down(max(typical, 1e-3)), 10 * resolution_ms)
+def thresholds(lateness_ms: Mapping[int, Sequence[float]], resolution_ms: float) -> list[float]:
+    """Eight limits between the nine colours, ms, symmetric around zero.
+
+    The outermost is what all but a hundredth of the cells stay within, or, if that is more, what some row has in half
+    of its cells: a rank that is always late sets the scale, a single spike does not.
+
+    Args:
+        lateness_ms: cells by row, ms; no row may be empty.
+        resolution_ms: what the clocks resolve, ms.
+    """
+    rows = [[abs(value) for value in row] for row in lateness_ms.values()]
+    common = quantile([value for row in rows for value in row], 0.99)
+    habitual = max(quantile(row, 0.5) for row in rows)
+    largest = max(_rounded_down(max(common, habitual, 1e-3)), 10 * resolution_ms)
     upper = [largest * step for step in _STEPS]
     return [round(limit, 9) for limit in (*(-limit for limit in reversed(upper)), *upper)]
 
@@ -62,11 +72,10 @@ def heatmap_spec(ranks: Sequence[str], iterations: Sequence[str], limits: Sequen
 
 
 def _host_rules(ranks: Sequence[str]) -> alt.Chart:
-    return (
-        rows_of("hosts")
-        .mark_rule(stroke=variable("muted"), strokeWidth=1)
-        .encode(y=alt.Y("rank:N", sort=None, bandPosition=0, scale=alt.Scale(domain=list(ranks))), tooltip=[alt.Tooltip("host:N", title="from here on")])
-    )
+    y = alt.Y("rank:N", sort=None, bandPosition=0, scale=alt.Scale(domain=list(ranks)))
+    rules = rows_of("hosts").mark_rule(stroke=variable("muted"), strokeWidth=1)
+    placed: alt.Chart = rules.encode(y=y, tooltip=[alt.Tooltip("host:N", title="from here on")])
+    return placed
 
 
 def _columns(iterations: Sequence[str]) -> alt.X:

@@ -6,13 +6,17 @@ Thinning cuts the iteration into equal slots and gives each to the phase that fi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from traceforge.report.charts.parts import Spec, finished, phase_colour, rank_axis, row_height, rows_of, time_axis
 from traceforge.report.islands import Dataset
 from traceforge.report.palette import PHASES
+
+Instants = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def lanes_spec(rows: int) -> Spec:
         rows_of("lanes")
         .mark_bar()
         .encode(
-            y=rank_axis(),
+            y=rank_axis(rows),
             x=time_axis("start_ms", "ms since the iteration began"),
             x2="end_ms:Q",
             color=phase_colour(),
@@ -72,18 +76,15 @@ def thinned(intervals: Sequence[Interval], slot_ns: float) -> list[Interval]:
     cuts = [0, *(int(cut) + 1 for cut in np.flatnonzero(np.diff(winners))), slots]
     return [
         Interval(PHASES[int(winners[begin])], round(float(edges[begin])), round(float(edges[end])))
-        for begin, end in zip(cuts, cuts[1:], strict=False)
+        for begin, end in pairwise(cuts)
     ]
 
 
-def _time_in(phase: str, intervals: Sequence[Interval], at_ns: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> (
-    "np.ndarray[tuple[int], np.dtype[np.float64]]"
-):
+def _time_in(phase: str, intervals: Sequence[Interval], at_ns: Instants) -> Instants:
     """Time spent in a phase from the beginning until each instant, ns."""
     instants, spent = [float(intervals[0].start_ns)], [0.0]
     for interval in intervals:
         length = interval.end_ns - interval.start_ns if interval.phase == phase else 0
         instants.append(float(interval.end_ns))
         spent.append(spent[-1] + length)
-    result: np.ndarray[tuple[int], np.dtype[np.float64]] = np.interp(at_ns, instants, spent)
-    return result
+    return np.interp(at_ns, instants, spent).astype(np.float64)

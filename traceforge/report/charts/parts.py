@@ -15,7 +15,8 @@ SMALL, TEXT = 11, 12
 LABELLED_ROW_HEIGHT = 44
 _TEXT_OFFSET, BAR_OFFSET, BAR_HEIGHT = -9, 9, 12
 _VALUE_WIDTH = 130
-TICKS = alt.ExprRef("ceil(width / 90)")
+_MOST_PARTED_ROWS = 64
+TICKS = alt.ExprRef("ceil(width / 110)")
 
 Spec = dict[str, Any]
 
@@ -38,6 +39,7 @@ def theme() -> Spec:
             "domainColor": variable("line"),
             "tickColor": variable("line"),
             "labelOverlap": True,
+            "labelSeparation": 6,
             "labelFlush": True,
         },
         "axisY": {"titleAngle": -90, "labelFlush": False},
@@ -83,10 +85,11 @@ def time_axis(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=True), axis=axis)
 
 
-def rank_axis() -> alt.Y:
-    """One row a rank, in the order of the data."""
+def rank_axis(rows: int) -> alt.Y:
+    """One row a rank, in the order of the data; rows touch where there are many."""
     axis = alt.Axis(domain=False, ticks=False, labelPadding=5, labelFontSize=10)
-    return alt.Y("rank:N", title="rank", sort=None, axis=axis, scale=alt.Scale(paddingInner=0.12))
+    scale = alt.Scale(paddingInner=0.12 if rows <= _MOST_PARTED_ROWS else 0)
+    return alt.Y("rank:N", title="rank", sort=None, axis=axis, scale=scale)
 
 
 def labelled(base: alt.Chart) -> list[alt.Chart]:

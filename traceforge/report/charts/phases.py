@@ -36,7 +36,7 @@ def phases_spec(ranks: int) -> Spec:
         rows_of("phases")
         .mark_bar()
         .encode(
-            y=rank_axis(),
+            y=rank_axis(ranks),
             x=time_axis("start_ms", "ms per iteration"),
             x2="end_ms:Q",
             color=phase_colour(),
@@ -53,7 +53,7 @@ def hidden_spec(ranks: int) -> Spec:
         rows_of("hidden")
         .mark_bar(fill=variable("transfer"))
         .encode(
-            y=rank_axis(),
+            y=rank_axis(ranks),
             x=alt.X("hidden_ms:Q", title="ms per iteration", axis=alt.Axis(tickCount=TICKS)),
             tooltip=tooltip,
         )

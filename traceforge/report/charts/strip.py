@@ -5,7 +5,7 @@ Each iteration is a short line at its duration. Where iterations are binned, a b
 
 import altair as alt
 
-from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
+from traceforge.report.charts.parts import SMALL, TICKS, Spec, finished, rows_of
 from traceforge.report.palette import variable
 
 STATES = ("used", "warm-up", "partial")
@@ -40,15 +40,16 @@ def strip_spec(low_ms: float, high_ms: float) -> Spec:
     domain = [max(0.0, low_ms - margin), high_ms + 2 * margin]
     scale = alt.Scale(zero=False, nice=True, clamp=True, domain=domain)
     y = alt.Y("duration_ms:Q", title="ms", scale=scale, axis=alt.Axis(tickCount=5))
-    spans = base.mark_rect(opacity=0.25).encode(x=x, x2="to:Q", y=alt.Y("low_ms:Q", title="ms"), y2="high_ms:Q", color=colour)
+    low = alt.Y("low_ms:Q", title="ms")
+    spans = base.mark_rect(opacity=0.25).encode(x=x, x2="to:Q", y=low, y2="high_ms:Q", color=colour)
     lines = base.mark_rule(strokeWidth=3).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tooltip)
     median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y="duration_ms:Q")
-    return finished(alt.layer(spans, median, lines, _marked()).properties(width="container", height=_HEIGHT))
+    change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x="at:Q")
+    layers = alt.layer(spans, median, change, lines, _marked("above", -9), _marked("below", 11))
+    return finished(layers.properties(width="container", height=_HEIGHT))
 
 
-def _marked() -> alt.Chart:
-    return (
-        rows_of("marked")
-        .mark_text(dy=-9, fontSize=11, fill=variable("text"))
-        .encode(x="at:Q", y="duration_ms:Q", text="label:N")
-    )
+def _marked(table: str, offset: int) -> alt.Chart:
+    words = rows_of(table).mark_text(dy=offset, fontSize=SMALL, fill=variable("text"))
+    placed: alt.Chart = words.encode(x="at:Q", y="duration_ms:Q", text="label:N")
+    return placed

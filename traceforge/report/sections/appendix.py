@@ -5,7 +5,7 @@ Reads meta.source, and the record of queries of the other sections, so it must b
 
 from traceforge.report.blocks import Block, Code, Column, Missing, Plugin, Section, Subheading, Table, Terms
 from traceforge.report.bundle import asset
-from traceforge.report.context import Context, Row
+from traceforge.report.context import Context, Row, query_anchor
 from traceforge.report.glossary import GLOSSARY
 from traceforge.report.words import clean, count, size
 
@@ -18,7 +18,7 @@ def _build(context: Context) -> Section | Missing:
     blocks += [Subheading("Input files"), _inputs(files, context.limits.table_rows)]
     blocks += [Subheading("Made with"), Terms(_versions(context))]
     blocks.append(Subheading("The queries, as executed"))
-    blocks += [Code(query.name, query.title, query.sql) for query in context.executed.values()]
+    blocks += [Code(query_anchor(query.name), query.title, query.sql) for query in context.executed.values()]
     blocks += [Subheading("Licences"), Code("licences", "Software contained in this file", asset("licences.txt"))]
     return Section(blocks)
 

@@ -11,6 +11,11 @@ from traceforge.report.words import clean, count, duration, size
 
 _MOST_ROWS = 40
 _MUCH_MORE = 2.0
+_NOTE = (
+    "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean over "
+    "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
+    "to ranks that compute unevenly; a long transfer with little skew points to the fabric."
+)
 
 
 def _build(context: Context) -> Section | Missing:
@@ -18,13 +23,7 @@ def _build(context: Context) -> Section | Missing:
     if not rows:
         return missing("There is no collective to show", context)
     table = Table(_COLUMNS, [_row(row) for row in rows[:_MOST_ROWS]], max(0, len(rows) - _MOST_ROWS))
-    notes = [
-        "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean "
-        "over the members, hidden or not. All are medians over the calls.",
-        "High skew with a steady transfer points upstream, to ranks that compute unevenly; "
-        "a long transfer with little skew points to the fabric.",
-    ]
-    return Section([TableFigure("collectives", _caption(rows), table, ["sections/collectives"], notes)])
+    return Section([TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])])
 
 
 _COLUMNS = [

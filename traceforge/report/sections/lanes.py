@@ -106,9 +106,7 @@ def _slot_ns(lanes: list[_Lane], context: Context) -> float | None:
 
 def _choice(picture: tuple[Exemplar, list[_Lane]], slot_ns: float | None) -> Choice:
     exemplar, lanes = picture
-    rows = [
-        (str(lane.rank), lane.intervals if slot_ns is None else thinned(lane.intervals, slot_ns)) for lane in lanes
-    ]
+    rows = [(str(lane.rank), lane.intervals if slot_ns is None else thinned(lane.intervals, slot_ns)) for lane in lanes]
     number = exemplar.iteration.number
     label = f"{number} — {exemplar.reason}, {duration(exemplar.iteration.duration_ns)}"
     return Choice(label, _caption(exemplar, lanes), {"lanes": lanes_table(rows)})

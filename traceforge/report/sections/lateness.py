@@ -13,7 +13,8 @@ from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel
 from traceforge.report.charts.heatmap import heatmap_spec, thresholds
 from traceforge.report.context import Context, Limits, Row
 from traceforge.report.islands import Dataset
-from traceforge.report.words import count, duration, plural
+from traceforge.report.job import Job
+from traceforge.report.words import count, duration, plural, span
 
 _HABITUALLY = 0.5
 
@@ -21,12 +22,15 @@ _HABITUALLY = 0.5
 def _build(context: Context) -> Section | Missing:
     if len(context.job.ranks) < 2:
         return missing("No rank can be called late", context)
-    sizes = _cell_sizes(len(context.job.ranks), len(context.job.used), context.limits)
+    sizes = _cell_sizes(context.job, context.limits)
     cells = context.rows("sections/lateness", ranks_per_cell=sizes[0], iterations_per_cell=sizes[1])
     if not cells:
         return missing("No rank can be called late", context)
     last = [row for row in context.rows("sections/lateness_last") if row["is_resolved"]]
-    limits = thresholds([cell["lateness_ns"] / 1e6 for cell in cells], context.trust.resolution_ns / 1e6)
+    by_row: dict[int, list[float]] = {}
+    for cell in cells:
+        by_row.setdefault(cell["rank_cell"], []).append(cell["lateness_ns"] / 1e6)
+    limits = thresholds(by_row, context.trust.resolution_ns / 1e6)
     figure = Figure(
         name="lateness",
         caption=_caption(last, cells, sizes, context),
@@ -39,17 +43,34 @@ def _build(context: Context) -> Section | Missing:
     return Section([figure])
 
 
-def _cell_sizes(ranks: int, iterations: int, limits: Limits) -> tuple[int, int]:
-    """Ranks and iterations a cell, so that rows, columns and their product stay within the limits."""
-    ranks_per_cell = -(-ranks // limits.heat_rows) if ranks else 1
-    rows = -(-ranks // ranks_per_cell)
-    columns = max(1, min(limits.heat_columns, limits.marks // max(rows, 1) - 2))
-    return ranks_per_cell, max(1, -(-iterations // columns))
+def _cell_sizes(job: Job, limits: Limits) -> tuple[int, int]:
+    """Ranks and iterations a cell, so that rows, columns and their product stay within the limits.
+
+    Where every host has as many ranks, a row holds a part of a host, or whole hosts.
+    """
+    ranks_per_cell = -(-len(job.ranks) // limits.heat_rows)
+    on_host = _ranks_per_host(job)
+    while on_host and ranks_per_cell > 1 and on_host % ranks_per_cell and ranks_per_cell % on_host:
+        ranks_per_cell += 1
+    rows = -(-len(job.ranks) // ranks_per_cell)
+    columns = max(1, min(limits.heat_columns, limits.marks // rows - 2))
+    return ranks_per_cell, max(1, -(-len(job.used) // columns))
+
+
+def _ranks_per_host(job: Job) -> int | None:
+    """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
+    hosts = [job.host_of[rank] for rank in job.ranks]
+    size = hosts.count(hosts[0])
+    if hosts[0] is None or size == len(hosts):
+        return None
+    runs = [hosts[first : first + size] for first in range(0, len(hosts), size)]
+    alike = all(len(set(run)) == 1 for run in runs) and len(runs) == len(set(hosts))
+    return size if alike else None
 
 
 def _panel(cells: list[Row], last: list[Row], limits: Sequence[float], context: Context) -> Panel:
-    ranks = {cell["rank_cell"]: _range(cell["first_rank"], cell["last_rank"]) for cell in cells}
-    iterations = {cell["iteration_cell"]: _range(cell["first_iteration"], cell["last_iteration"]) for cell in cells}
+    ranks = {cell["rank_cell"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    iterations = {cell["iteration_cell"]: span(cell["first_iteration"], cell["last_iteration"]) for cell in cells}
     table: Dataset = {
         "rank": [ranks[cell["rank_cell"]] for cell in cells],
         "iteration": [iterations[cell["iteration_cell"]] for cell in cells],
@@ -70,22 +91,17 @@ def _last_marks(last: list[Row], cells: list[Row]) -> Dataset:
     row_of = {rank: pair for pair in rows for rank in range(pair[0], pair[1] + 1)}
     for row in last:
         if row["iteration"] in column_of and row["last_rank"] in row_of:
-            marks[_range(*row_of[row["last_rank"]]), _range(*column_of[row["iteration"]])] = None
+            marks[span(*row_of[row["last_rank"]]), span(*column_of[row["iteration"]])] = None
     return {"rank": [mark[0] for mark in marks], "iteration": [mark[1] for mark in marks]}
 
 
 def _host_starts(context: Context, cells: list[Row]) -> Dataset:
-    """The first row of every host but the first, where hosts are runs of consecutive ranks."""
-    job = context.job
-    starts = [rank for before, rank in zip(job.ranks, job.ranks[1:], strict=False) if job.host_of[before] != job.host_of[rank]]
-    runs_are_hosts = len(starts) == len(job.hosts) - 1 and len(starts) <= context.limits.lane_rows
-    labels = {cell["first_rank"]: _range(cell["first_rank"], cell["last_rank"]) for cell in cells}
-    shown = [rank for rank in starts if rank in labels] if runs_are_hosts else []
+    """The first row of every host but the first, where hosts are several rows each."""
+    job, on_host = context.job, _ranks_per_host(context.job)
+    labels = {cell["first_rank"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    starts = job.ranks[on_host::on_host] if on_host and len(labels) > len(job.hosts) else []
+    shown = [rank for rank in starts if rank in labels]
     return {"rank": [labels[rank] for rank in shown], "host": [job.host_of[rank] or "unknown" for rank in shown]}
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}–{last}"
 
 
 def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context: Context) -> str:
@@ -100,7 +116,8 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     if sizes != (1, 1):
         return f"Rank {rank} is the last to arrive {told}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
-    return f"Rank {rank} is the last to arrive {told}, on average {duration(sum(own) / len(own))} after the median rank."
+    mean = duration(sum(own) / len(own))
+    return f"Rank {rank} is the last to arrive {told}, on average {mean} after the median rank."
 
 
 def _is_habit(times: int, iterations: int, ranks: int) -> bool:
@@ -119,7 +136,7 @@ def _legend(limits: Sequence[float]) -> list[LegendEntry]:
 def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) -> list[str]:
     notes = [
         "Mean over the collectives of an iteration; a dot marks the rank whose lateness cost the others most.",
-        f"Differences within {duration(limits[4] * 1e6)} are left pale.",
+        f"Differences within {duration(limits[4] * 1e6)} are left uncoloured.",
     ]
     ranks_per_cell, iterations_per_cell = sizes
     if ranks_per_cell > 1 or iterations_per_cell > 1:
@@ -127,7 +144,8 @@ def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) ->
         notes.append(f"A cell holds {' and '.join(share)} and shows the latest of them.")
     if context.trust.resolution_ns >= 0.9e6 * limits[4]:
         notes.append(f"Differences under {duration(context.trust.resolution_ns)} lie below what the clocks resolve.")
-    if context.job.hosts and len(context.job.hosts) > 1:
+    on_host = _ranks_per_host(context.job)
+    if on_host and ranks_per_cell < on_host:
         notes.append("Lines part the hosts.")
     return notes
 

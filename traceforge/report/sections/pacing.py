@@ -104,7 +104,7 @@ def _caption(rows: list[Row]) -> str:
 
 
 def _notes(not_drawn: int) -> list[str]:
-    notes = ["Point: prediction; line: its interval; tick: the ceiling no pacing can exceed. Zero is the run as it was."]
+    notes = ["Point: prediction; line: its interval; tick: ceiling of any pacing. Zero is the run as it was."]
     if not_drawn:
         notes.append(f"{plural(not_drawn, 'further policy', 'further policies')} in the table only.")
     return notes

@@ -75,7 +75,7 @@ def _budget(terms: list[Row]) -> Figure:
     ]
     caption = f"The largest term of an iteration is {spaced(shown[0]['term'])}: {values[0].replace(' · ', ', ')}."
     panel = Panel(budget_spec(len(shown)), {"terms": data}, "Duration of each term of an iteration.")
-    return Figure("budget", caption, [panel], Table(columns, rows), ["sections/scaling_terms", "sections/scaling_needs"])
+    return Figure("budget", caption, [panel], Table(columns, rows), ["sections/scaling_terms"])
 
 
 SECTION = Plugin("Other numbers of ranks", "Scaling", _build)

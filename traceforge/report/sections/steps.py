@@ -10,6 +10,7 @@ from traceforge.report.absence import missing
 from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
 from traceforge.report.charts.phases import STACK, hidden_spec, phases_spec, phases_table
 from traceforge.report.context import Context
+from traceforge.report.islands import Dataset
 from traceforge.report.palette import PHASES
 from traceforge.report.words import capital, duration, listed, percent
 
@@ -82,7 +83,7 @@ def _panels(steps: list[_Step], labels: list[str]) -> list[Panel]:
         )
     ]
     if any(step.hidden_ns for step in steps):
-        hidden = {"rank": labels, "hidden_ms": [round(step.hidden_ns / 1e6, 5) for step in steps]}
+        hidden: Dataset = {"rank": labels, "hidden_ms": [round(step.hidden_ns / 1e6, 5) for step in steps]}
         panels.append(
             Panel(
                 hidden_spec(len(steps)),

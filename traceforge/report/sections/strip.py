@@ -10,10 +10,10 @@ from traceforge.report.absence import missing
 from traceforge.report.blocks import Column, Figure, Missing, Panel, Plugin, Section, Table
 from traceforge.report.charts.strip import strip_spec
 from traceforge.report.context import Context
-from traceforge.report.exemplars import Change, exemplars, largest_change
+from traceforge.report.exemplars import Change, largest_change, median_iteration, worst_iteration
 from traceforge.report.islands import Dataset
 from traceforge.report.job import Iteration, Job, quantile
-from traceforge.report.words import change, count, duration, percent, plural
+from traceforge.report.words import change, count, duration, percent, plural, span
 
 _MOST_COLUMNS = 600
 _FEW = 3
@@ -28,12 +28,13 @@ def _build(context: Context) -> Section | Missing:
     data = {
         "iterations": _columns(shown, per_column),
         "median": {"duration_ms": [round(quantile(job.durations_ns, 0.5) / 1e6, 5)]},
-        "marked": _marked(job),
+        **_marks(job),
     }
+    spec = strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6)
     figure = Figure(
         name="strip",
         caption=_caption(job, largest_change(job.used)),
-        panels=[Panel(strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6), data, "Duration of each iteration over the run.")],
+        panels=[Panel(spec, data, "Duration of each iteration over the run.")],
         table=_table(job, context),
         queries=["iterations"],
         notes=_notes(job, per_column),
@@ -60,17 +61,22 @@ def _columns(iterations: Sequence[Iteration], per_column: int) -> Dataset:
 
 
 def _label(group: Sequence[Iteration]) -> str:
-    first, last = group[0].number, group[-1].number
-    return str(first) if first == last else f"{first}–{last}"
+    return span(group[0].number, group[-1].number)
 
 
-def _marked(job: Job) -> Dataset:
-    chosen = exemplars(job.used)
+def _marks(job: Job) -> dict[str, Dataset]:
+    """Words at the median and the worst iteration, on opposite sides, and a line where the run changed."""
+    middle, worst = median_iteration(job.used), worst_iteration(job.used)
+    found = largest_change(job.used)
     return {
-        "at": [exemplar.iteration.number for exemplar in chosen],
-        "duration_ms": [round(exemplar.iteration.duration_ns / 1e6, 5) for exemplar in chosen],
-        "label": [exemplar.reason.replace("first after the largest change", "change") for exemplar in chosen],
+        "above": _word("worst", worst),
+        "below": _word("median", middle) if middle != worst else {"at": [], "duration_ms": [], "label": []},
+        "change": {"at": [found.first.number - 0.5] if found else []},
     }
+
+
+def _word(word: str, iteration: Iteration) -> Dataset:
+    return {"at": [iteration.number], "duration_ms": [round(iteration.duration_ns / 1e6, 5)], "label": [word]}
 
 
 def _caption(job: Job, found: Change | None) -> str:
@@ -87,12 +93,15 @@ def _caption(job: Job, found: Change | None) -> str:
 
 
 def _notes(job: Job, per_column: int) -> list[str]:
-    notes = ["The time axis does not start at zero. The dashed line is the median."]
+    notes = ["The time axis does not start at zero. The dashed line across is the median."]
+    if largest_change(job.used):
+        notes.append("The upright line marks the change.")
     left_out = len(job.iterations) - len(job.used)
     if per_column > 1:
         notes.append(f"{per_column} iterations share a column: the line is their median, the box their range.")
     elif left_out:
-        notes.append(f"Pale: {plural(left_out, 'iteration')} of warm-up or cut off, in no number; at the edge if off the scale.")
+        pale = plural(left_out, "iteration")
+        notes.append(f"Pale: {pale} of warm-up or cut off, which count in no number; at the edge where off the scale.")
     return notes
 
 

@@ -4,11 +4,12 @@ Reads align.clock, timeline.collective, attribute.delay and meta.issue. States a
 """
 
 from collections.abc import Sequence
+from math import inf
 
 from traceforge.report.blocks import Block, Column, Missing, Note, Plugin, Section, Table, TableFigure, Tile, Tiles
 from traceforge.report.context import Context
 from traceforge.report.trust import Clock, Issue
-from traceforge.report.words import count, duration, percent, plural, rank_list
+from traceforge.report.words import count, duration, duration_range, percent, plural, rank_list
 
 _STATUS_WORDS = {
     "reference": "reference",
@@ -18,13 +19,14 @@ _STATUS_WORDS = {
     "unaligned": "not aligned",
 }
 _MOST_UNEXPLAINED = 0.25
+_MOST_HOSTS = 8
 
 
 def _build(context: Context) -> Section | Missing:
     tiles = [_clock_tile(context), _matching_tile(context), _events_tile(context), _unexplained_tile(context)]
     blocks: list[Block] = [Tiles(tiles)]
     if context.trust.clocks:
-        blocks.append(_clock_figure(context))
+        blocks += _clock_blocks(context)
     blocks.append(_issue_figure(context) if context.trust.issues else Note("No row was skipped, repaired or guessed."))
     return Section(blocks)
 
@@ -79,26 +81,38 @@ def _state(share: float, good: float, caution: float) -> str:
     return "good" if share >= good else "caution" if share >= caution else "bad"
 
 
-def _clock_figure(context: Context) -> TableFigure:
+def _clock_blocks(context: Context) -> list[Block]:
     clocks = context.trust.clocks
     by_host: dict[str | None, list[Clock]] = {}
     for clock in clocks:
         by_host.setdefault(clock.host, []).append(clock)
-    shown = list(by_host.items()) if len(clocks) > context.limits.lane_rows else [(c.host, [c]) for c in clocks]
-    rows = [_clock_row(host, members) for host, members in shown]
-    columns = [
-        Column("host"),
-        Column("ranks" if len(shown) < len(clocks) else "rank", numeric=len(shown) == len(clocks)),
-        Column("clock"),
-        Column("offset", numeric=True),
-        Column("drift, ppm", numeric=True),
-        Column("residual", numeric=True),
-        Column("anchors", numeric=True),
-    ]
-    limit = context.limits.table_rows
-    return TableFigure(
-        "clocks", _clock_caption(context), Table(columns, rows[:limit], max(0, len(rows) - limit)), ["clocks"]
-    )
+    hosts = sorted(by_host.items(), key=lambda item: -_worst_ns(item[1]))
+    rows = [_clock_row(host, members) for host, members in hosts[:_MOST_HOSTS]]
+    table = Table(_CLOCK_COLUMNS, rows, max(0, len(hosts) - _MOST_HOSTS))
+    blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clocks"])]
+    if len(by_host) < len(clocks):
+        limit = context.limits.table_rows
+        singles = [_clock_row(clock.host, [clock]) for clock in clocks[:limit]]
+        blocks.append(
+            Table(_CLOCK_COLUMNS, singles, max(0, len(clocks) - limit), summary=f"Clocks of all {len(clocks)} ranks")
+        )
+    return blocks
+
+
+def _worst_ns(clocks: Sequence[Clock]) -> float:
+    """The largest residual, ns; a clock that could not be placed counts as worst of all."""
+    return max(inf if clock.status == "unaligned" else clock.residual_ns or 0.0 for clock in clocks)
+
+
+_CLOCK_COLUMNS = [
+    Column("host"),
+    Column("ranks"),
+    Column("clock"),
+    Column("offset", numeric=True),
+    Column("drift, ppm", numeric=True),
+    Column("residual", numeric=True),
+    Column("anchors", numeric=True),
+]
 
 
 def _clock_caption(context: Context) -> str:
@@ -110,7 +124,8 @@ def _clock_caption(context: Context) -> str:
         return "No residual is known, so lateness between ranks carries no error."
     worst = max(trust.clocks, key=lambda clock: (clock.residual_ns or 0, -clock.rank))
     place = f"rank {worst.rank}" + (f" on {worst.host}" if worst.host else "")
-    return f"The least certain clock is that of {place}: its ends of collectives scatter by {duration(worst.residual_ns)}."
+    scatter = duration(worst.residual_ns)
+    return f"The least certain clock is that of {place}: its ends of collectives scatter by {scatter}."
 
 
 def _clock_row(host: str | None, clocks: Sequence[Clock]) -> list[str]:
@@ -123,11 +138,18 @@ def _clock_row(host: str | None, clocks: Sequence[Clock]) -> list[str]:
         host or "unknown",
         rank_list([clock.rank for clock in clocks]),
         ", ".join(statuses),
-        "—" if several else duration(first.offset_ns),
+        _span([clock.offset_ns for clock in clocks]),
         "—" if several or first.drift_ppb is None else f"{first.drift_ppb / 1000:.2f}",
         duration(max(residuals)) if residuals else "—",
         count(min(anchors)) if anchors else "—",
     ]
+
+
+def _span(values_ns: Sequence[float | None]) -> str:
+    known = [value for value in values_ns if value is not None]
+    if not known or min(known) == max(known):
+        return duration(known[0] if known else None)
+    return duration_range(min(known), max(known)) or "—"
 
 
 def _issue_figure(context: Context) -> TableFigure:

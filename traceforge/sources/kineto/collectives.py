@@ -5,6 +5,7 @@ text is stored as written and the known keys of collectives are read from it, ea
 Keys seen in PyTorch 2.3 to 2.13. Not handled: arguments that are no JSON object (stored, but not read).
 """
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,7 +42,7 @@ class _CollectiveArgs(msgspec.Struct, gc=False):
     global_rank_stride: Raw = field(default=NO_TOKEN, name="Global rank stride")
 
 
-_DISTINCTIVE = ("collective_name", "process_group_name", "process_group_ranks", "in_elements", "group_size")
+_COLLECTIVE_KEY = re.compile(rb'"(?:Collective name|Process Group (?:Name|Ranks)|In msg nelems)"')
 _INT64_BITS, _INT32_BITS = 63, 31
 _BITS = {
     "in_elements": _INT64_BITS,
@@ -71,31 +72,35 @@ class CommunicationArgs:
 
     def add(self, unit: Unit, flags: FlagArray) -> None:
         """Take the arguments of a unit, whose events have the given `Flag`s."""
-        communication = (flags & Flag.COMMUNICATION) != 0
-        stored = np.ones(len(flags), np.bool_) if self._keep_all else communication
-        carries = np.array([e.args is not None and e.args.collective is not NO_TOKEN for e in unit.events], np.bool_)
-        places = np.flatnonzero(stored | carries)
-        if not any(unit.events[place].args is not None for place in places):
+        places = self._places(unit, flags)
+        if not places:
             return
         texts, event_ids = unit.args_texts(), unit.event_ids()
         for place in places:
             text = bytes(texts[place])
-            if text in (b"", b"null"):
+            if text == b"null":
                 continue
             event_id = int(event_ids[place])
-            if stored[place]:
+            if self._keep_all or flags[place] & Flag.COMMUNICATION:
                 self._texts.append((event_id, text.decode("utf-8", "replace")))
-            if carries[place] or communication[place]:
+            if _COLLECTIVE_KEY.search(text):
                 self._add_collective(event_id, text)
+
+    def _places(self, unit: Unit, flags: FlagArray) -> list[int]:
+        """Which events have arguments to be looked at."""
+        events = unit.events
+        if self._keep_all or any([args.collective is not NO_TOKEN for args in unit.args]):
+            return [place for place, event in enumerate(events) if event.args is not None]
+        named = np.flatnonzero(flags & Flag.COMMUNICATION).tolist()
+        return [place for place in named if events[place].args is not None]
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
         try:
             args = _decoder.decode(text)
         except UNDECODABLE:
             return
-        if any(len(bytes(getattr(args, name))) for name in _DISTINCTIVE):
-            values = (self._value(name, bytes(getattr(args, name)), event_id) for name in args.__struct_fields__)
-            self._rows.append((event_id, *values))
+        values = (self._value(name, bytes(getattr(args, name)), event_id) for name in args.__struct_fields__)
+        self._rows.append((event_id, *values))
 
     def _value(self, name: str, token: bytes, event_id: int) -> int | str | bool | None:
         if token in (b"", b"null"):

@@ -66,9 +66,8 @@ class EventColumns:
         self._durations.append(_lines([e.dur for e in events]))
         self._flows.append(_pack_flows(unit, self._issues))
         self._has_args.append(struct.pack(f"{count}?", *[e.args is not None for e in events]))
-        args = [a for e in events if (a := e.args) is not None]
         for name, values in _ARGUMENTS.items():
-            self._arguments[name].append(_pack_arguments(values(args), unit, self._issues))
+            self._arguments[name].append(_pack_arguments(values(unit.args), unit, self._issues))
         self.row_count += count
         return self._kinds.flags(np.frombuffer(kind_ids, np.int32))
 

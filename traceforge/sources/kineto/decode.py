@@ -18,6 +18,11 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding damaged text raises; `msgspec.ValidationError` means sound JSON of other types."""
 
 
+def is_incomplete(error: Exception) -> bool:
+    """Whether decoding failed because the text ends too early (or holds half a surrogate pair)."""
+    return "truncated" in str(error)
+
+
 class Args(msgspec.Struct, gc=False):
     """Those arguments of an event that become columns, in the order in which PyTorch writes them."""
 
@@ -57,41 +62,59 @@ _args_texts = msgspec.json.Decoder(list[_ArgsText])
 _elements = msgspec.json.Decoder(list[Raw])
 
 
+def decode_events(text: bytes) -> list[Event]:
+    """All elements of a list's text, without its brackets.
+
+    Raises:
+        msgspec.ValidationError: sound JSON up to some place, but of other types.
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError: no sound JSON.
+    """
+    return _events.decode(b"[%b]" % text)
+
+
+def decode_elements(text: bytes) -> list[Raw]:
+    """The raw text of all elements of a list's text, without its brackets.
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError: no sound JSON.
+    """
+    return _elements.decode(b"[%b]" % text)
+
+
 class Unit:
     """Consecutive events of a file, a few hundred KiB of text, decoded together.
 
     Attributes:
         events: what was decoded.
-        first_id: position in the list of events of the first element of the unit.
-        ids: positions of the events where some elements between them were lost; else None.
-        length: number of list elements the unit stands for, lost ones included.
+        args: arguments of those events that have any.
     """
 
-    __slots__ = ("_args", "_text", "events", "first_id", "ids", "length")
+    __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events")
 
     def __init__(self, events: list[Event], first_id: int, text: bytes) -> None:
+        """Events without a gap; `text` is theirs, from which `args_texts` are taken when asked for."""
         self.events = events
-        self.first_id = first_id
-        self.ids: list[int] | None = None
-        self.length = len(events)
+        self.args = [args for event in events if (args := event.args) is not None]
+        self._first_id = first_id
+        self._ids: list[int] | None = None
         self._text = text
-        self._args: Sequence[Raw] | None = None
+        self._args_texts: Sequence[Raw] | None = None
 
     @classmethod
-    def from_parts(cls, events: list[Event], ids: list[int], args: Sequence[Raw], length: int, first_id: int) -> "Unit":
-        """A unit of events that were read one by one, with the raw text of their arguments."""
-        unit = cls(events, first_id, b"")
-        unit.ids, unit.length, unit._args = ids, length, args
+    def from_parts(cls, events: list[Event], ids: list[int], args: Sequence[Raw]) -> "Unit":
+        """Events that were read one by one, with their positions and the raw text of their arguments."""
+        unit = cls(events, 0, b"")
+        unit._ids, unit._args_texts = ids, args
         return unit
 
     def event_ids(self) -> npt.NDArray[np.int64]:
         """Position of every event in the file's list of events."""
-        if self.ids is None:
-            return np.arange(self.first_id, self.first_id + len(self.events))
-        return np.array(self.ids, np.int64)
+        if self._ids is None:
+            return np.arange(self._first_id, self._first_id + len(self.events))
+        return np.array(self._ids, np.int64)
 
     def args_texts(self) -> Sequence[Raw]:
         """The raw text of each event's `args`, empty where absent; costs a second look at the text."""
-        if self._args is None:
-            self._args = [element.args for element in _args_texts.decode(self._text)]
-        return self._args
+        if self._args_texts is None:
+            self._args_texts = [element.args for element in _args_texts.decode(b"[%b]" % self._text)]
+        return self._args_texts

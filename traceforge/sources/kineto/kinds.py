@@ -19,6 +19,7 @@ _COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_co
 FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
 
+_Kind = tuple[str | None, str | None, str | None, int | str | None, int | str | None]
 KindIds = npt.NDArray[np.int32]
 FlagArray = npt.NDArray[np.uint8]
 
@@ -32,13 +33,13 @@ class Flag(IntFlag):
     COMMUNICATION = 8
 
 
-def _flags(event: Event) -> int:
+def _flags(phase: str | None, name: str | None) -> int:
     flags = 0
-    if event.ph == "M":
-        flags |= Flag.METADATA | (Flag.NAMES_A_TRACK if event.name in NAMING_EVENTS else 0)
-    if event.ph in FLOW_PHASES:
+    if phase == "M":
+        flags |= Flag.METADATA | (Flag.NAMES_A_TRACK if name in NAMING_EVENTS else 0)
+    if phase in FLOW_PHASES:
         flags |= Flag.FLOW
-    if event.name is not None and _COMMUNICATION.search(event.name):
+    if name is not None and _COMMUNICATION.search(name):
         flags |= Flag.COMMUNICATION
     return flags
 
@@ -48,7 +49,7 @@ class Kinds:
 
     def __init__(self, tracks: Tracks) -> None:
         self._tracks = tracks
-        self._ids: dict[tuple[object, ...], int] = {}
+        self._ids: dict[_Kind, int] = {}
         self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
         self._flags = bytearray()
         self._columns: pl.DataFrame | None = None
@@ -59,17 +60,17 @@ class Kinds:
         try:
             return [known[e.ph, e.cat, e.name, e.pid, e.tid] for e in events]
         except KeyError:
-            for event in events:
-                self._learn(event)
-            return [known[e.ph, e.cat, e.name, e.pid, e.tid] for e in events]
+            keys = [(e.ph, e.cat, e.name, e.pid, e.tid) for e in events]
+            for key in keys:
+                if key not in known:
+                    self._learn(key)
+            return [known[key] for key in keys]
 
-    def _learn(self, event: Event) -> None:
-        key = (event.ph, event.cat, event.name, event.pid, event.tid)
-        if key in self._ids:
-            return
+    def _learn(self, key: _Kind) -> None:
+        phase, category, name, pid, tid = key
         self._ids[key] = len(self._ids)
-        self._rows.append((event.ph, event.cat, event.name, self._tracks.id_of(event.pid, event.tid)))
-        self._flags.append(_flags(event))
+        self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
+        self._flags.append(_flags(phase, name))
         self._columns = None
 
     def flags(self, ids: KindIds) -> FlagArray:

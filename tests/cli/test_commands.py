@@ -1,0 +1,152 @@
+"""The command line as a person meets it: exit codes, streams, errors without tracebacks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+SAMPLE = ROOT / "sample_traces" / "healthy"
+
+
+def run(*arguments: object, folder: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "TRACEFORGE_DEBUG"}
+    return subprocess.run(
+        [sys.executable, "-m", "traceforge", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder or ROOT,
+        env={**environment, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        input=stdin,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("db") / "job.duckdb"
+    result = run("ingest", SAMPLE, "--db", path, "--jobs", 1)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == ""
+    return path
+
+
+@pytest.mark.parametrize("command", [[], ["report"], ["ingest"], ["sql"], ["replay"], ["forecast"]])
+def test_every_command_explains_itself(command: list[str]) -> None:
+    result = run(*command, "--help")
+    assert result.returncode == 0
+    assert "Usage" in result.stdout
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, traceforge.cli as c\n"
+        "sys.argv = ['traceforge', '--help']\n"
+        "try: c.main()\n"
+        "except SystemExit: pass\n"
+        "loaded = {'altair', 'polars', 'duckdb', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(', '.join(loaded) or 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_folder_becomes_a_report_in_one_command(tmp_path: Path) -> None:
+    result = run("report", SAMPLE, "-o", tmp_path / "out.html", "--json", tmp_path / "out.json", "--jobs", 1)
+    assert result.returncode == 0, result.stderr
+    assert "VERDICT" in result.stdout
+    assert len(result.stdout.splitlines()) <= 15
+    assert (tmp_path / "out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["schema_version"] == 1
+
+
+def test_a_database_becomes_a_report(database: Path, tmp_path: Path) -> None:
+    result = run("report", database, "-o", tmp_path / "out.html", "--json", "-")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["report", "no/such/folder"], 3, "no such file or folder"),
+        (["report", "LICENSE"], 3, "no trace of a known kind"),
+        (["ingest", "LICENSE", "--db", "{tmp}/x.duckdb"], 3, "no trace of a known kind"),
+        (["sql", "LICENSE", "SELECT 1"], 3, "not a DuckDB database"),
+        (["sql", "{tmp}/missing.duckdb", "SELECT 1"], 3, "no such database"),
+        (["sql", "{db}", "SELEC 1"], 2, "refused the query"),
+        (["sql", "{db}"], 2, "there is no query"),
+        (["sql", "{db}", "--name", "nonsense"], 2, "no named query"),
+        (["sql", "{db}", "--describe", "nonsense"], 2, "no table"),
+        (["sql", "{db}", "SELECT * FROM read_csv('/etc/passwd')"], 2, "refused the query"),
+        (["sql", "{db}", "DELETE FROM meta.run"], 2, "refused the query"),
+        (["replay", "{db}", "--policy", "nonsense"], 2, "no policy"),
+        (["replay", "{db}", "--policy", "bounded_delay:speed=1"], 2, "no parameter"),
+        (["report", "{db}", "--run", "nonsense"], 2, "no run"),
+        (["report", "{db}", "-o", "{tmp}/no/such/folder/x.html"], 3, "cannot be written"),
+        (["frobnicate"], 2, "frobnicate"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line_and_a_hint(
+    arguments: list[str], code: int, message: str, database: Path, tmp_path: Path
+) -> None:
+    result = run(*(argument.format(db=database, tmp=tmp_path) for argument in arguments))
+    assert result.returncode == code, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_sql_writes_each_format(database: Path) -> None:
+    query = "SELECT 1 AS one, 'a' AS letter"
+    assert run("sql", database, query, "--format", "csv").stdout == "one,letter\n1,a\n"
+    assert json.loads(run("sql", database, query, "--format", "json").stdout) == {
+        "schema_version": 1,
+        "columns": ["one", "letter"],
+        "rows": [[1, "a"]],
+    }
+    assert run("sql", database, "-", stdin=query).stdout.split() == ["one", "letter", "1", "a"]
+
+
+def test_control_characters_of_a_trace_do_not_reach_the_terminal(database: Path) -> None:
+    result = run("sql", database, "SELECT CHR(27) || '[31mred' || CHR(7) AS name")
+    assert "\x1b" not in result.stdout
+    assert "\\x1b[31mred\\x07" in result.stdout
+
+
+def test_every_named_query_runs(database: Path) -> None:
+    for path in sorted((ROOT / "traceforge" / "cli" / "queries").glob("*.sql")):
+        result = run("sql", database, "--name", path.stem, "--format", "csv")
+        assert result.returncode == 0, result.stderr
+        assert path.read_text(encoding="utf-8").startswith("-- "), "the first line says what the query answers"
+
+
+def test_the_tables_are_listed_and_described(database: Path) -> None:
+    assert "timeline.iteration" in run("sql", database, "--list").stdout
+    assert "late_ns" in run("sql", database, "--describe", "timeline.arrival").stdout
+
+
+def test_replay_and_forecast_answer_in_words_and_in_json(database: Path) -> None:
+    assert "bounded_delay" in run("replay", database).stdout
+    outcomes = json.loads(run("replay", database, "--policy", "none", "--json").stdout)
+    assert outcomes["outcomes"][0]["verdict"] == "no_effect"
+    assert "No scaling curve" in run("forecast", database).stdout
+    assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 1
+
+
+def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:
+    # given a trace that breaks off
+    text = '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}, {"ph": "X", "na'
+    (tmp_path / "rank0.pt.trace.json").write_text(text, encoding="utf-8")
+
+    # when it is ingested, strictly and not
+    lenient = run("ingest", tmp_path, "--db", tmp_path / "a.duckdb")
+    strict = run("ingest", tmp_path, "--db", tmp_path / "b.duckdb", "--strict")
+
+    # then the warning is said each time, and only --strict fails
+    assert (lenient.returncode, strict.returncode) == (0, 4)
+    assert "warning:" in lenient.stderr

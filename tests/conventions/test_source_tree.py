@@ -1,0 +1,62 @@
+"""The tree keeps its own rules: sizes, names, documentation, mirrors."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "traceforge"
+PYTHON = sorted(PACKAGE.rglob("*.py"))
+SQL = sorted(PACKAGE.rglob("*.sql"))
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [*PYTHON, *SQL], ids=relative)
+def test_no_file_is_longer_than_400_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=relative)
+def test_no_function_is_longer_than_60_lines(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = {f.name: f.end_lineno - f.lineno for f in functions if f.end_lineno and f.end_lineno - f.lineno > 60}
+    assert not long
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=relative)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    documentation = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert documentation
+    assert "TODO" not in documentation
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty_names = re.compile(r"^(utils?|helpers?|misc|common|manager|base)$")
+    assert not [relative(path) for path in PYTHON if empty_names.match(path.stem)]
+
+
+def test_the_readme_commands_are_there() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for marker in ("main", "test"):
+        assert len(re.findall(rf"<!-- {marker} command -->\n```sh\n.+\n```", readme)) == 1
+
+
+def test_the_lowest_versions_are_those_of_the_package() -> None:
+    # given the lower bounds of pyproject.toml
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    bounds = dict(re.findall(r'"([a-z0-9-]+)>=([0-9.]+),<', text.split("[project.scripts]")[0]))
+
+    # then the file the oldest-versions run installs from names each with the same numbers
+    lowest = dict(
+        re.findall(r"^([a-z0-9-]+)==([0-9.]+)$", (ROOT / "tests/lowest-versions.txt").read_text(), re.MULTILINE)
+    )
+    for name, version in lowest.items():
+        assert version.startswith(bounds[name]), (name, version, bounds[name])
+    assert {"polars", "duckdb", "altair", "numpy", "msgspec", "isal", "vl-convert-python"} <= lowest.keys()

@@ -1,0 +1,150 @@
+"""Every sample from its files to its report. A new folder in sample_traces/ is a new test without code."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from traceforge import api
+from traceforge.store.database import Store
+
+SCENARIOS = sorted(path.parent.name for path in (ROOT / "sample_traces").glob("*/truth.json"))
+
+# What the truth calls a fault, and the cause under which the ledger must book it.
+CAUSES = {
+    "compute_straggler": "slow_compute",
+    "input_stall": "input_stall",
+    "uplink_congestion": "slow_transfer",
+    "slow_nic": "slow_transfer",
+}
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def scenario(request: pytest.FixtureRequest) -> Iterator[tuple[str, Store]]:
+    with Store(None) as store:
+        api.ingest([ROOT / "sample_traces" / request.param], store, jobs=1)
+        yield request.param, store
+
+
+def truth_of(name: str) -> list[dict[str, object]]:
+    text = (ROOT / "sample_traces" / name / "truth.json").read_text(encoding="utf-8")
+    faults: list[dict[str, object]] = json.loads(text)["faults"]
+    return faults
+
+
+def test_the_verdict_names_what_was_injected_and_nobody_else(scenario: tuple[str, Store]) -> None:
+    # given a recorded run of which we know what was done to it
+    name, store = scenario
+    faults = truth_of(name)
+
+    # when it is judged
+    named = store.query(
+        "SELECT mode, cause, subject_kind, subject FROM attribute.finding WHERE confidence IN ('high', 'medium')"
+    ).rows()
+
+    # then exactly the injected faults are named, with the right culprit; the network has no rank as culprit
+    expected = [
+        (
+            fault["mode"],
+            CAUSES[str(fault["kind"])],
+            *(("job", "all") if fault["mode"] == "fabric_contention" else ("rank", str(fault["rank"]))),
+        )
+        for fault in faults
+    ]
+    assert named == expected
+
+
+def test_a_finding_names_the_iterations_of_the_fault(scenario: tuple[str, Store]) -> None:
+    name, store = scenario
+    for fault in truth_of(name):
+        iterations = list(map(int, fault["iterations"]))  # type: ignore[call-overload]
+        finding = store.query(
+            "SELECT first_iteration, last_iteration, affected_iterations FROM attribute.finding WHERE finding_id = 0"
+        ).row(0)
+        assert finding == (iterations[0], iterations[-1], len(iterations))
+
+
+def test_the_size_of_a_finding_is_near_what_the_fault_cost(scenario: tuple[str, Store]) -> None:
+    # given faults whose cost in time the training program measured itself
+    name, store = scenario
+    for fault in truth_of(name):
+        if not fault.get("step_excess_ns"):
+            continue
+        excess = [int(value) for value in fault["step_excess_ns"]]  # type: ignore[attr-defined]
+        cost_ns = sum(excess) / len(excess)
+
+        # then the size is within a quarter: the ledger refers to medians of places, the truth to those of steps
+        affected_ns = store.query("SELECT affected_delay_ns FROM attribute.finding WHERE finding_id = 0").item()
+        assert affected_ns == pytest.approx(cost_ns, rel=0.25)
+
+
+def test_phases_sum_to_the_iteration_of_each_rank(scenario: tuple[str, Store]) -> None:
+    _, store = scenario
+    unequal = store.query(
+        """
+        SELECT r.iteration, r.rank, r.duration_ns, SUM(p.duration_ns)
+        FROM timeline.rank_iteration AS r JOIN timeline.phase AS p USING (run_id, iteration, rank)
+        GROUP BY r.run_id, r.iteration, r.rank, r.duration_ns
+        HAVING SUM(p.duration_ns) <> r.duration_ns
+        """
+    )
+    assert unequal.is_empty()
+
+
+def test_the_ledger_sums_to_the_excess_of_each_iteration(scenario: tuple[str, Store]) -> None:
+    _, store = scenario
+    unequal = store.query(
+        """
+        SELECT e.iteration FROM attribute.excess AS e JOIN attribute.delay AS d USING (run_id, iteration)
+        GROUP BY e.run_id, e.iteration, e.excess_ns
+        HAVING SUM(d.delay_ns) <> e.excess_ns
+        """
+    )
+    assert unequal.is_empty()
+
+
+def test_every_event_is_stored_or_counted(scenario: tuple[str, Store]) -> None:
+    _, store = scenario
+    missing = store.query(
+        """
+        SELECT s.path FROM meta.source AS s LEFT JOIN meta.issue AS i USING (source_id)
+        GROUP BY s.path, s.event_count, s.stored_count
+        HAVING s.event_count <> s.stored_count + COALESCE(SUM(i.lost_events), 0)
+        """
+    )
+    assert missing.is_empty()
+
+
+def test_the_report_is_the_one_that_is_kept(scenario: tuple[str, Store], update_golden: bool) -> None:
+    # given the report kept beside the samples
+    name, store = scenario
+    folder = ROOT / "reports" / name
+
+    # when it is made again
+    report = api.report(store, command=f"traceforge report sample_traces/{name}")
+
+    # then its summary is the same, to the last digit that is shown (versions of libraries apart)
+    summary = json.loads(json.dumps(report.summary))
+    if update_golden:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.html").write_text(report.html, encoding="utf-8")
+        text = json.dumps(summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        (folder / "summary.json").write_text(text, encoding="utf-8")
+    kept = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert _without_versions(summary) == _without_versions(kept)
+
+
+def test_the_report_is_made_the_same_twice(scenario: tuple[str, Store]) -> None:
+    _, store = scenario
+    assert api.report(store).html == api.report(store).html
+
+
+def _without_versions(summary: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in summary.items() if key != "versions"}
+
+
+def test_samples_are_known_to_the_tests(root: Path) -> None:
+    assert SCENARIOS, "there is no sample with a truth.json"
+    assert "healthy" in SCENARIOS

@@ -1,0 +1,245 @@
+"""Small traces as a story tells them. In: what each rank did, drawn by hand. Out: a store in memory that holds it.
+
+    trace = Trace(rank=1, clock_ns=500)
+    trace.step(7, 0, 100).kernel(0, 60).collective(60, 90)
+    store = built(store_of(trace, …), "graph")
+
+All times are ns on the true clock of the story; `clock_ns` is added to everything a rank writes down, as a clock that
+is off would. Launches take 1 ns, so that they hide below what they launch when it starts at once. Calls of one rank
+are told apart by when the host issued them: give no two collectives of a rank the same `issue_ns`.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import polars as pl
+
+from traceforge.store.database import Store
+from traceforge.store.stage import build_stage
+
+US = 1_000
+MS = 1_000_000
+
+STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
+"""Every stage in build order."""
+
+TRAINING, WORKER, DEVICE = 1, 2, 3
+"""Tracks of every trace: the thread that trains, another host thread, and a device stream."""
+
+_ALL_REDUCE_KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+_EVENT = {
+    "source_id": pl.Int32, "event_id": pl.Int64, "phase": pl.String, "category": pl.String, "name": pl.String,
+    "track_id": pl.Int32, "raw_start_ns": pl.Int64, "duration_ns": pl.Int64, "correlation": pl.Int64,
+    "stream": pl.Int32, "record_function_id": pl.Int64,
+}  # fmt: skip
+_COLLECTIVE = {
+    "source_id": pl.Int32, "event_id": pl.Int64, "collective_name": pl.String, "process_group_name": pl.String,
+    "process_group_ranks": pl.String, "group_size": pl.Int32, "in_elements": pl.Int64, "out_elements": pl.Int64,
+    "dtype": pl.String, "sequence": pl.Int64,
+}  # fmt: skip
+_GROUP = {
+    "source_id": pl.Int32, "process_group_name": pl.String, "description": pl.String, "size": pl.Int32,
+    "ranks": pl.String,
+}  # fmt: skip
+
+
+class Trace:
+    """What one rank's file says. Every method adds events and returns the trace, so that stories chain.
+
+    Args:
+        rank: global rank; None where nothing states it.
+        host: host name; None where nothing states it.
+        clock_ns: how far this rank's clock is ahead of the true one.
+        groups: process groups the file lists: (name, description, ranks).
+        path: the file's path; by default named after the rank.
+    """
+
+    def __init__(
+        self,
+        rank: int | None = 0,
+        *,
+        host: str | None = "node0",
+        clock_ns: int = 0,
+        groups: Sequence[tuple[str, str, Sequence[int]]] = (),
+        path: str | None = None,
+    ) -> None:
+        self.rank = rank
+        self.host = host
+        self.clock_ns = clock_ns
+        self.groups = groups
+        self.path = path or f"rank{rank}.json"
+        self.events: list[dict[str, object]] = []
+        self.collectives: list[dict[str, object]] = []
+        self.arguments: list[dict[str, object]] = []
+
+    def event(self, category: str | None, name: str, start_ns: int, end_ns: int, **columns: object) -> Self:
+        """Any complete event; further columns of raw.kineto_event by name (track_id is the training thread)."""
+        row = {"phase": "X", "track_id": TRAINING, **columns}
+        row |= {"event_id": len(self.events), "category": category, "name": name}
+        row |= {"raw_start_ns": start_ns + self.clock_ns, "duration_ns": end_ns - start_ns}
+        self.events.append(row)
+        return self
+
+    def step(self, number: int, start_ns: int, end_ns: int) -> Self:
+        """The profiler's step annotation."""
+        return self.event("user_annotation", f"ProfilerStep#{number}", start_ns, end_ns)
+
+    def host_work(self, name: str, start_ns: int, end_ns: int, category: str = "cpu_op") -> Self:
+        """Something named on the training thread; other categories: user_annotation, cuda_runtime, python_function."""
+        return self.event(category, name, start_ns, end_ns)
+
+    def kernel(self, start_ns: int, end_ns: int, name: str = "gemm", *, launch_ns: int | None = None) -> Self:
+        """A device kernel, launched by the training thread at `launch_ns` (by default when it starts)."""
+        return self._launched("kernel", name, start_ns, end_ns, start_ns if launch_ns is None else launch_ns)
+
+    def copy(self, start_ns: int, end_ns: int) -> Self:
+        """A copy on the device."""
+        return self._launched("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", start_ns, end_ns, start_ns)
+
+    def unlaunched_kernel(self, start_ns: int, end_ns: int, name: str = _ALL_REDUCE_KERNEL) -> Self:
+        """A kernel whose launch lies before the window, as at the head of many traces."""
+        return self.event("kernel", name, start_ns, end_ns, track_id=DEVICE, stream=7, correlation=10_000_000)
+
+    def collective(
+        self,
+        start_ns: int,
+        end_ns: int,
+        *,
+        issue_ns: int | None = None,
+        op: str = "allreduce",
+        kernel: str = _ALL_REDUCE_KERNEL,
+        group: str | None = None,
+        ranks: Sequence[int] | None = None,
+        elements: int | None = 1_000,
+        dtype: str | None = "Float",
+        sequence: int | None = None,
+    ) -> Self:
+        """An NCCL collective: record_param_comms and the launch on the host at `issue_ns`, the kernel on the device.
+
+        Args:
+            group: process group name in the record's arguments; None says nothing of it.
+            ranks: members in the record's arguments; None says nothing of them.
+            elements: elements moved; the element type is `dtype`.
+            sequence: sequence number in the record's arguments; None says nothing of it.
+        """
+        at = start_ns if issue_ns is None else issue_ns
+        self._describe(op, group, ranks, elements, dtype, sequence)
+        self.event("cpu_op", "record_param_comms", at, at + 1)
+        return self._launched("kernel", kernel, start_ns, end_ns, at)
+
+    def gloo(self, start_ns: int, end_ns: int, *, issue_ns: int | None = None, op: str = "all_reduce") -> Self:
+        """A gloo collective: the call on the training thread at `issue_ns`, the work on another host thread.
+
+        The work's record function id is one above its call's, as PyTorch counts them.
+        """
+        at = start_ns if issue_ns is None else issue_ns
+        number = 2 * len(self.events) + 1
+        self.event("cpu_op", f"c10d::{op.replace('_', '')}_", at, at + 1, record_function_id=number)
+        args = {"Input Dims": [[1_000]], "Input type": ["float"]}
+        self.arguments.append({"event_id": len(self.events), "args": json.dumps(args)})
+        return self.event(
+            "user_annotation", f"gloo:{op}", start_ns, end_ns, track_id=WORKER, record_function_id=number + 1
+        )
+
+    def _launched(self, category: str, name: str, start_ns: int, end_ns: int, launch_ns: int) -> Self:
+        number = len(self.events)
+        call = "cudaMemcpyAsync" if category == "gpu_memcpy" else "cudaLaunchKernel"
+        self.event("cuda_runtime", call, launch_ns, launch_ns + 1, correlation=number)
+        return self.event(category, name, start_ns, end_ns, track_id=DEVICE, stream=7, correlation=number)
+
+    def _describe(
+        self,
+        op: str,
+        group: str | None,
+        ranks: Sequence[int] | None,
+        elements: int | None,
+        dtype: str | None,
+        sequence: int | None,
+    ) -> None:
+        self.collectives.append(
+            {
+                "event_id": len(self.events),
+                "collective_name": op,
+                "process_group_name": group,
+                "process_group_ranks": None if ranks is None else str(list(ranks)),
+                "group_size": None if ranks is None else len(ranks),
+                "in_elements": elements,
+                "out_elements": elements,
+                "dtype": dtype,
+                "sequence": sequence,
+            }
+        )
+
+
+def store_of(*traces: Trace, world_size: int | None = None) -> Store:
+    """A store in memory that holds one run of these traces (source_id in the order given), no stage built."""
+    store = Store(None, threads=1)
+    store.execute("INSERT INTO meta.run VALUES (0, 'story', ?)", [world_size])
+    for source_id, trace in enumerate(traces):
+        count = len(trace.events)
+        origin = "unknown" if trace.rank is None else "metadata"
+        row = [source_id, 0, "kineto", trace.path, trace.rank, origin, trace.host, "used", count, count, 1, trace.path]
+        store.execute(f"INSERT INTO meta.source VALUES ({', '.join('?' * len(row))})", row)
+        store.append("raw.kineto_event", _frame(source_id, trace.events, _EVENT))
+        store.append("raw.kineto_collective", _frame(source_id, trace.collectives, _COLLECTIVE))
+        store.append("raw.kineto_argument", _frame(source_id, trace.arguments, None))
+        groups = [
+            {"process_group_name": name, "description": text, "size": len(ranks), "ranks": str(list(ranks))}
+            for name, text, ranks in trace.groups
+        ]
+        store.append("raw.kineto_process_group", _frame(source_id, groups, _GROUP))
+    return store
+
+
+def built(store: Store, until: str = "graph") -> Store:
+    """The same store with all stages up to and including `until` built."""
+    for stage in STAGES[: STAGES.index(until) + 1]:
+        build_stage(store, f"traceforge.{stage}")
+    return store
+
+
+def rows_of(store: Store, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    """A query's rows as plain tuples, to be compared with a table written by hand."""
+    return store.query(sql, parameters).rows()
+
+
+def data_parallel_job(
+    compute_ns: Sequence[Sequence[int]],
+    *,
+    transfer_ns: int = 10,
+    clock_ns: Sequence[int] = (),
+    hosts: Sequence[str] = (),
+    first_step: int = 0,
+) -> list[Trace]:
+    """A plain job: in each iteration every rank computes, then all reduce together and start the next one at once.
+
+        rank 0   |compute··|wait····|transfer|compute…
+        rank 1   |compute···········|transfer|compute…
+
+    Args:
+        compute_ns: compute time by iteration and rank; each above 0.
+        transfer_ns: time of the all-reduce after its last arrival.
+        clock_ns: how far each rank's clock is ahead; none are by default.
+        hosts: host of each rank; all share one by default.
+        first_step: number of the first iteration.
+    """
+    ranks = range(len(compute_ns[0]))
+    clocks = list(clock_ns) or [0] * len(ranks)
+    names = list(hosts) or ["node0"] * len(ranks)
+    traces = [Trace(rank, host=names[rank], clock_ns=clocks[rank]) for rank in ranks]
+    now = 0
+    for number, durations in enumerate(compute_ns, start=first_step):
+        end = now + max(durations) + transfer_ns
+        for trace, duration in zip(traces, durations, strict=True):
+            trace.step(number, now, end).kernel(now, now + duration).collective(now + duration, end)
+        now = end
+    return traces
+
+
+def _frame(
+    source_id: int, rows: Iterable[dict[str, object]], schema: dict[str, type[pl.DataType]] | None
+) -> pl.DataFrame:
+    frame = pl.DataFrame(list(rows), schema=schema, infer_schema_length=None)
+    return frame.with_columns(source_id=pl.lit(source_id, dtype=pl.Int32))

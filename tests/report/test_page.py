@@ -1,0 +1,235 @@
+"""The page as a whole: order, completeness, sizes, and what it says when something is absent."""
+
+import json
+import re
+
+import pytest
+
+from traceforge.errors import UsageError
+from traceforge.report import Report, build_report
+from traceforge.store.database import Store
+
+from .tables import Job, empty_store, store_of
+
+_TARGET_BYTES = 2_000_000
+_MOST_MARKS = 10_000
+
+
+def report_of(store: Store) -> Report:
+    return build_report(store, run_id=1, versions={"traceforge": "0.1.0"}, command="traceforge report job42.duckdb")
+
+
+def texts(html: str) -> str:
+    """The page's words without scripts, styles and tags."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", bare).split()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def islands(html: str) -> dict[str, dict[str, object]]:
+    found = re.findall(r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', html, flags=re.DOTALL)
+    return {name: json.loads(text) for name, text in found}
+
+
+@pytest.fixture(scope="module")
+def late_report(late_job: Store) -> Report:
+    return report_of(late_job)
+
+
+def test_the_verdict_comes_before_every_other_section(late_report: Report) -> None:
+    sections = re.findall(r'<section id="(\w+)"', late_report.html)
+    assert sections[:4] == ["verdict", "findings", "trust", "waterfall"]
+    assert sections[-1] == "appendix"
+
+
+def test_the_verdict_gives_number_interval_confidence_and_next_step(late_report: Report) -> None:
+    verdict = texts(late_report.html.partition('<section id="findings"')[0])
+    for words in ("Rank 2 computes longer", "Lost in each iteration", "confidence high", "Next step", "Speaks against it"):
+        assert words in verdict
+
+
+def test_further_findings_and_hints_are_told_apart(late_report: Report) -> None:
+    findings = texts(late_report.html.partition('<section id="findings"')[2].partition("</section>")[0])
+    assert findings.index("Rank 1 collects garbage") < findings.index("Hints of low confidence")
+    assert findings.index("Hints of low confidence") < findings.index("Rank 3 waits for its input")
+
+
+def test_every_figure_has_a_caption_in_words_and_its_numbers(late_report: Report) -> None:
+    figures = re.findall(r"<figure\b.*?</figure>", late_report.html, flags=re.DOTALL)
+    assert len(figures) >= 9
+    for figure in figures:
+        caption = re.search(r"<figcaption[^>]*>(.*?)</figcaption>", figure, flags=re.DOTALL)
+        assert caption is not None
+        assert len(caption[1].split()) >= 6
+        assert "<table>" in figure
+        assert 'href="#query-' in figure
+
+
+def test_captions_state_what_the_tables_hold(late_report: Report) -> None:
+    page = texts(late_report.html)
+    assert "Rank 2 is the last to arrive in 5 of 7 iterations" in page
+    assert "rank 2 arrives last" in page
+    assert "stay unexplained" in page
+    assert "None of 3 policies is predicted to help this run" in page
+
+
+def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:
+    with store_of(Job(late_rank=None)) as store:
+        report = report_of(store)
+    page = texts(report.html)
+    assert "Nothing significant" in page
+    assert "No failure mode stands out of the scatter between iterations." in page
+    assert "No rank is late by habit" in page
+    assert report.summary["verdict"]["kind"] == "nothing_significant"  # type: ignore[index]
+
+
+def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
+    with empty_store() as store:
+        report = report_of(store)
+    missing = re.findall(r'<div class="missing">', report.html)
+    assert len(missing) == 8
+    page = texts(report.html)
+    assert "Nothing can be said about this run" in page
+    assert "traceforge doctor DIR" in page
+    assert report.verdict_lines[0] == "VERDICT: nothing can be said about this run"
+
+
+def _without(*tables: str) -> Store:
+    store = store_of(Job())
+    for table in tables:
+        store.execute(f"DELETE FROM {table}")
+    return store
+
+
+_COLLECTIVES = ("timeline.collective", "timeline.arrival", "timeline.communicator")
+_ITERATIONS = ("timeline.iteration", "timeline.rank_iteration", "timeline.phase", "timeline.segment")
+
+
+@pytest.mark.parametrize(
+    ("gone", "said", "advice"),
+    [
+        (_ITERATIONS, "no training step could be found in the traces", "prof.step()"),
+        (_COLLECTIVES, "no collective call could be matched across the ranks", "ProfilerActivity.CUDA"),
+        (("replay.outcome",), "No pacing policy was replayed", ""),
+        (("forecast.scale", "forecast.need", "forecast.term"), "Nothing can be said about other numbers of ranks", ""),
+        (("attribute.excess", "attribute.delay"), "No delay could be accounted for", ""),
+        (("timeline.segment",), "No iteration can be drawn", ""),
+        (("timeline.phase", "timeline.rank_iteration"), "No iteration could be broken down into phases", ""),
+        (("attribute.verdict", "attribute.finding", "attribute.evidence"), "The analysis gave no verdict", ""),
+        (("align.clock",), "No clock was compared", ""),
+        (("meta.issue",), "No row was skipped, repaired or guessed", ""),
+    ],
+)
+def test_an_empty_table_is_named_with_the_setting_that_would_fill_it(
+    gone: tuple[str, ...], said: str, advice: str
+) -> None:
+    with _without(*gone) as store:
+        page = texts(report_of(store).html)
+    assert said in page
+    assert advice in page
+
+
+def test_a_single_rank_is_told_that_lateness_is_a_comparison() -> None:
+    with store_of(Job(ranks=1, late_rank=None)) as store:
+        page = texts(report_of(store).html)
+    assert "only rank 0 was recorded" in page
+    assert "worker_name=f'rank{rank}'" in page.replace("&#39;", "'")
+
+
+def test_ranks_without_a_common_clock_are_named() -> None:
+    with store_of(Job()) as store:
+        store.execute("UPDATE align.clock SET status = 'unaligned', offset_ns = NULL, residual_ns = NULL WHERE rank = 3")
+        page = texts(report_of(store).html)
+    assert "Ranks 3 stand on no common clock" in page
+    assert "not aligned" in page
+
+
+def test_only_the_asked_run_is_shown() -> None:
+    with store_of(Job()) as store:
+        store.execute("INSERT INTO meta.run VALUES (2, 'another', 4)")
+        report = build_report(store, run_id=2, versions={}, command=None)
+    assert "Rank 2 computes longer" not in report.html
+    with store_of(Job()) as store, pytest.raises(UsageError, match="holds no run 7"):
+        build_report(store, run_id=7, versions={}, command=None)
+
+
+def test_the_same_tables_give_the_same_bytes(late_report: Report) -> None:
+    with store_of(Job()) as store:
+        again = report_of(store)
+    assert again == late_report
+
+
+def test_the_summary_is_small_json_and_rounded(late_report: Report) -> None:
+    text = json.dumps(late_report.summary)
+    assert len(text) < 5_000
+    assert late_report.summary["schema_version"] == 1
+    assert set(late_report.summary) >= {"verdict", "findings", "iterations", "phase_shares", "trust", "issues", "replay"}
+    assert all(len(number) <= 6 for number in re.findall(r"\.(\d+)", text))
+    shares = late_report.summary["phase_shares"]
+    assert isinstance(shares, dict)
+    assert sum(shares.values()) == pytest.approx(1, abs=0.001)
+
+
+def test_the_terminal_gets_few_plain_lines(late_report: Report) -> None:
+    lines = late_report.verdict_lines
+    assert lines[0].startswith("VERDICT (confidence high): Rank 2")
+    assert len(lines) <= 15
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("  next:") for line in lines)
+    assert any(line.startswith("  trust:") for line in lines)
+
+
+def test_the_appendix_shows_every_query_with_the_run_filled_in(late_report: Report) -> None:
+    shown = re.findall(r'<details id="query-([\w-]+)">', late_report.html)
+    linked = re.findall(r'href="#query-([\w-]+)"', late_report.html)
+    assert set(linked) <= set(shown)
+    assert "$run_id" not in late_report.html
+    assert "WHERE run_id = 1" in late_report.html
+
+
+def test_a_shown_query_runs_as_it_stands(late_job: Store, late_report: Report) -> None:
+    from html import unescape
+
+    for text in re.findall(r'<details id="query-[\w-]+">.*?<code>(.*?)</code>', late_report.html, flags=re.DOTALL):
+        late_job.query(unescape(text))
+
+
+def _marks(html: str) -> int:
+    """Rows of the largest table that any chart draws at once."""
+    largest = 0
+    for island in islands(html).values():
+        panels, choices = island["panels"], island["choices"]
+        assert isinstance(panels, list)
+        assert isinstance(choices, list)
+        for part in [*panels, *choices]:
+            rows = [_length(next(iter(data.values()), [])) for data in part["data"].values()]
+            largest = max(largest, sum(rows))
+    return largest
+
+
+def _length(column: object) -> int:
+    return len(column["codes"]) if isinstance(column, dict) else len(column) if isinstance(column, list) else 0
+
+
+@pytest.mark.parametrize(("ranks", "pieces"), [(64, 80), (512, 4)])
+def test_large_runs_stay_small_and_say_what_was_thinned(ranks: int, pieces: int) -> None:
+    with store_of(Job(ranks=ranks, iterations=50, late_rank=37, ranks_per_host=8, pieces=pieces)) as store:
+        report = report_of(store)
+    assert len(report.html.encode()) < _TARGET_BYTES
+    assert _marks(report.html) <= _MOST_MARKS
+    page = texts(report.html)
+    assert "Rank 37 is the last to arrive in 47 of 49 iterations" in page
+    if ranks == 64:
+        assert "Drawn in steps of" in page
+    else:
+        assert "A cell holds 8 ranks and shows the latest of them" in page
+        assert "448 further ranks not drawn" in page
+        assert "share a row; the row shows the one that waits least" in page
+
+
+def test_the_late_rank_is_drawn_even_where_most_ranks_are_not() -> None:
+    with store_of(Job(ranks=200, iterations=6, late_rank=137, late_from=1)) as store:
+        report = report_of(store)
+    choices = islands(report.html)["lanes"]["choices"]
+    assert isinstance(choices, list)
+    ranks = choices[0]["data"]["lanes"]["rank"]
+    assert ranks["values"][0] == "137"

@@ -1,0 +1,5 @@
+"""`python -m traceforge` is the command line."""
+
+from traceforge.cli import main
+
+main()

@@ -1,0 +1,198 @@
+"""The pipeline. In: trace files or a trace database. Out: a database with every stage built, or a report.
+
+`STAGES` is the whole order of work after ingest; each stage reads tables and adds its own schema. The command line
+is a shell around the functions here.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from traceforge import __version__
+from traceforge.errors import InputUnusableError, PluginError, UsageError
+from traceforge.files import find_files
+from traceforge.records import ReadOptions, Source
+from traceforge.registry import discover
+from traceforge.store.database import Store
+from traceforge.store.ingest import IngestResult, ingest_files
+from traceforge.store.stage import build_stage
+
+if TYPE_CHECKING:
+    from traceforge.report import Report
+
+STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
+
+_FACTS_HASH = "SELECT COALESCE(STRING_AGG(run_id || content_hash, ',' ORDER BY source_id), '') FROM meta.source"
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def open_store(path: Path | str) -> Store:
+    """A trace database, for reading.
+
+    Raises:
+        InputUnusableError: there is no such file, or it is no trace database.
+    """
+    return Store(Path(path), read_only=True)
+
+
+def ingest(
+    paths: Sequence[Path],
+    store: Store,
+    *,
+    run: str | None = None,
+    jobs: int | None = None,
+    keep_all_args: bool = False,
+    executor: Executor | None = None,
+    on_file: Callable[[Path], None] = lambda _path: None,
+) -> IngestResult:
+    """Add trace files to a database and build every stage.
+
+    Args:
+        paths: files or folders; kinds are recognised by content.
+        run: name of the run; the name of the first folder when None.
+        jobs: files read at once, each by a process of its own; the number of cores when None.
+        keep_all_args: keep the arguments of every event, not only of communication.
+        executor: runs the readers in place of processes of our own.
+        on_file: called with each file that has been read.
+
+    Raises:
+        InputUnusableError: a path does not exist, or nothing of it is a usable trace.
+    """
+    files = find_files(paths)
+    name = run or _run_name(paths)
+    with _executor(executor, jobs, len(files)) as workers:
+        result = ingest_files(
+            store,
+            files,
+            sources(),
+            run_name=name,
+            executor=workers,
+            options=ReadOptions(keep_all_args=keep_all_args),
+            on_file=on_file,
+        )
+    analyze(store)
+    return result
+
+
+def sources() -> Mapping[str, Source]:
+    """All input formats by name.
+
+    Raises:
+        PluginError: a file of `sources/` exposes something else.
+    """
+    found: dict[str, Source] = {}
+    for name, plugin in discover("traceforge.sources", "SOURCE").items():
+        if not (hasattr(plugin, "recognises") and hasattr(plugin, "read")):
+            raise PluginError("SOURCE does not recognise and read files", where=f"traceforge.sources.{name}")
+        found[name] = plugin  # type: ignore[assignment]  # checked by its two methods
+    return found
+
+
+def analyze(store: Store) -> None:
+    """Build every stage from the facts, unless this version has built them from the same facts already."""
+    if is_current(store):
+        return
+    for stage in STAGES:
+        build_stage(store, f"traceforge.{stage}")
+    with store.transaction():
+        store.execute("DELETE FROM meta.build")
+        store.execute("INSERT INTO meta.build VALUES (?, ?)", [__version__, _facts_hash(store)])
+
+
+def is_current(store: Store) -> bool:
+    """Whether the derived schemas are those of this version and of the facts in the database."""
+    built = store.query("SELECT traceforge_version, facts_hash FROM meta.build").rows()
+    return built == [(__version__, _facts_hash(store))]
+
+
+def _facts_hash(store: Store) -> str:
+    return hashlib.sha256(str(store.query(_FACTS_HASH).item()).encode()).hexdigest()
+
+
+def open_built(path: Path) -> Store:
+    """A database for reading, its stages rebuilt first where they are not current."""
+    store = Store(path, read_only=True)
+    if is_current(store):
+        return store
+    store.close()
+    with Store(path) as writable:
+        analyze(writable)
+    return Store(path, read_only=True)
+
+
+def report(store: Store, *, run: str | None = None, command: str | None = None) -> "Report":
+    """The report of one run of a database.
+
+    Args:
+        run: name of the run; may be None where the database holds one.
+        command: the command that makes the report, shown in its appendix.
+
+    Raises:
+        UsageError: there is no such run, or several and none was named.
+        InputUnusableError: the database holds no run.
+    """
+    from traceforge.report import build_report
+
+    return build_report(store, run_id=run_id(store, run), versions=versions(), command=command)
+
+
+def run_id(store: Store, name: str | None) -> int:
+    """Identifier of a run by name, or of the only run."""
+    runs = dict(store.query("SELECT run_name, run_id FROM meta.run ORDER BY run_id").rows())
+    if not runs:
+        raise InputUnusableError("the database holds no run", where=str(store.path), hint="ingest traces first")
+    if name is None and len(runs) == 1:
+        return int(next(iter(runs.values())))
+    if name not in runs:
+        what = "the database holds several runs" if name is None else f"there is no run `{name}`"
+        raise UsageError(what, where=str(store.path), hint=f"name one with --run: {', '.join(runs)}")
+    return int(runs[name])
+
+
+def versions() -> dict[str, str]:
+    """Versions of traceforge and of the libraries that its answers depend on."""
+    from importlib.metadata import version
+
+    libraries = ("altair", "duckdb", "numpy", "polars", "vl-convert-python")
+    return {"traceforge": __version__, **{name: version(name) for name in libraries}}
+
+
+def _run_name(paths: Sequence[Path]) -> str:
+    first = paths[0].resolve()
+    return (first if first.is_dir() else first.parent).name or "run"
+
+
+@contextmanager
+def _executor(given: Executor | None, jobs: int | None, files: int) -> Iterator[Executor]:
+    if given is not None:
+        yield given
+        return
+    workers = min(jobs or os.cpu_count() or 1, max(files, 1))
+    if workers == 1:
+        yield InlineExecutor()
+        return
+    # Threads of polars do not survive a fork.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+class InlineExecutor(Executor):
+    """Runs each call at once, in this process."""
+
+    def submit(
+        self, fn: Callable[Arguments, Result], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Future[Result]:
+        """Result of the call, as a future that is done."""
+        future: Future[Result] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
+            future.set_exception(error)
+        return future

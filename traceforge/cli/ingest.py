@@ -1,0 +1,68 @@
+"""`traceforge ingest PATH... --db FILE`: trace files into a database, every stage built."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import note, progress
+from traceforge.errors import PartialDataError
+
+if TYPE_CHECKING:
+    from traceforge.store.database import Store
+    from traceforge.store.ingest import IngestResult
+
+_WARNINGS = """
+SELECT code, SUM(count) AS count FROM meta.issue
+WHERE run_id = ? AND severity <> 'info'
+GROUP BY code ORDER BY code
+"""
+
+Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at once; by default one a core.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Trace files, or folders that hold them.")],
+    db: Annotated[Path, typer.Option(help="DuckDB file to make or to add to.")],
+    run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
+    jobs: Jobs = None,
+    args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
+    strict: Strict = False,
+) -> None:
+    """Read traces into a database and analyse them. Files that are in it already are not read again."""
+    from traceforge.store.database import Store
+
+    if args not in ("communication", "all"):
+        raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
+    with Store(db) as store:
+        result = ingest_shown(paths, store, run=run, jobs=jobs, keep_all_args=args == "all")
+        note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
+        check_complete(store, result.run_id, strict=strict)
+
+
+def ingest_shown(
+    paths: list[Path], store: "Store", *, run: str | None, jobs: int | None, keep_all_args: bool
+) -> "IngestResult":
+    """Ingest with a progress bar, and say on stderr what could not be used."""
+    from traceforge import api
+    from traceforge.files import find_files
+
+    with progress(find_files(paths)) as on_file:
+        result = api.ingest(paths, store, run=run, jobs=jobs, keep_all_args=keep_all_args, on_file=on_file)
+    for path, error in result.failed:
+        note(f"warning: {path.name}: {error.what}")
+    return result
+
+
+def check_complete(store: "Store", run_id: int, *, strict: bool) -> None:
+    """Say which warnings there are; under `--strict` fail because of them.
+
+    Raises:
+        PartialDataError: something was skipped or repaired, and `strict` is set.
+    """
+    issues = store.query(_WARNINGS, [run_id]).rows()
+    for code, count in issues:
+        note(f"warning: {code}: {count} (see meta.issue)")
+    if issues and strict:
+        raise PartialDataError("data are partial, and --strict was given", hint="FROM meta.issue lists what and where")

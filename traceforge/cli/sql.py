@@ -1,0 +1,126 @@
+"""`traceforge sql DB [QUERY]`: questions to a trace database, read-only and without access to other files."""
+
+import json
+import sys
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import print_table
+from traceforge.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from traceforge.store.database import Store
+
+_DICTIONARY = """
+SELECT schema_name || '.' || table_name AS "table", column_name AS "column", data_type AS type, comment
+FROM duckdb_columns()
+WHERE database_name = current_database() AND NOT internal AND schema_name <> 'main'
+ORDER BY schema_name, table_name, column_index
+"""
+
+_TABLES = """
+SELECT schema_name || '.' || table_name AS "table", comment FROM (
+  SELECT database_name, schema_name, table_name, comment, internal FROM duckdb_tables()
+  UNION ALL
+  SELECT database_name, schema_name, view_name, comment, internal FROM duckdb_views()
+)
+WHERE database_name = current_database() AND NOT internal AND schema_name <> 'main'
+ORDER BY 1
+"""
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+
+
+def sql(
+    db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
+    query: Annotated[str | None, typer.Argument(help="SQL; - reads it from standard input.")] = None,
+    show_tables: Annotated[bool, typer.Option("--list", help="List the tables and the named queries.")] = False,
+    describe: Annotated[str | None, typer.Option(help="Describe the columns of one table.")] = None,
+    name: Annotated[str | None, typer.Option(help="Run a named query (see --list).")] = None,
+    output_format: Annotated[Format, typer.Option("--format", help="How rows are written.")] = Format.table,
+) -> None:
+    """Ask a trace database in SQL. It opens read-only; SQL cannot reach other files."""
+    from traceforge import api
+
+    with api.open_store(db) as store:
+        store.lock_down()
+        if show_tables:
+            _write(store.query(_TABLES), output_format)
+            _write(_named_queries(), output_format)
+        elif describe is not None:
+            _write(_describe(store, describe), output_format)
+        else:
+            _write(store.query(_text(query, name)), output_format)
+
+
+def _text(query: str | None, name: str | None) -> str:
+    if name is not None:
+        return _named_query(name)
+    if query == "-":
+        return sys.stdin.read()
+    if query is None:
+        raise UsageError("there is no query", hint="give SQL, --name NAME, or --list to see what there is")
+    return query
+
+
+def _describe(store: "Store", table: str) -> "pl.DataFrame":
+    columns = store.query(f'SELECT "column", type, comment FROM ({_DICTIONARY}) WHERE "table" = ?', [table])
+    if columns.is_empty():
+        raise UsageError(f"there is no table `{table}`", hint="--list shows all tables")
+    return columns
+
+
+def _named_queries() -> "pl.DataFrame":
+    import polars as pl
+
+    rows = [(path.name.removesuffix(".sql"), _purpose(path.read_text("utf-8"))) for path in _query_files()]
+    return pl.DataFrame(rows, schema={"named query": pl.String, "purpose": pl.String}, orient="row")
+
+
+def _named_query(name: str) -> str:
+    for path in _query_files():
+        if path.name == f"{name}.sql":
+            return path.read_text("utf-8")
+    known = ", ".join(path.name.removesuffix(".sql") for path in _query_files())
+    raise UsageError(f"there is no named query `{name}`", hint=f"named queries: {known}")
+
+
+def _query_files() -> list[Path]:
+    return sorted(Path(str(resources.files("traceforge.cli") / "queries")).glob("*.sql"))
+
+
+def _purpose(text: str) -> str:
+    return text.splitlines()[0].removeprefix("--").strip()
+
+
+def _write(frame: "pl.DataFrame", output_format: Format) -> None:
+    if output_format is Format.table:
+        print_table(frame)
+    elif output_format is Format.csv:
+        sys.stdout.write(frame.write_csv())
+    elif output_format is Format.parquet:
+        frame.write_parquet(sys.stdout.buffer)
+    else:
+        document = {"schema_version": 1, "columns": frame.columns, "rows": frame.rows()}
+        sys.stdout.write(json.dumps(document, default=_json_value) + "\n")
+
+
+def _json_value(value: object) -> object:
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)

@@ -1,0 +1,56 @@
+"""Kineto traces: the JSON files of PyTorch's profiler, plain or gzip. In: a file. Out: rows of raw.kineto_*.
+
+Idea: the file is read once, in units of a few hundred KiB cut at event boundaries, each decoded into typed structs and
+turned into columns at once, so that memory does not grow with the file; times keep every digit.
+Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
+Not handled: execution traces (`nodes`), zstd, traces split over several files.
+
+Modules in the order in which bytes pass them: stream, opening, splitter (decode, or lenient, text_repair and elements
+where text is damaged), kinds, columns (exact_time), collectives, tracks, document; issues counts what was lost.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+
+_BOM = b"\xef\xbb\xbf"
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_HEADER_KEYS = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_OTHER_FORMAT = re.compile(rb'"(?:nodes|workload_graph)"\s*:\s*\[|"schema"\s*:\s*"[^"]*(?:chakra|\d\.)')
+_FIRST_OBJECT = re.compile(rb"\[\s*(\{.{0,4096})", re.DOTALL)
+_PHASE = re.compile(rb'"ph"\s*:\s*"')
+_TIME_OR_NAME = re.compile(rb'"(?:ts|name)"\s*:')
+
+
+class KinetoSource:
+    """The source `kineto`."""
+
+    name = "kineto"
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first bytes are those of a Kineto or Chrome trace.
+
+        An object with `traceEvents`, or with keys of Kineto's header before it; or a list of objects with `ph`.
+        """
+        text = head.removeprefix(_BOM).lstrip()
+        if text[:1] == b"{":
+            if _EVENTS.search(text):
+                return True
+            return bool(_HEADER_KEYS.search(text)) and not _OTHER_FORMAT.search(text)
+        first = _FIRST_OBJECT.match(text)
+        return bool(first and _PHASE.search(first[1]) and _TIME_OR_NAME.search(first[1]))
+
+    def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+        """Read a file; batches hold some 120,000 events.
+
+        Raises:
+            InputUnusableError: nothing of the file can be used.
+        """
+        from traceforge.sources.kineto.reader import read_file
+
+        return read_file(path, emit, options)
+
+
+SOURCE: Source = KinetoSource()

@@ -1,0 +1,185 @@
+"""What stands beside the events. In: the text before and behind the list of events. Out: kineto_file, process groups.
+
+Idea: the text before the list, closed by `]}`, and the text behind it, opened by `{`, are small JSON objects of their
+own; their members stay raw text until asked for. Metadata stands before the events, behind them, or both; a top-level
+list of events (PyTorch 1.8) has none. Not handled: several lists of process groups; the last one counts.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Raw
+
+from traceforge.sources.kineto.decode import UNDECODABLE
+from traceforge.sources.kineto.exact_time import LIMIT_NS
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.lenient import integer_of, text_of
+from traceforge.sources.kineto.text_repair import repair_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Members = dict[str, Raw]
+EVENTS_KEY = "traceEvents"
+BASE_TIME_KEY = "baseTimeNanoseconds"
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_LAST_MEMBERS = 64
+_LAST_KEYS = 16
+_CLOSERS = (b"}", b"]", b",")
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+_list = msgspec.json.Decoder(list[Raw])
+
+
+def decode_members(text: bytes) -> Members:
+    """The members of a JSON object as raw text.
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is no sound object.
+    """
+    return {key: Raw(bytes(value)) for key, value in _members.decode(text).items()}
+
+
+def read_members(text: bytes, issues: IssueLog) -> tuple[Members, bytes | None]:
+    """The members of an object that may be damaged, cut off, or followed by other bytes.
+
+    Returns:
+        members: those that can be read.
+        rest: the bytes behind the object; None where the object does not end.
+    """
+    for attempt in (text, repair_text(text).text):
+        try:
+            members = decode_members(attempt)
+        except UNDECODABLE as error:
+            trailing = _TRAILING.search(str(error))
+        else:
+            if attempt is not text:
+                issues.add("kineto_unreadable_metadata")
+            return members, b""
+        if trailing and (found := _try_members(attempt[: int(trailing[1])])) is not None:
+            return found, attempt[int(trailing[1]) :]
+    return first_members(text), None
+
+
+def _try_members(text: bytes) -> Members | None:
+    try:
+        return decode_members(text)
+    except UNDECODABLE:
+        return None
+
+
+def first_members(text: bytes) -> Members:
+    """The complete members of an object that is cut off or damaged further on."""
+    end = len(text)
+    for _ in range(_LAST_MEMBERS):
+        end = text.rfind(b",", 0, end)
+        if end < 0:
+            break
+        if (members := _try_members(text[:end] + b"}")) is not None:
+            return members
+    return {}
+
+
+def base_time_ns(members: Mapping[str, Raw]) -> int:
+    """baseTimeNanoseconds, or 0 where the members state none that fits."""
+    number = _integer(members.get(BASE_TIME_KEY))
+    return number if number is not None and abs(number) <= LIMIT_NS else 0
+
+
+def find_base_time(tail: bytes) -> int:
+    """baseTimeNanoseconds among the members behind the list of events, given the end of a file; 0 without.
+
+    What follows the key must complete one object: so a key of the same name inside an event is not taken for it.
+    """
+    place = len(tail)
+    for _ in range(_LAST_KEYS):
+        place = tail.rfind(f'"{BASE_TIME_KEY}"'.encode(), 0, place)
+        if place < 0:
+            break
+        members, rest = read_members(b"{" + tail[place:], IssueLog())
+        if BASE_TIME_KEY in members and (rest or b"").strip()[:1] not in _CLOSERS:
+            return base_time_ns(members)
+    return 0
+
+
+class FileFacts:
+    """What a file says about itself.
+
+    Args:
+        members: everything beside the events.
+    """
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+        self._distributed = _object(members.get("distributedInfo"))
+        self.rank = _int32(self._distributed.get("rank"))
+        self.world_size = _int32(self._distributed.get("world_size"))
+        self.host = _text(members.get("host_name")) or None
+
+    def file_frame(self, base_ns: int) -> "pl.DataFrame":
+        """The row of raw.kineto_file; `base_ns` is what was added to every start."""
+        import polars as pl
+
+        devices = _objects(self._members.get("deviceProperties"))
+        integers = {
+            "schema_version": _int32(self._members.get("schemaVersion")),
+            "rank": self.rank,
+            "world_size": self.world_size,
+        }
+        texts = {
+            "backend": _text(self._distributed.get("backend")),
+            "nccl_version": _text(self._distributed.get("nccl_version")),
+            "host_name": self.host,
+            "device_name": _text(devices[0].get("name")) if devices else None,
+            "trace_id": _text(self._members.get("trace_id")),
+            "metadata": msgspec.json.encode(self._members).decode("utf-8", "replace"),
+        }
+        return pl.DataFrame(
+            [pl.Series("base_time_ns", [base_ns], pl.Int64)]
+            + [pl.Series(name, [value], pl.Int32) for name, value in integers.items()]
+            + [pl.Series(name, [value], pl.String) for name, value in texts.items()]
+        )
+
+    def process_groups_frame(self) -> "pl.DataFrame":
+        """The rows of raw.kineto_process_group."""
+        import polars as pl
+
+        groups = _objects(self._distributed.get("pg_config"))
+        return pl.DataFrame(
+            {
+                "process_group_name": pl.Series([_text(group.get("pg_name")) for group in groups], dtype=pl.String),
+                "description": pl.Series([_text(group.get("pg_desc")) for group in groups], dtype=pl.String),
+                "backend": pl.Series([_text(group.get("backend_config")) for group in groups], dtype=pl.String),
+                "size": pl.Series([_int32(group.get("pg_size")) for group in groups], dtype=pl.Int32),
+                "ranks": pl.Series([_text(group.get("ranks")) for group in groups], dtype=pl.String),
+            }
+        )
+
+
+def _text(raw: Raw | None) -> str | None:
+    return None if raw is None else text_of(bytes(raw))
+
+
+def _integer(raw: Raw | None) -> int | None:
+    return None if raw is None else integer_of(bytes(raw))
+
+
+def _int32(raw: Raw | None) -> int | None:
+    number = _integer(raw)
+    return number if number is not None and abs(number) < 2**31 else None
+
+
+def _object(raw: Raw | None) -> Members:
+    return {} if raw is None else _try_members(bytes(raw)) or {}
+
+
+def _objects(raw: Raw | None) -> list[Members]:
+    """The objects of a list, or the single object that stands in its place."""
+    if raw is None:
+        return []
+    try:
+        return [found for element in _list.decode(bytes(raw)) if (found := _object(element))]
+    except UNDECODABLE:
+        return [found] if (found := _object(raw)) else []

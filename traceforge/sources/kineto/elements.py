@@ -1,0 +1,276 @@
+"""Events one by one, from text that cannot be decoded as a whole. In: bytes. Out: a `Unit`, and how far it reaches.
+
+Idea: an element ends at the first closing brace before a separator for which everything from its beginning decodes; no
+damage elsewhere can change that. Where no end fits, the text up to the next element that does decode is lost, and
+counted by the number of `"ph"` keys in it. Not handled: an element of more than 8 MiB (skipped and counted).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from msgspec import Raw
+
+from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Event, Unit, decode_elements, is_incomplete
+from traceforge.sources.kineto.document import decode_members
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
+from traceforge.sources.kineto.text_repair import repair_text
+
+_LARGEST_ELEMENT = 8 * 1024 * 1024
+_MOST_ENDS = 64
+_MOST_ENDS_TO_RESUME = 4
+_BLANK = rb"[ \t\r\n]*"
+_SEPARATOR = re.compile(rb"[ \t\r\n,]*")
+_OBJECT_END = re.compile(rb"\}(?=%b,?%b(?:\{|\]|\Z))" % (_BLANK, _BLANK))
+_OTHER_END = re.compile(rb"(?=%b(?:,%b\{|\]|\Z))" % (_BLANK, _BLANK))
+_RESUME = re.compile(rb'\{(?=%b")' % _BLANK)
+_PHASE_KEY = re.compile(rb'"ph"%b:' % _BLANK)
+_BEHIND_LIST_IN_OBJECT = re.compile(rb'%b(?:\}|,%b"|\Z)' % (_BLANK, _BLANK))
+_BEHIND_LIST_ALONE = re.compile(rb"%b(?:[^ \t\r\n,{]|\Z)" % _BLANK)
+_BRACKET = re.compile(rb"\](?=%b[,}]|%b\Z)" % (_BLANK, _BLANK))
+_END_OF_TEXT = re.compile(rb"%b\Z" % _BLANK)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A stretch of a file that begins at an element.
+
+    Attributes:
+        data: the bytes.
+        offset: place of the first one in the file.
+        first_id: position of the first element in the list of events.
+        is_last: whether the file ends with it.
+        in_object: whether the list of events is a member of an object.
+    """
+
+    data: bytes
+    offset: int
+    first_id: int
+    is_last: bool
+    in_object: bool
+
+
+@dataclass(slots=True)
+class Walk:
+    """What was read of a `Text`.
+
+    Attributes:
+        position: bytes used; the rest begins with an element that needs more bytes, or with the closing bracket.
+        ended: whether the closing bracket of the list stands at `position`.
+        next_id: position in the list of events of the next element.
+        cut_off: events lost because the file ends inside them.
+    """
+
+    next_id: int
+    position: int = 0
+    ended: bool = False
+    cut_off: int = 0
+    events: list[Event] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    args: list[Raw] = field(default_factory=list)
+
+    def keep(self, event: Event, args: Raw) -> None:
+        """Take an event."""
+        self.events.append(event)
+        self.args.append(args)
+        self.ids.append(self.next_id)
+        self.next_id += 1
+
+    def unit(self) -> Unit:
+        """All events taken."""
+        return Unit.from_parts(self.events, self.ids, self.args)
+
+
+def read_each(text: Text, issues: IssueLog) -> Walk:
+    """Read sound JSON whose values have unexpected types.
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is no sound JSON.
+    """
+    walk = Walk(text.first_id)
+    for element in decode_elements(text.data):
+        place = f"event {walk.next_id}"
+        try:
+            walk.keep(*read_event(bytes(element), place, issues))
+        except NotAnObjectError:
+            issues.add("kineto_not_an_object", at=place, lost_events=1)
+            walk.next_id += 1
+        except UNDECODABLE:
+            issues.add("kineto_undecodable_event", at=place, lost_events=1)
+            walk.next_id += 1
+    walk.position = len(text.data)
+    return walk
+
+
+def read_damaged(text: Text, issues: IssueLog) -> Walk:
+    """Read whatever can be read, up to an element that needs more bytes or the end of the list."""
+    walk = Walk(text.first_id)
+    while _skip_separator(text, walk, issues):
+        if text.data[walk.position] == ord("]"):
+            is_end = _is_end_of_list(text, walk.position)
+            if is_end is None:
+                break
+            if is_end:
+                walk.ended = True
+                break
+            issues.add("kineto_damaged_separator", at=_byte(text, walk.position))
+            walk.position += 1
+        elif not _Element(text, walk, issues).read():
+            break
+    return walk
+
+
+def _byte(text: Text, position: int) -> str:
+    return f"byte {text.offset + position}"
+
+
+def _skip_separator(text: Text, walk: Walk, issues: IssueLog) -> bool:
+    """Move to the next element or bracket; False if the text ends before."""
+    match = _SEPARATOR.match(text.data, walk.position)
+    commas = text.data.count(b",", walk.position, match.end()) if match else 0
+    start, walk.position = walk.position, match.end() if match else walk.position
+    if walk.position == len(text.data):
+        return False
+    closes = text.data[walk.position] == ord("]")
+    if commas > 1 or (closes and commas) or (start > 0 and not closes and not commas):
+        issues.add("kineto_damaged_separator", at=_byte(text, start))
+    return True
+
+
+def _is_end_of_list(text: Text, position: int) -> bool | None:
+    """Whether a bracket ends the list of events; None if more bytes must tell."""
+    if not text.is_last and _END_OF_TEXT.match(text.data, position + 1):
+        return None
+    behind = _BEHIND_LIST_IN_OBJECT if text.in_object else _BEHIND_LIST_ALONE
+    return behind.match(text.data, position + 1) is not None
+
+
+class _Element:
+    """Reads the element at a walk's position."""
+
+    def __init__(self, text: Text, walk: Walk, issues: IssueLog) -> None:
+        self._text = text
+        self._walk = walk
+        self._issues = issues
+        self._place = f"event {walk.next_id}"
+
+    def read(self) -> bool:
+        """Take the element, or count it as lost; False if it needs more bytes."""
+        start = self._walk.position
+        is_object = self._text.data[start] == ord("{")
+        done = self._read_object(start) if is_object else self._read_other(start)
+        if done is not None:
+            return done or self._skip_damage(start)
+        if len(self._text.data) - start > _LARGEST_ELEMENT and not self._text.is_last:
+            return self._skip_damage(start)
+        return self._text.is_last and self._skip_damage(start, cut_off=True)
+
+    def _read_object(self, start: int) -> bool | None:
+        """True if it could be read, False if it is damaged, None if its end is missing."""
+        for end in _ends(self._text.data, start, _MOST_ENDS):
+            if end is None:
+                return False
+            try:
+                event, args = self._decode(self._text.data[start:end])
+            except UNDECODABLE as error:
+                if is_incomplete(error):
+                    continue
+                return False
+            self._walk.keep(event, args)
+            self._walk.position = end
+            return True
+        return None
+
+    def _decode(self, data: bytes) -> tuple[Event, Raw]:
+        try:
+            return read_event(data, self._place, self._issues)
+        except UNDECODABLE as error:
+            if is_incomplete(error) and b"\\" not in data:
+                raise
+            repaired = repair_text(data)
+            event = read_event(repaired.text, self._place, self._issues)
+            for code, count in repaired.counts.items():
+                self._issues.add(code, count, at=self._place)
+            return event
+
+    def _read_other(self, start: int) -> bool | None:
+        """The same for elements that are no objects: they are counted."""
+        for number, match in enumerate(_OTHER_END.finditer(self._text.data, start + 1)):
+            end = match.start()
+            if number == _MOST_ENDS:
+                return False
+            if end == len(self._text.data) and not self._text.is_last:
+                return None
+            try:
+                count = len(decode_elements(repair_text(self._text.data[start:end]).text))
+            except UNDECODABLE:
+                continue
+            self._issues.add("kineto_not_an_object", count, at=self._place, lost_events=count)
+            self._walk.next_id += count
+            self._walk.position = end
+            return True
+        return False if self._text.is_last else None
+
+    def _skip_damage(self, start: int, *, cut_off: bool = False) -> bool:
+        """Go on at the next element that decodes; False if it needs more bytes."""
+        resume = self._next_good(start + 1)
+        too_long = len(self._text.data) - start > _LARGEST_ELEMENT
+        if resume is None and not self._text.is_last and not too_long:
+            return False
+        self._lose(start, len(self._text.data) if resume is None else resume, cut_off and resume is None)
+        return True
+
+    def _lose(self, start: int, end: int, cut_off: bool) -> None:
+        """Step over text that cannot be read."""
+        lost = self._text.data[start:end]
+        count = max(1, sum(1 for _ in _PHASE_KEY.finditer(lost))) if b"{" in lost else 0
+        if cut_off:
+            self._walk.cut_off += count
+        elif count:
+            self._issues.add("kineto_undecodable_event", count, at=_byte(self._text, start), lost_events=count)
+        else:
+            self._issues.add("kineto_damaged_separator", at=_byte(self._text, start))
+        self._walk.next_id += count
+        self._walk.position = end
+
+    def _next_good(self, start: int) -> int | None:
+        """Where the next object begins that decodes and looks like an event, or the list ends."""
+        for match in _RESUME.finditer(self._text.data, start):
+            for end in _ends(self._text.data, match.start(), _MOST_ENDS_TO_RESUME):
+                if end is None:
+                    break
+                if _is_event(self._text.data[match.start() : end]):
+                    return match.start()
+        return _end_behind_damage(self._text, start) if self._text.is_last else None
+
+
+def _ends(data: bytes, start: int, most: int) -> Iterator[int | None]:
+    """Where an object that begins at `start` may end; None after too many."""
+    for number, match in enumerate(_OBJECT_END.finditer(data, start)):
+        if number == most:
+            yield None
+            return
+        yield match.end()
+
+
+def _end_behind_damage(text: Text, start: int) -> int | None:
+    """Where the list of events ends: the first bracket from which on the file is sound."""
+    for match in _BRACKET.finditer(text.data, start):
+        behind = text.data[match.end() :]
+        try:
+            if not text.in_object and not behind.strip():
+                return match.start()
+            if text.in_object and decode_members(b'{"":0' + behind):
+                return match.start()
+        except UNDECODABLE:
+            continue
+    return None
+
+
+def _is_event(data: bytes) -> bool:
+    try:
+        event, _ = read_event(data, "", IssueLog())
+    except UNDECODABLE:
+        return False
+    return event.ph is not None or (event.name is not None and event.ts is not NO_TOKEN)

@@ -1,0 +1,115 @@
+"""Where the list of events begins. In: the first bytes of a file. Out: the members before the list, and what follows.
+
+Idea: `"traceEvents": [` is the right place if and only if the text before it, closed by `]}`, is a sound object.
+A file that begins with `[` is a list of events itself. Not handled: UTF-16 and UTF-32.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from traceforge.errors import InputUnusableError, NotATraceError
+from traceforge.sources.kineto.decode import UNDECODABLE, is_incomplete
+from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, first_members
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.stream import ByteStream
+from traceforge.sources.kineto.text_repair import repair_text
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_LIST = re.compile(rb'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
+_LARGEST_HEAD = 64 * 1024 * 1024
+_RECORD_HINT = "export it again with torch.profiler's export_chrome_trace or tensorboard_trace_handler"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The beginning of a file.
+
+    Attributes:
+        is_object: whether the list of events is a member of an object, not the whole file.
+        members: the members that stand before the list.
+        rest: bytes behind the opening bracket that were read already.
+    """
+
+    is_object: bool
+    members: Members = field(default_factory=dict)
+    rest: bytes = b""
+
+
+def read_opening(stream: ByteStream, piece_bytes: int, where: str, issues: IssueLog) -> Opening:
+    """Read up to the list of events.
+
+    Raises:
+        InputUnusableError: the file is empty, or ends before the list begins.
+        NotATraceError: it is no JSON object or list, or an object without a list of events.
+    """
+    head = b""
+    while not (text := head.removeprefix(_BOM).lstrip(_BLANK)) or len(head) <= len(_BOM):
+        piece = stream.read(piece_bytes)
+        if not piece:
+            break
+        head += piece
+    if not text:
+        raise _nothing_there(stream, where)
+    if text[:1] == b"[":
+        return Opening(is_object=False, rest=text[1:])
+    if text[:1] != b"{":
+        raise NotATraceError("not JSON: it begins with neither { nor [", where=where, hint=_RECORD_HINT)
+    return _read_object(text, stream, piece_bytes, where, issues)
+
+
+def _read_object(text: bytes, stream: ByteStream, piece_bytes: int, where: str, issues: IssueLog) -> Opening:
+    searched = 0
+    while True:
+        for match in _LIST.finditer(text, searched):
+            members = _members_before(text[: match.end()], issues)
+            if members is not None:
+                return Opening(is_object=True, members=members, rest=text[match.end() :])
+            searched = match.end()
+        searched = max(searched, len(text) - 1024)
+        piece = stream.read(max(piece_bytes, len(text)))
+        if not piece or len(text) > _LARGEST_HEAD:
+            raise _no_list(stream, bool(piece), where)
+        text += piece
+
+
+def _members_before(text: bytes, issues: IssueLog) -> Members | None:
+    """The members before a list of events; None if the list belongs to something nested."""
+    try:
+        members = decode_members(text + b"]}")
+    except UNDECODABLE:
+        try:
+            members = decode_members(repair_text(text + b"]}").text)
+        except UNDECODABLE as error:
+            if is_incomplete(error):
+                return None
+            members = first_members(text)
+        issues.add("kineto_unreadable_metadata", at="byte 0")
+    members.pop(EVENTS_KEY, None)
+    return members
+
+
+def _nothing_there(stream: ByteStream, where: str) -> InputUnusableError:
+    if stream.damage:
+        return InputUnusableError(
+            f"nothing can be decompressed: {stream.damage}", where=where, hint="copy the file again from where it was written"
+        )
+    return InputUnusableError(
+        "the file is empty", where=where, hint="the profiler was probably stopped before it wrote; record again"
+    )
+
+
+def _no_list(stream: ByteStream, more: bool, where: str) -> InputUnusableError:
+    if stream.damage:
+        return InputUnusableError(
+            f"the file is damaged before its list of events: {stream.damage}",
+            where=where,
+            hint="copy the file again from where it was written",
+        )
+    if more:
+        return NotATraceError(f"no list of events in the first {_LARGEST_HEAD} bytes", where=where, hint=_RECORD_HINT)
+    return NotATraceError(
+        f"no list of events: the file ends at byte {stream.position} without `traceEvents`",
+        where=where,
+        hint=_RECORD_HINT,
+    )

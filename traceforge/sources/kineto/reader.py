@@ -1,0 +1,147 @@
+"""One Kineto file. In: a path. Out: batches of raw.kineto_* rows, and a summary.
+
+Idea: opening, units and rest of the file pass through in order, once; only the base time may stand behind the events
+that need it, and is then fetched from the end of the file before the first batch leaves.
+Not handled: several files of one rank (each is read on its own).
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
+from traceforge.sources.kineto.collectives import CommunicationArgs
+from traceforge.sources.kineto.columns import EventColumns
+from traceforge.sources.kineto.decode import Unit
+from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
+from traceforge.sources.kineto.opening import read_opening
+from traceforge.sources.kineto.splitter import UNIT_BYTES, Splitter
+from traceforge.sources.kineto.stream import ByteStream
+from traceforge.sources.kineto.tracks import Tracks
+
+BATCH_ROWS = 122_880  # a row group of DuckDB
+_TAIL_BYTES = 16 * 1024 * 1024
+_YEAR_2001_NS = 10**18
+KIND = "kineto"
+
+
+def read_file(
+    path: Path,
+    emit: Callable[[Batch], None],
+    options: ReadOptions,
+    *,
+    unit_bytes: int = UNIT_BYTES,
+    batch_rows: int = BATCH_ROWS,
+) -> SourceSummary:
+    """Read a file, handing over batches of at least `batch_rows` events.
+
+    Args:
+        path: plain or gzip JSON.
+        emit: takes each batch.
+        options: what to keep, and whom to tell of progress.
+        unit_bytes: how much text is decoded at a time; the result does not depend on it.
+        batch_rows: how many events a batch holds, up to one unit more.
+
+    Raises:
+        InputUnusableError: nothing of the file can be used.
+    """
+    with _no_garbage_collection():
+        return _Reading(path, emit, options, batch_rows).run(unit_bytes)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Decoded events form no cycles; looking for some among millions of them would cost more than decoding."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Reading:
+    """What is gathered while one file is read."""
+
+    def __init__(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, batch_rows: int) -> None:
+        self._path = path
+        self._emit = emit
+        self._options = options
+        self._batch_rows = batch_rows
+        self._issues = IssueLog()
+        self._tracks = Tracks()
+        self._columns = EventColumns(Kinds(self._tracks), self._issues)
+        self._communication = CommunicationArgs(options.keep_all_args, self._issues)
+        self._base_ns: int | None = None
+        self._stored = 0
+
+    def run(self, unit_bytes: int) -> SourceSummary:
+        with ByteStream(self._path, self._options.report_progress) as stream:
+            opening = read_opening(stream, unit_bytes, str(self._path), self._issues)
+            if BASE_TIME_KEY in opening.members or not opening.is_object:
+                self._base_ns = base_time_ns(opening.members)
+            splitter = Splitter(stream, opening, self._issues, unit_bytes)
+            for unit in splitter.units():
+                self._take(unit)
+            self._flush()
+        facts = FileFacts({**opening.members, **splitter.members})
+        return self._finish(facts, base_time_ns(splitter.members))
+
+    def _take(self, unit: Unit) -> None:
+        flags = self._columns.add(unit)
+        self._communication.add(unit, flags)
+        self._name_tracks(unit, flags)
+        if self._columns.row_count >= self._batch_rows:
+            self._flush()
+
+    def _name_tracks(self, unit: Unit, flags: FlagArray) -> None:
+        for place in (flags & Flag.NAMES_A_TRACK).nonzero()[0]:
+            event = unit.events[place]
+            if event.args is not None:
+                self._tracks.name(event.name, event.pid, event.tid, event.args)
+
+    def _flush(self) -> None:
+        if self._columns.row_count:
+            frame = self._columns.flush()
+            self._stored += frame.height
+            base_ns = self._base_for(frame)
+            self._emit(Batch("raw.kineto_event", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
+        for batch in self._communication.flush():
+            self._emit(batch)
+
+    def _base_for(self, frame: pl.DataFrame) -> int:
+        """The base time; where the members before the events state none, those behind them are asked.
+
+        That costs inflating the file once more, so it is left out where starts are absolute anyway.
+        """
+        if self._base_ns is None:
+            middle = frame["raw_start_ns"].median()
+            if isinstance(middle, float) and middle < _YEAR_2001_NS:
+                with ByteStream(self._path) as stream:
+                    self._base_ns = find_base_time(stream.tail(_TAIL_BYTES))
+            else:
+                self._base_ns = 0
+        return self._base_ns
+
+    def _finish(self, facts: FileFacts, late_base_ns: int) -> SourceSummary:
+        added_ns = self._base_ns or 0
+        if late_base_ns not in (0, added_ns):
+            self._issues.add("kineto_base_time_not_added")
+        self._emit(Batch("raw.kineto_file", facts.file_frame(added_ns)))
+        for table, frame in (
+            ("raw.kineto_process_group", facts.process_groups_frame()),
+            ("raw.kineto_track", self._tracks.frame()),
+        ):
+            if frame.height:
+                self._emit(Batch(table, frame))
+        event_count = self._stored + self._issues.lost_events
+        if not event_count:
+            self._issues.add("kineto_no_events")
+        issues: tuple[Issue, ...] = tuple(self._issues)
+        return SourceSummary(KIND, facts.rank, facts.host, facts.world_size, event_count, self._stored, issues)

@@ -1,0 +1,223 @@
+"""Bytes to units. In: the bytes behind the opening bracket of the list of events. Out: `Unit`s, then the rest of the file.
+
+Idea: cut at the last `}` `,` `{` of what was read and decode. From a true boundary, text that decodes as whole elements
+ends at a true boundary: a cut inside a string leaves it open, a cut at deeper nesting leaves brackets open. So a wrong
+guess shows itself, and the cut before it is tried. Layout and white space do not matter. Text that does not decode at
+any cut is repaired, or else read element by element.
+Units are small (256 KiB), so that the objects decoded from them stay in the processor's cache.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from traceforge.sources.kineto.decode import UNDECODABLE, Unit, decode_events, is_incomplete
+from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
+from traceforge.sources.kineto.elements import Text, Walk, read_damaged, read_each
+from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.opening import Opening
+from traceforge.sources.kineto.stream import ByteStream
+from traceforge.sources.kineto.text_repair import repair_text
+
+UNIT_BYTES = 256 * 1024
+_BOUNDARY = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{)")
+_STEPS_BACK = (0, 0, 1024, 8 * 1024, 64 * 1024)
+_BLANK = b" \t\r\n"
+_EVENTS_KEY = f'"{EVENTS_KEY}"'.encode()
+_LARGEST_REST = 64 * 1024 * 1024
+
+
+class Splitter:
+    """Reads all events of a file and what stands behind them.
+
+    Args:
+        stream: positioned behind `opening`.
+        opening: what was read of the file so far.
+        unit_bytes: how much text to decode at a time.
+
+    Attributes:
+        members: members of the object behind the list of events, once all units were read.
+    """
+
+    def __init__(self, stream: ByteStream, opening: Opening, issues: IssueLog, unit_bytes: int = UNIT_BYTES) -> None:
+        self._stream = stream
+        self._in_object = opening.is_object
+        self._issues = issues
+        self._unit_bytes = unit_bytes
+        self._text = opening.rest
+        self._next_id = 0
+        self._goal = unit_bytes
+        self._is_last = False
+        self._is_truncated = False
+        self.members: Members = {}
+
+    def units(self) -> Iterator[Unit]:
+        """All events of the file, in order."""
+        ended = False
+        while not ended:
+            self._fill()
+            if self._is_last:
+                break
+            unit = self._cut()
+            if unit is None:
+                unit, ended = self._walk()
+            yield unit
+        if ended:
+            self._drain()
+            yield from self._read_rest()
+        else:
+            yield from self._finish()
+        if self._stream.damage and not self._is_truncated:
+            place = f"byte {self._stream.position}"
+            self._issues.add("kineto_damaged_compression", at=place, because=self._stream.damage)
+
+    def _fill(self) -> None:
+        """Read until there is enough text for a unit, or no more."""
+        pieces = [self._text]
+        size = len(self._text)
+        while size < self._goal:
+            piece = self._stream.read(self._goal - size)
+            if not piece:
+                self._is_last = True
+                break
+            pieces.append(piece)
+            size += len(piece)
+        self._text = b"".join(pieces)
+        self._goal = self._unit_bytes
+
+    def _cut(self) -> Unit | None:
+        """A unit up to one of the last boundaries; None if none of them is sound."""
+        end = len(self._text)
+        for step_back in _STEPS_BACK:
+            boundary = _last_boundary(self._text, end - step_back)
+            if boundary is None:
+                return None
+            end = boundary.start() + 1
+            try:
+                unit = self._decode(self._text[:end])
+            except UNDECODABLE as error:
+                if is_incomplete(error):
+                    continue
+                return None
+            self._text = self._text[boundary.end() :]
+            return unit
+        return None
+
+    def _decode(self, text: bytes) -> Unit:
+        """Whole elements, repaired where that suffices."""
+        try:
+            return self._typed(text)
+        except msgspec.ValidationError:
+            pass
+        except UNDECODABLE:
+            repaired = repair_text(text)
+            if not repaired.counts:
+                raise
+            unit = self._decode_sound(repaired.text)
+            for code, count in repaired.counts.items():
+                self._issues.add(code, count, at=f"byte {self._offset()}")
+            return unit
+        return self._each(text)
+
+    def _decode_sound(self, text: bytes) -> Unit:
+        try:
+            return self._typed(text)
+        except msgspec.ValidationError:
+            return self._each(text)
+
+    def _typed(self, text: bytes) -> Unit:
+        unit = Unit(decode_events(text), self._next_id, text)
+        self._next_id += len(unit.events)
+        return unit
+
+    def _each(self, text: bytes) -> Unit:
+        return self._take(read_each(self._stretch(text), self._issues))
+
+    def _take(self, walk: Walk) -> Unit:
+        self._next_id = walk.next_id
+        return walk.unit()
+
+    def _stretch(self, text: bytes) -> Text:
+        return Text(text, self._offset(), self._next_id, self._is_last, self._in_object)
+
+    def _offset(self) -> int:
+        return self._stream.position - len(self._text)
+
+    def _walk(self) -> tuple[Unit, bool]:
+        """Events one by one, and whether the list ended; wants more text for an element that has no end."""
+        walk = read_damaged(self._stretch(self._text), self._issues)
+        self._text = self._text[walk.position :]
+        if not walk.position:
+            self._goal = 2 * max(len(self._text), self._unit_bytes)
+        if self._is_last and not walk.ended:
+            self._count_truncation(walk.cut_off)
+        return self._take(walk), walk.ended
+
+    def _finish(self) -> Iterator[Unit]:
+        """The last events and the members behind them."""
+        try:
+            yield self._finish_sound()
+        except UNDECODABLE:
+            unit, ended = self._walk()
+            yield unit
+            if ended:
+                yield from self._read_rest()
+
+    def _finish_sound(self) -> Unit:
+        """The last events, if the file is sound up to its end.
+
+        Raises:
+            msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is not.
+        """
+        if not self._in_object:
+            return self._decode(self._text.rstrip(_BLANK).removesuffix(b"]"))
+        if self._text.count(_EVENTS_KEY):
+            raise msgspec.DecodeError("a second list of events")
+        members = decode_members(b"{%b:[%b" % (_EVENTS_KEY, self._text))
+        events = bytes(members.pop(EVENTS_KEY))
+        self.members = members
+        return self._decode(events[1:-1])
+
+    def _drain(self) -> None:
+        """Read the file to its end; of a very long rest only the beginning is kept."""
+        pieces, size = [self._text], len(self._text)
+        while piece := self._stream.read(self._unit_bytes):
+            size += len(piece)
+            if size <= _LARGEST_REST:
+                pieces.append(piece)
+            else:
+                self._issues.add("kineto_trailing_data", len(piece), at=f"byte {self._stream.position - len(piece)}")
+        self._text, self._is_last = b"".join(pieces), True
+
+    def _read_rest(self) -> Iterator[Unit]:
+        """The members behind the list of events, whose closing bracket begins the text."""
+        behind: bytes | None = self._text[1:]
+        if self._in_object:
+            self.members, behind = read_members(b'{"":0%b' % self._text[1:], self._issues)
+            self.members.pop("", None)
+            if events := bytes(self.members.pop(EVENTS_KEY, b"")):
+                yield self._each(events[1:-1])
+        if behind is None:
+            self._count_truncation(0)
+        elif behind.strip(_BLANK):
+            place = f"byte {self._stream.position - len(behind)}"
+            self._issues.add("kineto_trailing_data", len(behind), at=place)
+
+    def _count_truncation(self, lost_events: int) -> None:
+        self._is_truncated = True
+        self._issues.add(
+            "kineto_truncated",
+            at=f"byte {self._stream.position}",
+            lost_events=lost_events,
+            because=self._stream.damage,
+        )
+
+
+def _last_boundary(text: bytes, end: int) -> re.Match[bytes] | None:
+    """The last place before `end` where an object ends and another follows."""
+    place = end
+    while (place := text.rfind(b"}", 0, max(0, place))) >= 0:
+        if boundary := _BOUNDARY.match(text, place):
+            return boundary
+    return None
