@@ -11,32 +11,6 @@ from traceforge.report.words import clean
 
 from .tables import Job, store_of
 
-HOSTILE = "</script><script>window.PWNED=1</script><img src=x onerror=window.PWNED=1>\"'`{{7*7}}"
-
-
-def hostile_job(iterations: int = 8) -> Job:
-    return Job(
-        iterations=iterations,
-        run_name=f"run{HOSTILE}",
-        host=f"host{HOSTILE}",
-        cause=f"cause{HOSTILE}",
-        path=f"path{HOSTILE}",
-        communicator=f"group{HOSTILE}",
-    )
-
-
-@pytest.fixture(scope="module")
-def hostile_report() -> Report:
-    with store_of(hostile_job()) as store:
-        store.execute("UPDATE attribute.verdict SET headline = headline || ?", [HOSTILE])
-        store.execute("UPDATE attribute.evidence SET statement = statement || ?", [HOSTILE])
-        store.execute("UPDATE meta.issue SET detail = ?, code = ?, first_at = ?", [HOSTILE, HOSTILE, HOSTILE])
-        store.execute("UPDATE replay.outcome SET policy = policy || ?, reason = ?", [HOSTILE, HOSTILE])
-        store.execute("UPDATE forecast.term SET term = ?", [HOSTILE])
-        store.execute("UPDATE timeline.collective SET op = ?, dtype = ?", [HOSTILE, HOSTILE])
-        versions = {HOSTILE: HOSTILE}
-        return build_report(store, run_id=1, versions=versions, command=f"traceforge report {HOSTILE}")
-
 
 def without_scripts(html: str) -> str:
     return re.sub(r"<script\b.*?</script>", "", html, flags=re.DOTALL)

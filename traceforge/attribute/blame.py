@@ -19,6 +19,9 @@ from traceforge.attribute.airport import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
+# Layers of a vector of blame.
+_LATE, _CREDIT = 0, 1
+
 
 @dataclass(frozen=True, slots=True)
 class Blame:
@@ -55,7 +58,9 @@ def blame_iteration(model: StepModel, i: int, reference: Reference) -> Blame:
 class _Flow:
     """Time, reference time and blame of every rank while an iteration goes on.
 
-    Columns of the blame matrix: rank x kind of work, then transfer, then early.
+    Blame is held in two layers with the same columns: lateness (>= 0) and credit (<= 0). Were they netted, a rank
+    that is fast after a meeting would take back what it cost everybody before it, and hand that to whoever is late
+    next. Only work since a rank's last wait cancels; it is held apart. Columns: rank x kind, then transfer, then early.
     """
 
     def __init__(self, model: StepModel, i: int, reference: Reference) -> None:
@@ -66,31 +71,34 @@ class _Flow:
         start = model.start_ns[i].astype(np.float64)
         self._time = start - start.max()
         self._reference_time = np.zeros(ranks)
-        self._blame = np.zeros((ranks, ranks * kinds + 2))
+        self._settled = np.zeros((ranks, 2, ranks * kinds + 2))
         # A rank that starts before the last one has a head start; at the next meeting it is worth nothing.
-        self._blame[:, self._early] = self._time
+        self._settled[:, _CREDIT, self._early] = self._time
+        self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
         self._reference_end = np.zeros((calls, ranks))
-        self._end_blame = np.zeros((calls, *self._blame.shape))
+        self._end_blame = np.zeros((calls, *self._settled.shape))
         self._own_columns = np.arange(ranks * kinds).reshape(ranks, kinds)
         self._everyone = np.arange(ranks)
 
     def work(self, work_ns: NDArray[np.int64], reference_ns: Amounts) -> None:
         self._time = self._time + work_ns.sum(axis=1)
         self._reference_time = self._reference_time + reference_ns.sum()
-        self._blame[self._everyone[:, None], self._own_columns] += work_ns - reference_ns
+        self._since += work_ns - reference_ns
 
     def meet(self, position: int) -> None:
         group = self._model.group[self._i, position]
         transfer = self._model.transfer_ns[self._i, position]
         reference_transfer = self._reference.transfer_ns[position]
+        slower = transfer - reference_transfer
         for number in np.unique(group):
             members = np.flatnonzero(group == number)
             time, reference_time, blame = self._join(members)
             self._end[position, members] = time + transfer[members]
             self._reference_end[position, members] = reference_time + reference_transfer
             self._end_blame[position, members] = blame
-            self._end_blame[position, members, self._transfer] += transfer[members] - reference_transfer
+            self._end_blame[position, members, _LATE, self._transfer] += np.maximum(0, slower[members])
+            self._end_blame[position, members, _CREDIT, self._transfer] += np.minimum(0, slower[members])
 
     def await_end(self, awaited: NDArray[np.int64]) -> None:
         ranks = np.flatnonzero(awaited >= 0)
@@ -99,33 +107,43 @@ class _Flow:
         places = awaited[ranks]
         time = np.stack([self._time[ranks], self._end[places, ranks]], axis=1)
         reference = np.maximum(self._reference_time[ranks], self._reference_end[places, ranks])
-        blame = np.stack([self._blame[ranks], self._end_blame[places, ranks]], axis=1)
-        self._blame[ranks] = self._shared(blame, time - reference[:, None])
+        blame = np.stack([self._blame(ranks), self._end_blame[places, ranks]], axis=1)
+        self._settled[ranks], self._since[ranks] = self._shared(blame, time - reference[:, None]), 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
     def finish(self) -> Blame:
-        _, _, blame = self._join(self._everyone)
+        _, _, layers = self._join(self._everyone)
+        blame = layers.sum(axis=0)
         work = blame[: self._transfer].reshape(-1, self._kinds)
         return Blame(work, float(blame[self._transfer]), float(blame[self._early]))
 
+    def _blame(self, ranks: NDArray[np.int64]) -> Amounts:
+        """Blame of ranks as of now, shape (ranks, 2, columns)."""
+        blame, own = self._settled[ranks], self._own_columns[ranks]
+        rows = np.arange(len(ranks))[:, None]
+        blame[rows, _LATE, own] += np.maximum(0, self._since[ranks])
+        blame[rows, _CREDIT, own] += np.minimum(0, self._since[ranks])
+        return blame
+
     def _join(self, members: NDArray[np.int64]) -> tuple[float, float, Amounts]:
         times, reference = self._time[members], float(self._reference_time[members].max())
-        blame = self._shared(self._blame[None, members], (times - reference)[None])[0]
+        blame = self._shared(self._blame(members)[None], (times - reference)[None])[0]
         return float(times.max()), reference, blame
 
     def _shared(self, blame: Amounts, lateness: Amounts) -> Amounts:
-        """Blame of meetings.
+        """Blame of meetings, shape (meetings, 2, columns).
 
         Args:
-            blame: of each input, shape (meetings, inputs, columns).
+            blame: of each input, shape (meetings, inputs, 2, columns).
             lateness: of each input against the meeting's reference time, signed, shape (meetings, inputs).
         """
-        common = np.maximum(0, blame.min(axis=1)) + np.minimum(0, blame.max(axis=1))
-        beyond = lateness - common.sum(axis=1)[:, None]
+        late, credit = blame[:, :, _LATE], blame[:, :, _CREDIT]
+        result = np.stack([late.min(axis=1), credit.max(axis=1)], axis=1)
+        beyond = lateness - result.sum(axis=(1, 2))[:, None]
         share = share_lateness(np.maximum(0, beyond))
-        positive = np.maximum(0, blame - common[:, None])
-        total = positive.sum(axis=2)
+        own = late - result[:, None, _LATE]
+        total = own.sum(axis=2)
         factor = np.divide(share, total, out=np.zeros_like(total), where=total > 0)
-        result: Amounts = common + (positive * factor[:, :, None]).sum(axis=1)
-        result[:, self._early] += np.minimum(0, beyond.max(axis=1))
+        result[:, _LATE] += np.einsum("mic,mi->mc", own, factor)
+        result[:, _CREDIT, self._early] += np.minimum(0, beyond.max(axis=1))
         return result

@@ -131,6 +131,7 @@ def _row(
 def _summary(run: _Run, cause: Cause, judgement: Judgement, name: str) -> str:
     subject = "Communication" if name == "the job" else name.capitalize()
     cost = f"{format_ns(judgement.delay_ns_per_iteration)} an iteration ({format_share(judgement.share)})"
-    extent = f"in {len(judgement.affected)} of {len(run.iterations)} iterations"
-    hit = f", {format_ns(judgement.affected_delay_ns)} each" if judgement.pattern != "persistent" else ""
+    judged = len(run.iterations)
+    extent = "in the one iteration judged" if judged == 1 else f"in {len(judgement.affected)} of {judged} iterations"
+    hit = f", {format_ns(judgement.affected_delay_ns)} each" if judgement.pattern != "persistent" and judged > 1 else ""
     return f"{subject} {cause.phrase}, {extent}{hit}; it costs the job {cost}."

@@ -6,7 +6,7 @@ CREATE OR REPLACE TABLE attribute.verdict (
   kind,
   -- The answer in one sentence.
   headline,
-  -- What it rests on, and how much of the excess is explained.
+  -- What it rests on: how much was judged, and how much time lies above the reference.
   explanation,
   -- high, medium or low.
   confidence,
@@ -20,64 +20,86 @@ WITH judged AS (
   WHERE NOT i.is_warmup
   GROUP BY ALL
 ),
-ranked AS (
-  SELECT run_id, COUNT(*) AS ranks FROM align.rank GROUP BY ALL
+counted AS (
+  SELECT
+    r.run_id,
+    (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
+    (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
+    (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
+    (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
+    (SELECT COUNT(*) FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS steps
+  FROM meta.run AS r
 ),
-matched AS (
-  SELECT run_id, COUNT(*) AS collectives FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
-),
-called AS (
-  SELECT run_id, COUNT(*) AS calls FROM align.call GROUP BY ALL
-),
-top AS (
-  SELECT * FROM attribute.finding WHERE finding_id = 0
+state AS (
+  SELECT
+    c.*, j.iterations, j.duration_ns, j.excess_ns, f.summary, f.confidence AS finding_confidence, f.next_step,
+    CASE
+      WHEN c.sources = 0 THEN 'no_timeline'
+      WHEN c.ranks = 0 THEN 'rank_unknown'
+      WHEN c.ranks = 1 THEN 'one_rank'
+      WHEN c.calls = 0 THEN 'no_communication'
+      WHEN c.collectives = 0 THEN 'unmatched'
+      WHEN j.run_id IS NULL THEN 'irregular'
+      WHEN f.confidence IN ('high', 'medium') THEN 'finding'
+      ELSE 'nothing_significant'
+    END AS state
+  FROM counted AS c
+  LEFT JOIN judged AS j USING (run_id)
+  LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
 SELECT
-  r.run_id,
-  CASE
-    WHEN COALESCE(k.ranks, 0) < 2 OR COALESCE(m.collectives, 0) = 0 OR j.run_id IS NULL THEN 'cannot_be_known'
-    WHEN t.confidence IN ('high', 'medium') THEN 'finding'
-    ELSE 'nothing_significant'
-  END AS kind,
-  CASE
-    WHEN k.run_id IS NULL THEN 'No trace of this run can be read as a timeline.'
-    WHEN k.ranks < 2 THEN 'Only one rank was recorded: who waits for whom cannot be known from this.'
-    WHEN COALESCE(m.collectives, 0) = 0 AND COALESCE(c.calls, 0) = 0 THEN
+  run_id,
+  CASE WHEN state IN ('finding', 'nothing_significant') THEN state ELSE 'cannot_be_known' END,
+  CASE state
+    WHEN 'no_timeline' THEN 'No file of this run holds a timeline.'
+    WHEN 'rank_unknown' THEN 'No trace of this run says which rank it belongs to: who waits for whom cannot be known from this.'
+    WHEN 'one_rank' THEN 'Only one rank was recorded: who waits for whom cannot be known from this.'
+    WHEN 'no_communication' THEN
       'No communication between ranks was recorded: who waits for whom cannot be known from this.'
-    WHEN COALESCE(m.collectives, 0) = 0 THEN
+    WHEN 'unmatched' THEN
       'The collectives of different ranks cannot be matched with certainty: who waits for whom cannot be known from this.'
-    WHEN j.run_id IS NULL THEN
+    WHEN 'irregular' THEN
       'No iteration was recorded in the same form by all ranks: delays cannot be told apart from the program.'
-    WHEN t.confidence IN ('high', 'medium') THEN t.summary
+    WHEN 'finding' THEN summary
     ELSE 'Nothing significant: no rank and no transfer stands out of this run''s own noise.'
-  END AS headline,
+  END,
   CASE
-    WHEN j.run_id IS NULL THEN 'See the data-quality panel for what was found and what was left out.'
-    ELSE FORMAT(
-      '{} iterations were judged; they take {:.1f} ms on average, {:.1f} ms above what the same work takes at median durations.',
-      j.iterations, j.duration_ns / 1e6, j.excess_ns / 1e6
-    )
-  END AS explanation,
+    WHEN state NOT IN ('finding', 'nothing_significant') THEN
+      'The data-quality panel (meta.issue) lists what was found and what was left out.'
+    WHEN iterations = 1 THEN
+      FORMAT(
+        'One iteration was judged; it takes {:.1f} ms, {:.1f} ms above what the same work takes at median durations.',
+        duration_ns / 1e6, excess_ns / 1e6
+      )
+    ELSE
+      FORMAT(
+        '{} iterations were judged; they take {:.1f} ms on average, {:.1f} ms above what the same work takes at median durations.',
+        iterations, duration_ns / 1e6, excess_ns / 1e6
+      )
+  END,
   CASE
-    WHEN t.confidence IN ('high', 'medium') AND m.collectives > 0 THEN t.confidence
-    WHEN j.iterations >= 10 THEN 'high'
-    WHEN j.iterations >= 3 THEN 'medium'
+    WHEN state = 'finding' THEN finding_confidence
+    -- That something cannot be known from these files is certain.
+    WHEN state <> 'nothing_significant' THEN 'high'
+    WHEN iterations >= 10 THEN 'high'
+    WHEN iterations >= 3 THEN 'medium'
     ELSE 'low'
-  END AS confidence,
+  END,
   CASE
-    WHEN t.confidence IN ('high', 'medium') AND m.collectives > 0 THEN t.next_step
-    WHEN COALESCE(k.ranks, 0) < 2 THEN
+    WHEN state = 'finding' THEN next_step
+    WHEN state = 'rank_unknown' THEN
+      'Record with torch.distributed initialised, or name the files or their folders by rank (rank0.json, rank1.json).'
+    WHEN state IN ('no_timeline', 'one_rank') THEN
       'Record the same steps on all ranks, one trace file a rank, and give the folder that holds them.'
-    WHEN COALESCE(m.collectives, 0) = 0 THEN
+    WHEN state IN ('no_communication', 'unmatched') THEN
       'Record with torch.profiler on PyTorch 2.4 or later, all ranks in the same steps, with activities CPU and CUDA.'
-    WHEN j.run_id IS NULL OR j.iterations < 10 THEN
+    WHEN state = 'irregular' AND steps = 0 THEN
+      'Call profiler.step() in the training loop, so that the trace marks its iterations.'
+    WHEN state = 'irregular' THEN
+      'Record steps in which all ranks run the same program; stages of a pipeline are not told apart yet.'
+    WHEN iterations < 10 THEN
       'Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise.'
     ELSE 'If it still scales badly, compare with a run at another scale: the time per collective is then the question.'
-  END AS next_step
-FROM meta.run AS r
-LEFT JOIN ranked AS k USING (run_id)
-LEFT JOIN called AS c USING (run_id)
-LEFT JOIN matched AS m USING (run_id)
-LEFT JOIN judged AS j USING (run_id)
-LEFT JOIN top AS t USING (run_id)
-ORDER BY r.run_id
+  END
+FROM state
+ORDER BY run_id

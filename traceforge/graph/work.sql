@@ -3,7 +3,8 @@
 -- part `before_arrival`: after the previous joint (iteration start, or the previous position's arrival or awaited
 -- end) until the arrival at `position`; the position after the last one is the iteration's end. part `before_wait`:
 -- after the arrival at `position` until the rank awaits graph.arrival.awaited_position. Time blocked in that wait is
--- not work and is absent; communication that is exposed but not awaited counts as work of its phase.
+-- not work and is absent; communication that is exposed but not awaited counts as work of its phase: it hides
+-- a gap of the rank's own.
 -- Reads: graph.arrival, timeline.segment, timeline.window
 CREATE OR REPLACE TABLE graph.work (
   -- Joins meta.run.run_id.
@@ -18,7 +19,7 @@ CREATE OR REPLACE TABLE graph.work (
   part VARCHAR NOT NULL,
   -- Phase, as in timeline.segment.
   phase VARCHAR NOT NULL,
-  -- Host activity, as in timeline.segment; NULL where the phase says enough.
+  -- Host activity, as in timeline.segment; NULL while the phase is compute or copy.
   activity VARCHAR,
   -- Work, ns, > 0.
   duration_ns BIGINT NOT NULL

@@ -42,7 +42,7 @@ class Store:
 
         self.path = path
         self.read_only = read_only
-        if read_only and (path is None or not path.is_file()):
+        if read_only and (path is None or not path.exists()):
             raise InputUnusableError("no such database", where=str(path))
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:

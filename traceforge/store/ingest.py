@@ -20,9 +20,13 @@ from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.naming import identify
 
-
 _KNOWN = """
 SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
+"""
+
+_FORGET = """
+DELETE FROM meta.issue
+WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
 
 
@@ -241,10 +245,7 @@ def _note_unused(
         detail = "files that are no trace of a known kind were left out"
         issues.append(Issue("file_not_recognised", "info", len(unrecognised), str(unrecognised[0]), detail))
     # What an earlier ingest noted of these files is judged anew; what it noted of others stays.
-    store.execute(
-        "DELETE FROM meta.issue WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)",
-        [run_id, [str(path) for path in files]],
-    )
+    store.execute(_FORGET, [run_id, [str(path) for path in files]])
     store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
 
 

@@ -29,7 +29,7 @@ unmarked AS (
 judged AS (
   SELECT
     w.*,
-    w.iteration = MIN(w.iteration) OVER run AND COUNT(*) OVER run > 3
+    w.iteration = MIN(w.iteration) OVER run AND COUNT(*) OVER run >= 3
       AND w.duration_ns > 2 * MEDIAN(w.duration_ns) OVER run AS is_warmup
   FROM whole AS w
   WINDOW run AS (PARTITION BY w.run_id)

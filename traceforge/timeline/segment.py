@@ -58,7 +58,7 @@ _ACTIVITIES = (
     "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation",
 )  # fmt: skip
 _ACTIVITY_NAMES = pl.Series([*_ACTIVITIES, "unnamed"])
-_ON_DEVICE = ("compute", "transfer", "wait", "copy")
+_BUSY = ("compute", "copy")
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -173,7 +173,7 @@ def segments(layers: RankLayers, window: tuple[int, int]) -> pl.DataFrame:
     pieces = pl.DataFrame(
         {"phase": phase, "activity": activity, "start_ns": starts, "duration_ns": durations,
          "hidden_communication_ns": hidden}
-    ).with_columns(activity=pl.when(~pl.col("phase").is_in(_ON_DEVICE)).then("activity"))  # fmt: skip
+    ).with_columns(activity=pl.when(~pl.col("phase").is_in(_BUSY)).then("activity"))  # fmt: skip
     return (
         pieces.group_by(pl.struct("phase", "activity").rle_id().alias("piece"), maintain_order=True)
         .agg(pl.first("phase", "activity", "start_ns"), pl.sum("duration_ns", "hidden_communication_ns"))

@@ -9,8 +9,8 @@ CREATE OR REPLACE TABLE timeline.segment (
   rank INTEGER NOT NULL,
   -- compute, transfer, wait, copy, input, runtime or idle.
   phase VARCHAR NOT NULL,
-  -- What occupied the host meanwhile, refining input, runtime and idle: input, allocator, synchronisation,
-  -- garbage_collection, checkpoint, launch, operation, annotation or unnamed; NULL for the other phases.
+  -- What occupied the host meanwhile: input, allocator, synchronisation, garbage_collection, checkpoint, launch,
+  -- operation, annotation or unnamed; NULL while the phase is compute or copy.
   activity VARCHAR,
   -- Start, aligned clock, ns.
   start_ns BIGINT NOT NULL,

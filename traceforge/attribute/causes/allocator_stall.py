@@ -4,11 +4,13 @@ from types import MappingProxyType
 
 from traceforge.attribute.cause import Cause
 
+_ACTIVITIES = frozenset({"allocator"})
+
 CAUSE = Cause(
     name="allocator_stall",
     mode="runtime_control_plane",
     phrase="is held up in device memory allocation",
     next_step="Look at {subject}'s allocator: expandable segments, fragmentation, memory near the limit, "
     "empty_cache() in the loop.",
-    claims=MappingProxyType({"runtime": frozenset({"allocator"}), "idle": frozenset({"allocator"})}),
+    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
 )

@@ -4,10 +4,12 @@ from types import MappingProxyType
 
 from traceforge.attribute.cause import Cause
 
+_ACTIVITIES = frozenset({"checkpoint"})
+
 CAUSE = Cause(
     name="checkpoint_pause",
     mode="runtime_control_plane",
     phrase="writes a checkpoint while the others wait",
     next_step="Write checkpoints asynchronously, or from all ranks at the same time; check {subject}'s storage.",
-    claims=MappingProxyType({"runtime": frozenset({"checkpoint"}), "idle": frozenset({"checkpoint"})}),
+    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
 )

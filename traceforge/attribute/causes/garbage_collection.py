@@ -4,10 +4,12 @@ from types import MappingProxyType
 
 from traceforge.attribute.cause import Cause
 
+_ACTIVITIES = frozenset({"garbage_collection"})
+
 CAUSE = Cause(
     name="garbage_collection",
     mode="runtime_control_plane",
     phrase="collects Python garbage while its device is idle",
     next_step="Call gc.freeze() and collect at the same step on all ranks, so that {subject} does not stall alone.",
-    claims=MappingProxyType({"runtime": frozenset({"garbage_collection"}), "idle": frozenset({"garbage_collection"})}),
+    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
 )

@@ -7,11 +7,15 @@ from traceforge.attribute.cause import Cause
 CAUSE = Cause(
     name="host_stall",
     mode="runtime_control_plane",
-    phrase="keeps its device idle while its host thread does something else",
+    phrase="keeps its device idle while its host thread launches nothing",
     next_step="Profile {subject}'s host thread in the late stretches (with_stack=True, py-spy): Python work, locks, "
     "sleeps, CPU contention, missing CPU affinity.",
-    claims=MappingProxyType({
-        "runtime": frozenset({"operation", "annotation", "launch", "synchronisation", "unnamed"}),
-        "idle": frozenset({"operation", "annotation", "launch", "synchronisation"}),
-    }),
-)  # fmt: skip
+    claims=MappingProxyType(
+        {
+            "runtime": frozenset({"annotation", "synchronisation", "unnamed"}),
+            "idle": frozenset({"annotation", "synchronisation"}),
+            "transfer": frozenset({"annotation"}),
+            "wait": frozenset({"annotation"}),
+        }
+    ),
+)

@@ -9,5 +9,5 @@ CAUSE = Cause(
     mode="runtime_control_plane",
     phrase="waits for its next batch of input",
     next_step="Look at {subject}'s data loader in these iterations: storage, decoding, number of workers, prefetch.",
-    claims=MappingProxyType({"input": None}),
+    claims=MappingProxyType({"input": None, "transfer": frozenset({"input"}), "wait": frozenset({"input"})}),
 )

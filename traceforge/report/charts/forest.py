@@ -36,8 +36,8 @@ class Prediction:
     ceiling: float | None
 
 
-def forest_spec(rows: int) -> Spec:
-    """The chart for that many policies."""
+def forest_spec(predictions: Sequence[Prediction]) -> Spec:
+    """The chart for these policies."""
     base = rows_of("policies")
     y = row_axis()
     x = alt.X("change:Q", title="change of throughput, %", axis=alt.Axis(tickCount=TICKS, labelExpr=_SIGNED))
@@ -55,8 +55,10 @@ def forest_spec(rows: int) -> Spec:
     points = base.mark_circle(yOffset=BAR_OFFSET, size=70, opacity=1, fill=variable("accent")).encode(
         y=y, x=x, tooltip=[alt.Tooltip("label:N", title="policy"), alt.Tooltip("value:N", title="throughput")]
     )
-    layers = alt.layer(zero, intervals, ceilings, points, *labelled(base))
-    return finished(layers.properties(width="container", height=rows * LABELLED_ROW_HEIGHT))
+    known = [intervals] if any(one.low is not None for one in predictions) else []
+    known += [ceilings] if any(one.ceiling is not None for one in predictions) else []
+    layers = alt.layer(zero, *known, points, *labelled(base))
+    return finished(layers.properties(width="container", height=len(predictions) * LABELLED_ROW_HEIGHT))
 
 
 def forest_table(predictions: Sequence[Prediction]) -> Dataset:

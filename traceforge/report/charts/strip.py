@@ -3,6 +3,8 @@
 Each iteration is a short line at its duration. Where iterations are binned, a box spans their fastest and slowest.
 """
 
+from collections.abc import Collection
+
 import altair as alt
 
 from traceforge.report.charts.parts import SMALL, TICKS, Spec, finished, rows_of
@@ -12,12 +14,13 @@ STATES = ("used", "warm-up", "partial")
 _HEIGHT = 150
 
 
-def strip_spec(low_ms: float, high_ms: float) -> Spec:
+def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     """The chart between these durations; iterations outside lie on its edge.
 
     Args:
         low_ms: shortest duration that counts.
         high_ms: longest duration that counts.
+        tables: which of `above`, `below` (words) and `change` (a line) hold rows; Vega dislikes empty ones.
     """
     margin = max(0.15 * (high_ms - low_ms), 0.01 * high_ms)
     base = rows_of("iterations")
@@ -45,8 +48,9 @@ def strip_spec(low_ms: float, high_ms: float) -> Spec:
     lines = base.mark_rule(strokeWidth=3).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tooltip)
     median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y="duration_ms:Q")
     change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x="at:Q")
-    layers = alt.layer(spans, median, change, lines, _marked("above", -9), _marked("below", 11))
-    return finished(layers.properties(width="container", height=_HEIGHT))
+    layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}
+    shown = [layer for name, layer in layers.items() if name in tables]
+    return finished(alt.layer(spans, median, lines, *shown).properties(width="container", height=_HEIGHT))
 
 
 def _marked(table: str, offset: int) -> alt.Chart:

@@ -36,8 +36,8 @@ class Bar:
     high_ms: float | None = None
 
 
-def waterfall_spec(bars: int) -> Spec:
-    """The chart for that many bars."""
+def waterfall_spec(bars: Sequence[Bar]) -> Spec:
+    """The chart for these bars."""
     base = rows_of("bars")
     tooltip = [
         alt.Tooltip("label:N", title="cause"),
@@ -55,8 +55,9 @@ def waterfall_spec(bars: int) -> Spec:
         .mark_rule(yOffset=BAR_OFFSET, strokeWidth=1.5)
         .encode(y=row_axis(), x="low_ms:Q", x2="high_ms:Q")
     )
-    layers = alt.layer(boxes, intervals, *labelled(base))
-    return finished(layers.properties(width="container", height=bars * LABELLED_ROW_HEIGHT))
+    known = [intervals] if any(bar.low_ms is not None for bar in bars) else []
+    layers = alt.layer(boxes, *known, *labelled(base))
+    return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
 
 
 def waterfall_table(bars: Sequence[Bar]) -> Dataset:

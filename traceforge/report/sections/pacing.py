@@ -30,7 +30,7 @@ def _build(context: Context) -> Section | Missing:
     if drawn:
         predictions = [_prediction(row) for row in drawn]
         data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
-        panel = Panel(forest_spec(len(drawn)), data, "Predicted change of throughput by pacing policy.")
+        panel = Panel(forest_spec(predictions), data, "Predicted change of throughput by pacing policy.")
         notes = _notes(len(rows) - len(drawn))
         blocks.append(Figure("pacing", _caption(rows), [panel], table, ["sections/pacing"], notes=notes))
     return Section(blocks)

@@ -25,12 +25,13 @@ def _build(context: Context) -> Section | Missing:
         return missing("Iteration time cannot be shown", context)
     per_column = -(-len(job.iterations) // _MOST_COLUMNS)
     shown = job.used if per_column > 1 else job.iterations
+    marks = _marks(job)
     data = {
         "iterations": _columns(shown, per_column),
         "median": {"duration_ms": [round(quantile(job.durations_ns, 0.5) / 1e6, 5)]},
-        **_marks(job),
+        **marks,
     }
-    spec = strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6)
+    spec = strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6, marks)
     figure = Figure(
         name="strip",
         caption=_caption(job, largest_change(job.used)),
@@ -67,12 +68,12 @@ def _label(group: Sequence[Iteration]) -> str:
 def _marks(job: Job) -> dict[str, Dataset]:
     """Words at the median and the worst iteration, on opposite sides, and a line where the run changed."""
     middle, worst = median_iteration(job.used), worst_iteration(job.used)
-    found = largest_change(job.used)
-    return {
-        "above": _word("worst", worst),
-        "below": _word("median", middle) if middle != worst else {"at": [], "duration_ms": [], "label": []},
-        "change": {"at": [found.first.number - 0.5] if found else []},
-    }
+    marks: dict[str, Dataset] = {"above": _word("worst", worst)}
+    if middle != worst:
+        marks["below"] = _word("median", middle)
+    if found := largest_change(job.used):
+        marks["change"] = {"at": [found.first.number - 0.5]}
+    return marks
 
 
 def _word(word: str, iteration: Iteration) -> Dataset:

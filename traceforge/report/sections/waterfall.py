@@ -40,7 +40,7 @@ def _build(context: Context) -> Section | Missing:
     mean_ns = (excess["reference_ns"] + excess["excess_ns"]) / excess["iterations"]
     bars = [*(_bar(part, mean_ns, context) for part in parts), _total_bar(total_ns, mean_ns)]
     panel = Panel(
-        waterfall_spec(len(bars)), {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause."
+        waterfall_spec(bars), {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause."
     )
     seen = [mode for mode in MODES if any(part.mode == mode for part in parts)]
     figure = Figure(

@@ -76,23 +76,23 @@ class CommunicationArgs:
         if not places:
             return
         texts, event_ids = unit.args_texts(), unit.event_ids()
+        stored = np.ones(len(flags), np.bool_) if self._keep_all else (flags & Flag.COMMUNICATION) != 0
         for place in places:
             text = bytes(texts[place])
-            if text == b"null":
-                continue
             event_id = int(event_ids[place])
-            if self._keep_all or flags[place] & Flag.COMMUNICATION:
+            if stored[place]:
                 self._texts.append((event_id, text.decode("utf-8", "replace")))
             if _COLLECTIVE_KEY.search(text):
                 self._add_collective(event_id, text)
 
     def _places(self, unit: Unit, flags: FlagArray) -> list[int]:
         """Which events have arguments to be looked at."""
-        events = unit.events
-        if self._keep_all or any([args.collective is not NO_TOKEN for args in unit.args]):
-            return [place for place, event in enumerate(events) if event.args is not None]
-        named = np.flatnonzero(flags & Flag.COMMUNICATION).tolist()
-        return [place for place in named if events[place].args is not None]
+        if self._keep_all:
+            return [place for place, event in enumerate(unit.events) if event.args is not None]
+        wanted = (flags & Flag.COMMUNICATION) != 0
+        if any([args.collective is not NO_TOKEN for args in unit.args]):
+            wanted |= [e.args is not None and e.args.collective is not NO_TOKEN for e in unit.events]
+        return [place for place in np.flatnonzero(wanted).tolist() if unit.events[place].args is not None]
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
         try:

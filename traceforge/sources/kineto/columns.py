@@ -21,6 +21,7 @@ from traceforge.sources.kineto.lenient import integer_of
 
 Int64Array = npt.NDArray[np.int64]
 _INT32_COLUMNS = frozenset({"stream", "device"})
+_NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
 _ARGUMENTS: dict[str, Callable[[list[Args]], list[int]]] = {
     "correlation": lambda args: [a.correlation for a in args],
     "external_id": lambda args: [a.external_id for a in args],
@@ -87,10 +88,11 @@ class EventColumns:
 
     def _integer_columns(self, event_ids: Int64Array, flags: FlagArray) -> dict[str, Int64Array]:
         """All columns of integers, `ABSENT` where the file states nothing that fits."""
-        has_args = np.frombuffer(b"".join(self._has_args), np.bool_)
-        columns = {name: _spread(pieces, has_args) for name, pieces in self._arguments.items()}
+        values = {name: np.frombuffer(b"".join(pieces), np.int64) for name, pieces in self._arguments.items()}
         for name, other in (("external_id", "old_external_id"), ("size_bytes", "memory_bytes")):
-            columns[name] = _either(columns[name], columns.pop(other))
+            values[name] = np.where(values[name] == ABSENT, values.pop(other), values[name])
+        has_args = np.flatnonzero(np.frombuffer(b"".join(self._has_args), np.bool_))
+        columns = {name: _spread(found, has_args, len(event_ids)) for name, found in values.items()}
         for name in _INT32_COLUMNS:
             _drop_beyond_int32(columns[name], event_ids, self._issues)
         flows = np.frombuffer(b"".join(self._flows), np.int64)
@@ -173,18 +175,15 @@ def _count_places(
         issues.add(code, len(places), at=f"event {event_ids[places[0]]}")
 
 
-def _spread(pieces: list[bytes], has_args: npt.NDArray[np.bool_]) -> Int64Array:
-    """Values of the events that have arguments, at their places among all events."""
-    column = np.full(len(has_args), ABSENT)
-    column[has_args] = np.frombuffer(b"".join(pieces), np.int64)
+def _spread(values: Int64Array, places: npt.NDArray[np.intp], count: int) -> Int64Array:
+    """A column of `count` events that has values at some places only."""
+    column = np.full(count, ABSENT)
+    column[places] = values
     return column
-
-
-def _either(column: Int64Array, other: Int64Array) -> Int64Array:
-    return np.where(column == ABSENT, other, column)
 
 
 def _drop_beyond_int32(column: Int64Array, event_ids: Int64Array, issues: IssueLog) -> None:
     misfits = np.flatnonzero((column != ABSENT) & (np.abs(column) >= 2**31))
-    _count_places("kineto_out_of_range", misfits, event_ids, issues)
+    surprising = misfits[column[misfits] != _NO_STREAM]
+    _count_places("kineto_out_of_range", surprising, event_ids, issues)
     column[misfits] = ABSENT

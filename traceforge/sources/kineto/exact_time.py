@@ -50,30 +50,29 @@ def to_nanoseconds(tokens: bytes) -> Times:
     """
     if any(mark in tokens for mark in _ODD):
         return _with_odd_tokens(tokens)
-    buffer = np.frombuffer(tokens, np.uint8)
-    ends = np.flatnonzero(buffer == _NEWLINE)
-    known = np.diff(ends, prepend=-1) > 1
-    values = np.zeros(len(ends), np.int64)
+    lengths, places = _layout(np.frombuffer(tokens, np.uint8))
+    known = lengths > 0
+    values = np.zeros(len(known), np.int64)
     if not known.any():
         return Times(values, known)
     digits = np.fromstring(tokens.replace(b".", b""), np.int64, sep="\n")
-    places = _decimal_places(buffer, ends)[known]
-    values[known], exact = _scale(digits, places)
+    values[known], exact = _scale(digits, places[known])
     if exact.all():
         return Times(values, known)
     doubtful = np.flatnonzero(known)[~exact]
     return _one_by_one(tokens.split(b"\n"), doubtful.tolist(), Times(values, known))
 
 
-def _decimal_places(buffer: npt.NDArray[np.uint8], ends: Int64Array) -> Int64Array:
-    """Digits behind the decimal point of every token, 0 without one."""
-    places = np.zeros(len(ends), np.int64)
-    points = np.flatnonzero(buffer == _POINT)
-    if len(points) == len(ends):
-        return ends - points - 1
-    owners = np.searchsorted(ends, points)
-    places[owners] = ends[owners] - points - 1
-    return places
+def _layout(buffer: npt.NDArray[np.uint8]) -> tuple[Int64Array, Int64Array]:
+    """Length of every token, and its digits behind the decimal point (0 without one)."""
+    marks = np.flatnonzero((buffer == _NEWLINE) | (buffer == _POINT))
+    is_end = buffer[marks] == _NEWLINE
+    ends = np.flatnonzero(is_end)
+    lengths = np.diff(marks[ends], prepend=-1) - 1
+    gaps = np.diff(marks, prepend=-1) - 1
+    has_point = ~is_end[ends - 1]
+    has_point[:1] = ends[:1] > 0
+    return lengths, np.where(has_point, gaps[ends], 0)
 
 
 def _scale(digits: Int64Array, places: Int64Array) -> tuple[Int64Array, BoolArray]:
@@ -81,8 +80,12 @@ def _scale(digits: Int64Array, places: Int64Array) -> tuple[Int64Array, BoolArra
 
     A number that int64 cannot hold was parsed as the largest int64, so it is never taken for exact.
     """
-    if (places == 3).all():
+    least, most = places.min(), places.max()
+    if least == most == 3:
         return digits, np.abs(digits) <= LIMIT_NS
+    if most <= 3:
+        factors = _POWERS[3 - places] if least < most else _POWERS[3 - least]
+        return digits * factors, np.abs(digits) <= LIMIT_NS // factors
     factors = _POWERS[np.clip(3 - places, 0, 3)]
     divisors = _POWERS[np.clip(places - 3, 0, 18)]
     exact = (np.abs(digits) <= LIMIT_NS // factors) & (places <= 21)

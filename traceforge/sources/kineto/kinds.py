@@ -6,7 +6,6 @@ Not handled well: files in which every event has a name of its own (correct, but
 """
 
 import re
-from enum import IntFlag
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ KindIds = npt.NDArray[np.int32]
 FlagArray = npt.NDArray[np.uint8]
 
 
-class Flag(IntFlag):
+class Flag:
     """Answers about a kind of event."""
 
     METADATA = 1

@@ -1,0 +1,76 @@
+"""Numbers and lists as a reader meets them."""
+
+import pytest
+
+from traceforge.report.words import (
+    change,
+    count,
+    duration,
+    duration_range,
+    listed,
+    lowered,
+    percent,
+    plural,
+    rank_list,
+)
+
+
+def plain(text: str | None) -> str | None:
+    return None if text is None else text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_500, "1.50 µs"),
+        (40_100_000, "40.1 ms"),
+        (-2_000_000, "\N{MINUS SIGN}2.00 ms"),
+        (None, "—"),
+    ],
+)
+def test_durations_carry_three_digits_and_a_unit(duration_ns: float | None, text: str) -> None:
+    assert plain(duration(duration_ns)) == text
+
+
+def test_a_range_has_one_unit() -> None:
+    assert plain(duration_range(950_000, 45_200_000)) == "0.95 to 45.2 ms"
+    assert plain(duration_range(-500_000, 2_000_000)) == "\N{MINUS SIGN}0.50 to 2.00 ms"
+    assert duration_range(None, 5) is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.031, "+3.1 %"), (0.96, "\N{MINUS SIGN}4.0 %"), (1.0001, "±0.0 %"), (0.9999, "±0.0 %"), (None, "—")],
+)
+def test_a_ratio_is_told_as_a_change(ratio: float | None, text: str) -> None:
+    assert plain(change(ratio)) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.131, "13 %"), (0.004, "0.4 %"), (-0.05, "\N{MINUS SIGN}5.0 %"), (-1e-6, "0.0 %")]
+)
+def test_small_shares_keep_a_decimal_and_nothing_is_minus_zero(share: float, text: str) -> None:
+    assert plain(percent(share)) == text
+
+
+def test_nouns_and_lists_read_as_sentences() -> None:
+    assert plain(plural(1, "rank")) == "1 rank"
+    assert plain(plural(12_345, "rank")) == "12 345 ranks"
+    assert plural(2, "policy", "policies") == "2 policies"
+    assert listed([]) == ""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed(list("abcdefg"), 3) == "a, b, c and 4 more"
+    assert plain(count(-1_000)) == "-1 000"
+
+
+def test_ranks_are_told_as_runs() -> None:
+    assert rank_list([3, 0, 1, 2, 7, 9, 9, 10]) == "0-3, 7, 9-10".replace("-", "\N{EN DASH}")
+    assert rank_list(range(0, 100, 2)).endswith("22, …")
+
+
+def test_a_label_inside_a_sentence_keeps_its_capitals_where_they_belong() -> None:
+    assert lowered("Slow compute, rank 2") == "slow compute, rank 2"
+    assert lowered("GPU locality") == "GPU locality"

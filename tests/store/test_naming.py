@@ -1,0 +1,81 @@
+"""Whose trace a file is: what it says itself, else its name, else its folder."""
+
+from pathlib import Path
+
+import pytest
+
+from traceforge.records import SourceSummary
+from traceforge.store.naming import host_in_name, identify
+
+
+def _silent(**said: object) -> SourceSummary:
+    said = {"rank": None, "host": None, "world_size": None, **said}
+    return SourceSummary(kind="kineto", event_count=1, stored_count=1, **said)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("path", "rank"),
+    [
+        ("traces/rank3.json.gz", 3),
+        ("traces/rank_3.json", 3),
+        ("traces/trace-rank-12.pt.trace.json", 12),
+        ("traces/global_rank7.json", 7),
+        ("traces/worker0.1698955063.pt.trace.json.gz", 0),
+        ("traces/step_5_r2.json", 2),
+        ("traces/RANK_004.json", 4),
+    ],
+)
+def test_a_file_name_tells_the_rank(path: str, rank: int) -> None:
+    identity = identify(Path(path), _silent())
+
+    assert (identity.rank, identity.rank_origin) == (rank, "file_name")
+
+
+@pytest.mark.parametrize("path", ["run/rank5/trace.json", "run/global_rank_5/node7_4711.pt.trace.json"])
+def test_else_the_folder_tells_the_rank(path: str) -> None:
+    identity = identify(Path(path), _silent())
+
+    assert (identity.rank, identity.rank_origin) == (5, "folder_name")
+
+
+@pytest.mark.parametrize("path", ["run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json"])
+def test_a_name_without_a_rank_leaves_it_unknown(path: str) -> None:
+    identity = identify(Path(path), _silent())
+
+    assert (identity.rank, identity.rank_origin) == (None, "unknown")
+
+
+def test_what_the_file_says_outweighs_its_name() -> None:
+    identity = identify(Path("rank3.json"), _silent(rank=6))
+
+    assert (identity.rank, identity.rank_origin) == (6, "metadata")
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("node7_4711.1698955063.pt.trace.json.gz", "node7"),
+        ("node7_4711.pt.trace.json", "node7"),
+        ("ip-10-0-0-1_9.1698955063123456789.pt.trace.json", "ip-10-0-0-1"),
+        ("my_gpu_box_4711.1698955063.pt.trace.json", "my_gpu_box"),
+    ],
+)
+def test_names_that_pytorchs_own_handler_writes_tell_the_host(name: str, host: str) -> None:
+    # torch.profiler.tensorboard_trace_handler: {hostname}_{pid}.{time in ns}.pt.trace.json[.gz]
+    assert host_in_name(name) == host
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rank3.json", "trace.json", "worker0.1698955063.pt.trace.json", "rank_0.1698955063.pt.trace.json",
+     "worker_12.1698955063.pt.trace.json.gz", "Global_Rank_3.pt.trace.json"],
+)  # fmt: skip
+def test_a_worker_name_that_only_counts_ranks_is_no_host(name: str) -> None:
+    # Ranks on many nodes would else seem to share one host named `rank`, and with it one clock.
+    assert host_in_name(name) is None
+
+
+def test_the_host_that_the_file_states_outweighs_its_name() -> None:
+    identity = identify(Path("node7_4711.1698955063.pt.trace.json"), _silent(host="node8"))
+
+    assert identity.host == "node8"

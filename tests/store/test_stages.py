@@ -1,0 +1,114 @@
+"""Every stage's folder of SQL: documented, in order, and the same each time it is built."""
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from tests.given import STAGES, built, data_parallel_job, rows_of, store_of
+from traceforge.store.database import Store
+from traceforge.store.stage import build_stage, stage_documents
+
+FILES = [path for stage in STAGES for path in sorted(Path(str(resources.files(f"traceforge.{stage}"))).glob("*.sql"))]
+
+COLUMNS = """
+SELECT schema_name || '.' || table_name || '.' || column_name AS name, column_name, data_type,
+  COALESCE(comment, '') AS comment
+FROM duckdb_columns()
+WHERE database_name = current_database() AND schema_name NOT IN ('main', 'information_schema')
+ORDER BY ALL
+"""
+
+# Words that promise a time or a size, and the units in which they may be kept. A number of ranks is called `size` in
+# NCCL's language; a position among iterations is `first_iteration` and the like.
+QUANTITY = re.compile(
+    r"(^|_)(time|duration|start|end|issue|arrival|offset|delay|wait|late|latency|residual|skew|excess|transfer|pause|gap"
+    r"|reference|communication|bytes|bandwidth|drift)(_|$)|^p\d\d"
+)
+UNIT = re.compile(r"_(ns|bytes|ns_per_iteration|bytes_per_s|ppb|ratio|share|id|position)$")
+NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE")
+COUNTS = {"global_rank_start", "size", "group_size"}
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Store]:
+    """A store with every stage built over no trace at all."""
+    with built(store_of(), until=STAGES[-1]) as store:
+        yield store
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}.{path.stem}")
+def test_a_file_makes_one_object_of_its_own_name_with_every_column_documented(path: Path) -> None:
+    name = f"{path.parent.name}.{path.stem}"
+    document = next(found for found in stage_documents(f"traceforge.{path.parent.name}") if found.name == name)
+
+    assert document.comment
+    assert [column for column, comment in document.columns.items() if not comment] == []
+
+
+def test_every_stage_compiles_on_a_database_without_traces(empty: Store) -> None:
+    made = "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = current_database()"
+    views = "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE database_name = current_database()"
+
+    names = {name for (name,) in [*rows_of(empty, made), *rows_of(empty, views)]}
+
+    assert {f"{path.parent.name}.{path.stem}" for path in FILES} <= names
+
+
+def test_every_column_of_the_finished_catalogue_is_documented(empty: Store) -> None:
+    assert [name for name, _, _, comment in rows_of(empty, COLUMNS) if not comment] == []
+
+
+def test_numbers_that_are_times_or_sizes_name_their_unit(empty: Store) -> None:
+    unnamed = [
+        name
+        for name, column, kind, _ in rows_of(empty, COLUMNS)
+        if kind in NUMERIC and QUANTITY.search(str(column)) and not UNIT.search(str(column)) and column not in COUNTS
+    ]
+
+    assert unnamed == []
+
+
+def test_times_and_sizes_are_64_bit_integers(empty: Store) -> None:
+    odd = [
+        (name, kind)
+        for name, column, kind, _ in rows_of(empty, COLUMNS)
+        if str(column).endswith(("_ns", "_bytes")) and kind != "BIGINT"
+    ]
+
+    assert odd == []
+
+
+def test_a_stage_that_is_built_again_gives_equal_tables() -> None:
+    # Rank 1 is late in each of four iterations; the second step of all stages must not see the first one's leftovers.
+    store = built(store_of(*data_parallel_job([[60, 40], [60, 40], [60, 40], [60, 40]])), until=STAGES[-1])
+    tables = [f"{path.parent.name}.{path.stem}" for path in FILES] + ["meta.issue"]
+    before = {name: rows_of(store, f"SELECT * FROM {name} ORDER BY ALL") for name in tables}
+
+    for stage in STAGES:
+        build_stage(store, f"traceforge.{stage}")
+
+    after = {name: rows_of(store, f"SELECT * FROM {name} ORDER BY ALL") for name in tables}
+    assert after == before
+
+
+def test_a_stage_that_fails_leaves_the_one_built_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    #   zoo/lion.sql names a column that does not exist
+    package = tmp_path / "menagerie" / "zoo"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    file = package / "lion.sql"
+    monkeypatch.syspath_prepend(tmp_path)
+    store = Store(None)
+    text = "-- Lions.\nCREATE OR REPLACE TABLE zoo.lion (\n  -- Name.\n  name\n) AS\nSELECT {column} FROM meta.run\n"
+    file.write_text(text.format(column="run_name"))
+    build_stage(store, "menagerie.zoo")
+    file.write_text(text.format(column="mane"))
+
+    with pytest.raises(Exception, match="mane"):
+        build_stage(store, "menagerie.zoo")
+
+    assert store.query("SELECT COUNT(*) FROM zoo.lion").item() == 0

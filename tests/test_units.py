@@ -1,0 +1,42 @@
+"""Quantities as people read them: three digits and a unit."""
+
+import pytest
+
+from traceforge.units import format_bytes, format_ns, format_share
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1.00 µs"),
+        (12_345, "12.3 µs"),
+        (1_250_000, "1.25 ms"),
+        (123_400_000, "123 ms"),
+        (61_000_000_000, "61.0 s"),
+        (-1_250_000, "-1.25 ms"),
+    ],
+)
+def test_a_duration_has_three_digits_and_the_unit_that_fits(duration_ns: int, text: str) -> None:
+    assert format_ns(duration_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "text"), [(999_999, "1.00 ms"), (9_999, "10.0 µs"), (99_960, "100 µs"), (999_999_999, "1.00 s")]
+)
+@pytest.mark.xfail(reason="the unit and the digits are chosen before rounding, which then needs one digit more")
+def test_a_duration_that_rounds_up_to_the_next_power_still_has_three_digits(duration_ns: int, text: str) -> None:
+    assert format_ns(duration_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"), [(512, "512 B"), (4_096, "4.10 kB"), (25_000_000, "25.0 MB"), (2_500_000_000, "2.50 GB")]
+)
+def test_a_size_uses_decimal_prefixes(size_bytes: int, text: str) -> None:
+    assert format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(("share", "text"), [(0, "0.0 %"), (0.0123, "1.2 %"), (0.5, "50 %"), (-0.25, "-25 %")])
+def test_a_small_share_keeps_one_decimal(share: float, text: str) -> None:
+    assert format_share(share) == text

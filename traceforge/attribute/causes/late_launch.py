@@ -1,0 +1,16 @@
+"""A rank's host cannot launch work as fast as its device does it: the device runs dry between kernels."""
+
+from types import MappingProxyType
+
+from traceforge.attribute.cause import Cause
+
+_LAUNCHING = frozenset({"operation", "launch"})
+
+CAUSE = Cause(
+    name="late_launch",
+    mode="runtime_control_plane",
+    phrase="launches work more slowly than its device does it",
+    next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
+    "CUDA graphs or torch.compile need fewer launches.",
+    claims=MappingProxyType({phase: _LAUNCHING for phase in ("runtime", "idle", "transfer", "wait")}),
+)
