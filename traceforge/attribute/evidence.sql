@@ -62,6 +62,12 @@ statement AS (
   FROM attribute.finding
   WHERE gain_if_fixed < 0.5 * share
   UNION ALL
+  SELECT run_id, finding_id, 10, 'against',
+    FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.', REPLACE(companion_of, '_', ' '),
+      subject_kind)
+  FROM attribute.finding
+  WHERE companion_of IS NOT NULL
+  UNION ALL
   SELECT run_id, finding_id, 9, 'against',
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'
   FROM attribute.finding

@@ -30,6 +30,9 @@ _DELAYS = "SELECT iteration, rank, cause, delay_ns FROM attribute.delay WHERE ru
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
+# A cause this many times smaller than another of the same rank is taken for its by-product.
+_COMPANION_FACTOR = 4
+
 _CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -55,7 +58,7 @@ def rows(store: Store) -> pl.DataFrame:
         durations = judged["duration_ns"].to_numpy().astype(np.float64)
         residual = int(store.query(_RESIDUAL, [run_id]).item())
         run = _Run(run_id, model, judged["iteration"].to_list(), durations, residual)
-        found = list(_findings(run, store.query(_DELAYS, [run_id])))
+        found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
         found.sort(
             key=lambda row: (
                 _CONFIDENCE_ORDER[str(row["confidence"])],
@@ -64,6 +67,21 @@ def rows(store: Store) -> pl.DataFrame:
         )
         result += [{**row, "finding_id": number} for number, row in enumerate(found)]
     return pl.DataFrame(result, infer_schema_length=None)
+
+
+def _without_companions(found: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by."""
+    for row in found:
+        greater = [
+            other
+            for other in found
+            if (other["subject_kind"], other["subject"]) == (row["subject_kind"], row["subject"])
+            and int(str(other["delay_ns_per_iteration"])) >= _COMPANION_FACTOR * int(str(row["delay_ns_per_iteration"]))
+        ]
+        row["companion_of"] = greater[0]["cause"] if greater else None
+        if greater:
+            row["confidence"] = "low"
+    return found
 
 
 def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[dict[str, object]]:

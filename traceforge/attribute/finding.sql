@@ -46,5 +46,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Probability that a rank stands out so far if ranks were interchangeable; NULL for the job as a whole.
   chance DOUBLE,
   -- Largest clock residual among the ranks, ns.
-  clock_residual_ns BIGINT NOT NULL
+  clock_residual_ns BIGINT NOT NULL,
+  -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
+  companion_of VARCHAR
 )

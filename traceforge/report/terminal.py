@@ -25,13 +25,13 @@ def verdict_lines(context: Context) -> list[str]:
     confidence = f" (confidence {verdict.confidence})" if verdict.confidence else ""
     headline = wrap(f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …")
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
-    lines += [
-        line
-        for finding in context.diagnosis.further[:_MOST_FURTHER]
-        if finding.is_significant
-        for line in _labelled("also", f"{finding.summary} ({duration(finding.delay_ns)} an iteration)", 1)
-    ]
-    return _plain([*lines, *_labelled("trust", _trust(context), 2)])
+    trust = _labelled("trust", _trust(context), 2)
+    return _plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust])
+
+
+def _further(context: Context) -> list[str]:
+    told = [finding.summary for finding in context.diagnosis.further if finding.is_significant]
+    return [line for summary in told[:_MOST_FURTHER] for line in _labelled("also", summary, 2)]
 
 
 def _plain(lines: list[str]) -> list[str]:
@@ -62,7 +62,7 @@ def _trust(context: Context) -> str:
 
 
 def _next(step: str) -> list[str]:
-    return _labelled("next", step, 2)
+    return _labelled("next", step, 3)
 
 
 def _labelled(label: str, text: str, most: int) -> list[str]:

@@ -12,6 +12,8 @@ from traceforge.records import SourceSummary
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
+# `rank_0.1698955063.pt.trace.json`: a worker name that the user chose; 0 is no process and `rank` no host.
+_COUNTS_RANKS = re.compile(r"(?:^|[^a-zA-Z])(?:rank|worker|r)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +44,4 @@ def _rank(path: Path, summary: SourceSummary) -> tuple[int | None, str]:
 def host_in_name(file_name: str) -> str | None:
     """Host of a name such as `node7_4711.1698955063.pt.trace.json.gz`, as PyTorch's own handler writes them."""
     match = _HOST_PID_NAME.match(file_name)
-    return match["host"] if match else None
+    return match["host"] if match and not _COUNTS_RANKS.search(match["host"]) else None

@@ -90,7 +90,7 @@ class CommunicationArgs:
         if self._keep_all:
             return [place for place, event in enumerate(unit.events) if event.args is not None]
         wanted = (flags & Flag.COMMUNICATION) != 0
-        if any([args.collective is not NO_TOKEN for args in unit.args]):
+        if [args.collective for args in unit.args].count(NO_TOKEN) < len(unit.args):
             wanted |= [e.args is not None and e.args.collective is not NO_TOKEN for e in unit.events]
         return [place for place in np.flatnonzero(wanted).tolist() if unit.events[place].args is not None]
 
@@ -107,17 +107,21 @@ class CommunicationArgs:
             return None
         if name == "is_asynchronous":
             truth = _TRUTHS.get(token.strip(b'"').lower())
-            return self._missing("kineto_wrong_type", event_id) if truth is None else truth
+            return self._usable("kineto_wrong_type", event_id, truth, truth is not None)
         if name not in _BITS:
             return text_of(token)
         number = integer_of(token)
         if number is None:
-            return self._missing("kineto_wrong_type", event_id)
+            return self._usable("kineto_wrong_type", event_id, None, False)
         fits = -(2 ** _BITS[name]) <= number < 2 ** _BITS[name]
-        return number if fits else self._missing("kineto_out_of_range", event_id)
+        return self._usable("kineto_out_of_range", event_id, number, fits)
 
-    def _missing(self, code: str, event_id: int) -> None:
+    def _usable(self, code: str, event_id: int, value: int | None, is_usable: bool) -> int | None:
+        """The value; NULL and an issue where it cannot be used."""
+        if is_usable:
+            return value
         self._issues.add(code, at=f"event {event_id}")
+        return None
 
     def flush(self) -> list[Batch]:
         """The collected rows, if any."""

@@ -21,6 +21,7 @@ from traceforge.sources.kineto.lenient import integer_of
 
 Int64Array = npt.NDArray[np.int64]
 _INT32_COLUMNS = frozenset({"stream", "device"})
+_BLOCK_ROWS = 32_768
 _NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
 _ARGUMENTS: dict[str, Callable[[list[Args]], list[int]]] = {
     "correlation": lambda args: [a.correlation for a in args],
@@ -44,10 +45,12 @@ class EventColumns:
     def __init__(self, kinds: Kinds, issues: IssueLog) -> None:
         self._kinds = kinds
         self._issues = issues
+        self.row_count = 0
+        self._blocks: list[pl.DataFrame] = []
         self._clear()
 
     def _clear(self) -> None:
-        self.row_count = 0
+        self._unit_rows = 0
         self._kind_ids: list[bytes] = []
         self._event_ids: list[Int64Array] = []
         self._has_args: list[bytes] = []
@@ -70,10 +73,20 @@ class EventColumns:
         for name, values in _ARGUMENTS.items():
             self._arguments[name].append(_pack_arguments(values(unit.args), unit, self._issues))
         self.row_count += count
+        self._unit_rows += count
+        if self._unit_rows >= _BLOCK_ROWS:
+            self._end_block()
         return self._kinds.flags(np.frombuffer(kind_ids, np.int32))
 
     def flush(self) -> pl.DataFrame:
         """The collected events as rows of raw.kineto_event; the next unit begins a new batch."""
+        self._end_block()
+        frame = pl.concat(self._blocks, rechunk=False)
+        self._blocks, self.row_count = [], 0
+        return frame
+
+    def _end_block(self) -> None:
+        """Make columns of the units since the last block: few enough for the processor's cache."""
         kind_ids = np.frombuffer(b"".join(self._kind_ids), np.int32)
         flags = self._kinds.flags(kind_ids)
         event_ids = np.concatenate([np.zeros(0, np.int64), *self._event_ids])
@@ -81,10 +94,9 @@ class EventColumns:
         frame = pl.DataFrame({"event_id": event_ids, **integers}).with_columns(
             pl.when(pl.col(name) != ABSENT).then(pl.col(name)).cast(_dtype(name)) for name in integers
         )
-        frame = frame.hstack(self._kinds.columns(kind_ids))
+        self._blocks.append(frame.hstack(self._kinds.columns(kind_ids)))
         self._kinds.forget_if_many()
         self._clear()
-        return frame
 
     def _integer_columns(self, event_ids: Int64Array, flags: FlagArray) -> dict[str, Int64Array]:
         """All columns of integers, `ABSENT` where the file states nothing that fits."""

@@ -96,7 +96,8 @@ def _divide_half_even(numbers: Int64Array, divisors: Int64Array) -> Int64Array:
     quotients, remainders = np.divmod(numbers, divisors)
     above = remainders > divisors - remainders
     tie = remainders == divisors - remainders
-    return quotients + (above | (tie & (quotients % 2 == 1)))
+    rounded: Int64Array = quotients + (above | (tie & (quotients % 2 == 1)))
+    return rounded
 
 
 def _with_odd_tokens(tokens: bytes) -> Times:
@@ -153,7 +154,7 @@ def exact_nanoseconds(token: bytes) -> int:
 def _shifted(digits: bytes, shift: int) -> int:
     """The integer `digits` times 10**shift, rounded half to even."""
     if shift >= 0:
-        return int(digits) * 10**shift
+        return int(digits + b"0" * shift)
     whole = int(digits[:shift] or b"0")
     rest = digits[shift:].rjust(-shift, b"0").rstrip(b"0")
     if rest > b"5" or (rest == b"5" and whole % 2 == 1):

@@ -1,4 +1,4 @@
-"""Events whose values have unexpected types. In: the JSON text of one element. Out: an `Event`, as far as it can be read.
+"""Events whose values have unexpected types. In: the text of one element. Out: an `Event`, as far as it can be read.
 
 Idea: every field is first taken as raw text and then read on its own, so that a bad value costs only itself.
 Integers may stand in quotes (decimal or 0x) or carry a zero fraction. Not handled: an element that is no object.

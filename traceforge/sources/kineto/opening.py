@@ -92,7 +92,9 @@ def _members_before(text: bytes, issues: IssueLog) -> Members | None:
 def _nothing_there(stream: ByteStream, where: str) -> InputUnusableError:
     if stream.damage:
         return InputUnusableError(
-            f"nothing can be decompressed: {stream.damage}", where=where, hint="copy the file again from where it was written"
+            f"nothing can be decompressed: {stream.damage}",
+            where=where,
+            hint="copy the file again from where it was written",
         )
     return InputUnusableError(
         "the file is empty", where=where, hint="the profiler was probably stopped before it wrote; record again"

@@ -1,4 +1,4 @@
-"""Bytes to units. In: the bytes behind the opening bracket of the list of events. Out: `Unit`s, then the rest of the file.
+"""Bytes to units. In: the bytes behind the opening bracket of the list of events. Out: `Unit`s, then the rest.
 
 Idea: cut at the last `}` `,` `{` of what was read and decode. From a true boundary, text that decodes as whole elements
 ends at a true boundary: a cut inside a string leaves it open, a cut at deeper nesting leaves brackets open. So a wrong

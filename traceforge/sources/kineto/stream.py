@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from io import SEEK_END
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from isal.igzip_lib import IsalError
 
 from traceforge.files import open_bytes
 
-_DAMAGE = (EOFError, OSError, ValueError, IsalError, zlib.error)
+_DAMAGE = (EOFError, OSError, ValueError, cast(type[Exception], IsalError), zlib.error)
 _PIECE_BYTES = 64 * 1024
 
 

@@ -49,9 +49,7 @@ def _count(repaired: RepairedText, code: str, count: int) -> None:
 def _repair_utf8(repaired: RepairedText) -> None:
     better = repaired.text.decode("utf-8", "replace").encode()
     if better != repaired.text:
-        _count(
-            repaired, "kineto_invalid_utf8", max(1, better.count(_REPLACEMENT) - repaired.text.count(_REPLACEMENT))
-        )
+        _count(repaired, "kineto_invalid_utf8", max(1, better.count(_REPLACEMENT) - repaired.text.count(_REPLACEMENT)))
         repaired.text = better
 
 

@@ -5,9 +5,10 @@ because metadata events may stand anywhere. Later names replace earlier ones, as
 Not handled: sort indices, which only order a display.
 """
 
+from typing import TYPE_CHECKING
+
 from traceforge.sources.kineto.decode import Args
 from traceforge.sources.kineto.lenient import text_of
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,0 +1,117 @@
+"""What an event is, by category and name, over all eras and vendors."""
+
+import pytest
+
+from tests.given import Trace, built, rows_of, store_of
+from traceforge.align.name_class import classify
+
+NCCL_2_18 = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"
+NCCL_2_19 = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
+NCCL_2_27 = "ncclSymDevKernel_AllGather_LL(ncclSymDevWorkArgs*)"
+FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+PYTHON_FETCH = "torch/utils/data/dataloader.py(521): __next__"
+
+CLASSES = [
+    # Steps, today's and PyTorch 1.8's.
+    ("user_annotation", "ProfilerStep#7", "iteration"),
+    ("Operator", "ProfilerStep#7", "iteration"),
+    ("gpu_user_annotation", "ProfilerStep#7", "ignored"),
+    ("user_annotation", "ProfilerStep#7 of 9", "annotation"),
+    # Communication on devices.
+    ("kernel", NCCL_2_18, "communication"),
+    ("kernel", NCCL_2_19, "communication"),
+    ("kernel", NCCL_2_27, "communication"),
+    ("Kernel", NCCL_2_18, "communication"),
+    ("kernel", "rcclGenericKernel", "communication"),
+    ("kernel", "void deep_ep::intranode::dispatch<8>(int4*)", "communication"),
+    ("kernel", "void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)", "communication"),
+    # Communication of host threads, and the calls that start or await it.
+    ("user_annotation", "gloo:all_reduce", "host_communication"),
+    ("cpu_op", "gloo:all_reduce", "host_communication"),
+    ("cpu_op", "record_param_comms", "communication_call"),
+    ("cpu_op", "c10d::allreduce_", "communication_call"),
+    ("cpu_op", "_c10d_functional::wait_tensor", "communication_call"),
+    ("user_annotation", "nccl:all_reduce", "communication_call"),
+    ("gpu_user_annotation", "nccl:all_reduce", "ignored"),
+    # Other device work, today's and older names.
+    ("kernel", "ampere_sgemm_128x64_tn", "compute"),
+    ("Kernel", "ampere_sgemm_128x64_tn", "compute"),
+    ("mtia_ccp_events", "matmul", "compute"),
+    ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "copy"),
+    ("Memcpy", "Memcpy HtoD (Pinned -> Device)", "copy"),
+    ("gpu_memset", "Memset (Device)", "copy"),
+    ("Memset", "Memset (Device)", "copy"),
+    # The host fetches data.
+    ("user_annotation", FETCH, "input"),
+    ("Operator", FETCH, "input"),
+    ("python_function", PYTHON_FETCH, "input"),
+    ("user_annotation", "## wait_for_batch ##", "input"),
+    ("user_annotation", "load_batch", "input"),
+    # FSDP fetches parameters, which is no input (PyTorch 2.0, 2.4).
+    ("user_annotation", "FullyShardedDataParallel._pre_backward_prefetch", "annotation"),
+    ("user_annotation", "FSDP::backward_prefetch for layers.3", "annotation"),
+    # The host saves; recomputing activations saves nothing.
+    ("user_annotation", "save_checkpoint", "checkpoint"),
+    ("python_function", "torch/serialization.py(627): save", "checkpoint"),
+    ("cpu_op", "CheckpointFunction", "operation"),
+    ("cpu_op", "CheckpointFunctionBackward", "operation"),
+    ("python_function", "torch/utils/checkpoint.py(489): checkpoint", "ignored"),
+    # The host is busy with itself.
+    ("user_annotation", "gc.collect", "garbage_collection"),
+    ("cuda_runtime", "cudaMalloc", "allocator"),
+    ("cuda_runtime", "cudaFree", "allocator"),
+    ("cuda_runtime", "hipMalloc", "allocator"),
+    ("cuda_driver", "cuMemCreate", "allocator"),
+    ("cuda_runtime", "cudaDeviceSynchronize", "synchronisation"),
+    ("Runtime", "cudaStreamSynchronize", "synchronisation"),
+    ("cuda_runtime", "hipStreamSynchronize", "synchronisation"),
+    ("cuda_runtime", "cudaMemcpy", "synchronisation"),
+    ("cuda_runtime", "cudaMemcpyAsync", "launch"),
+    ("cuda_runtime", "cudaLaunchKernel", "launch"),
+    ("Runtime", "cudaLaunchKernel", "launch"),
+    ("cuda_driver", "cuLaunchKernelEx", "launch"),
+    ("privateuse1_runtime", "musaLaunchKernel", "launch"),
+    # Other host work.
+    ("cpu_op", "aten::mm", "operation"),
+    ("Operator", "aten::mm", "operation"),
+    ("cpu_op", "DistributedDataParallel.forward", "operation"),
+    ("user_annotation", "Optimizer.step#SGD.step", "annotation"),
+    ("python_function", "train.py(12): forward", "ignored"),
+    ("ac2g", "ac2g", "ignored"),
+    ("Trace", "PyTorch Profiler (0)", "ignored"),
+    (None, "process_name", "ignored"),
+]
+
+
+@pytest.mark.parametrize(("category", "name", "event_class"), CLASSES)
+def test_an_event_is_judged_by_its_category_and_name(category: str | None, name: str, event_class: str) -> None:
+    assert classify(category, name)[1] == event_class
+
+
+@pytest.mark.parametrize(
+    ("category", "today"),
+    [
+        ("Operator", "cpu_op"),
+        ("Kernel", "kernel"),
+        ("Memcpy", "gpu_memcpy"),
+        ("Memset", "gpu_memset"),
+        ("Runtime", "cuda_runtime"),
+        ("cpu_op", "cpu_op"),
+        (None, None),
+    ],
+)
+def test_old_categories_have_a_name_of_today(category: str | None, today: str | None) -> None:
+    assert classify(category, "anything")[0] == today
+
+
+def test_each_distinct_name_is_judged_once_and_only_communication_names_an_operation() -> None:
+    trace = Trace().event("kernel", NCCL_2_19, 0, 9).event("kernel", NCCL_2_19, 10, 19)
+    trace.event(None, "unnamed kind", 20, 21).event("cpu_op", "aten::all_reduce_like", 30, 31)
+
+    store = built(store_of(trace), "align")
+
+    assert rows_of(store, "SELECT category, canonical_category, class, op FROM align.name_class ORDER BY class") == [
+        ("kernel", "kernel", "communication", "all_reduce"),
+        (None, None, "ignored", None),
+        ("cpu_op", "cpu_op", "operation", None),
+    ]
