@@ -74,6 +74,10 @@ class Trace:
         self.collectives: list[dict[str, object]] = []
         self.arguments: list[dict[str, object]] = []
 
+    def __repr__(self) -> str:
+        events = (f"{e['name']} {e['raw_start_ns']}+{e['duration_ns']}" for e in self.events)
+        return f"Trace({self.rank}: {', '.join(events)})"
+
     def event(self, category: str | None, name: str, start_ns: int, end_ns: int, **columns: object) -> Self:
         """Any complete event; further columns of raw.kineto_event by name (track_id is the training thread)."""
         row = {"phase": "X", "track_id": TRAINING, **columns}

@@ -1,25 +1,35 @@
 """Bytes on disk. In: paths as users type them. Out: files in a stable order, their bytes, their content hash.
 
-Compression is recognised by content, never by name. Folders are walked in sorted order, each real file once.
-Not handled yet: .zst and .tar.
+Compression (gzip, zstd) and archives (tar) are recognised by content, never by name. A member of an archive is
+addressed as if the archive were a folder: `job.tar.gz/rank0.json`. Folders are walked in sorted order, each real file
+once. Not handled: archives inside archives; a member of a compressed archive is found by reading all before it.
 """
 
 import hashlib
+import io
 import os
+import tarfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from traceforge.errors import InputUnusableError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_TAR_MAGIC_AT = 257
+_TAR_MAGIC = b"ustar"
 _HEAD_BYTES = 256 * 1024
+_PIECE_BYTES = 65_536
+
+# What reading damaged bytes may raise, whatever the compression.
+DAMAGE = (EOFError, OSError, ValueError, tarfile.TarError)
 
 
 def find_files(paths: Iterable[Path]) -> list[Path]:
-    """All regular files under the given files and folders, sorted, without repeats or hidden files.
+    """All regular files under the given files, folders and archives, sorted, without repeats or hidden files.
 
-    Links to folders are not followed, so a loop cannot occur.
+    Links to folders are not followed, so a loop cannot occur; links inside archives are not files.
 
     Raises:
         InputUnusableError: a path does not exist.
@@ -35,35 +45,144 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
 
 def _walk(path: Path) -> Iterator[Path]:
     if path.is_file():
-        yield path
+        yield from _members(path)
         return
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(folder, name)
             if not name.startswith(".") and file.is_file():
-                yield file
+                yield from _members(file)
+
+
+def _members(file: Path) -> Iterator[Path]:
+    """The members of an archive, or the file itself."""
+    try:
+        if not _is_archive(file):
+            yield file
+            return
+        with _open_archive(file) as archive:
+            for member in archive:
+                if member.isfile() and not _is_hidden(member.name):
+                    yield file / _inner_path(member.name)
+    except InputUnusableError:
+        yield file
+    except DAMAGE:
+        # What precedes the damage has been found; reading the rest reports it.
+        return
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in _inner_path(name).parts)
+
+
+def _inner_path(name: str) -> PurePosixPath:
+    """A member's name without what could lead out of the archive; it is only ever compared, never written to."""
+    return PurePosixPath(*(part for part in PurePosixPath(name).parts if part not in ("/", "..", ".")))
+
+
+def size_bytes(path: Path) -> int:
+    """Size of a file on disk, or of a member inside its archive."""
+    archive, inner = _split(path)
+    if inner is None:
+        return path.stat().st_size
+    with _open_archive(archive) as opened:
+        return _find(opened, inner, path).size
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """The decompressed bytes of a file.
+    """The decompressed bytes of a file, or of a member of an archive.
 
     Raises:
         InputUnusableError: the file cannot be opened.
     """
+    archive, inner = _split(path)
+    if inner is None:
+        return _decompressed(_open_raw(path))
+    opened = _open_archive(archive)
+    content = opened.extractfile(_find(opened, inner, path))
+    if content is None:
+        raise InputUnusableError("not a regular file of the archive", where=str(path))
+    return _decompressed(cast(BinaryIO, io.BufferedReader(_Member(content, opened))))
+
+
+class _Member(io.RawIOBase):
+    """A member's bytes, which keep their archive open."""
+
+    def __init__(self, content: "io.BufferedReader | tarfile.ExFileObject", archive: tarfile.TarFile) -> None:
+        self._content = content
+        self._archive = archive
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        piece = self._content.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._content.close()
+            self._archive.close()
+        super().close()
+
+
+def _split(path: Path) -> tuple[Path, PurePosixPath | None]:
+    """The archive and the place in it, where a parent of the path is a file; else the path itself."""
+    for parent in path.parents:
+        if parent.is_file():
+            return parent, PurePosixPath(path.relative_to(parent))
+    return path, None
+
+
+def _find(archive: tarfile.TarFile, inner: PurePosixPath, path: Path) -> tarfile.TarInfo:
+    for member in archive:
+        if _inner_path(member.name) == inner:
+            return member
+    raise InputUnusableError("the archive has no such member", where=str(path))
+
+
+def _open_archive(path: Path) -> tarfile.TarFile:
+    content = _decompressed(_open_raw(path))
     try:
-        raw = path.open("rb")
+        # A stream is read forward only, which suits compressed archives.
+        return tarfile.open(fileobj=content, mode="r|")
+    except DAMAGE as error:
+        content.close()
+        raise InputUnusableError("the archive is damaged", where=str(path)) from error
+
+
+def _is_archive(path: Path) -> bool:
+    with _decompressed(_open_raw(path)) as content:
+        try:
+            head = content.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
+        except DAMAGE:
+            return False
+    return head[_TAR_MAGIC_AT:] == _TAR_MAGIC
+
+
+def _open_raw(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
     except OSError as error:
         raise InputUnusableError(
             f"cannot be read: {error.strerror}", where=str(path), hint="check the file's permissions"
         ) from error
-    magic = raw.read(2)
-    raw.seek(0)
-    if magic != _GZIP_MAGIC:
-        return raw
-    from isal import igzip
 
-    return cast(BinaryIO, igzip.IGzipFile(fileobj=raw, mode="rb"))
+
+def _decompressed(raw: BinaryIO) -> BinaryIO:
+    magic = raw.peek(4)[:4] if isinstance(raw, io.BufferedReader) else b""
+    if magic.startswith(_GZIP_MAGIC):
+        from isal import igzip
+
+        return cast(BinaryIO, igzip.IGzipFile(fileobj=raw, mode="rb"))  # type: ignore[no-untyped-call]
+    if magic == _ZSTD_MAGIC:
+        import zstandard
+
+        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
+        return cast(BinaryIO, stream)
+    return raw
 
 
 def read_head(path: Path) -> bytes:
@@ -72,16 +191,23 @@ def read_head(path: Path) -> bytes:
     size = 0
     with open_bytes(path) as stream:
         try:
-            while size < _HEAD_BYTES and (piece := stream.read(min(65_536, _HEAD_BYTES - size))):
+            while size < _HEAD_BYTES and (piece := stream.read(min(_PIECE_BYTES, _HEAD_BYTES - size))):
                 pieces.append(piece)
                 size += len(piece)
-        except (EOFError, OSError, ValueError):
+        except DAMAGE:
             # A damaged file is judged by what precedes the damage; the source reports where it ends.
             pass
     return b"".join(pieces)
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 (hex) of a file as it lies on disk: cheap, and enough to know an unchanged file again."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """SHA-256 (hex) of a file as it lies on disk: cheap, and enough to know an unchanged file again.
+
+    A member of an archive is hashed by its content.
+    """
+    _, inner = _split(path)
+    with _open_raw(path) if inner is None else open_bytes(path) as stream:
+        digest = hashlib.sha256()
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

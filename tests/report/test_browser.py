@@ -104,8 +104,11 @@ def test_words_in_charts_can_be_read_in_both_schemes(
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_nothing_is_wider_than_the_window(page: Page, late_report: Report, tmp_path: Path, width: int) -> None:
-    page.open(late_report.html, tmp_path, width=width)
+@pytest.mark.parametrize("report", ["late_report", "hostile_report"])
+def test_nothing_is_wider_than_the_window(
+    page: Page, report: str, request: pytest.FixtureRequest, tmp_path: Path, width: int
+) -> None:
+    page.open(request.getfixturevalue(report).html, tmp_path, width=width)
     page.draw_all()
     page.run("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert page.run("return document.documentElement.scrollWidth <= window.innerWidth") is True

@@ -55,9 +55,9 @@ def test_thinning_gives_a_slot_to_the_phase_that_fills_most_of_it() -> None:
 
 
 def test_the_scale_is_symmetric_and_never_finer_than_the_clocks() -> None:
-    limits = thresholds({0: [0.0, 0.1, -0.1], 1: [8.0, 8.2, 8.1]}, resolution_ms=0.06)
+    limits = thresholds({0: [0.0, 0.1, -0.1], 1: [8.0, 8.2, 8.1]}, resolution_ms=0.06, least_ms=0.5)
     assert limits == [-8.0, -4.0, -2.0, -0.8, 0.8, 2.0, 4.0, 8.0]
-    coarse = thresholds({0: [0.0, 0.1], 1: [0.2, 0.3]}, resolution_ms=0.06)
+    coarse = thresholds({0: [0.0, 0.1], 1: [0.2, 0.3]}, resolution_ms=0.06, least_ms=0.1)
     assert coarse[4] == pytest.approx(0.06)
 
 
@@ -65,8 +65,13 @@ def test_one_spike_does_not_set_the_scale_but_a_habit_does() -> None:
     quiet = {rank: [0.1] * 50 for rank in range(100)}
     spike = {**quiet, 7: [0.1] * 49 + [90.0]}
     habit = {**quiet, 7: [9.0] * 50}
-    assert thresholds(spike, 0)[-1] == 0.1
-    assert thresholds(habit, 0)[-1] == 8.0
+    assert thresholds(spike, 0, 0.05)[-1] == 0.1
+    assert thresholds(habit, 0, 0.05)[-1] == 8.0
+
+
+def test_a_run_without_trouble_is_left_pale() -> None:
+    limits = thresholds({0: [0.1, -0.1], 1: [0.05, 0.0]}, resolution_ms=0, least_ms=2.0)
+    assert limits[4] == pytest.approx(0.2)
 
 
 def test_columns_that_repeat_travel_as_codes() -> None:
@@ -80,7 +85,7 @@ def test_columns_that_repeat_travel_as_codes() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        waterfall_spec([Bar("a", "", "total", 1.0)]),
+        waterfall_spec([Bar("a", "", "total", 1.0)], 2.0),
         forest_spec([Prediction("a", "", 0.0, -1.0, 1.0, 2.0)]),
         heatmap_spec(["0", "1"], ["4"], [-1, 1]),
         lanes_spec(4),

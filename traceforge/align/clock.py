@@ -7,6 +7,7 @@ bounds it. Ranks that share no collective with the reference, even through other
 drift.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,7 +123,7 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times) -> Offset:
         other_ends_ns: ends of the same collectives on the other rank's clock.
     """
     differences = other_ends_ns - ends_ns
-    offset = int(np.median(differences))
+    offset = _median(differences)
     residual = _SD_PER_MAD * float(np.median(np.abs(differences - offset)))
     return Offset(offset, round(residual), len(differences), "fitted")
 
@@ -139,5 +140,11 @@ def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, oth
         return None
     differences = other_ends_ns - ends_ns
     early, late = np.quantile(differences, [0.05, 0.95])
-    offset = min(max(int(np.median(differences)), low), high)
+    offset = min(max(_median(differences), low), high)
     return Offset(offset, max(round((late - early) / 2), _SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")
+
+
+def _median(values_ns: Times) -> int:
+    """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
+    base = int(values_ns[0])
+    return base + math.floor(np.median(values_ns - base))

@@ -76,6 +76,7 @@ class _Flow:
         self._settled[:, _CREDIT, self._early] = self._time
         self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
+        self._end_alone = np.zeros((calls, ranks))
         self._reference_end = np.zeros((calls, ranks))
         self._end_blame = np.zeros((calls, *self._settled.shape))
         self._own_columns = np.arange(ranks * kinds).reshape(ranks, kinds)
@@ -95,6 +96,7 @@ class _Flow:
             members = np.flatnonzero(group == number)
             time, reference_time, blame = self._join(members)
             self._end[position, members] = time + transfer[members]
+            self._end_alone[position, members] = self._time[members] + transfer[members]
             self._reference_end[position, members] = reference_time + reference_transfer
             self._end_blame[position, members] = blame
             self._end_blame[position, members, _LATE, self._transfer] += np.maximum(0, slower[members])
@@ -108,7 +110,10 @@ class _Flow:
         time = np.stack([self._time[ranks], self._end[places, ranks]], axis=1)
         reference = np.maximum(self._reference_time[ranks], self._reference_end[places, ranks])
         blame = np.stack([self._blame(ranks), self._end_blame[places, ranks]], axis=1)
-        self._settled[ranks], self._since[ranks] = self._shared(blame, time - reference[:, None]), 0.0
+        # The end holds a rank's own arrival already: its own chain counts only as far as it outlasts the transfer.
+        outlasting = np.maximum(0, self._time[ranks] - self._end_alone[places, ranks])
+        self._settled[ranks] = self._shared(blame, time - reference[:, None], outlasting)
+        self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
     def finish(self) -> Blame:
@@ -130,17 +135,21 @@ class _Flow:
         blame = self._shared(self._blame(members)[None], (times - reference)[None])[0]
         return float(times.max()), reference, blame
 
-    def _shared(self, blame: Amounts, lateness: Amounts) -> Amounts:
+    def _shared(self, blame: Amounts, lateness: Amounts, most_of_first: Amounts | None = None) -> Amounts:
         """Blame of meetings, shape (meetings, 2, columns).
 
         Args:
             blame: of each input, shape (meetings, inputs, 2, columns).
             lateness: of each input against the meeting's reference time, signed, shape (meetings, inputs).
+            most_of_first: greatest share of the first of two inputs, shape (meetings,); the second takes the rest.
         """
         late, credit = blame[:, :, _LATE], blame[:, :, _CREDIT]
         result = np.stack([late.min(axis=1), credit.max(axis=1)], axis=1)
         beyond = lateness - result.sum(axis=(1, 2))[:, None]
         share = share_lateness(np.maximum(0, beyond))
+        if most_of_first is not None:
+            surplus = np.maximum(0, share[:, 0] - most_of_first)
+            share += np.stack([-surplus, surplus], axis=1)
         own = late - result[:, None, _LATE]
         total = own.sum(axis=2)
         factor = np.divide(share, total, out=np.zeros_like(total), where=total > 0)

@@ -67,7 +67,10 @@ def progress(files: Sequence[Path]) -> "Iterator[Callable[[Path], None]]":
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+    from traceforge.files import size_bytes
+
+    sizes = {path: size_bytes(path) for path in files}
     columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=sum(path.stat().st_size for path in files))
-        yield lambda path: bar.advance(task, path.stat().st_size)
+        task = bar.add_task("", total=sum(sizes.values()))
+        yield lambda path: bar.advance(task, sizes[path])

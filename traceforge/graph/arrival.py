@@ -95,7 +95,10 @@ def _awaited(frame: pl.DataFrame, exposed: Intervals) -> pl.Series:
         inside = slice(first, first + length)
         slot = np.searchsorted(arrival[inside], end[inside], side="left") - 1
         ends_in_window = end[inside] <= frame["window_end_ns"].to_numpy()[inside]
-        for index in np.flatnonzero(blocks[inside] & ends_in_window & (slot >= 0)):
+        # A collective that overtook another one (on another stream) has ended before its place in the chain is
+        # reached: it cannot be awaited from there.
+        is_reached = slot >= np.arange(length)
+        for index in np.flatnonzero(blocks[inside] & ends_in_window & is_reached):
             held = awaited[first + slot[index]]
             if held < 0 or end[first + index] >= end[first + held]:
                 awaited[first + slot[index]] = position[first + index]

@@ -130,7 +130,7 @@ def _replay(context: Context) -> list[Json]:
 def _forecast(context: Context) -> Json:
     needs = context.rows("sections/scaling_needs")
     return {
-        "refused": not context.rows("sections/scaling"),
+        "refused": not any(row["extrapolated"] for row in context.rows("sections/scaling")),
         "needs": [clean(need["item"], 160) for need in needs[:_MOST_ENTRIES]],
     }
 

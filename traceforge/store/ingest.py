@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import content_hash, read_head
+from traceforge.files import content_hash, read_head, size_bytes
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.naming import identify
@@ -198,7 +198,7 @@ def _add(store: Store, run_id: int, spooled: _Spooled) -> None:
                 "used" if summary.stored_count else "empty",
                 summary.event_count,
                 summary.stored_count,
-                spooled.path.stat().st_size,
+                size_bytes(spooled.path),
                 spooled.content_hash,
             ],
         )

@@ -22,16 +22,16 @@ from traceforge.report.islands import Dataset
 from traceforge.report.palette import variable
 
 
-def budget_spec(rows: int) -> Spec:
-    """The chart for that many terms."""
+def budget_spec(values: Sequence[str]) -> Spec:
+    """The chart for terms with these values at the right."""
     base = rows_of("terms")
     bars = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1, fill=variable("accent")).encode(
         y=row_axis(),
         x=time_axis("duration_ms", "ms per iteration"),
         tooltip=[alt.Tooltip("label:N", title="term"), alt.Tooltip("value:N", title="time")],
     )
-    layers = alt.layer(bars, *labelled(base))
-    return finished(layers.properties(width="container", height=rows * LABELLED_ROW_HEIGHT))
+    layers = alt.layer(bars, *labelled(base, values))
+    return finished(layers.properties(width="container", height=len(values) * LABELLED_ROW_HEIGHT))
 
 
 def budget_table(labels: Sequence[str], values: Sequence[str], durations_ms: Sequence[float]) -> Dataset:

@@ -21,6 +21,7 @@ from traceforge.report.charts.parts import (
 from traceforge.report.islands import Dataset
 from traceforge.report.palette import variable
 
+_NARROWEST = 1.0  # per cent either side of zero, so that an effect of nothing looks like nothing
 _SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+.3~f')"
 
 
@@ -40,7 +41,10 @@ def forest_spec(predictions: Sequence[Prediction]) -> Spec:
     """The chart for these policies."""
     base = rows_of("policies")
     y = row_axis()
-    x = alt.X("change:Q", title="change of throughput, %", axis=alt.Axis(tickCount=TICKS, labelExpr=_SIGNED))
+    ends = [end for one in predictions for end in (one.change, one.low, one.high, one.ceiling) if end is not None]
+    scale = alt.Scale(domain=[min(-_NARROWEST, *ends), max(_NARROWEST, *ends)], nice=True)
+    axis = alt.Axis(tickCount=TICKS, labelExpr=_SIGNED)
+    x = alt.X("change:Q", title="change of throughput, %", scale=scale, axis=axis)
     zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x="at:Q")
     intervals = (
         base.transform_filter("isValid(datum.low)")
@@ -57,7 +61,7 @@ def forest_spec(predictions: Sequence[Prediction]) -> Spec:
     )
     known = [intervals] if any(one.low is not None for one in predictions) else []
     known += [ceilings] if any(one.ceiling is not None for one in predictions) else []
-    layers = alt.layer(zero, *known, points, *labelled(base))
+    layers = alt.layer(zero, *known, points, *labelled(base, [one.value for one in predictions]))
     return finished(layers.properties(width="container", height=len(predictions) * LABELLED_ROW_HEIGHT))
 
 

@@ -41,7 +41,7 @@ def lanes_spec(rows: int) -> Spec:
         .mark_bar()
         .encode(
             y=rank_axis(rows),
-            x=time_axis("start_ms", "ms since the iteration began"),
+            x=time_axis("start_ms", "ms since the iteration began", nice=False),
             x2="end_ms:Q",
             color=phase_colour(),
             tooltip=tooltip,

@@ -4,6 +4,7 @@ In: Altair charts. Out: Vega-Lite as plain data. Nothing here names a view or a 
 which would make two reports of the same data differ.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,7 @@ FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberat
 SMALL, TEXT = 11, 12
 LABELLED_ROW_HEIGHT = 44
 _TEXT_OFFSET, BAR_OFFSET, BAR_HEIGHT = -9, 9, 12
-_VALUE_WIDTH = 130
+_LETTER_WIDTH = 7.2
 _MOST_PARTED_ROWS = 64
 TICKS = alt.ExprRef("ceil(width / 110)")
 
@@ -73,16 +74,16 @@ def phase_colour() -> alt.Color:
 
 
 def mode_colour() -> alt.Color:
-    """Colour by failure mode; `total` is the text colour."""
-    names = [*MODES, "total"]
-    scale = alt.Scale(domain=names, range=[*(fill(mode) for mode in MODES), variable("muted")])
+    """Colour by failure mode; a `credit` and the `total` belong to none."""
+    names = [*MODES, "credit", "total"]
+    scale = alt.Scale(domain=names, range=[*(fill(mode) for mode in MODES), variable("line"), variable("muted")])
     return alt.Color("mode:N", scale=scale, legend=None)
 
 
-def time_axis(field: str, title: str) -> alt.X:
-    """A zero-based axis of times in ms."""
-    axis = alt.Axis(tickCount=TICKS)
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=True), axis=axis)
+def time_axis(field: str, title: str, *, nice: bool = True) -> alt.X:
+    """A zero-based axis of times in ms; it ends at a round number if `nice`, else with the data."""
+    scale = alt.Scale(zero=True, nice=nice)
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=TICKS))
 
 
 def rank_axis(rows: int) -> alt.Y:
@@ -92,11 +93,16 @@ def rank_axis(rows: int) -> alt.Y:
     return alt.Y("rank:N", title="rank", sort=None, axis=axis, scale=scale)
 
 
-def labelled(base: alt.Chart) -> list[alt.Chart]:
-    """Two texts above each bar: `label` at the left, `value` at the right edge. No axis labels that could clip."""
+def labelled(base: alt.Chart, values: Sequence[str]) -> list[alt.Chart]:
+    """Two texts above each bar: `label` at the left, `value` at the right edge. No axis labels that could clip.
+
+    Args:
+        values: the texts at the right; a label is cut where the longest of them begins.
+    """
+    room = _LETTER_WIDTH * max(map(len, values)) + 10
     row = base.encode(y=row_axis())
     name = row.mark_text(
-        align="left", baseline="middle", dy=_TEXT_OFFSET, limit=alt.ExprRef(f"width - {_VALUE_WIDTH}")
+        align="left", baseline="middle", dy=_TEXT_OFFSET, limit=alt.ExprRef(f"max(40, width - {room:.0f})")
     ).encode(x=alt.value(0), text="label:N")
     value = row.mark_text(align="right", baseline="middle", dy=_TEXT_OFFSET, fontWeight=600).encode(
         x=alt.value("width"), text="value:N"

@@ -37,7 +37,7 @@ def phases_spec(ranks: int) -> Spec:
         .mark_bar()
         .encode(
             y=rank_axis(ranks),
-            x=time_axis("start_ms", "ms per iteration"),
+            x=time_axis("start_ms", "ms per iteration", nice=False),
             x2="end_ms:Q",
             color=phase_colour(),
             tooltip=tooltip,

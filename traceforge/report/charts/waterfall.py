@@ -13,20 +13,22 @@ from traceforge.report.charts.parts import (
     BAR_HEIGHT,
     BAR_OFFSET,
     LABELLED_ROW_HEIGHT,
+    TICKS,
     Spec,
     finished,
     labelled,
     mode_colour,
     row_axis,
     rows_of,
-    time_axis,
 )
 from traceforge.report.islands import Dataset
+
+_ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A cause: delay and its interval in ms per iteration; `mode` is a failure mode or `total`."""
+    """A cause: delay and its interval in ms per iteration; `mode` is a failure mode, `credit` or `total`."""
 
     label: str
     value: str
@@ -36,8 +38,17 @@ class Bar:
     high_ms: float | None = None
 
 
-def waterfall_spec(bars: Sequence[Bar]) -> Spec:
-    """The chart for these bars."""
+def waterfall_spec(bars: Sequence[Bar], least_ms: float) -> Spec:
+    """The chart for these bars; the axis spans at least `least_ms`, so that little delay looks like little."""
+    table = waterfall_table(bars)
+    ends = [float(str(end)) for name in _ENDS for end in table[name] if end is not None]
+    domain = [min(0.0, *ends), max(least_ms, *ends)]
+    x = alt.X(
+        "start_ms:Q",
+        title="ms lost per iteration",
+        scale=alt.Scale(domain=domain, nice=True),
+        axis=alt.Axis(tickCount=TICKS),
+    )
     base = rows_of("bars")
     tooltip = [
         alt.Tooltip("label:N", title="cause"),
@@ -45,7 +56,7 @@ def waterfall_spec(bars: Sequence[Bar]) -> Spec:
     ]
     boxes = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1).encode(
         y=row_axis(),
-        x=time_axis("start_ms", "ms lost per iteration"),
+        x=x,
         x2="end_ms:Q",
         color=mode_colour(),
         tooltip=tooltip,
@@ -56,7 +67,7 @@ def waterfall_spec(bars: Sequence[Bar]) -> Spec:
         .encode(y=row_axis(), x="low_ms:Q", x2="high_ms:Q")
     )
     known = [intervals] if any(bar.low_ms is not None for bar in bars) else []
-    layers = alt.layer(boxes, *known, *labelled(base))
+    layers = alt.layer(boxes, *known, *labelled(base, [bar.value for bar in bars]))
     return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
 
 

@@ -36,7 +36,8 @@ def _build(context: Context) -> Section | Missing:
     if not pictures:
         return missing("No iteration can be drawn", context)
     slot_ns = [_slot_ns(lanes, context) for _, lanes in pictures]
-    choices = [_choice(picture, slot) for picture, slot in zip(pictures, slot_ns, strict=True)]
+    resolution_ns = context.trust.resolution_ns
+    choices = [_choice(picture, slot, resolution_ns) for picture, slot in zip(pictures, slot_ns, strict=True)]
     rows = max(len(lanes) for _, lanes in pictures)
     figure = Figure(
         name="lanes",
@@ -104,15 +105,15 @@ def _slot_ns(lanes: list[_Lane], context: Context) -> float | None:
     return span_ns / max(1, context.limits.marks // len(lanes) - 1)
 
 
-def _choice(picture: tuple[Exemplar, list[_Lane]], slot_ns: float | None) -> Choice:
+def _choice(picture: tuple[Exemplar, list[_Lane]], slot_ns: float | None, resolution_ns: float) -> Choice:
     exemplar, lanes = picture
     rows = [(str(lane.rank), lane.intervals if slot_ns is None else thinned(lane.intervals, slot_ns)) for lane in lanes]
     number = exemplar.iteration.number
     label = f"{number} — {exemplar.reason}, {duration(exemplar.iteration.duration_ns)}"
-    return Choice(label, _caption(exemplar, lanes), {"lanes": lanes_table(rows)})
+    return Choice(label, _caption(exemplar, lanes, resolution_ns), {"lanes": lanes_table(rows)})
 
 
-def _caption(exemplar: Exemplar, lanes: list[_Lane]) -> str:
+def _caption(exemplar: Exemplar, lanes: list[_Lane], resolution_ns: float) -> str:
     place = f"Iteration {exemplar.iteration.number} ({exemplar.reason}, {duration(exemplar.iteration.duration_ns)})"
     arrivals = [lane.late_ns for lane in lanes if lane.late_ns is not None]
     first = lanes[0]
@@ -120,6 +121,8 @@ def _caption(exemplar: Exemplar, lanes: list[_Lane]) -> str:
         return f"{place}: no matched collective tells who arrived when."
     behind_ns = first.late_ns - quantile(arrivals, 0.5)
     waits = [lane.time_in("wait") for lane in lanes[1:]]
+    if behind_ns < resolution_ns:
+        return f"{place}: the ranks arrive within {duration(resolution_ns)}, which the clocks cannot tell apart."
     text = f"{place}: rank {first.rank} arrives last, {duration(behind_ns)} after the median rank"
     return f"{text}; the others spend {duration(sum(waits) / len(waits))} waiting."
 

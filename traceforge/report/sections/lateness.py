@@ -17,6 +17,7 @@ from traceforge.report.job import Job
 from traceforge.report.words import count, duration, plural, span
 
 _HABITUALLY = 0.5
+_WORTH_COLOUR = 0.02  # of a mean iteration: the least lateness that gets the strongest colour
 
 
 def _build(context: Context) -> Section | Missing:
@@ -30,14 +31,15 @@ def _build(context: Context) -> Section | Missing:
     by_row: dict[int, list[float]] = {}
     for cell in cells:
         by_row.setdefault(cell["rank_cell"], []).append(cell["lateness_ns"] / 1e6)
-    limits = thresholds(by_row, context.trust.resolution_ns / 1e6)
+    least_ms = _WORTH_COLOUR * (context.job.mean_ns or 0) / 1e6 + 1e-3
+    limits = thresholds(by_row, context.trust.resolution_ns / 1e6, least_ms)
     figure = Figure(
         name="lateness",
         caption=_caption(last, cells, sizes, context),
         panels=[_panel(cells, last, limits, context)],
         table=_table(context),
         queries=["sections/lateness", "sections/lateness_last", "sections/lateness_ranks"],
-        legend=_legend(limits),
+        legend=_legend(limits, cells),
         notes=_notes(sizes, limits, context),
     )
     return Section([figure])
@@ -111,11 +113,13 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     tally = Counter(row["last_rank"] for row in last)
     rank, times = min(tally.items(), key=lambda item: (-item[1], item[0]))
     told = f"in {count(times)} of {plural(iterations, 'iteration')}"
+    if iterations < len(context.job.used):
+        told += " in which the clocks can tell"
     if not _is_habit(times, iterations, len(context.job.ranks)):
         return f"No rank is late by habit: most often last is rank {rank}, {told}."
-    if sizes != (1, 1):
-        return f"Rank {rank} is the last to arrive {told}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
+    if sizes != (1, 1) or not own:
+        return f"Rank {rank} is the last to arrive {told}."
     mean = duration(sum(own) / len(own))
     return f"Rank {rank} is the last to arrive {told}, on average {mean} after the median rank."
 
@@ -127,7 +131,9 @@ def _is_habit(times: int, iterations: int, ranks: int) -> bool:
     return times >= _HABITUALLY * iterations and times > expected + 2 * scatter
 
 
-def _legend(limits: Sequence[float]) -> list[LegendEntry]:
+def _legend(limits: Sequence[float], cells: list[Row]) -> list[LegendEntry]:
+    if all(abs(cell["lateness_ns"]) < limits[4] * 1e6 for cell in cells):
+        return [LegendEntry("diverging-4", f"within {duration(limits[4] * 1e6)}")]
     outermost = duration(limits[-1] * 1e6)
     labels = [f"{outermost} early", *[""] * (len(limits) - 1), f"{outermost} late"]
     return [LegendEntry(f"diverging-{step}", label) for step, label in enumerate(labels)]
@@ -136,18 +142,21 @@ def _legend(limits: Sequence[float]) -> list[LegendEntry]:
 def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) -> list[str]:
     notes = [
         "Mean over the collectives of an iteration; a dot marks the rank whose lateness cost the others most.",
-        f"Differences within {duration(limits[4] * 1e6)} are left uncoloured.",
+        f"Differences within {duration(limits[4] * 1e6)} are left uncoloured{_because(limits, context)}.",
     ]
     ranks_per_cell, iterations_per_cell = sizes
     if ranks_per_cell > 1 or iterations_per_cell > 1:
         share = [plural(size, noun) for size, noun in zip(sizes, ("rank", "iteration"), strict=True) if size > 1]
         notes.append(f"A cell holds {' and '.join(share)} and shows the latest of them.")
-    if context.trust.resolution_ns >= 0.9e6 * limits[4]:
-        notes.append(f"Differences under {duration(context.trust.resolution_ns)} lie below what the clocks resolve.")
     on_host = _ranks_per_host(context.job)
     if on_host and ranks_per_cell < on_host:
         notes.append("Lines part the hosts.")
     return notes
+
+
+def _because(limits: Sequence[float], context: Context) -> str:
+    is_coarse = context.trust.resolution_ns >= 0.999e6 * limits[4]
+    return ": they lie below what the clocks resolve" if is_coarse else ""
 
 
 def _table(context: Context) -> Table:

@@ -9,6 +9,7 @@ WITH last_arrivals AS (
     ON iteration.run_id = collective.run_id
     AND iteration.iteration = collective.iteration
   WHERE collective.run_id = $run_id
+    AND collective.last_rank IS NOT NULL
     AND NOT iteration.is_warmup
     AND NOT iteration.is_partial
   GROUP BY collective.iteration, collective.last_rank

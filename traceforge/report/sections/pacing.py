@@ -9,7 +9,7 @@ from traceforge.report.absence import missing
 from traceforge.report.blocks import Block, Column, Figure, Missing, Panel, Plugin, Section, Table
 from traceforge.report.charts.forest import Prediction, forest_spec, forest_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import change, clean, duration, listed, percent, plural, spaced
+from traceforge.report.words import capital, change, clean, duration, listed, percent, plural, spaced
 
 _MOST_ROWS = 12
 _VERDICT_WORDS = {
@@ -95,6 +95,10 @@ def _caption(rows: list[Row]) -> str:
         best = max(supported, key=lambda row: row["throughput_ratio"] or 0)
         low, high = change(best["throughput_ratio_low"]), change(best["throughput_ratio_high"])
         return f"Pacing by {spaced(best['policy'])} would give {change(best['throughput_ratio'])} ({low} to {high})."
+    if len(policies) == 1:
+        name = capital(spaced(policies[0]["policy"]))
+        text = f"{name} is the one policy replayed, and its verdict is: {_verdict(policies[0])}"
+        return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
     tally = Counter(_verdict(row) for row in policies)
     told = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
     text = f"None of {plural(len(policies), 'policy', 'policies')} is predicted to help this run ({told})"

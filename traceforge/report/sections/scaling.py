@@ -20,7 +20,7 @@ from traceforge.report.blocks import (
 )
 from traceforge.report.charts.budget import budget_spec, budget_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import capital, clean, count, duration, listed, percent, spaced
+from traceforge.report.words import capital, clean, count, duration, listed, percent, plural, spaced
 
 _MOST_TERMS = 12
 
@@ -30,14 +30,10 @@ def _build(context: Context) -> Section | Missing:
     if not curve and not needs and not terms:
         return missing("Nothing can be said about other numbers of ranks", context)
     blocks: list[Block] = []
-    if curve:
+    if any(row["extrapolated"] for row in curve):
         blocks.append(_curve(curve))
     else:
-        blocks.append(
-            Paragraph(
-                "No scaling curve is drawn: one size of job cannot tell how its terms grow with the number of ranks."
-            )
-        )
+        blocks.append(Paragraph(f"{_refusal(curve)} {_measured(curve)}".strip()))
     if needs:
         blocks.append(Paragraph("To forecast other sizes, measure:"))
         blocks.append(Terms([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
@@ -46,8 +42,20 @@ def _build(context: Context) -> Section | Missing:
     return Section(blocks)
 
 
+def _refusal(curve: list[Row]) -> str:
+    sizes = len({row["ranks"] for row in curve})
+    if sizes > 1:
+        return "No forecast beyond the measured sizes is made."
+    return "No scaling curve is drawn: one size of job cannot tell how its terms grow with the number of ranks."
+
+
+def _measured(curve: list[Row]) -> str:
+    points = [f"{row['value']:.3g} iterations a second on {plural(row['ranks'], 'rank')}" for row in curve]
+    return f"Measured: {listed(points)}." if points else ""
+
+
 def _curve(rows: list[Row]) -> TableFigure:
-    names = ("model", "ranks", "forecast", "from", "to")
+    names = ("model", "ranks", "iterations a second", "from", "to")
     columns = [*(Column(name, numeric=name != "model") for name in names), Column("")]
     cells = [
         [
@@ -58,7 +66,7 @@ def _curve(rows: list[Row]) -> TableFigure:
         ]
         for row in rows
     ]
-    models = list(dict.fromkeys(spaced(row["model"]) for row in rows))
+    models = list(dict.fromkeys(spaced(row["model"]) for row in rows if row["extrapolated"]))
     caption = f"Forecast by {listed(models)}; the spread between models is part of the uncertainty."
     return TableFigure("forecast", caption, Table(columns, cells), ["sections/scaling"])
 
@@ -74,7 +82,7 @@ def _budget(terms: list[Row]) -> Figure:
         for term in terms
     ]
     caption = f"The largest term of an iteration is {spaced(shown[0]['term'])}: {values[0].replace(' · ', ', ')}."
-    panel = Panel(budget_spec(len(shown)), {"terms": data}, "Duration of each term of an iteration.")
+    panel = Panel(budget_spec(values), {"terms": data}, "Duration of each term of an iteration.")
     return Figure("budget", caption, [panel], Table(columns, rows), ["sections/scaling_terms"])
 
 

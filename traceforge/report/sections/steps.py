@@ -103,8 +103,9 @@ def _caption(steps: list[_Step]) -> str:
     text = f"{capital(listed([f'{phase} takes {percent(shares[phase])}' for phase in told], 7))} of an iteration."
     least, most = (pick(steps, key=lambda step: step.wait_ns) for pick in (min, max))
     if len(steps) > 1 and most.wait_ns > _HARDLY_DIFFERENT * least.wait_ns + _WORTH_TELLING * most.duration_ns:
-        text += f" Rank {least.rank} waits least ({duration(least.wait_ns)}), "
-        text += f"rank {most.rank} most ({duration(most.wait_ns)})."
+        little = f"waits least ({duration(least.wait_ns)})" if least.wait_ns else "never waits"
+        text += f" Rank {least.rank} {little}, "
+        text += f"rank {most.rank} waits most ({duration(most.wait_ns)})."
     return text
 
 

@@ -38,12 +38,12 @@ def _clock_tile(context: Context) -> Tile:
     if trust.unaligned:
         text = f"{plural(len(trust.unaligned), 'rank')} of {len(trust.clocks)} could not be placed on the common clock."
         return Tile("not aligned", "Clocks", text, "bad")
-    if any(clock.status == "bounded" for clock in trust.clocks):
-        return Tile("bounded only", "Clocks", "Some clocks are known within bounds, not fitted.", "caution")
     if trust.largest_residual_ns is None:
         return Tile("—", "Clocks", "One rank needs no alignment.", "plain")
-    text = f"largest residual; waits under {duration(trust.resolution_ns)} support no finding"
-    return Tile(duration(trust.largest_residual_ns), "Clocks", text, "good")
+    is_bounded = any(clock.status == "bounded" for clock in trust.clocks)
+    kind = "known within bounds only" if is_bounded else "largest residual"
+    text = f"{kind}; waits under {duration(trust.resolution_ns)} support no finding"
+    return Tile(f"±{duration(trust.largest_residual_ns)}", "Clocks", text, "caution" if is_bounded else "good")
 
 
 def _matching_tile(context: Context) -> Tile:
@@ -124,8 +124,7 @@ def _clock_caption(context: Context) -> str:
         return "No residual is known, so lateness between ranks carries no error."
     worst = max(trust.clocks, key=lambda clock: (clock.residual_ns or 0, -clock.rank))
     place = f"rank {worst.rank}" + (f" on {worst.host}" if worst.host else "")
-    scatter = duration(worst.residual_ns)
-    return f"The least certain clock is that of {place}: its ends of collectives scatter by {scatter}."
+    return f"The least certain clock is that of {place}, known to within {duration(worst.residual_ns)}."
 
 
 def _clock_row(host: str | None, clocks: Sequence[Clock]) -> list[str]:
@@ -155,15 +154,16 @@ def _span(values_ns: Sequence[float | None]) -> str:
 def _issue_figure(context: Context) -> TableFigure:
     issues = context.trust.issues
     lost = sum(issue.lost_events for issue in issues)
-    caption = f"{plural(len(issues), 'kind')} of trouble met on the way; {plural(lost, 'event')} not stored."
+    noted = plural(len(issues), "kind")
+    caption = f"{noted} of row skipped, repaired or guessed on the way; {plural(lost, 'event')} not stored."
     columns = [
         Column("severity"),
         Column("code", code=True),
+        Column("what", wide=True),
         Column("count", numeric=True),
         Column("events lost", numeric=True),
         Column("files", numeric=True),
-        Column("first at"),
-        Column("what", wide=True),
+        Column("first at", wide=True),
     ]
     limit = context.limits.table_rows
     table = Table(columns, [_issue_row(issue) for issue in issues[:limit]], max(0, len(issues) - limit))
@@ -172,7 +172,7 @@ def _issue_figure(context: Context) -> TableFigure:
 
 def _issue_row(issue: Issue) -> list[str]:
     numbers = [count(issue.count), count(issue.lost_events), count(issue.files)]
-    return [issue.severity, issue.code, *numbers, issue.first_at or "—", issue.detail]
+    return [issue.severity, issue.code, issue.detail, *numbers, issue.first_at or "—"]
 
 
 SECTION = Plugin("How far to trust this", "Trust", _build)

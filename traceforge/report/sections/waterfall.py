@@ -16,6 +16,7 @@ from traceforge.report.words import capital, duration, lowered, mode_name, perce
 _MOST_CULPRITS = 7
 _MOST_BARS = 12
 _STANDS_ALONE = 0.05
+_LEAST_AXIS = 0.02  # of a mean iteration
 _UNEXPLAINED = "unexplained"
 
 
@@ -39,9 +40,8 @@ def _build(context: Context) -> Section | Missing:
     total_ns = excess["excess_ns"] / excess["iterations"]
     mean_ns = (excess["reference_ns"] + excess["excess_ns"]) / excess["iterations"]
     bars = [*(_bar(part, mean_ns, context) for part in parts), _total_bar(total_ns, mean_ns)]
-    panel = Panel(
-        waterfall_spec(bars), {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause."
-    )
+    spec = waterfall_spec(bars, _LEAST_AXIS * mean_ns / 1e6)
+    panel = Panel(spec, {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause.")
     seen = [mode for mode in MODES if any(part.mode == mode for part in parts)]
     figure = Figure(
         name="waterfall",
@@ -61,7 +61,7 @@ def _parts(rows: list[Row]) -> list[_Part]:
     ordered = sorted(known, key=lambda row: -abs(row["delay_ns"]))
     alone = [row for row in ordered if abs(row["delay_ns"]) >= _STANDS_ALONE * size][:_MOST_CULPRITS]
     parts = [_culprit(row) for row in alone]
-    parts += _summed([row for row in known if row not in alone], _MOST_BARS - len(parts))
+    parts += _summed([row for row in known if row not in alone], alone, _MOST_BARS - len(parts))
     parts.sort(key=lambda part: (-part.delay_ns, part.mode, part.label))
     unexplained = sum(row["delay_ns"] / row["iterations"] for row in rows if _is_unexplained(row))
     return [*parts, _Part(_UNEXPLAINED, mode_name(_UNEXPLAINED), unexplained)]
@@ -78,7 +78,7 @@ def _culprit(row: Row) -> _Part:
     return _Part(row["mode"], label, row["delay_ns"] / row["iterations"], row["rank"], row["cause"])
 
 
-def _summed(rows: list[Row], room: int) -> list[_Part]:
+def _summed(rows: list[Row], alone: list[Row], room: int) -> list[_Part]:
     """The rest by cause, or by failure mode where the causes do not fit."""
     for keys in (("mode", "cause"), ("mode",)):
         groups: dict[tuple[str, ...], list[Row]] = {}
@@ -86,15 +86,16 @@ def _summed(rows: list[Row], room: int) -> list[_Part]:
             groups.setdefault(tuple(row[key] for key in keys), []).append(row)
         if len(groups) <= room:
             break
-    return [_group(members, by_cause=len(key) == 2) for key, members in groups.items()]
+    told = {tuple(row[key] for key in keys) for row in alone}
+    return [_group(members, key, "other rank" if key in told else "rank") for key, members in groups.items()]
 
 
-def _group(rows: list[Row], *, by_cause: bool) -> _Part:
+def _group(rows: list[Row], key: tuple[str, ...], noun: str) -> _Part:
     if len(rows) == 1:
         return _culprit(rows[0])
-    name = capital(spaced(rows[0]["cause"])) if by_cause else mode_name(rows[0]["mode"])
+    name = capital(spaced(rows[0]["cause"])) if len(key) == 2 else mode_name(rows[0]["mode"])
     ranks = {row["rank"] for row in rows if row["rank"] is not None}
-    label = f"{name}, {plural(len(ranks), 'other rank')}" if ranks else name
+    label = f"{name}, {plural(len(ranks), noun)}" if ranks else name
     return _Part(rows[0]["mode"], label, sum(row["delay_ns"] / row["iterations"] for row in rows))
 
 
@@ -103,11 +104,17 @@ def _bar(part: _Part, mean_ns: float, context: Context) -> Bar:
     return Bar(
         label=part.label,
         value=f"{duration(part.delay_ns)} · {_share(part.delay_ns, mean_ns)}",
-        mode=part.mode if part.mode in MODES else _UNEXPLAINED,
+        mode=_colour_mode(part),
         delay_ms=part.delay_ns / 1e6,
         low_ms=interval[0] / 1e6 if interval else None,
         high_ms=interval[1] / 1e6 if interval else None,
     )
+
+
+def _colour_mode(part: _Part) -> str:
+    if part.mode == _UNEXPLAINED and part.cause not in ("", _UNEXPLAINED):
+        return "credit"
+    return part.mode if part.mode in MODES else _UNEXPLAINED
 
 
 def _interval(part: _Part, context: Context) -> tuple[float, float] | None:

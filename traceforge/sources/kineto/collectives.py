@@ -88,11 +88,12 @@ class CommunicationArgs:
     def _places(self, unit: Unit, flags: FlagArray) -> list[int]:
         """Which events have arguments to be looked at."""
         if self._keep_all:
-            return [place for place, event in enumerate(unit.events) if event.args is not None]
+            return [place for place, args in enumerate(unit.args) if args is not None]
         wanted = (flags & Flag.COMMUNICATION) != 0
-        if [args.collective for args in unit.args].count(NO_TOKEN) < len(unit.args):
-            wanted |= [e.args is not None and e.args.collective is not NO_TOKEN for e in unit.events]
-        return [place for place in np.flatnonzero(wanted).tolist() if unit.events[place].args is not None]
+        stated = [args is not None and args.collective is not NO_TOKEN for args in unit.args]
+        if True in stated:
+            wanted |= stated
+        return [place for place in np.flatnonzero(wanted).tolist() if unit.args[place] is not None]
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
         try:

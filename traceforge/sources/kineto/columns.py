@@ -7,6 +7,7 @@ Not handled: phases B/E are not paired; each stays an event of its own.
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ from traceforge.sources.kineto.lenient import integer_of
 
 Int64Array = npt.NDArray[np.int64]
 _INT32_COLUMNS = frozenset({"stream", "device"})
-_BLOCK_ROWS = 32_768
+_ABSENT_BYTES = struct.pack("q", ABSENT)
+_BLOCK_ROWS = 8_192
 _NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
 _ARGUMENTS: dict[str, Callable[[list[Args]], list[int]]] = {
     "correlation": lambda args: [a.correlation for a in args],
@@ -46,7 +48,7 @@ class EventColumns:
         self._kinds = kinds
         self._issues = issues
         self.row_count = 0
-        self._blocks: list[pl.DataFrame] = []
+        self._blocks: list[dict[str, npt.NDArray[Any]]] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -69,9 +71,10 @@ class EventColumns:
         self._starts.append(_lines([e.ts for e in events]))
         self._durations.append(_lines([e.dur for e in events]))
         self._flows.append(_pack_flows(unit, self._issues))
-        self._has_args.append(struct.pack(f"{count}?", *[e.args is not None for e in events]))
+        self._has_args.append(struct.pack(f"{count}?", *[a is not None for a in unit.args]))
+        args = [a for a in unit.args if a is not None]
         for name, values in _ARGUMENTS.items():
-            self._arguments[name].append(_pack_arguments(values(unit.args), unit, self._issues))
+            self._arguments[name].append(_pack_arguments(values(args), unit, self._issues))
         self.row_count += count
         self._unit_rows += count
         if self._unit_rows >= _BLOCK_ROWS:
@@ -81,21 +84,21 @@ class EventColumns:
     def flush(self) -> pl.DataFrame:
         """The collected events as rows of raw.kineto_event; the next unit begins a new batch."""
         self._end_block()
-        frame = pl.concat(self._blocks, rechunk=False)
+        columns = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
+        kinds = self._kinds.columns(columns.pop("kind_id"))
+        frame = pl.DataFrame(columns).hstack(kinds)
         self._blocks, self.row_count = [], 0
-        return frame
+        self._kinds.forget_if_many()
+        return frame.with_columns(
+            pl.when(pl.col(name) != ABSENT).then(pl.col(name)).cast(_dtype(name)) for name in columns
+        )
 
     def _end_block(self) -> None:
         """Make columns of the units since the last block: few enough for the processor's cache."""
         kind_ids = np.frombuffer(b"".join(self._kind_ids), np.int32)
-        flags = self._kinds.flags(kind_ids)
         event_ids = np.concatenate([np.zeros(0, np.int64), *self._event_ids])
-        integers = self._integer_columns(event_ids, flags)
-        frame = pl.DataFrame({"event_id": event_ids, **integers}).with_columns(
-            pl.when(pl.col(name) != ABSENT).then(pl.col(name)).cast(_dtype(name)) for name in integers
-        )
-        self._blocks.append(frame.hstack(self._kinds.columns(kind_ids)))
-        self._kinds.forget_if_many()
+        integers = self._integer_columns(event_ids, self._kinds.flags(kind_ids))
+        self._blocks.append({"kind_id": kind_ids, "event_id": event_ids, **integers})
         self._clear()
 
     def _integer_columns(self, event_ids: Int64Array, flags: FlagArray) -> dict[str, Int64Array]:
@@ -145,10 +148,12 @@ def _lines(tokens: list[Raw]) -> bytes:
 
 
 def _pack_arguments(values: list[int], unit: Unit, issues: IssueLog) -> bytes:
+    if values.count(ABSENT) == len(values):
+        return _ABSENT_BYTES * len(values)
     try:
         return struct.pack(f"{len(values)}q", *values)
     except struct.error:
-        event_ids = unit.event_ids()[[event.args is not None for event in unit.events]]
+        event_ids = unit.event_ids()[[args is not None for args in unit.args]]
         return _pack_fitting(values, event_ids, issues)
 
 

@@ -86,7 +86,7 @@ class Unit:
 
     Attributes:
         events: what was decoded.
-        args: arguments of those events that have any.
+        args: arguments of every event, None where it has none.
     """
 
     __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events")
@@ -94,7 +94,7 @@ class Unit:
     def __init__(self, events: list[Event], first_id: int, text: bytes) -> None:
         """Events without a gap; `text` is theirs, from which `args_texts` are taken when asked for."""
         self.events = events
-        self.args = [args for event in events if (args := event.args) is not None]
+        self.args = [event.args for event in events]
         self._first_id = first_id
         self._ids: list[int] | None = None
         self._text = text

@@ -102,9 +102,9 @@ class _Reading:
 
     def _name_tracks(self, unit: Unit, flags: FlagArray) -> None:
         for place in (flags & Flag.NAMES_A_TRACK).nonzero()[0]:
-            event = unit.events[place]
-            if event.args is not None:
-                self._tracks.name(event.name, event.pid, event.tid, event.args)
+            event, args = unit.events[place], unit.args[place]
+            if args is not None:
+                self._tracks.name(event.name, event.pid, event.tid, args)
 
     def _flush(self) -> None:
         if self._columns.row_count:

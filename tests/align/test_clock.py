@@ -1,0 +1,186 @@
+"""By how much each rank's clock is off, and how sure that is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.align.clock import bounded_offset, common_end_offset
+
+CLOCKS = "SELECT rank, offset_ns, residual_ns, anchors, status FROM align.clock ORDER BY rank"
+
+
+@pytest.mark.parametrize("offset_ns", [0, 1, -1, 37 * US, -5 * MS, 3_600_000_000_000])
+def test_on_devices_a_known_offset_is_recovered_to_the_ns(offset_ns: int) -> None:
+    # Collectives end together: rank 0 reads 70, rank 1 reads 70 + offset.
+    job = data_parallel_job([[60, 40], [30, 55], [60, 40]], clock_ns=[0, offset_ns])
+
+    store = built(store_of(*job), "align")
+
+    assert rows_of(store, CLOCKS) == [(0, 0, 0, 0, "reference"), (1, offset_ns, 0, 3, "fitted")]
+
+
+def test_an_offset_of_an_epoch_is_exact_too() -> None:
+    # Rank 0 counts from its boot, rank 1 from 1970: their difference lies between two floats.
+    offset_ns = 1_700_000_000_000_000_001
+
+    store = built(store_of(*data_parallel_job([[60, 40], [30, 55], [60, 40]], clock_ns=[0, offset_ns])), "align")
+
+    assert rows_of(store, "SELECT offset_ns FROM align.clock WHERE rank = 1") == [(offset_ns,)]
+
+
+def test_the_residual_is_the_spread_of_the_ends() -> None:
+    # Ends on rank 1 against rank 0: 98, 100, 100, 102, 104 ns later. Their median is 100, the median distance from it
+    # 2, which for a normal distribution is a standard deviation of 1.4826 x 2, or 3 ns.
+    offset = common_end_offset(np.array([10, 20, 30, 40, 50]), np.array([108, 120, 130, 142, 154]))
+
+    assert (offset.offset_ns, offset.residual_ns, offset.anchors) == (100, 3, 5)
+
+
+def test_one_stray_end_does_not_move_the_offset() -> None:
+    offset = common_end_offset(np.array([10, 20, 30]), np.array([15, 25, 9_000]))
+
+    assert offset.offset_ns == 5
+
+
+def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:
+    # rank 0 ══ rank 1 (group a, 3 collectives), rank 1 ══ rank 2 (group b); clocks 0, +100, -50
+    traces = [Trace(0), Trace(1, clock_ns=100), Trace(2, clock_ns=-50)]
+    for n in range(3):
+        for rank in (0, 1):
+            traces[rank].collective(100 * n + 10, 100 * n + 30, group="a", ranks=[0, 1])
+        for rank in (1, 2):
+            traces[rank].collective(100 * n + 50, 100 * n + 70, group="b", ranks=[1, 2])
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT rank, offset_ns, status FROM align.clock ORDER BY rank") == [
+        (0, 0, "reference"),
+        (1, 100, "fitted"),
+        (2, -50, "fitted"),
+    ]
+
+
+def test_ranks_that_share_no_collective_with_the_reference_are_called_unaligned() -> None:
+    # rank 0 ══ rank 1      rank 2 ══ rank 3
+    traces = [Trace(rank) for rank in range(4)]
+    for n in range(3):
+        for rank, trace in enumerate(traces):
+            pair = [0, 1] if rank < 2 else [2, 3]
+            trace.collective(100 * n + 10, 100 * n + 30, group=str(pair), ranks=pair)
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, CLOCKS) == [
+        (0, 0, 0, 0, "reference"),
+        (1, 0, 0, 3, "fitted"),
+        (2, None, None, 0, "unaligned"),
+        (3, None, None, 0, "unaligned"),
+    ]
+
+
+def test_operations_that_may_end_at_different_times_tie_no_clock() -> None:
+    # The root of a broadcast is done as soon as it has sent.
+    traces = [Trace(rank) for rank in range(2)]
+    for n in range(3):
+        for rank, trace in enumerate(traces):
+            trace.collective(100 * n, 100 * n + 10 + 40 * rank, op="broadcast")
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT status FROM align.clock WHERE rank = 1") == [("unaligned",)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 1_000), st.integers(-9, 9)), min_size=3, max_size=8),
+    st.integers(-(2**61), 2**61),
+)
+def test_setting_a_clock_by_some_time_moves_its_offset_by_just_that(
+    drawn: list[tuple[int, int]], moved_ns: int
+) -> None:
+    ends = np.array([end for end, _ in drawn])
+    other_ends = ends + np.array([jitter for _, jitter in drawn])
+
+    before, after = common_end_offset(ends, other_ends), common_end_offset(ends, other_ends + moved_ns)
+
+    assert after.offset_ns == (before.offset_ns or 0) + moved_ns
+    assert after.residual_ns == before.residual_ns
+
+
+class TestHostThreads:
+    """gloo's collectives do not end together."""
+
+    # rank 0   |gloo 0 – 10 ms|  …every 100 ms
+    # rank 1   |gloo 2 – 14 ms|  …ends 4 ms later than rank 0
+
+    @staticmethod
+    def _job(hosts: tuple[str | None, str | None], clock_ns: int = 0) -> list[Trace]:
+        traces = [Trace(0, host=hosts[0]), Trace(1, host=hosts[1], clock_ns=clock_ns)]
+        for n in range(4):
+            traces[0].gloo(100 * n * MS, (100 * n + 10) * MS)
+            traces[1].gloo((100 * n + 2) * MS, (100 * n + 14) * MS)
+        return traces
+
+    def test_on_one_host_they_read_one_clock(self) -> None:
+        store = built(store_of(*self._job(("node0", "node0"))), "align")
+
+        assert rows_of(store, CLOCKS)[1] == (1, 0, 10 * US, 4, "shared_clock")
+
+    def test_across_hosts_their_ends_give_a_coarse_offset(self) -> None:
+        # Rank 1's clock is 1 s ahead, its ends 1.004 s: within [992, 1014] ms, which order allows.
+        store = built(store_of(*self._job(("node0", "node1"), clock_ns=1_000 * MS)), "align")
+
+        assert rows_of(store, CLOCKS)[1] == (1, 1_004 * MS, 10 * US, 4, "bounded")
+
+    def test_two_unknown_hosts_are_not_taken_for_one(self) -> None:
+        store = built(store_of(*self._job((None, None))), "align")
+
+        assert rows_of(store, "SELECT status FROM align.clock WHERE rank = 1") == [("bounded",)]
+
+    def test_an_offset_that_order_forbids_is_moved_to_the_nearest_that_it_allows(self) -> None:
+        # reference   |0 – 10|    |100 – 110|    |200 – 210|
+        # other       |0 – 12|    |100 – 130|       |215 – 230|
+        # The ends lie 2, 20 and 20 apart. But the other cannot end its first one, at 12, before the reference starts
+        # it, at 0: the offset is 12 at most (and 5 at least, by the last one's start).
+        offset = bounded_offset(
+            np.array([0, 100, 200]), np.array([10, 110, 210]), np.array([0, 100, 215]), np.array([12, 130, 230])
+        )
+
+        assert offset is not None
+        assert offset.offset_ns == 12
+
+    def test_where_order_allows_no_offset_at_all_there_is_none(self) -> None:
+        # Once the other ends 50 before the reference starts, once it starts 50 after the reference has ended.
+        offset = bounded_offset(np.array([100, 200]), np.array([110, 210]), np.array([40, 260]), np.array([50, 270]))
+
+        assert offset is None
+
+    @settings(max_examples=50, deadline=None)
+    @given(
+        st.integers(-(10**12), 10**12),
+        st.lists(
+            st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50), st.integers(1, 50)),
+            min_size=1,
+            max_size=8,
+        ),
+    )
+    def test_under_the_offset_no_rank_ends_a_collective_before_the_other_starts_it(
+        self, true_offset_ns: int, drawn: list[tuple[int, int, int, int]]
+    ) -> None:
+        # Each rank arrives, and is done some time after both have arrived.
+        start = np.array([1_000 * n + first for n, (first, _, _, _) in enumerate(drawn)])
+        other_start = np.array([1_000 * n + second for n, (_, second, _, _) in enumerate(drawn)])
+        both = np.maximum(start, other_start)
+        end = both + np.array([tail for _, _, tail, _ in drawn])
+        other_end = both + np.array([tail for _, _, _, tail in drawn])
+
+        offset = bounded_offset(start, end, other_start + true_offset_ns, other_end + true_offset_ns)
+
+        assert offset is not None
+        assert offset.offset_ns is not None
+        aligned_start = other_start + true_offset_ns - offset.offset_ns
+        aligned_end = other_end + true_offset_ns - offset.offset_ns
+        assert (aligned_start <= end).all()
+        assert (start <= aligned_end).all()

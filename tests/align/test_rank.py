@@ -1,0 +1,57 @@
+"""Which file speaks for which rank, and which steps it marks."""
+
+from tests.given import Trace, built, rows_of, store_of
+
+RANKS = "SELECT rank, source_id, host, raw_first_ns, raw_last_ns, has_device FROM align.rank ORDER BY rank"
+ISSUES = "SELECT code, severity, count, first_at FROM meta.issue WHERE stage = 'align' ORDER BY code"
+STEPS = "SELECT rank, iteration, raw_start_ns, raw_end_ns, is_marked FROM align.step ORDER BY rank, iteration"
+
+
+def test_each_rank_has_the_file_that_claims_it() -> None:
+    # rank 0   |gloo 10–90      (host threads only)
+    # rank 1   |kernel 20–95    (a device)
+    store = built(store_of(Trace(1, host="b").kernel(20, 95), Trace(0, host="a").gloo(10, 90)), "align")
+
+    assert rows_of(store, RANKS) == [(0, 1, "a", 10, 90, False), (1, 0, "b", 20, 95, True)]
+    assert rows_of(store, ISSUES) == []
+
+
+def test_of_two_files_of_a_rank_the_earlier_speaks_and_the_other_is_counted() -> None:
+    # second.json             |kernel 500–600|
+    # first.json   |kernel 10–90|
+    store = built(
+        store_of(Trace(0, path="second.json").kernel(500, 600), Trace(0, path="first.json").kernel(10, 90)), "align"
+    )
+
+    assert rows_of(store, "SELECT rank, source_id FROM align.rank") == [(0, 1)]
+    assert rows_of(store, ISSUES) == [("rank_repeated", "warning", 1, "second.json")]
+
+
+def test_a_lone_file_without_a_rank_is_taken_as_rank_0_and_that_is_said() -> None:
+    store = built(store_of(Trace(None, path="trace.json").kernel(10, 90)), "align")
+
+    assert rows_of(store, "SELECT rank FROM align.rank") == [(0,)]
+    assert rows_of(store, ISSUES) == [("rank_assumed", "info", 1, "trace.json")]
+
+
+def test_files_without_a_rank_among_others_are_left_out_and_counted() -> None:
+    store = built(store_of(Trace(3).kernel(10, 90), Trace(None, path="stray.json").kernel(10, 90)), "align")
+
+    assert rows_of(store, "SELECT rank FROM align.rank") == [(3,)]
+    assert rows_of(store, ISSUES) == [("rank_unknown", "warning", 1, "stray.json")]
+
+
+def test_steps_are_those_of_the_annotation_on_the_host_not_of_its_copy_on_the_device() -> None:
+    # host     |ProfilerStep#4 10–50|ProfilerStep#5 50–90|
+    # device         |ProfilerStep#4 30–70|
+    trace = Trace().step(4, 10, 50).step(5, 50, 90).event("gpu_user_annotation", "ProfilerStep#4", 30, 70)
+
+    store = built(store_of(trace), "align")
+
+    assert rows_of(store, STEPS) == [(0, 4, 10, 50, True), (0, 5, 50, 90, True)]
+
+
+def test_a_trace_without_steps_is_one_step_that_is_not_marked() -> None:
+    store = built(store_of(Trace().kernel(10, 40).kernel(60, 90)), "align")
+
+    assert rows_of(store, STEPS) == [(0, 0, 10, 90, False)]

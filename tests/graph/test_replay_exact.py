@@ -1,0 +1,57 @@
+"""The graph rebuilds the trace: with the measured durations and no policy a replay ends every iteration on the ns."""
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.given import Trace, built, store_of
+from traceforge.replay.engine import measured, replay
+from traceforge.replay.model import load_model
+
+
+DIVISIONS = {
+    2: [[[0, 1]]],
+    4: [[[0, 1, 2, 3]], [[0, 1], [2, 3]], [[0, 2], [1, 3]]],
+}
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> list[Trace]:
+    """Jobs whose ranks issue the same collectives in each iteration, and run everything at any time.
+
+    Kernels overlap, collectives overtake one another, outlast their iteration, and start in the next one.
+    """
+    ranks = draw(st.sampled_from(sorted(DIVISIONS)))
+    program = draw(st.lists(st.lists(st.sampled_from(DIVISIONS[ranks]), max_size=4), min_size=1, max_size=3))
+    traces = []
+    for rank in range(ranks):
+        trace, base = Trace(rank), 0
+        for number, calls in enumerate(program):
+            length = draw(st.integers(20, 120))
+            trace.step(number, base, base + length)
+            for call, division in enumerate(calls):
+                group = next(group for group in division if rank in group)
+                start = base + draw(st.integers(0, 150))
+                end = start + draw(st.integers(1, 80))
+                trace.collective(start, end, issue_ns=base + 2 * call, group=str(group), ranks=group)
+            for start, duration in draw(st.lists(st.tuples(st.integers(0, 150), st.integers(1, 60)), max_size=3)):
+                trace.kernel(base + start, base + start + duration, launch_ns=base)
+            for start, duration in draw(st.lists(st.tuples(st.integers(0, 150), st.integers(1, 60)), max_size=2)):
+                trace.host_work("load_batch", base + start, base + start + duration, "user_annotation")
+            base += length
+        traces.append(trace)
+    return traces
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs())
+def test_a_replay_of_measured_durations_ends_when_the_trace_ended(traces: list[Trace]) -> None:
+    with built(store_of(*traces), "graph") as store:
+        model = load_model(store, 0)
+    assume(model is not None)
+    assert model is not None
+
+    outcome = replay(model, measured(model))
+
+    np.testing.assert_array_equal(outcome.start_ns, model.start_ns)
+    np.testing.assert_array_equal(outcome.end_ns, model.end_ns)

@@ -1,0 +1,137 @@
+"""Rows as real traces leave them: values that are unknown, words nobody foresaw, runs that are very long."""
+
+import re
+
+import pytest
+
+from traceforge.report import Report, build_report
+from traceforge.store.database import Store
+
+from .tables import MS, Job, store_of
+
+
+def report_of(store: Store) -> Report:
+    return build_report(store, run_id=1, versions={}, command=None)
+
+
+def words(html: str) -> str:
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", bare).split()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+_UNKNOWN = {
+    "meta.source": ("rank", "host"),
+    "meta.issue": ("source_id", "first_at"),
+    "align.clock": ("host", "offset_ns", "drift_ppb", "residual_ns", "anchors"),
+    "timeline.rank_iteration": ("hidden_communication_ns",),
+    "timeline.communicator": ("name", "description", "size"),
+    "timeline.collective": ("op", "size_bytes", "dtype", "bus_bandwidth_bytes_per_s", "last_rank", "iteration"),
+    "timeline.arrival": ("iteration",),
+    "attribute.delay": ("rank",),
+    "attribute.finding": ("delay_low_ns", "share", "gain_if_fixed", "first_iteration", "subject"),
+    "attribute.verdict": ("explanation", "confidence", "next_step"),
+    "replay.outcome": ("throughput_ratio", "throughput_ratio_low", "gain_ceiling", "cv", "p99_ns", "reason"),
+    "forecast.term": ("share",),
+}
+
+
+@pytest.mark.parametrize("table", _UNKNOWN)
+def test_unknown_values_break_no_section(table: str) -> None:
+    with store_of(Job(iterations=7)) as store:
+        for column in _UNKNOWN[table]:
+            store.execute(f"UPDATE {table} SET {column} = NULL WHERE rowid % 3 > 0")
+        report_of(store)
+        for column in _UNKNOWN[table]:
+            store.execute(f"UPDATE {table} SET {column} = NULL")
+        report = report_of(store)
+    assert 'id="appendix"' in report.html
+    assert "None" not in re.sub(r"\bNone of\b", "", words(report.html))
+    assert "nan" not in words(report.html).split()
+
+
+def test_words_nobody_foresaw_are_shown_as_they_are() -> None:
+    with store_of(Job()) as store:
+        store.execute("UPDATE attribute.delay SET mode = 'solar_flare', cause = 'sun_spot' WHERE mode <> 'unexplained'")
+        store.execute("UPDATE align.clock SET status = 'guessed' WHERE rank = 1")
+        store.execute("UPDATE timeline.segment SET phase = 'nap' WHERE phase = 'input'")
+        store.execute("UPDATE attribute.finding SET confidence = 'absolute', mode = 'solar_flare'")
+        store.execute("UPDATE replay.outcome SET verdict = 'perhaps'")
+        page = words(report_of(store).html)
+    for word in ("solar flare", "Sun spot, rank 2", "guessed", "perhaps"):
+        assert word in page
+
+
+def test_many_iterations_are_binned_and_said_so() -> None:
+    with store_of(Job(ranks=2, iterations=2_000, late_rank=1, late_from=900)) as store:
+        report = report_of(store)
+    page = words(report.html)
+    assert "iterations share a column" in page
+    assert "A cell holds 8 iterations and shows the latest of them" in page
+    assert "From iteration 900 on they take" in page
+    assert len(report.html.encode()) < 2_000_000
+
+
+def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> None:
+    with store_of(Job(residual_ns=20 * MS)) as store:
+        page = words(report_of(store).html)
+    assert "All ranks arrive together, as far as the clocks can tell." in page
+    assert "which the clocks cannot tell apart" in page
+    assert "are left uncoloured: they lie below what the clocks resolve" in page
+
+
+def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
+    with store_of(Job()) as store:
+        store.execute(
+            "INSERT INTO attribute.delay "
+            "SELECT run_id, iteration, NULL, 'unexplained', 'faster_than_reference', -1000000 FROM attribute.excess"
+        )
+        page = words(report_of(store).html)
+    assert "Faster than reference" in page
+    assert "Negative bars are credits" in page
+    assert "Unexplained" in page
+
+
+def test_a_run_without_unexplained_delay_still_shows_its_bar() -> None:
+    with store_of(Job()) as store:
+        store.execute("DELETE FROM attribute.delay WHERE mode = 'unexplained'")
+        page = words(report_of(store).html)
+    assert "0 ns (0.0 % of it) stay unexplained" in page
+
+
+def test_many_small_culprits_are_summed_by_cause() -> None:
+    with store_of(Job(ranks=4)) as store:
+        store.execute(
+            "INSERT INTO attribute.delay SELECT 1, e.iteration, r.rank, 'runtime_control_plane', 'late_launch', 1000 "
+            "FROM attribute.excess AS e CROSS JOIN range(40) AS r(rank)"
+        )
+        page = words(report_of(store).html)
+    assert "Late launch, 40 ranks" in page
+
+
+def test_a_measured_point_is_told_but_no_curve_is_drawn() -> None:
+    with store_of(Job()) as store:
+        store.execute("INSERT INTO forecast.scale VALUES (1, 'measured', 4, 8.558, 8.48, 8.64, false)")
+        report = report_of(store)
+    page = words(report.html)
+    assert "No scaling curve is drawn" in page
+    assert "Measured: 8.56 iterations a second on 4 ranks." in page
+    assert report.summary["forecast"] == {
+        "refused": True,
+        "needs": ["a run at another number of ranks", "the batch size of each run"],
+    }
+
+
+def test_an_extrapolation_is_marked_as_one() -> None:
+    with store_of(Job()) as store:
+        store.execute("INSERT INTO forecast.scale VALUES (1, 'usl', 8, 16.1, 14, 18, true)")
+        page = words(report_of(store).html)
+    assert "Forecast by usl" in page
+    assert "extrapolated" in page
+
+
+def test_a_page_beyond_the_cap_is_thinned_further_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("traceforge.report.page._LARGEST_PAGE_BYTES", 1_050_000)
+    with store_of(Job(ranks=64, iterations=30, late_rank=5, pieces=60)) as store:
+        report = report_of(store)
+    assert len(report.html.encode()) <= 1_050_000
+    assert "thinned further to keep the page small" in report.html

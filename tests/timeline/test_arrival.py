@@ -1,0 +1,121 @@
+"""When each rank reached each collective, who was last, and how fast it was then."""
+
+from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+
+ARRIVALS = "SELECT collective_id, rank, late_ns, wait_ns FROM timeline.arrival ORDER BY collective_id, rank"
+COLLECTIVES = """
+SELECT first_arrival_ns, last_arrival_ns, end_ns, last_rank, skew_ns, transfer_ns FROM timeline.collective
+"""
+
+
+def _meeting(*arrivals: int, end: int = 100) -> list[Trace]:
+    """One step in which each rank arrives when told and all end together."""
+    return [Trace(rank).step(1, 0, 200).collective(arrival, end) for rank, arrival in enumerate(arrivals)]
+
+
+def test_a_rank_is_late_against_the_first_and_waits_for_the_last() -> None:
+    # rank 0        |30––––––––––––100|     late 20, waits 40
+    # rank 1   |10–––––––––––––––––100|     first,   waits 60
+    # rank 2                   |70–100|     late 60, waits  0
+    store = built(store_of(*_meeting(30, 10, 70)), "timeline")
+
+    assert rows_of(store, ARRIVALS) == [(0, 0, 20, 40), (0, 1, 0, 60), (0, 2, 60, 0)]
+
+
+def test_a_collective_transfers_from_the_last_arrival_to_the_last_end() -> None:
+    store = built(store_of(*_meeting(30, 10, 70)), "timeline")
+
+    assert rows_of(store, COLLECTIVES) == [(10, 70, 100, 2, 60, 30)]
+
+
+def test_of_two_last_ranks_the_lower_one_is_named() -> None:
+    store = built(store_of(*_meeting(70, 10, 70)), "timeline")
+
+    assert rows_of(store, "SELECT last_rank FROM timeline.collective") == [(0,)]
+
+
+def test_nobody_waits_beyond_its_own_end() -> None:
+    # rank 0   |10–––50|             (a root that may leave early)
+    # rank 1                |70–100|
+    early = Trace(0).step(1, 0, 200).collective(10, 50, op="broadcast").collective(120, 130).collective(140, 150)
+    late = Trace(1).step(1, 0, 200).collective(70, 100, op="broadcast").collective(120, 130).collective(140, 150)
+    for trace in (early, late):
+        trace.collective(160, 170)
+
+    store = built(store_of(early, late), "timeline")
+
+    assert rows_of(store, "SELECT rank, wait_ns FROM timeline.arrival WHERE collective_id = 0 ORDER BY rank") == [
+        (0, 40),
+        (1, 0),
+    ]
+
+
+def test_bus_bandwidth_is_that_of_the_time_after_the_last_arrival() -> None:
+    # 1000 floats, 2 ranks: 4000 bytes x 2 x (2 - 1) / 2 in 50 ns (50 – 100).
+    store = built(store_of(*_meeting(20, 50)), "timeline")
+
+    assert rows_of(store, "SELECT op, size_bytes, bus_bandwidth_bytes_per_s FROM timeline.collective") == [
+        ("all_reduce", 4_000, 4_000 / 50e-9)
+    ]
+
+
+def test_a_collective_that_took_no_time_has_no_bandwidth() -> None:
+    # rank 1 comes when rank 0 is done, and stays for no time at all.
+    store = built(store_of(*_meeting(20, 100)), "timeline")
+
+    assert rows_of(store, "SELECT transfer_ns, bus_bandwidth_bytes_per_s FROM timeline.collective") == [(0, None)]
+
+
+def test_a_collective_is_complete_only_if_every_members_trace_is_here() -> None:
+    # Ranks 0 and 1 of a group of three.
+    traces = [Trace(rank).collective(10, 20, group="dp", ranks=[0, 1, 2]) for rank in range(2)]
+
+    store = built(store_of(*traces), "timeline")
+
+    assert rows_of(store, "SELECT complete FROM timeline.collective") == [(False,)]
+
+
+def test_lateness_below_three_clock_residuals_is_below_resolution() -> None:
+    # Ends differ by 0, 10, 20, 30 and 40 ns on rank 1: median 20, median distance 10, residual 15 ns.
+    # Rank 1 arrives 44 ns late once (below 45: unsure) and 45 ns late another time (sure).
+    first, second = Trace(0), Trace(1)
+    for n, (late, jitter) in enumerate([(44, 0), (45, 10), (99, 20), (99, 30), (99, 40)]):
+        first.collective(1_000 * n, 1_000 * n + 500)
+        second.collective(1_000 * n + late + 20, 1_000 * n + 500 + jitter)
+
+    store = built(store_of(first, second), "timeline")
+
+    assert rows_of(store, "SELECT offset_ns, residual_ns FROM align.clock WHERE rank = 1") == [(20, 15)]
+    assert rows_of(store, "SELECT late_ns, below_resolution FROM timeline.arrival WHERE rank = 1 ORDER BY 1") == [
+        (44, True),
+        (45, False),
+        (99, False),
+        (99, False),
+        (99, False),
+    ]
+
+
+def test_ranks_without_a_common_clock_are_not_compared() -> None:
+    # Rank 0 is alone with its collectives; ranks 1 and 2 share theirs, but no clock with rank 0.
+    traces = [Trace(rank) for rank in range(3)]
+    for n in range(3):
+        traces[0].collective(100 * n, 100 * n + 50, group="a", ranks=[0, 9])
+        for rank in (1, 2):
+            traces[rank].collective(100 * n, 100 * n + 50, group="b", ranks=[1, 2])
+
+    store = built(store_of(*traces), "timeline")
+
+    assert rows_of(store, "SELECT DISTINCT rank FROM timeline.arrival") == [(0,)]
+
+
+def test_a_communicator_tells_how_many_of_its_calls_were_matched() -> None:
+    # Three collectives a rank; in iteration 1 rank 1 issues one more.
+    traces = data_parallel_job([[60, 40], [60, 40], [60, 40]])
+    traces[1].collective(80, 82, issue_ns=80)
+
+    store = built(store_of(*traces), "timeline")
+
+    # Iterations 0 and 2 match (4 of 7 calls).
+    assert rows_of(store, "SELECT size, origin, call_count, matched_share FROM timeline.communicator") == [
+        (2, "assumed", 7, 4 / 7)
+    ]

@@ -1,0 +1,166 @@
+"""What must hold for any job: phases sum to the iteration, and clocks and file order change no answer."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.timeline.segment import rank_layers, segments
+
+CLASSES = (
+    "compute", "communication", "host_communication", "communication_call", "copy", "input", "checkpoint",
+    "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation", "iteration", "ignored",
+)  # fmt: skip
+NAMES = {
+    "kernel": "gemm", "gpu_memcpy": "Memcpy HtoD", "cpu_op": "aten::mm", "user_annotation": "load_batch",
+    "cuda_runtime": "cudaDeviceSynchronize",
+}  # fmt: skip
+
+UNBALANCED = """
+SELECT p.iteration, p.rank FROM (
+  SELECT run_id, iteration, rank, SUM(duration_ns) AS duration_ns FROM timeline.phase GROUP BY ALL
+) AS p FULL JOIN timeline.rank_iteration AS r USING (run_id, iteration, rank)
+WHERE p.duration_ns IS DISTINCT FROM r.duration_ns
+"""
+
+ANSWERS = {
+    "arrivals": "SELECT collective_id, iteration, rank, late_ns, wait_ns, below_resolution FROM timeline.arrival",
+    "phases": "SELECT iteration, rank, phase, duration_ns FROM timeline.phase",
+    "iterations": "SELECT iteration, duration_ns, ranks, is_warmup, is_partial FROM timeline.iteration",
+    "collectives": "SELECT collective_id, last_rank, skew_ns, transfer_ns, complete FROM timeline.collective",
+    "chains": "SELECT iteration, rank, position, awaited_position FROM graph.arrival",
+    "work": "SELECT iteration, rank, position, part, phase, activity, duration_ns FROM graph.work",
+}
+
+spans = st.tuples(st.integers(0, 100), st.integers(1, 40))
+
+
+@st.composite
+def event_frames(draw: st.DrawFn) -> pl.DataFrame:
+    """Events of any class at any time, as rank_layers takes them."""
+    rows = draw(st.lists(st.tuples(st.sampled_from(CLASSES), spans, st.booleans()), max_size=12))
+    return pl.DataFrame(
+        [(name, start, start + length, training) for name, (start, length), training in rows],
+        schema={"class": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "on_training_thread": pl.Boolean},
+        orient="row",
+    )
+
+
+@st.composite
+def matched_frames(draw: st.DrawFn) -> pl.DataFrame:
+    """Collectives of the rank with the last arrival of any rank, which may lie anywhere."""
+    rows = draw(st.lists(st.tuples(spans, st.integers(0, 150)), max_size=4))
+    return pl.DataFrame(
+        [(start, start + length, last) for (start, length), last in rows],
+        schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "last_arrival_ns": pl.Int64},
+        orient="row",
+    )
+
+
+@settings(deadline=None)
+@given(event_frames(), matched_frames(), st.booleans(), st.integers(0, 100), st.integers(1, 60))
+def test_segments_fill_the_window_without_gap_or_overlap(
+    events: pl.DataFrame, matched: pl.DataFrame, has_device: bool, start: int, length: int
+) -> None:
+    found = segments(rank_layers(events, matched, has_device=has_device), (start, start + length))
+
+    starts, durations = found["start_ns"].to_numpy(), found["duration_ns"].to_numpy()
+    assert (durations > 0).all()
+    np.testing.assert_array_equal(np.append(start, (starts + durations)), np.append(starts, start + length))
+
+
+@settings(deadline=None)
+@given(event_frames(), matched_frames(), st.booleans())
+def test_neighbouring_segments_differ_and_hide_no_more_than_they_last(
+    events: pl.DataFrame, matched: pl.DataFrame, has_device: bool
+) -> None:
+    found = segments(rank_layers(events, matched, has_device=has_device), (0, 150))
+
+    kinds = found.select("phase", "activity").rows()
+    assert all(before != after for before, after in zip(kinds, kinds[1:], strict=False))
+    assert (found["hidden_communication_ns"] <= found["duration_ns"]).all()
+    assert (found.filter(pl.col("phase") != "compute")["hidden_communication_ns"] == 0).all()
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> list[Trace]:
+    """Two ranks with three steps, collectives and any other events anywhere."""
+    traces = [Trace(rank) for rank in range(2)]
+    for trace in traces:
+        for number in range(3):
+            base = 100 * number
+            trace.step(number, base, base + 100)
+            start, length = draw(spans)
+            trace.collective(base + start, base + start + length, issue_ns=base)
+        for category, (start, length) in draw(st.lists(st.tuples(st.sampled_from(sorted(NAMES)), spans), max_size=5)):
+            trace.event(category, NAMES[category], 3 * start, 3 * start + length)
+    return traces
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs())
+def test_phases_sum_to_the_iteration_to_the_ns(traces: list[Trace]) -> None:
+    with built(store_of(*traces), "timeline") as store:
+        assert rows_of(store, UNBALANCED) == []
+        assert rows_of(store, "SELECT COUNT(DISTINCT iteration) FROM timeline.phase") == [(3,)]
+
+
+def _answers(traces: list[Trace]) -> dict[str, list[tuple[object, ...]]]:
+    with built(store_of(*traces), "graph") as store:
+        return {name: rows_of(store, f"{sql} ORDER BY ALL") for name, sql in ANSWERS.items()}
+
+
+def _four_ranks(clocks: list[int]) -> list[Trace]:
+    # Two hosts of two ranks; who is late changes from iteration to iteration, and one host also fetches data.
+    computes = [[60, 40, 50, 45], [30, 70, 65, 20], [80, 20, 30, 40], [50, 50, 50, 90]]
+    traces = data_parallel_job(computes, transfer_ns=15, clock_ns=clocks, hosts=["a", "a", "b", "b"])
+    traces[2].host_work("load_batch", 2, 71, "user_annotation")
+    return traces
+
+
+@pytest.mark.parametrize("moved_ns", [1, -7, 250 * MS, -3_600_000 * MS])
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_setting_the_clock_of_one_host_changes_no_answer(host: str, moved_ns: int) -> None:
+    clocks = [moved_ns if home == host else 0 for home in ("a", "a", "b", "b")]
+
+    assert _answers(_four_ranks(clocks)) == _answers(_four_ranks([0, 0, 0, 0]))
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.lists(st.integers(1, 200), min_size=2, max_size=2), min_size=3, max_size=5),
+    st.lists(st.integers(0, 9), min_size=5, max_size=5),
+    st.integers(-(10**9), 10**9),
+)
+def test_a_clock_that_is_off_changes_no_answer_even_where_ends_scatter(
+    computes: list[list[int]], jitters: list[int], moved_ns: int
+) -> None:
+    # Rank 1 leaves each collective up to 9 ns later than rank 0.
+    def job(clock_ns: int) -> list[Trace]:
+        traces, now = [Trace(0), Trace(1, clock_ns=clock_ns)], 0
+        for number, (durations, jitter) in enumerate(zip(computes, jitters, strict=False)):
+            end = now + max(durations) + 10
+            for rank, (trace, duration) in enumerate(zip(traces, durations, strict=True)):
+                trace.step(number, now, end + 10).kernel(now, now + duration)
+                trace.collective(now + duration, end + rank * jitter)
+            now = end + 10
+        return traces
+
+    assert _answers(job(moved_ns)) == _answers(job(0))
+
+
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 3, 0, 2)])
+def test_the_order_of_files_changes_no_answer(order: tuple[int, ...]) -> None:
+    traces = _four_ranks([0, 500, -300, 40])
+
+    assert _answers([traces[rank] for rank in order]) == _answers(traces)
+
+
+def test_renaming_the_files_of_ranks_changes_no_answer() -> None:
+    traces, renamed = _four_ranks([0, 500, -300, 40]), _four_ranks([0, 500, -300, 40])
+    for number, trace in enumerate(renamed):
+        trace.path = f"{9 - number}.pt.trace.json"
+
+    assert _answers(renamed) == _answers(traces)

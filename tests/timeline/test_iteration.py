@@ -1,0 +1,98 @@
+"""When iterations start, how long they take, and which of them are not to be judged."""
+
+import pytest
+
+from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+
+ITERATIONS = "SELECT iteration, start_ns, duration_ns, ranks FROM timeline.iteration ORDER BY iteration"
+RANK_ITERATIONS = "SELECT iteration, rank, start_ns, duration_ns FROM timeline.rank_iteration ORDER BY iteration, rank"
+
+
+def test_an_iteration_lasts_from_the_first_start_to_the_last_end_of_any_rank() -> None:
+    # rank 0   |10–––––––––90|
+    # rank 1        |20––––––––––––110|
+    store = built(store_of(Trace(0).step(7, 10, 90), Trace(1, clock_ns=0).step(7, 20, 110)), "timeline")
+
+    assert rows_of(store, ITERATIONS) == [(7, 10, 100, 2)]
+
+
+def test_an_iteration_ends_when_what_it_issued_has_ended_and_the_next_starts_no_earlier() -> None:
+    # host     |step 1: 0–––––50|step 2: 50––––––––100|
+    # device              |all-reduce 40–––70|           issued in step 1
+    trace = Trace().step(1, 0, 50).step(2, 50, 100).collective(40, 70)
+
+    store = built(store_of(trace), "timeline")
+
+    assert rows_of(store, RANK_ITERATIONS) == [(1, 0, 0, 70), (2, 0, 70, 30)]
+
+
+def test_a_collective_belongs_to_the_step_that_issued_it_not_to_the_one_it_ran_in() -> None:
+    # host     |step 1: 0–––50|step 2: 50–––––––100|      issued at 45
+    # device                     |all-reduce 60–80|
+    trace = Trace().step(1, 0, 50).step(2, 50, 100).collective(60, 80, issue_ns=45)
+
+    store = built(store_of(trace), "timeline")
+
+    assert rows_of(store, "SELECT iteration, arrival_ns FROM timeline.arrival") == [(1, 60)]
+
+
+def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
+    trace = Trace().step(1, 0, 50).step(2, 70, 100).collective(55, 60)
+
+    store = built(store_of(trace), "timeline")
+
+    assert rows_of(store, "SELECT iteration FROM timeline.arrival") == [(None,)]
+    assert rows_of(store, RANK_ITERATIONS) == [(1, 0, 0, 50), (2, 0, 70, 30)]
+
+
+@pytest.mark.parametrize(
+    ("computes", "flags"),
+    [
+        # The median of 90, 30, 30, 30 ns (and 10 ns of transfer each) is 40; the first is more than twice that.
+        ([90, 30, 30, 30], [True, False, False, False]),
+        ([60, 30, 30, 30], [False, False, False, False]),
+        # Only the first iteration warms up; a slow one later is to be explained.
+        ([30, 90, 30, 30], [False, False, False, False]),
+        # Three iterations are too few to tell.
+        ([90, 30, 30], [False, False, False]),
+    ],
+)
+def test_a_first_iteration_of_more_than_twice_the_median_is_warm_up(computes: list[int], flags: list[bool]) -> None:
+    job = data_parallel_job([[compute, 20] for compute in computes])
+
+    store = built(store_of(*job), "timeline")
+
+    assert rows_of(store, "SELECT is_warmup FROM timeline.iteration ORDER BY iteration") == [(flag,) for flag in flags]
+
+
+def test_an_iteration_that_a_rank_did_not_record_is_partial() -> None:
+    # rank 0   |step 1|step 2|
+    # rank 1   |step 1|
+    store = built(store_of(Trace(0).step(1, 0, 50).step(2, 50, 100), Trace(1).step(1, 0, 50)), "timeline")
+
+    assert rows_of(store, "SELECT iteration, ranks, is_partial FROM timeline.iteration ORDER BY iteration") == [
+        (1, 2, False),
+        (2, 1, True),
+    ]
+
+
+def test_a_trace_without_steps_is_one_partial_iteration() -> None:
+    store = built(store_of(Trace().kernel(10, 40).kernel(60, 90)), "timeline")
+
+    assert rows_of(store, "SELECT iteration, start_ns, duration_ns, is_partial FROM timeline.iteration") == [
+        (0, 10, 80, True)
+    ]
+
+
+def test_two_runs_in_one_database_keep_apart() -> None:
+    # run 0   |step 1: 0–50|      run 1   |step 1: 0–80|
+    store = store_of(Trace(0).step(1, 0, 50), Trace(0, path="other.json").step(1, 0, 80))
+    store.execute("INSERT INTO meta.run VALUES (1, 'other', NULL)")
+    store.execute("UPDATE meta.source SET run_id = 1 WHERE source_id = 1")
+
+    built(store, "timeline")
+
+    assert rows_of(store, "SELECT run_id, iteration, duration_ns FROM timeline.iteration ORDER BY run_id") == [
+        (0, 1, 50),
+        (1, 1, 80),
+    ]
