@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from traceforge import __version__
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import find_files
+from traceforge.files import find_files, shown_name
 from traceforge.records import ReadOptions, Source
 from traceforge.registry import discover
 from traceforge.store.database import Store
@@ -76,6 +76,7 @@ def ingest(
             executor=workers,
             options=ReadOptions(keep_all_args=keep_all_args),
             on_file=on_file,
+            shown=lambda path: shown_name(path, paths),
         )
     analyze(store)
     return result

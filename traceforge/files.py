@@ -11,7 +11,7 @@ import os
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from traceforge.errors import InputUnusableError
 
@@ -41,6 +41,15 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
         for file in _walk(path):
             found.setdefault(file.resolve(), file)
     return sorted(found.values())
+
+
+def shown_name(file: Path, given: Iterable[Path]) -> str:
+    """A file as it is told in databases and reports: from the folder the user gave on, without what lies above it."""
+    for path in given:
+        folder = path.resolve() if path.is_dir() else path.resolve().parent
+        if file.resolve().is_relative_to(folder):
+            return str(Path(folder.name) / file.resolve().relative_to(folder))
+    return file.name
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -109,7 +118,7 @@ def open_bytes(path: Path) -> BinaryIO:
 class _Member(io.RawIOBase):
     """A member's bytes, which keep their archive open."""
 
-    def __init__(self, content: "io.BufferedReader | tarfile.ExFileObject", archive: tarfile.TarFile) -> None:
+    def __init__(self, content: IO[bytes], archive: tarfile.TarFile) -> None:
         self._content = content
         self._archive = archive
 

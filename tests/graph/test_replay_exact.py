@@ -8,7 +8,6 @@ from tests.given import Trace, built, store_of
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
 
-
 DIVISIONS = {
     2: [[[0, 1]]],
     4: [[[0, 1, 2, 3]], [[0, 1], [2, 3]], [[0, 2], [1, 3]]],

@@ -1,60 +1,40 @@
 """Small jobs as the stages would leave them. In: a `Job`. Out: a store in memory with every table the report reads.
 
-All tables are made in `create_tables`, so that the stages' own `.sql` can take its place. Every job is a plain
+The tables are those of the stages' own `.sql`. Every job is a plain
 data-parallel step: compute, one all-reduce, a little host time. A late rank computes longer; the others wait.
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import polars as pl
 
+from traceforge.api import STAGES
 from traceforge.store.database import Store
+from traceforge.store.stage import build_stage
 
 MS = 1_000_000
 
-_TABLES = {
-    "align.clock": "run_id INTEGER, rank INTEGER, host VARCHAR, offset_ns BIGINT, drift_ppb BIGINT, "
-    "residual_ns BIGINT, anchors BIGINT, status VARCHAR",
-    "timeline.iteration": "run_id INTEGER, iteration INTEGER, start_ns BIGINT, duration_ns BIGINT, ranks BIGINT, "
-    "is_warmup BOOLEAN, is_partial BOOLEAN",
-    "timeline.rank_iteration": "run_id INTEGER, iteration INTEGER, rank INTEGER, start_ns BIGINT, "
-    "duration_ns BIGINT, hidden_communication_ns BIGINT",
-    "timeline.phase": "run_id INTEGER, iteration INTEGER, rank INTEGER, phase VARCHAR, duration_ns BIGINT",
-    "timeline.segment": "run_id INTEGER, iteration INTEGER, rank INTEGER, phase VARCHAR, start_ns BIGINT, "
-    "duration_ns BIGINT",
-    "timeline.communicator": "run_id INTEGER, communicator_id INTEGER, ranks INTEGER[], size INTEGER, "
-    "name VARCHAR, description VARCHAR",
-    "timeline.collective": "run_id INTEGER, collective_id BIGINT, iteration INTEGER, communicator_id INTEGER, "
-    "sequence BIGINT, op VARCHAR, size_bytes BIGINT, dtype VARCHAR, first_arrival_ns BIGINT, "
-    "last_arrival_ns BIGINT, end_ns BIGINT, last_rank INTEGER, skew_ns BIGINT, transfer_ns BIGINT, "
-    "bus_bandwidth_bytes_per_s DOUBLE, complete BOOLEAN",
-    "timeline.arrival": "run_id INTEGER, collective_id BIGINT, iteration INTEGER, rank INTEGER, arrival_ns BIGINT, "
-    "end_ns BIGINT, late_ns BIGINT, wait_ns BIGINT, below_resolution BOOLEAN",
-    "attribute.excess": "run_id INTEGER, iteration INTEGER, reference_ns BIGINT, excess_ns BIGINT",
-    "attribute.delay": "run_id INTEGER, iteration INTEGER, rank INTEGER, mode VARCHAR, cause VARCHAR, delay_ns BIGINT",
-    "attribute.finding": "run_id INTEGER, finding_id INTEGER, mode VARCHAR, cause VARCHAR, subject_kind VARCHAR, "
-    "subject VARCHAR, delay_ns_per_iteration BIGINT, delay_low_ns BIGINT, delay_high_ns BIGINT, share DOUBLE, "
-    "confidence VARCHAR, gain_if_fixed DOUBLE, first_iteration INTEGER, last_iteration INTEGER, pattern VARCHAR, "
-    "summary VARCHAR, next_step VARCHAR",
-    "attribute.evidence": "run_id INTEGER, finding_id INTEGER, direction VARCHAR, statement VARCHAR",
-    "attribute.verdict": "run_id INTEGER, kind VARCHAR, headline VARCHAR, explanation VARCHAR, "
-    "confidence VARCHAR, next_step VARCHAR",
-    "replay.outcome": "run_id INTEGER, policy VARCHAR, parameters VARCHAR, throughput_ratio DOUBLE, "
-    "throughput_ratio_low DOUBLE, throughput_ratio_high DOUBLE, cv DOUBLE, p50_ns BIGINT, p95_ns BIGINT, "
-    "p99_ns BIGINT, gain_ceiling DOUBLE, verdict VARCHAR, reason VARCHAR",
-    "forecast.scale": "run_id INTEGER, model VARCHAR, ranks INTEGER, value DOUBLE, low DOUBLE, high DOUBLE, "
-    "extrapolated BOOLEAN",
-    "forecast.need": "run_id INTEGER, item VARCHAR, why VARCHAR",
-    "forecast.term": "run_id INTEGER, term VARCHAR, duration_ns_per_iteration BIGINT, share DOUBLE",
-}
+
+
+@cache
+def _statements() -> tuple[str, ...]:
+    """Statements that make the stages' tables, as the stages themselves make them from an empty database."""
+    with Store(None) as store:
+        for stage in STAGES:
+            build_stage(store, f"traceforge.{stage}")
+        tables = store.query(
+            "SELECT schema_name, sql FROM duckdb_tables()"
+            " WHERE database_name = current_database() AND schema_name NOT IN ('main', 'meta', 'raw')"
+        )
+    schemas = [f"CREATE SCHEMA {name}" for name in sorted(set(tables["schema_name"]))]
+    return (*schemas, *tables["sql"])
 
 
 def create_tables(store: Store) -> None:
-    """Every derived table the report reads, empty."""
-    for schema in sorted({name.partition(".")[0] for name in _TABLES}):
-        store.execute(f"CREATE SCHEMA {schema}")
-    for name, columns in _TABLES.items():
-        store.execute(f"CREATE TABLE {name} ({columns})")
+    """Every derived table, empty."""
+    for statement in _statements():
+        store.execute(statement.replace(" NOT NULL", ""))  # rows of tests state only what matters
 
 
 @dataclass(frozen=True)

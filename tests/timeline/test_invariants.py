@@ -1,5 +1,7 @@
 """What must hold for any job: phases sum to the iteration, and clocks and file order change no answer."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -79,7 +81,7 @@ def test_neighbouring_segments_differ_and_hide_no_more_than_they_last(
     found = segments(rank_layers(events, matched, has_device=has_device), (0, 150))
 
     kinds = found.select("phase", "activity").rows()
-    assert all(before != after for before, after in zip(kinds, kinds[1:], strict=False))
+    assert all(before != after for before, after in pairwise(kinds))
     assert (found["hidden_communication_ns"] <= found["duration_ns"]).all()
     assert (found.filter(pl.col("phase") != "compute")["hidden_communication_ns"] == 0).all()
 

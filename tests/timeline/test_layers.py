@@ -1,5 +1,7 @@
 """Interval arithmetic, against an oracle that looks at every ns."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +65,7 @@ def test_a_union_covers_the_same_ns_sorted_and_apart(pairs: Pairs) -> None:
 
     assert _ticks(found) == _ticks(pairs)
     assert all(start < end for start, end in found)
-    assert all(end < start for (_, end), (start, _) in zip(found, found[1:], strict=False))
+    assert all(end < start for (_, end), (start, _) in pairwise(found))
 
 
 @given(drawn_intervals, drawn_intervals)

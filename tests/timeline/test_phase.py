@@ -124,14 +124,22 @@ class TestHostRank:
         assert _phases(early, late, rank=1) == {"compute": 70, "transfer": 20}
 
     def test_operations_hide_gloo(self) -> None:
-        # training   |aten::mm 0–––––––––––50|
-        # worker           |gloo 20–––––––––––80|
-        trace = Trace().step(1, 0, 80).host_work("aten::mm", 0, 50).gloo(20, 80)
+        # training   |issues 5|   |aten::mm 10–––––––50|
+        # worker                       |gloo 20–––––––––––80|
+        trace = Trace().step(1, 0, 80).host_work("aten::mm", 10, 50).gloo(20, 80, issue_ns=5)
 
         store = built(store_of(trace), "timeline")
 
-        assert dict(rows_of(store, PHASES, [0])) == {"compute": 50, "transfer": 30}
+        assert dict(rows_of(store, PHASES, [0])) == {"runtime": 10, "compute": 40, "transfer": 30}
         assert rows_of(store, HIDDEN) == [(30,)]
+
+    def test_an_operation_that_encloses_the_call_may_block_in_it_and_hides_nothing(self) -> None:
+        # training   |DistributedDataParallel.forward 0–––––––––60|
+        #                  |issues 20|
+        # worker           |gloo 20–––––––50|
+        trace = Trace().step(1, 0, 60).host_work("DistributedDataParallel.forward", 0, 60).gloo(20, 50)
+
+        assert _phases(trace) == {"compute": 30, "transfer": 30}
 
     def test_operations_below_a_fetch_are_input(self) -> None:
         # host   |fetches 0–––––––40|

@@ -7,7 +7,9 @@ CREATE OR REPLACE TABLE attribute.evidence (
   -- for or against.
   direction,
   -- One sentence.
-  statement
+  statement,
+  -- Order in which the statements of a finding are told.
+  place
 ) AS
 WITH arrived AS (
   SELECT c.run_id, CAST(c.last_rank AS VARCHAR) AS subject, COUNT(*) AS last_count
@@ -73,6 +75,6 @@ statement AS (
   FROM attribute.finding
   WHERE subject_kind = 'job' AND pattern = 'transient'
 )
-SELECT run_id, finding_id, direction, statement
+SELECT run_id, finding_id, direction, statement, place
 FROM statement
 ORDER BY run_id, finding_id, direction DESC, place

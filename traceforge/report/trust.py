@@ -48,6 +48,7 @@ class Trust:
 
     Attributes:
         collectives, complete: collectives matched across ranks, and those of which every member's part was found.
+        matched_share: share 0..1 of the collective calls that were matched across ranks; None where there are none.
         events, lost_events: events in the ingested files, and those not stored.
         unexplained: share 0..1 of the delay (credits left out) that no cause owns; None where there is no delay.
     """
@@ -56,6 +57,7 @@ class Trust:
     issues: Sequence[Issue]
     collectives: int
     complete: int
+    matched_share: float | None
     events: int
     lost_events: int
     unexplained: float | None
@@ -69,6 +71,11 @@ class Trust:
     def resolution_ns(self) -> float:
         """Waits below this are not trusted, ns; 0 where no residual is known."""
         return _RESOLUTION_FACTOR * (self.largest_residual_ns or 0)
+
+    @property
+    def matched(self) -> float:
+        """Share 0..1 of the collective calls that were matched (of collectives that are complete, where unknown)."""
+        return self.complete / self.collectives if self.matched_share is None else self.matched_share
 
     @property
     def unaligned(self) -> list[int]:
@@ -87,6 +94,7 @@ def read_trust(rows: Rows) -> Trust:
         issues=tuple(sorted((_issue(row) for row in rows("issues")), key=_issue_order)),
         collectives=matching["collectives"],
         complete=matching["complete"],
+        matched_share=matching["matched_share"],
         events=events["events"],
         lost_events=events["lost_events"],
         unexplained=(unexplained["unexplained_ns"] or 0) / delay_ns if delay_ns > 0 else None,

@@ -69,8 +69,13 @@ def ingest_files(
     executor: Executor,
     options: ReadOptions,
     on_file: Callable[[Path], None] = lambda _path: None,
+    shown: Callable[[Path], str] = str,
 ) -> IngestResult:
     """Add files to a run of the database, making the run if it is new.
+
+    Args:
+        on_file: called with each file that has been read.
+        shown: how a file is named in the database.
 
     Raises:
         NotATraceError: none of the files is a trace.
@@ -93,13 +98,14 @@ def ingest_files(
         }
         try:
             for spooled in _in_path_order(jobs, failed, on_file):
-                _add(store, run_id, spooled)
+                _add(store, run_id, spooled, shown(spooled.path))
                 read.append(spooled.path)
         finally:
             # After an interruption nobody wants the rest, nor the files it would still spool.
             for job in jobs:
                 job.cancel()
-    _note_unused(store, run_id, files, unrecognised, failed)
+    names = {path: shown(path) for path in files}
+    _note_unused(store, run_id, names, unrecognised, failed)
     if not read and not unchanged:
         raise failed[0][1]
     return IngestResult(run_id, tuple(read), unchanged, unrecognised, tuple(failed))
@@ -180,7 +186,7 @@ def _run_id(store: Store, run_name: str) -> int:
     return run_id
 
 
-def _add(store: Store, run_id: int, spooled: _Spooled) -> None:
+def _add(store: Store, run_id: int, spooled: _Spooled, shown_path: str) -> None:
     summary = spooled.summary
     identity = identify(spooled.path, summary)
     with store.transaction():
@@ -191,7 +197,7 @@ def _add(store: Store, run_id: int, spooled: _Spooled) -> None:
                 source_id,
                 run_id,
                 summary.kind,
-                str(spooled.path),
+                shown_path,
                 identity.rank,
                 identity.rank_origin,
                 identity.host,
@@ -236,16 +242,16 @@ def issue_rows(run_id: int, source_id: int | None, stage: str, issues: Iterable[
 def _note_unused(
     store: Store,
     run_id: int,
-    files: Sequence[Path],
+    names: Mapping[Path, str],
     unrecognised: Sequence[Path],
     failed: Sequence[tuple[Path, TraceforgeError]],
 ) -> None:
-    issues = [Issue("file_failed", "error", 1, str(path), error.what) for path, error in failed]
+    issues = [Issue("file_failed", "error", 1, names[path], error.what) for path, error in failed]
     if unrecognised:
         detail = "files that are no trace of a known kind were left out"
-        issues.append(Issue("file_not_recognised", "info", len(unrecognised), str(unrecognised[0]), detail))
+        issues.append(Issue("file_not_recognised", "info", len(unrecognised), names[unrecognised[0]], detail))
     # What an earlier ingest noted of these files is judged anew; what it noted of others stays.
-    store.execute(_FORGET, [run_id, [str(path) for path in files]])
+    store.execute(_FORGET, [run_id, list(names.values())])
     store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
 
 

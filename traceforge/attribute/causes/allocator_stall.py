@@ -12,5 +12,5 @@ CAUSE = Cause(
     phrase="is held up in device memory allocation",
     next_step="Look at {subject}'s allocator: expandable segments, fragmentation, memory near the limit, "
     "empty_cache() in the loop.",
-    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
+    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

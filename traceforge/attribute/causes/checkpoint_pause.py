@@ -11,5 +11,5 @@ CAUSE = Cause(
     mode="runtime_control_plane",
     phrase="writes a checkpoint while the others wait",
     next_step="Write checkpoints asynchronously, or from all ranks at the same time; check {subject}'s storage.",
-    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
+    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

@@ -11,5 +11,5 @@ CAUSE = Cause(
     mode="runtime_control_plane",
     phrase="collects Python garbage while its device is idle",
     next_step="Call gc.freeze() and collect at the same step on all ranks, so that {subject} does not stall alone.",
-    claims=MappingProxyType({phase: _ACTIVITIES for phase in ("runtime", "idle", "transfer", "wait")}),
+    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

@@ -12,5 +12,5 @@ CAUSE = Cause(
     phrase="launches work more slowly than its device does it",
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
-    claims=MappingProxyType({phase: _LAUNCHING for phase in ("runtime", "idle", "transfer", "wait")}),
+    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _LAUNCHING)),
 )

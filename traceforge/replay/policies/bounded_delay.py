@@ -14,9 +14,9 @@ from traceforge.replay.policy import Parameters, Past, Policy, Times
 
 
 def _delay(past: Past, parameters: Parameters) -> Times:
-    window = int(parameters["window"])
+    window = max(int(parameters["window"]), 1)
     ranks = past.wait_ns.shape[1]
-    if len(past.wait_ns) < max(window, 1):
+    if len(past.wait_ns) < window:
         return np.zeros(ranks, dtype=np.int64)
     slack = (past.wait_ns + past.delay_ns)[-window:].mean(axis=0)
     iteration = past.duration_ns.mean(axis=0)

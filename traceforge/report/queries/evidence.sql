@@ -5,4 +5,4 @@ SELECT
   statement
 FROM attribute.evidence
 WHERE run_id = $run_id
-ORDER BY finding_id, direction DESC, statement
+ORDER BY finding_id, direction DESC, place, statement

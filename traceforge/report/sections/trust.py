@@ -49,10 +49,9 @@ def _clock_tile(context: Context) -> Tile:
 def _matching_tile(context: Context) -> Tile:
     trust = context.trust
     if not trust.collectives:
-        return Tile("—", "Collectives complete", "No collective was matched across ranks.", "caution")
-    share = trust.complete / trust.collectives
-    text = f"{count(trust.complete)} of {count(trust.collectives)} matched ones have every member's part"
-    return Tile(_cautious_percent(share), "Collectives complete", text, _state(share, 0.99, 0.8))
+        return Tile("—", "Collectives matched", "No collective was matched across ranks.", "caution")
+    text = f"of the calls; {count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
+    return Tile(_cautious_percent(trust.matched), "Collectives matched", text, _state(trust.matched, 0.99, 0.8))
 
 
 def _events_tile(context: Context) -> Tile:

@@ -90,9 +90,8 @@ class CommunicationArgs:
         if self._keep_all:
             return [place for place, args in enumerate(unit.args) if args is not None]
         wanted = (flags & Flag.COMMUNICATION) != 0
-        stated = [args is not None and args.collective is not NO_TOKEN for args in unit.args]
-        if True in stated:
-            wanted |= stated
+        if [args.collective for args in unit.stated_args].count(NO_TOKEN) < len(unit.stated_args):
+            wanted |= [args is not None and args.collective is not NO_TOKEN for args in unit.args]
         return [place for place in np.flatnonzero(wanted).tolist() if unit.args[place] is not None]
 
     def _add_collective(self, event_id: int, text: bytes) -> None:

@@ -72,9 +72,8 @@ class EventColumns:
         self._durations.append(_lines([e.dur for e in events]))
         self._flows.append(_pack_flows(unit, self._issues))
         self._has_args.append(struct.pack(f"{count}?", *[a is not None for a in unit.args]))
-        args = [a for a in unit.args if a is not None]
         for name, values in _ARGUMENTS.items():
-            self._arguments[name].append(_pack_arguments(values(args), unit, self._issues))
+            self._arguments[name].append(_pack_arguments(values(unit.stated_args), unit, self._issues))
         self.row_count += count
         self._unit_rows += count
         if self._unit_rows >= _BLOCK_ROWS:

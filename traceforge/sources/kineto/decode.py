@@ -82,19 +82,21 @@ def decode_elements(text: bytes) -> list[Raw]:
 
 
 class Unit:
-    """Consecutive events of a file, a few hundred KiB of text, decoded together.
+    """Consecutive events of a file, some 100 KiB of text, decoded together.
 
     Attributes:
         events: what was decoded.
         args: arguments of every event, None where it has none.
+        stated_args: the same without the Nones.
     """
 
-    __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events")
+    __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events", "stated_args")
 
     def __init__(self, events: list[Event], first_id: int, text: bytes) -> None:
         """Events without a gap; `text` is theirs, from which `args_texts` are taken when asked for."""
         self.events = events
         self.args = [event.args for event in events]
+        self.stated_args = [args for args in self.args if args is not None]
         self._first_id = first_id
         self._ids: list[int] | None = None
         self._text = text

@@ -94,6 +94,8 @@ class _Reading:
         return self._finish(facts, base_time_ns(splitter.members))
 
     def _take(self, unit: Unit) -> None:
+        if not unit.events:
+            return
         flags = self._columns.add(unit)
         self._communication.add(unit, flags)
         self._name_tracks(unit, flags)

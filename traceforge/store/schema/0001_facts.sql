@@ -21,7 +21,7 @@ CREATE TABLE meta.source (
   run_id INTEGER NOT NULL,
   -- Name of the source that read it, such as kineto.
   kind VARCHAR NOT NULL,
-  -- Path as given at ingest time.
+  -- Path from the folder given at ingest time on.
   path VARCHAR NOT NULL,
   -- Global rank the file belongs to; NULL when unknown.
   rank INTEGER,
