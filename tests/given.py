@@ -15,14 +15,12 @@ from typing import Self
 
 import polars as pl
 
+from traceforge.api import STAGES
 from traceforge.store.database import Store
 from traceforge.store.stage import build_stage
 
 US = 1_000
 MS = 1_000_000
-
-STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
-"""Every stage in build order."""
 
 TRAINING, WORKER, DEVICE = 1, 2, 3
 """Tracks of every trace: the thread that trains, another host thread, and a device stream."""

@@ -2,18 +2,36 @@
 
 import gzip
 import hashlib
+import io
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import content_hash, find_files, open_bytes, read_head
+from traceforge.files import content_hash, find_files, open_bytes, read_head, shown_name, size_bytes
 
 
 def _write(path: Path, content: bytes = b"x") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
+
+
+def _archive(path: Path, members: dict[str, bytes], mode: str = "w") -> Path:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def _content(path: Path) -> bytes:
+    with open_bytes(path) as stream:
+        return stream.read()
 
 
 def test_a_folder_gives_all_files_below_it_in_order(tmp_path: Path) -> None:
@@ -66,13 +84,47 @@ def test_a_path_that_does_not_exist_is_named(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path / 'gone'}: no such file or folder"
 
 
-def test_gzip_is_known_by_its_bytes_not_by_its_name(tmp_path: Path) -> None:
-    packed = _write(tmp_path / "packed.json", gzip.compress(b"one trace"))
-    plain = _write(tmp_path / "plain.json.gz", b"one trace")
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes], ids=["gzip", "zstd", "plain"])
+def test_compression_is_known_by_the_bytes_not_by_the_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    for name in ("trace.json", "trace.json.gz", "trace.zst"):
+        assert _content(_write(tmp_path / name, pack(b"one trace"))) == b"one trace"
 
-    for path in (packed, plain):
-        with open_bytes(path) as stream:
-            assert stream.read() == b"one trace"
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_an_archive_is_a_folder_of_its_members(tmp_path: Path, mode: str) -> None:
+    archive = _archive(tmp_path / "job", {"b.json": b"bb", "node1/a.json": gzip.compress(b"a"), ".hidden": b"x"}, mode)
+
+    files = find_files([tmp_path])
+
+    assert files == [archive / "b.json", archive / "node1/a.json"]
+    assert [_content(file) for file in files] == [b"bb", b"a"]
+    assert [size_bytes(file) for file in files] == [2, len(gzip.compress(b"a"))]
+    assert content_hash(files[0]) == hashlib.sha256(b"bb").hexdigest()
+
+
+def test_members_that_point_out_of_the_archive_stay_inside(tmp_path: Path) -> None:
+    archive = _archive(tmp_path / "job.tar", {"../../etc/trace.json": b"a", "/abs/trace.json": b"b"})
+
+    files = find_files([archive])
+
+    assert files == [archive / "abs/trace.json", archive / "etc/trace.json"]
+    assert [_content(file) for file in files] == [b"b", b"a"]
+
+
+def test_a_member_that_is_not_there_is_named(tmp_path: Path) -> None:
+    archive = _archive(tmp_path / "job.tar", {"a.json": b"a"})
+
+    with pytest.raises(InputUnusableError) as caught:
+        open_bytes(archive / "b.json")
+
+    assert str(caught.value) == f"{archive / 'b.json'}: the archive has no such member"
+
+
+def test_a_file_is_shown_from_the_folder_that_was_given_on(tmp_path: Path) -> None:
+    file = _write(tmp_path / "job/node1/a.json")
+
+    assert shown_name(file, [tmp_path / "job"]) == "job/node1/a.json"
+    assert shown_name(file, [file]) == "node1/a.json"
 
 
 def test_the_head_of_a_long_file_is_256_kib_after_decompression(tmp_path: Path) -> None:

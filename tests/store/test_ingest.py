@@ -1,17 +1,19 @@
 """Files become facts once, whole, or not at all; whatever is left out is counted."""
 
 import json
+import tarfile
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.given import built, rows_of
+from traceforge.api import InlineExecutor
 from traceforge.errors import InputUnusableError, NotATraceError
+from traceforge.files import find_files
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files
@@ -53,18 +55,6 @@ class StorySource:
         return SourceSummary(
             "kineto", story.get("rank"), None, story.get("world_size"), len(events) + lost, len(events), issues
         )
-
-
-class InlineExecutor(Executor):
-    """Runs everything at once, in this thread."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: object, **kwargs: object) -> "Future[Any]":
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001
-            future.set_exception(error)
-        return future
 
 
 def _write(path: Path, *names: str, **said: object) -> Path:
@@ -180,6 +170,25 @@ def test_a_file_that_vanished_is_counted_and_the_others_are_read(tmp_path: Path)
         (gone, "cannot be read: No such file or directory")
     ]
     assert rows_of(store, ISSUES) == [(None, "file_failed", "error", 1, str(gone))]
+
+
+def test_files_are_noted_under_the_names_that_the_caller_shows(tmp_path: Path) -> None:
+    # A database that travels need not tell whose home folder the traces lay in.
+    good, bad = _write(tmp_path / "a.json", "forward", rank=0), _write(tmp_path / "b.json", rank=1, breaks=True)
+    store = Store(None)
+
+    ingest_files(
+        store,
+        [good, bad],
+        {"kineto": StorySource()},
+        run_name="night",
+        executor=InlineExecutor(),
+        options=ReadOptions(),
+        shown=lambda path: f"job/{path.name}",
+    )
+
+    assert rows_of(store, "SELECT path FROM meta.source") == [("job/a.json",)]
+    assert rows_of(store, "SELECT first_at FROM meta.issue") == [("job/b.json",)]
 
 
 def test_files_of_no_known_kind_are_counted_together(tmp_path: Path) -> None:
@@ -323,3 +332,21 @@ def test_the_order_of_paths_does_not_matter_to_the_analysis(tmp_path: Path) -> N
 
     assert answers[0] == answers[1]
     assert len(answers[0][0]) == 3
+
+
+def test_of_an_archive_that_was_cut_off_the_whole_members_are_read(tmp_path: Path) -> None:
+    # job.tar   |a.json, whole|b.json, cut in the middle
+    whole, cut = _write(tmp_path / "a.json", "forward", rank=0), tmp_path / "b.json"
+    cut.write_bytes(MAGIC + b" " * 50_000)
+    archive = tmp_path / "job.tar"
+    with tarfile.open(archive, "w") as opened:
+        for file in (whole, cut):
+            opened.add(file, file.name)
+    archive.write_bytes(archive.read_bytes()[:20_000])
+    store = Store(None)
+
+    result = _ingest(store, find_files([archive]))
+
+    assert result.read == (archive / "a.json",)
+    assert [path for path, _ in result.failed] == [archive / "b.json"]
+    assert rows_of(store, ISSUES) == [(None, "file_failed", "error", 1, str(archive / "b.json"))]

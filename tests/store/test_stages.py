@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import STAGES, built, data_parallel_job, rows_of, store_of
+from tests.given import built, data_parallel_job, rows_of, store_of
+from traceforge.api import STAGES
 from traceforge.store.database import Store
 from traceforge.store.stage import build_stage, stage_documents
 

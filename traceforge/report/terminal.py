@@ -55,9 +55,7 @@ def _trust(context: Context) -> str:
     elif trust.largest_residual_ns is not None:
         parts.append(f"clocks within {duration(trust.largest_residual_ns)}")
     if trust.collectives:
-        parts.append(
-            f"{percent(trust.complete / trust.collectives if trust.matched_share is None else trust.matched_share)} of collectives matched"
-        )
+        parts.append(f"{percent(trust.matched)} of collectives matched")
     if trust.unexplained is not None:
         parts.append(f"{percent(trust.unexplained)} of the delay unexplained")
     return "; ".join(parts)

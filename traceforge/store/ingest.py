@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import content_hash, read_head, size_bytes
+from traceforge.files import DAMAGE, content_hash, read_head, size_bytes
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.naming import identify
@@ -118,9 +118,10 @@ def _hashes(files: Iterable[Path]) -> tuple[dict[Path, str], list[tuple[Path, Tr
     for path in files:
         try:
             hashes[path] = content_hash(path)
-        except OSError as error:
-            what = f"cannot be read: {error.strerror}"
-            failed.append((path, InputUnusableError(what, where=str(path), hint="check the file's permissions")))
+        except TraceforgeError as error:
+            failed.append((path, error))
+        except DAMAGE as error:
+            failed.append((path, InputUnusableError(f"cannot be read: {error}", where=str(path))))
     return hashes, failed
 
 
