@@ -34,6 +34,19 @@ def test_a_kernel_that_was_launched_before_the_window_is_no_call_of_it() -> None
     assert rows_of(store, "SELECT call_id FROM align.match") == [(1,)]
 
 
+def test_a_kernel_that_is_not_linked_is_counted() -> None:
+    # rank 0   |head 0–5|head 5–9|  |all-reduce 40–90|
+    # rank 1   |head 0–9|           |all-reduce 40–90|
+    first = Trace(0).unlaunched_kernel(0, 5).unlaunched_kernel(5, 9).collective(40, 90)
+    second = Trace(1).unlaunched_kernel(0, 9).collective(40, 90)
+
+    store = built(store_of(first, second), "align")
+
+    assert rows_of(store, "SELECT stage, code, severity, count FROM meta.issue") == [
+        ("align", "collective_unlinked", "info", 3)
+    ]
+
+
 def test_a_kernel_that_was_launched_outside_of_any_record_is_not_linked() -> None:
     # host     |record 0–1|   |launch at 20
     # device                  |kernel 20–30|

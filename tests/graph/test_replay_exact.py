@@ -42,7 +42,7 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jobs())
 def test_a_replay_of_measured_durations_ends_when_the_trace_ended(traces: list[Trace]) -> None:
     with built(store_of(*traces), "graph") as store:

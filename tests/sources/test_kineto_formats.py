@@ -3,15 +3,13 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.sources.reading import Read
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.kineto import SOURCE
-
-Read = Any
 
 KERNEL = {
     "ph": "X", "cat": "kernel", "name": "ncclKernel", "pid": 0, "tid": 7, "ts": 100, "dur": 25,

@@ -13,7 +13,7 @@ import pytest
 from tests.given import built, rows_of
 from traceforge.api import InlineExecutor
 from traceforge.errors import InputUnusableError, NotATraceError
-from traceforge.files import find_files
+from traceforge.files import find_files, open_bytes
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files
@@ -40,7 +40,8 @@ class StorySource:
     def read(self, path: Path, emit: Callable[[Batch], None], _options: ReadOptions) -> SourceSummary:
         self.reads.append(path.name)
         self._before_read(path)
-        story = json.loads(path.read_bytes().removeprefix(MAGIC))
+        with open_bytes(path) as stream:
+            story = json.loads(stream.read().removeprefix(MAGIC))
         events = [
             {"event_id": n, "phase": "X", "category": "user_annotation", "name": name, "track_id": 1,
              "raw_start_ns": start, "duration_ns": end - start}

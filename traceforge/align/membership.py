@@ -27,6 +27,8 @@ WHERE c.is_linked
 ORDER BY c.run_id, c.rank, c.call_id
 """
 
+_UNLINKED = "SELECT run_id, COUNT(*) AS calls FROM align.call WHERE NOT is_linked GROUP BY ALL ORDER BY ALL"
+
 _GROUPS = """
 SELECT DISTINCT r.run_id, r.rank, g.process_group_name, COALESCE(g.description, '') AS description, g.ranks
 FROM raw.kineto_process_group AS g
@@ -67,6 +69,8 @@ class _Group:
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a call whose group is known."""
+    for run_id, count in store.query(_UNLINKED).iter_rows():
+        store.append("meta.issue", issue_rows(run_id, None, "align", [_unlinked(count)]))
     calls = store.query(_CALLS)
     groups = store.query(_GROUPS)
     result: list[tuple[object, ...]] = []
@@ -195,3 +199,10 @@ def _members(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Grou
 def _unknown_group(count: int) -> Issue:
     detail = "collective calls name no process group, and the times fit none of those listed; they are not matched"
     return Issue("communicator_unknown", "warning", count, None, detail)
+
+
+def _unlinked(count: int) -> Issue:
+    detail = (
+        "communication kernels that no recorded call launched (most were launched before the window) are not matched"
+    )
+    return Issue("collective_unlinked", "info", count, None, detail)

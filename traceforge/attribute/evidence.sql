@@ -22,8 +22,11 @@ collectives AS (
 ),
 statement AS (
   SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
-    FORMAT('It stands out in {} of {} iterations judged, by {:.1f} ms each.', affected_iterations, iterations,
-      affected_delay_ns / 1e6) AS statement
+    CASE
+      WHEN iterations = 1 THEN FORMAT('It stands out in the one iteration judged, by {:.1f} ms.', affected_delay_ns / 1e6)
+      ELSE FORMAT('It stands out in {} of {} iterations judged, by {:.1f} ms{}.', affected_iterations, iterations,
+        affected_delay_ns / 1e6, CASE WHEN affected_iterations > 1 THEN ' each' ELSE '' END)
+    END AS statement
   FROM attribute.finding
   UNION ALL
   SELECT run_id, finding_id, 2, 'for',
@@ -54,7 +57,8 @@ statement AS (
   WHERE chance > 0.05
   UNION ALL
   SELECT run_id, finding_id, 7, 'against',
-    FORMAT('Only {} iteration(s) were judged; whether it recurs cannot be known from this trace.', iterations)
+    FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',
+      CASE WHEN iterations = 1 THEN 'one iteration was' ELSE 'two iterations were' END)
   FROM attribute.finding
   WHERE iterations < 3
   UNION ALL

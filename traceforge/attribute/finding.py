@@ -149,7 +149,8 @@ def _row(
 def _summary(run: _Run, cause: Cause, judgement: Judgement, name: str) -> str:
     subject = "Communication" if name == "the job" else name.capitalize()
     cost = f"{format_ns(judgement.delay_ns_per_iteration)} an iteration ({format_share(judgement.share)})"
-    judged = len(run.iterations)
-    extent = "in the one iteration judged" if judged == 1 else f"in {len(judgement.affected)} of {judged} iterations"
-    hit = f", {format_ns(judgement.affected_delay_ns)} each" if judgement.pattern != "persistent" and judged > 1 else ""
+    judged, affected = len(run.iterations), len(judgement.affected)
+    extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
+    hit = f", {format_ns(judgement.affected_delay_ns)}" if judgement.pattern != "persistent" and judged > 1 else ""
+    hit += " each" if hit and affected > 1 else ""
     return f"{subject} {cause.phrase}, {extent}{hit}; it costs the job {cost}."

@@ -68,13 +68,13 @@ SELECT
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
       FORMAT(
-        'One iteration was judged; it takes {:.1f} ms, {:.1f} ms above what the same work takes at median durations.',
-        duration_ns / 1e6, excess_ns / 1e6
+        'One iteration was judged; it takes {:.1f} ms, {:.1f} ms {} what the same work takes at median durations.',
+        duration_ns / 1e6, ABS(excess_ns) / 1e6, CASE WHEN excess_ns < 0 THEN 'below' ELSE 'above' END
       )
     ELSE
       FORMAT(
-        '{} iterations were judged; they take {:.1f} ms on average, {:.1f} ms above what the same work takes at median durations.',
-        iterations, duration_ns / 1e6, excess_ns / 1e6
+        '{} iterations were judged; they take {:.1f} ms on average, {:.1f} ms {} what the same work takes at median durations.',
+        iterations, duration_ns / 1e6, ABS(excess_ns) / 1e6, CASE WHEN excess_ns < 0 THEN 'below' ELSE 'above' END
       )
   END,
   CASE

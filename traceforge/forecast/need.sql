@@ -14,7 +14,12 @@ WITH scale AS (
 judged AS (
   SELECT run_id, COUNT(*) AS iterations FROM timeline.iteration WHERE NOT is_warmup AND NOT is_partial GROUP BY ALL
 )
-SELECT s.run_id, FORMAT('The same job at two or more other scales than {} ranks', s.ranks) AS item,
+SELECT s.run_id,
+  CASE s.ranks
+    WHEN 0 THEN 'The same job at three or more scales'
+    WHEN 1 THEN 'The same job at two or more other scales than one rank'
+    ELSE FORMAT('The same job at two or more other scales than {} ranks', s.ranks)
+  END AS item,
   'One scale is one point: any curve through it would be invented. Fits on few scales miss by 5 to 20 % when they extrapolate to twice the size, so three or more scales are wanted.' AS why
 FROM scale AS s
 UNION ALL

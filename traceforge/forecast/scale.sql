@@ -8,21 +8,24 @@ CREATE OR REPLACE TABLE forecast.scale (
   ranks,
   -- Iterations a second.
   value,
-  -- Lower end of its 95 % interval (normal, over iterations); NULL below three iterations.
+  -- Lower end of its 95 % interval (normal, over steps); NULL below three steps.
   low,
-  -- Upper end of its 95 % interval; NULL below three iterations.
+  -- Upper end of its 95 % interval; NULL below three steps.
   high,
   -- True beyond the measured scales.
   extrapolated
 ) AS
 WITH step AS (
+  -- From one completion to the next; where an iteration between two was left out, that time is no step.
   SELECT
     i.run_id,
-    i.start_ns + i.duration_ns - LAG(i.start_ns + i.duration_ns) OVER (
-      PARTITION BY i.run_id ORDER BY i.iteration
-    ) AS step_ns
+    CASE
+      WHEN LAG(i.iteration) OVER run = i.iteration - 1
+        THEN i.start_ns + i.duration_ns - LAG(i.start_ns + i.duration_ns) OVER run
+    END AS step_ns
   FROM timeline.iteration AS i
   WHERE NOT i.is_partial AND NOT i.is_warmup
+  WINDOW run AS (PARTITION BY i.run_id ORDER BY i.iteration)
 ),
 pace AS (
   SELECT run_id, AVG(step_ns) AS mean_ns, 1.96 * STDDEV_SAMP(step_ns) / SQRT(COUNT(step_ns)) AS error_ns,

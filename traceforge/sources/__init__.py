@@ -1,1 +1,4 @@
-"""Input formats, one module each, exposing `SOURCE`: bytes in, rows of raw tables out. No SQL here."""
+"""Input formats: bytes to batches of typed rows. One module or package a format, each exposing `SOURCE`.
+
+A source knows its format and no SQL; sources do not know one another. They are found by listing this folder.
+"""

@@ -58,8 +58,9 @@ def read_members(text: bytes, issues: IssueLog) -> tuple[Members, bytes | None]:
             if attempt is not text:
                 issues.add("kineto_unreadable_metadata")
             return members, b""
-        if trailing and (found := _try_members(attempt[: int(trailing[1])])) is not None:
-            return found, attempt[int(trailing[1]) :]
+        end = int(trailing[1]) - 1 if trailing else 0
+        if (found := _try_members(attempt[:end])) is not None:
+            return found, attempt[end:]
     return first_members(text), None
 
 

@@ -19,15 +19,14 @@ from traceforge.sources.kineto.text_repair import repair_text
 
 _LARGEST_ELEMENT = 8 * 1024 * 1024
 _MOST_ENDS = 64
-_MOST_ENDS_TO_RESUME = 4
 _BLANK = rb"[ \t\r\n]*"
 _SEPARATOR = re.compile(rb"[ \t\r\n,]*")
-_OBJECT_END = re.compile(rb"\}(?=%b,?%b(?:\{|\]|\Z))" % (_BLANK, _BLANK))
+_OBJECT_END = re.compile(rb"\}(?=[ \t\r\n,]*(?:\{|\]|\Z))")
+_BRACE = re.compile(rb"\}")
 _OTHER_END = re.compile(rb"(?=%b(?:,%b\{|\]|\Z))" % (_BLANK, _BLANK))
 _RESUME = re.compile(rb'\{(?=%b")' % _BLANK)
 _PHASE_KEY = re.compile(rb'"ph"%b:' % _BLANK)
 _BEHIND_LIST_IN_OBJECT = re.compile(rb'%b(?:\}|,%b"|\Z)' % (_BLANK, _BLANK))
-_BEHIND_LIST_ALONE = re.compile(rb"%b(?:[^ \t\r\n,{]|\Z)" % _BLANK)
 _BRACKET = re.compile(rb"\](?=%b[,}]|%b\Z)" % (_BLANK, _BLANK))
 _END_OF_TEXT = re.compile(rb"%b\Z" % _BLANK)
 
@@ -92,7 +91,7 @@ def read_each(text: Text, issues: IssueLog) -> Walk:
     for element in decode_elements(text.data):
         place = f"event {walk.next_id}"
         try:
-            walk.keep(*read_event(bytes(element), place, issues))
+            walk.keep(*_decode(bytes(element), place, issues))
         except NotAnObjectError:
             issues.add("kineto_not_an_object", at=place, lost_events=1)
             walk.next_id += 1
@@ -142,8 +141,9 @@ def _is_end_of_list(text: Text, position: int) -> bool | None:
     """Whether a bracket ends the list of events; None if more bytes must tell."""
     if not text.is_last and _END_OF_TEXT.match(text.data, position + 1):
         return None
-    behind = _BEHIND_LIST_IN_OBJECT if text.in_object else _BEHIND_LIST_ALONE
-    return behind.match(text.data, position + 1) is not None
+    if text.in_object:
+        return _BEHIND_LIST_IN_OBJECT.match(text.data, position + 1) is not None
+    return _PHASE_KEY.search(text.data, position + 1) is None
 
 
 class _Element:
@@ -168,31 +168,35 @@ class _Element:
 
     def _read_object(self, start: int) -> bool | None:
         """True if it could be read, False if it is damaged, None if its end is missing."""
-        for end in _ends(self._text.data, start, _MOST_ENDS):
+        for end in _ends(_OBJECT_END, self._text.data, start, _MOST_ENDS):
             if end is None:
                 return False
             try:
-                event, args = self._decode(self._text.data[start:end])
+                self._take(start, end)
             except UNDECODABLE as error:
-                if is_incomplete(error):
-                    continue
-                return False
-            self._walk.keep(event, args)
-            self._walk.position = end
-            return True
+                if not is_incomplete(error):
+                    return self._read_prefix(start, end)
+            else:
+                return True
         return None
 
-    def _decode(self, data: bytes) -> tuple[Event, Raw]:
-        try:
-            return read_event(data, self._place, self._issues)
-        except UNDECODABLE as error:
-            if is_incomplete(error) and b"\\" not in data:
-                raise
-            repaired = repair_text(data)
-            event = read_event(repaired.text, self._place, self._issues)
-            for code, count in repaired.counts.items():
-                self._issues.add(code, count, at=self._place)
-            return event
+    def _read_prefix(self, start: int, end: int) -> bool:
+        """Whether an object ends before `end`, where something that is no separator follows it."""
+        for earlier in _ends(_BRACE, self._text.data[:end], start, _MOST_ENDS):
+            if earlier is None:
+                return False
+            try:
+                self._take(start, earlier)
+            except UNDECODABLE as error:
+                if not is_incomplete(error):
+                    return False
+            else:
+                return True
+        return False
+
+    def _take(self, start: int, end: int) -> None:
+        self._walk.keep(*_decode(self._text.data[start:end], self._place, self._issues))
+        self._walk.position = end
 
     def _read_other(self, start: int) -> bool | None:
         """The same for elements that are no objects: they are counted."""
@@ -214,7 +218,7 @@ class _Element:
 
     def _skip_damage(self, start: int, *, cut_off: bool = False) -> bool:
         """Go on at the next element that decodes; False if it needs more bytes."""
-        resume = self._next_good(start + 1)
+        resume = self._next_good(start + 1, cut_off)
         too_long = len(self._text.data) - start > _LARGEST_ELEMENT
         if resume is None and not self._text.is_last and not too_long:
             return False
@@ -234,20 +238,48 @@ class _Element:
         self._walk.next_id += count
         self._walk.position = end
 
-    def _next_good(self, start: int) -> int | None:
-        """Where the next object begins that decodes and looks like an event, or the list ends."""
+    def _next_good(self, start: int, cut_off: bool) -> int | None:
+        """Where the next object begins that decodes and looks like an event, or the list ends.
+
+        An event that is cut off may itself end in a bracket, which must not be taken for that of a bare list.
+        """
         for match in _RESUME.finditer(self._text.data, start):
-            for end in _ends(self._text.data, match.start(), _MOST_ENDS_TO_RESUME):
-                if end is None:
-                    break
-                if _is_event(self._text.data[match.start() : end]):
-                    return match.start()
-        return _end_behind_damage(self._text, start) if self._text.is_last else None
+            if self._is_event(match.start()):
+                return match.start()
+        may_end = self._text.is_last and (self._text.in_object or not cut_off)
+        return _end_behind_damage(self._text, start) if may_end else None
+
+    def _is_event(self, start: int) -> bool:
+        for end in _ends(_OBJECT_END, self._text.data, start, _MOST_ENDS):
+            if end is None:
+                return False
+            try:
+                event, _ = read_event(self._text.data[start:end], self._place, IssueLog())
+            except UNDECODABLE as error:
+                if not is_incomplete(error):
+                    return False
+            else:
+                return event.ph is not None or (event.name is not None and event.ts is not NO_TOKEN)
+        return False
 
 
-def _ends(data: bytes, start: int, most: int) -> Iterator[int | None]:
+def _decode(data: bytes, place: str, issues: IssueLog) -> tuple[Event, Raw]:
+    """An element, repaired where that suffices."""
+    try:
+        return read_event(data, place, issues)
+    except UNDECODABLE as error:
+        if is_incomplete(error) and b"\\" not in data:
+            raise
+        repaired = repair_text(data)
+        event = read_event(repaired.text, place, issues)
+        for code, count in repaired.counts.items():
+            issues.add(code, count, at=place)
+        return event
+
+
+def _ends(pattern: re.Pattern[bytes], data: bytes, start: int, most: int) -> Iterator[int | None]:
     """Where an object that begins at `start` may end; None after too many."""
-    for number, match in enumerate(_OBJECT_END.finditer(data, start)):
+    for number, match in enumerate(pattern.finditer(data, start)):
         if number == most:
             yield None
             return
@@ -266,11 +298,3 @@ def _end_behind_damage(text: Text, start: int) -> int | None:
         except UNDECODABLE:
             continue
     return None
-
-
-def _is_event(data: bytes) -> bool:
-    try:
-        event, _ = read_event(data, "", IssueLog())
-    except UNDECODABLE:
-        return False
-    return event.ph is not None or (event.name is not None and event.ts is not NO_TOKEN)

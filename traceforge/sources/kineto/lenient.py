@@ -62,7 +62,7 @@ def read_event(text: bytes, place: str, issues: IssueLog) -> tuple[Event, Raw]:
 
     Raises:
         NotAnObjectError: it is sound JSON, but no object.
-        msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is no JSON.
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is no sound JSON.
     """
     try:
         raw = _raw_event.decode(text)
@@ -70,7 +70,8 @@ def read_event(text: bytes, place: str, issues: IssueLog) -> tuple[Event, Raw]:
         raise NotAnObjectError(str(error)) from error
     try:
         return _typed_event.decode(text), raw.args
-    except UNDECODABLE:
+    except msgspec.ValidationError:
+        text.decode()
         return _Reading(place, issues).event(raw), raw.args
 
 

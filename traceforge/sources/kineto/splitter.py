@@ -171,7 +171,7 @@ class Splitter:
             msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is not.
         """
         if not self._in_object:
-            return self._decode(self._text.rstrip(_BLANK).removesuffix(b"]"))
+            return self._decode(_without_bracket(self._text))
         if self._text.count(_EVENTS_KEY):
             raise msgspec.DecodeError("a second list of events")
         members = decode_members(b"{%b:[%b" % (_EVENTS_KEY, self._text))
@@ -200,7 +200,7 @@ class Splitter:
                 yield self._each(events[1:-1])
         if behind is None:
             self._count_truncation(0)
-        elif behind.strip(_BLANK):
+        elif behind := behind.strip(_BLANK):
             place = f"byte {self._stream.position - len(behind)}"
             self._issues.add("kineto_trailing_data", len(behind), at=place)
 
@@ -212,6 +212,18 @@ class Splitter:
             lost_events=lost_events,
             because=self._stream.damage,
         )
+
+
+def _without_bracket(text: bytes) -> bytes:
+    """The elements of a list, given what follows its opening bracket.
+
+    Raises:
+        msgspec.DecodeError: the list is not closed at the end.
+    """
+    elements = text.rstrip(_BLANK)
+    if not elements.endswith(b"]"):
+        raise msgspec.DecodeError("the list is not closed")
+    return elements[:-1]
 
 
 def _last_boundary(text: bytes, end: int) -> re.Match[bytes] | None:

@@ -1,0 +1,64 @@
+"""Reference durations: what the same place of the program takes when nothing is late."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.replay.models import THREE_KINDS, lockstep_model, lockstep_plan, model_of
+from traceforge.replay.reference import clean_transfers, references
+
+
+def test_work_is_held_against_the_median_over_ranks_and_iterations_of_the_same_place() -> None:
+    # given two iterations of three ranks; at the first place 10, 20, 30, 40, 50, 60, at the second always 7
+    model = lockstep_model([[[10, 20, 30], [7, 7, 7]], [[40, 50, 60], [7, 7, 7]]])
+
+    # then the references are 35 and 7, and nothing for the tail
+    assert references(model)[2].before_arrival_ns[:, 0].tolist() == [35, 7, 0]
+
+
+def test_kinds_of_work_have_references_of_their_own() -> None:
+    # given compute of 100 on all ranks, and input of 40 on one of three
+    model = lockstep_model([[[[100, 0], [100, 0], [100, 40]]]], kinds=THREE_KINDS)
+
+    assert references(model)[1].before_arrival_ns[0].tolist() == [100, 0]
+
+
+def test_a_transfer_is_held_against_its_first_quartile() -> None:
+    # given five iterations, in three of which the fabric is slow
+    model = lockstep_model([[[100, 100]]] * 5, transfer_ns=[[10], [10], [90], [90], [90]])
+
+    # then the clean ones set the reference: the first quartile of 10, 10, 90, 90, 90, twice each
+    assert references(model)[1].transfer_ns.tolist() == [10]
+
+
+def test_iterations_of_different_lengths_are_different_programs() -> None:
+    # given an iteration with two places and one with one, as where gradients are accumulated
+    plan = lockstep_plan([[[100, 100], [50, 50]], [[30, 30], [0, 0]]])
+    group, awaited = plan.group.copy(), plan.awaited.copy()
+    group[1, 1], awaited[1, 1] = -1, -1
+    model = model_of(replace(plan, calls=np.array([2, 1]), group=group, awaited=awaited))
+
+    found = references(model)
+
+    assert found[2].before_arrival_ns[:, 0].tolist() == [100, 50, 0]
+    assert found[1].before_arrival_ns[:, 0].tolist() == [30, 0]
+
+
+def test_an_iteration_without_collectives_has_a_reference_too() -> None:
+    # given two ranks that work for 40 and 60 and never meet
+    plan = lockstep_plan(np.zeros((1, 0, 2), dtype=np.int64))
+    tail = np.array([40, 60]).reshape(1, 1, 2, 1)
+    model = model_of(replace(plan, before_arrival_ns=tail))
+
+    found = references(model)[0]
+
+    assert found.before_arrival_ns[:, 0].tolist() == [50]
+    assert found.before_wait_ns.shape == (0, 1)
+    assert found.transfer_ns.shape == (0,)
+
+
+def test_cleaning_cuts_slow_transfers_down_and_leaves_the_others() -> None:
+    model = lockstep_model([[[100, 100]]] * 5, transfer_ns=[[10], [8], [12], [90], [10]])
+
+    # then the reference is the first quartile of 8, 10, 10, 12, 90, twice each: 10
+    assert clean_transfers(model)[:, 0, 0].tolist() == [10, 8, 10, 10, 10]

@@ -1,0 +1,51 @@
+"""What a source said about one small file, in a form that tests can ask. In: batches and a summary. Out: rows."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+
+from traceforge.records import Batch, Issue, SourceSummary
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All a source said about one file."""
+
+    summary: SourceSummary
+    batches: list[Batch]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Rows of a raw.kineto_* table, in the order in which they came."""
+        frames = [batch.rows for batch in self.batches if batch.table == f"raw.kineto_{table}"]
+        return pl.concat(frames).to_dicts() if frames else []
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return self.rows("event")
+
+    @property
+    def names(self) -> list[str | None]:
+        return [event["name"] for event in self.events]
+
+    @property
+    def codes(self) -> list[str]:
+        return [issue.code for issue in self.summary.issues]
+
+    def issue(self, code: str) -> Issue:
+        """The issue of a code, which must exist."""
+        return next(issue for issue in self.summary.issues if issue.code == code)
+
+
+class Read(Protocol):
+    """Reads a trace given as bytes, as text, or as a value to be written as JSON."""
+
+    def __call__(
+        self,
+        content: object,
+        *,
+        compress: bool = False,
+        keep_all_args: bool = False,
+        unit_bytes: int = 128 * 1024,
+        batch_rows: int = 100_000,
+    ) -> Reading: ...

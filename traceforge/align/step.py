@@ -1,0 +1,209 @@
+"""Training steps of each rank. Reads raw events by class and align.call; fills align.step.
+
+A loop repeats itself: what a trace does not mark, its annotations, its optimizer or its collectives repeat once a
+step. Each way is tried on all ranks of a run together and taken only if they agree on the number of steps, as a step
+that is one rank's alone compares to nothing. Not handled: windows of the ranks that begin in different steps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import polars as pl
+
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.ingest import issue_rows
+
+_RANKS = "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns FROM align.rank ORDER BY run_id, rank"
+
+# Annotations of the host that occur more than twice, and the profiler's own steps.
+_ANNOTATIONS = """
+WITH annotation AS (
+  SELECT e.name, c.class, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
+  FROM raw.kineto_event AS e
+  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+  WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0
+    AND (c.class = 'iteration' OR (c.class = 'annotation' AND c.canonical_category = 'user_annotation'))
+)
+SELECT name, class, raw_start_ns, raw_end_ns
+FROM annotation
+QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY name) > 2
+ORDER BY raw_start_ns, raw_end_ns DESC, name
+"""
+
+_CALLS = """
+SELECT COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns
+FROM align.call WHERE run_id = ? AND rank = ? AND is_linked ORDER BY call_id
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "iteration": pl.Int32,
+    "raw_start_ns": pl.Int64,
+    "raw_end_ns": pl.Int64,
+    "origin": pl.String,
+    "is_marked": pl.Boolean,
+}
+
+_TOLD_FROM = {
+    "annotation": "an annotation that repeats",
+    "optimizer": "Optimizer.step",
+    "collective_period": "the period of the collectives",
+}
+
+# An annotation is a step only if its occurrences fill most of the time between the first and the last of them.
+_FILLED_SHARE = 0.5
+_REPEATED_SHARE = 0.95
+_MIN_STEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: number, and start and end in ns on the rank's own clock."""
+
+    iteration: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A named stretch of the host; ns on the rank's own clock."""
+
+    name: str
+    is_profiler_step: bool
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankTrace:
+    """What steps of one rank can be told from; ns on its own clock."""
+
+    first_ns: int
+    last_ns: int
+    annotations: Sequence[Annotation]
+    calls: Sequence[tuple[str, int]]
+
+
+Steps = list[Step]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a step of each rank; adds an issue where steps had to be told from what repeats."""
+    result: list[tuple[object, ...]] = []
+    for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
+        run_id = int(str(run_key))
+        traces = {row[1]: _read(store, *row) for row in ranks.iter_rows()}
+        origin, steps = steps_of_run(traces)
+        for rank, found in steps.items():
+            is_marked = origin != "window"
+            result += [(run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked) for s in found]
+        if origin in _TOLD_FROM:
+            store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin)]))
+    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+
+
+def _read(store: Store, run_id: int, rank: int, source_id: int, first_ns: int | None, last_ns: int | None) -> RankTrace:
+    annotations = [
+        Annotation(name, event_class == "iteration", start_ns, end_ns)
+        for name, event_class, start_ns, end_ns in store.query(_ANNOTATIONS, [source_id]).iter_rows()
+    ]
+    return RankTrace(first_ns or 0, last_ns or 0, annotations, store.query(_CALLS, [run_id, rank]).rows())
+
+
+def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]]:
+    """How the steps of a run are known, and the steps of each rank."""
+    numbered = {rank: _profiler_steps(trace) for rank, trace in traces.items()}
+    if any(numbered.values()):
+        return "profiler_step", {rank: steps or _window(traces[rank]) for rank, steps in numbered.items()}
+    ways: tuple[tuple[str, Callable[[RankTrace, str], Steps]], ...] = (
+        ("annotation", _annotated),
+        ("optimizer", _optimized),
+        ("collective_period", _periodic),
+    )
+    for origin, way in ways:
+        for name in _common_names(traces) if origin == "annotation" else [""]:
+            found = {rank: way(trace, name) for rank, trace in traces.items()}
+            if len({len(steps) for steps in found.values()}) == 1 and all(
+                len(steps) >= _MIN_STEPS for steps in found.values()
+            ):
+                return origin, found
+    return "window", {rank: _window(trace) for rank, trace in traces.items()}
+
+
+def _profiler_steps(trace: RankTrace) -> Steps:
+    """Each number once, at its first occurrence."""
+    found: dict[int, Step] = {}
+    for annotation in trace.annotations:
+        if annotation.is_profiler_step:
+            number = int("".join(filter(str.isdigit, annotation.name)))
+            found.setdefault(number, Step(number, annotation.start_ns, annotation.end_ns))
+    return sorted(found.values(), key=lambda step: step.start_ns)
+
+
+def _common_names(traces: Mapping[int, RankTrace]) -> list[str]:
+    """Names that every rank has, the one that covers most time first."""
+    covered: dict[str, int] = {}
+    for trace in traces.values():
+        for annotation in trace.annotations:
+            covered[annotation.name] = covered.get(annotation.name, 0) + annotation.end_ns - annotation.start_ns
+    shared = set.intersection(*({a.name for a in trace.annotations} for trace in traces.values())) if traces else set()
+    return sorted(shared, key=lambda name: (-covered[name], name))
+
+
+def _annotated(trace: RankTrace, name: str) -> Steps:
+    """Occurrences of an annotation, if they follow one another and fill most of the time."""
+    found = [a for a in trace.annotations if a.name == name]
+    inside = sum(a.end_ns - a.start_ns for a in found)
+    apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
+    if not apart or inside < _FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
+        return []
+    return _between([a.start_ns for a in found], found[-1].end_ns)
+
+
+def _optimized(trace: RankTrace, _name: str) -> Steps:
+    """From the end of one optimizer step to the end of the next."""
+    ends = [a.end_ns for a in trace.annotations if a.name.startswith("Optimizer.step")]
+    return _between([trace.first_ns, *ends[:-1]], ends[-1]) if ends else []
+
+
+def _periodic(trace: RankTrace, _name: str) -> Steps:
+    """From one turn of the sequence of collectives to the next."""
+    tokens = [token for token, _ in trace.calls]
+    period = period_of(tokens)
+    if period is None:
+        return []
+    starts = [issue_ns for _, issue_ns in trace.calls][::period]
+    whole = starts[: len(tokens) // period]
+    return _between(whole, starts[len(whole)] if len(starts) > len(whole) else trace.last_ns)
+
+
+def period_of(tokens: Sequence[str]) -> int | None:
+    """Smallest number of tokens after which a sequence repeats itself three times or more; None where it does not.
+
+    A sequence of one token only has no telling period.
+    """
+    if len(set(tokens)) < 2:
+        return None
+    for period in range(2, len(tokens) // _MIN_STEPS + 1):
+        same = sum(a == b for a, b in zip(tokens, tokens[period:], strict=False))
+        if same >= _REPEATED_SHARE * (len(tokens) - period):
+            return period
+    return None
+
+
+def _between(starts_ns: Sequence[int], end_ns: int) -> Steps:
+    edges = [*starts_ns, end_ns]
+    return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges)) if start < end]
+
+
+def _window(trace: RankTrace) -> Steps:
+    return [Step(0, trace.first_ns, trace.last_ns)] if trace.first_ns < trace.last_ns else []
+
+
+def _unmarked(origin: str) -> Issue:
+    detail = f"iterations are told from {_TOLD_FROM[origin]}, as there is no ProfilerStep"
+    return Issue(f"iterations_from_{origin}", "info", 1, None, detail)

@@ -1,0 +1,79 @@
+"""What was lost, repaired or guessed in one file. In: single findings. Out: one `Issue` a code, with its first place.
+
+Idea: a closed list of codes with their severity and sentence stands here, and everything else only counts.
+Not handled: places after the first one of each code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traceforge.records import Issue
+
+_MEANINGS = {
+    "chakra_no_nodes": ("warning", "the file holds no node"),
+    "chakra_truncated": ("warning", "the file ends in the middle of a node; all nodes before it are kept"),
+    "chakra_damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
+    "chakra_undecodable_node": ("error", "bytes between two good nodes are no node"),
+    "chakra_undecodable_list": ("warning", "a list of dependencies is damaged and was left out"),
+    "chakra_undecodable_attribute": ("warning", "an attribute is damaged and was left out"),
+    "chakra_skipped_bytes": ("info", "bytes that belong to no readable node; the nodes lost with them are estimated"),
+    "chakra_empty_frame": ("info", "frames of length zero between nodes were skipped"),
+    "chakra_unknown_field": ("info", "fields that no known version of the schema has were ignored"),
+    "chakra_second_trace": ("warning", "the file holds several traces; each is kept as a part of its own"),
+    "chakra_invalid_utf8": ("info", "bytes that are no UTF-8 were replaced by U+FFFD"),
+    "chakra_wrong_type": ("warning", "a value has an unexpected type and became NULL"),
+    "chakra_out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "chakra_unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read as tensors"),
+    "chakra_unreadable_groups": ("warning", "a list of process groups cannot be read"),
+    "chakra_unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
+    "chakra_repeated_node_id": ("warning", "several nodes of one trace have the same id"),
+}
+
+
+@dataclass(slots=True)
+class _Finding:
+    count: int
+    first_at: str | None
+    lost_events: int
+    detail: str
+
+
+class IssueLog:
+    """Counts findings by code; codes keep the order in which they first occurred."""
+
+    def __init__(self) -> None:
+        self._findings: dict[str, _Finding] = {}
+
+    def add(
+        self, code: str, count: int = 1, *, at: str | None = None, lost_events: int = 0, because: str | None = None
+    ) -> None:
+        """Count a finding; a count of 0 is none.
+
+        Args:
+            code: one of the codes of this module.
+            count: how many values, nodes or bytes it concerns.
+            at: place of the first one, such as `node 17` or `byte 93312`.
+            lost_events: nodes that are not stored because of it.
+            because: a cause to add to the sentence for a person.
+        """
+        if count == 0:
+            return
+        found = self._findings.get(code)
+        if found is None:
+            meaning = _MEANINGS[code][1]
+            detail = f"{meaning} ({because})" if because else meaning
+            self._findings[code] = _Finding(count, at, lost_events, detail)
+            return
+        found.count += count
+        found.lost_events += lost_events
+        found.first_at = found.first_at or at
+
+    @property
+    def lost_events(self) -> int:
+        """Nodes that are not stored, over all codes."""
+        return sum(found.lost_events for found in self._findings.values())
+
+    def __iter__(self) -> Iterator[Issue]:
+        for code, found in self._findings.items():
+            severity = _MEANINGS[code][0]
+            yield Issue(code, severity, found.count, found.first_at, found.detail, found.lost_events)
