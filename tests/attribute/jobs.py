@@ -1,9 +1,10 @@
-"""Jobs whose blame is worked by hand. In: what is late, where and by how much. Out: a model, and blame as a dict."""
+"""Jobs whose blame is worked by hand. In: what is late, where and by how much. Out: models, blame as a dict, traces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tests.given import US, Trace
 from tests.replay.models import lockstep_model
 from traceforge.attribute.blame import Blame, blame_iteration
 from traceforge.replay.model import StepModel
@@ -36,3 +37,49 @@ def blame_of(model: StepModel, iteration: int = DISTURBED) -> Blame:
 def late_by(blame: Blame) -> dict[tuple[int, int], float]:
     """What each (rank, kind of work) owns; those that own nothing are left out."""
     return {(int(r), int(k)): float(blame.work_ns[r, k]) for r, k in np.argwhere(np.abs(blame.work_ns) > 1e-9)}
+
+
+STALLS: Mapping[str, Callable[[Trace, int, int], Trace]] = {
+    "slow_compute": lambda trace, start, end: trace.kernel(start, end),
+    "slow_copy": lambda trace, start, end: trace.copy(start, end),
+    "input_stall": lambda trace, start, end: trace.host_work("DataLoaderIter.__next__", start, end, "user_annotation"),
+    "allocator_stall": lambda trace, start, end: trace.host_work("cudaMalloc", start, end, "cuda_runtime"),
+    "garbage_collection": lambda trace, start, end: trace.host_work("gc.collect", start, end, "user_annotation"),
+    "checkpoint_pause": lambda trace, start, end: trace.host_work("save_checkpoint", start, end, "user_annotation"),
+    "host_stall": lambda trace, start, end: trace.host_work("cudaDeviceSynchronize", start, end, "cuda_runtime"),
+    "late_launch": lambda trace, start, end: trace.host_work("aten::add", start, end),
+    "unexplained": lambda trace, start, end: trace,
+}
+"""How a rank loses the time between two instants, by the cause that should own it."""
+
+
+def traces_of(
+    late_ns: Mapping[tuple[int, int], int],
+    *,
+    by: str = "slow_compute",
+    iterations: int = 5,
+    ranks: int = 3,
+    transfer_ns: Sequence[int] = (),
+) -> list[Trace]:
+    """Traces of a plain job: 100 us of compute, then an all-reduce of 10 us (or as given by iteration).
+
+        rank 0   |compute 100·······|wait····|transfer|
+        rank 1   |late····|compute 100·······|transfer|
+
+    Args:
+        late_ns: time lost before the compute, by iteration and rank.
+        by: how it is lost: a key of `STALLS`.
+    """
+    traces = [Trace(rank) for rank in range(ranks)]
+    now = 0
+    for i in range(iterations):
+        arrivals = [now + late_ns.get((i, rank), 0) + 100 * US for rank in range(ranks)]
+        end = max(arrivals) + (transfer_ns[i] if transfer_ns else 10 * US)
+        for trace, arrival in zip(traces, arrivals, strict=True):
+            begin = arrival - 100 * US
+            trace.step(i, now, end)
+            if begin > now:
+                STALLS[by](trace, now, begin)
+            trace.kernel(begin, arrival).collective(arrival, end)
+        now = end
+    return traces

@@ -3,8 +3,8 @@
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
 offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs. Host threads
 (gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse offset, and order
-bounds it. Ranks that share no collective with the reference, even through others, stay unaligned. Not handled yet:
-drift.
+bounds it. Where the differences run along a line, the clocks drift. Ranks that share no collective with the reference,
+even through others, stay unaligned. Not handled yet: clocks that wobble (a line a rank is all there is).
 """
 
 import math
@@ -30,12 +30,17 @@ _SCHEMA = {
     "host": pl.String,
     "offset_ns": pl.Int64,
     "drift_ppb": pl.Int64,
+    "raw_anchor_ns": pl.Int64,
     "residual_ns": pl.Int64,
     "anchors": pl.Int64,
     "status": pl.String,
 }
 
 _MIN_ANCHORS = 3
+_MIN_DRIFT_ANCHORS = 10
+_CERTAIN_ERRORS = 4
+# Crystals of hosts differ by up to some 1e-4; more is no drift.
+_LARGEST_DRIFT = 1e-3
 # Each process converts the CPU's counter to wall time by itself; on one host the results agree to about this.
 _SHARED_CLOCK_RESIDUAL_NS = 10_000
 # A normal distribution's standard deviation over its median absolute deviation.
@@ -46,12 +51,27 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """One clock against the reference: ns, ns, number of collectives, and how (see align.clock.status)."""
+    """One clock against the reference.
+
+    Attributes:
+        offset_ns: how far it is ahead when it shows `raw_anchor_ns`; None when unaligned.
+        residual_ns: how uncertain that is; None when unaligned.
+        anchors: number of collectives it rests on.
+        status: as in `align.clock.status`.
+        drift_ppb: by how much it runs faster, parts per billion.
+        raw_anchor_ns: reading of this clock to which `offset_ns` belongs.
+    """
 
     offset_ns: int | None
     residual_ns: int | None
     anchors: int
     status: str
+    drift_ppb: int = 0
+    raw_anchor_ns: int = 0
+
+    def at(self, raw_ns: int) -> int:
+        """How far the clock is ahead when it shows `raw_ns`, ns."""
+        return (self.offset_ns or 0) + (raw_ns - self.raw_anchor_ns) * self.drift_ppb // 1_000_000_000
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -65,8 +85,9 @@ def rows(store: Store) -> pl.DataFrame:
         offsets = _solve(ranks, calls.filter(pl.col("run_id") == run_id))
         for rank, host in zip(ranks["rank"], ranks["host"], strict=True):
             o = offsets[rank]
-            drift = None if o.offset_ns is None else 0
-            result.append((run_id, rank, host, o.offset_ns, drift, o.residual_ns, o.anchors, o.status))
+            drift = None if o.offset_ns is None else o.drift_ppb
+            anchor = None if o.offset_ns is None else o.raw_anchor_ns
+            result.append((run_id, rank, host, o.offset_ns, drift, anchor, o.residual_ns, o.anchors, o.status))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
@@ -90,11 +111,15 @@ def _solve(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, Offset]:
 
 
 def _chain(known: Offset, step: Offset) -> Offset:
+    # The known clock shows this when the new one shows its anchor.
+    known_reading_ns = step.raw_anchor_ns - (step.offset_ns or 0)
     return Offset(
-        (known.offset_ns or 0) + (step.offset_ns or 0),
+        known.at(known_reading_ns) + (step.offset_ns or 0),
         max(known.residual_ns or 0, step.residual_ns or 0),
         step.anchors,
         step.status,
+        known.drift_ppb + step.drift_ppb,
+        step.raw_anchor_ns,
     )
 
 
@@ -123,9 +148,37 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times) -> Offset:
         other_ends_ns: ends of the same collectives on the other rank's clock.
     """
     differences = other_ends_ns - ends_ns
-    offset = _median(differences)
-    residual = _SD_PER_MAD * float(np.median(np.abs(differences - offset)))
-    return Offset(offset, round(residual), len(differences), "fitted")
+    anchor = _median(other_ends_ns)
+    drift_ppb = _drift_ppb(other_ends_ns - anchor, differences)
+    level = differences - (other_ends_ns - anchor) * drift_ppb // 1_000_000_000
+    offset = _median(level)
+    residual = _SD_PER_MAD * float(np.median(np.abs(level - offset)))
+    return Offset(offset, round(residual), len(differences), "fitted", drift_ppb, anchor)
+
+
+def _drift_ppb(elapsed_ns: Times, differences_ns: Times) -> int:
+    """Slope of the differences, parts per billion; 0 where it cannot be told from none.
+
+    The median of the slopes of pairs half a window apart (Theil and Sen's idea, at the cost of a sort) is not moved
+    by stray ends. It counts if it stands four standard errors off zero.
+    """
+    count = len(elapsed_ns)
+    if count < _MIN_DRIFT_ANCHORS:
+        return 0
+    order = np.argsort(elapsed_ns, kind="stable")
+    elapsed = elapsed_ns[order].astype(np.float64)
+    differences = (differences_ns[order] - differences_ns[order[0]]).astype(np.float64)
+    half = count // 2
+    runs = elapsed[-half:] - elapsed[:half]
+    if runs.min() <= 0:
+        return 0
+    slope = float(np.median((differences[-half:] - differences[:half]) / runs))
+    level = differences - slope * elapsed
+    spread = _SD_PER_MAD * float(np.median(np.abs(level - np.median(level))))
+    # 1.25 is the loss of a median against a mean, and the pairs use each point once.
+    error = 1.25 * spread * math.sqrt(2 / half) / float(np.median(runs))
+    is_certain = abs(slope) > _CERTAIN_ERRORS * error and abs(slope) < _LARGEST_DRIFT
+    return round(slope * 1e9) if is_certain else 0
 
 
 def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, other_ends_ns: Times) -> Offset | None:

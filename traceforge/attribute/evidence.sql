@@ -20,14 +20,22 @@ WITH arrived AS (
 collectives AS (
   SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
 ),
+told AS (
+  SELECT *,
+    CASE
+      WHEN affected_delay_ns < 1e6 THEN FORMAT('{:.1f} µs', affected_delay_ns / 1e3)
+      ELSE FORMAT('{:.1f} ms', affected_delay_ns / 1e6)
+    END AS hit
+  FROM attribute.finding
+),
 statement AS (
   SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
     CASE
-      WHEN iterations = 1 THEN FORMAT('It stands out in the one iteration judged, by {:.1f} ms.', affected_delay_ns / 1e6)
-      ELSE FORMAT('It stands out in {} of {} iterations judged, by {:.1f} ms{}.', affected_iterations, iterations,
-        affected_delay_ns / 1e6, CASE WHEN affected_iterations > 1 THEN ' each' ELSE '' END)
+      WHEN iterations = 1 THEN FORMAT('It stands out in the one iteration judged, by {}.', hit)
+      WHEN affected_iterations = 1 THEN FORMAT('It stands out in 1 of {} iterations judged, by {}.', iterations, hit)
+      ELSE FORMAT('It stands out in {} of {} iterations judged, by {} each.', affected_iterations, iterations, hit)
     END AS statement
-  FROM attribute.finding
+  FROM told
   UNION ALL
   SELECT run_id, finding_id, 2, 'for',
     FORMAT('{:.0f} % of the delay by this cause, over all ranks, is rank {}''s.', 100 * dominance, subject)

@@ -63,6 +63,9 @@ def judge_ranks(
         durations_ns: iteration durations, shape (iterations,).
     """
     typical = float(np.median(durations_ns))
+    shares = delays_ns.mean(axis=0) / durations_ns.mean()
+    if shares.max() < rules.reported_share:
+        return []
     positive = np.maximum(0, delays_ns)
     total = positive.sum()
     result = []
@@ -71,7 +74,7 @@ def judge_ranks(
     for place in range(delays_ns.shape[1]):
         own = delays_ns[:, place]
         affected = np.flatnonzero(own >= floor)
-        share = own.mean() / durations_ns.mean()
+        share = float(shares[place])
         if share < rules.reported_share or not len(affected):
             continue
         dominance = float(positive[:, place].sum() / total)
@@ -129,14 +132,14 @@ def judge_job(
 
 def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.float64]:
     """Probability, for each rank, that some rank gathers as much if ranks are interchangeable in each iteration."""
-    count, ranks = positive_ns.shape
+    ranks = positive_ns.shape[1]
     if ranks < 2:
         return np.ones(ranks)
-    draws = np.broadcast_to(positive_ns, (_PERMUTATIONS, count, ranks))
-    greatest = rng.permuted(draws, axis=2).sum(axis=1).max(axis=1)
     own = positive_ns.sum(axis=0)
-    chances: NDArray[np.float64] = ((greatest[:, None] >= own[None] - 0.5).sum(axis=0) + 1) / (_PERMUTATIONS + 1)
-    return chances
+    as_much = np.ones(ranks)
+    for _ in range(_PERMUTATIONS):  # one at a time: all at once would take gigabytes for a thousand ranks
+        as_much += rng.permuted(positive_ns, axis=1).sum(axis=0).max() >= own - 0.5
+    return as_much / (_PERMUTATIONS + 1)
 
 
 def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:

@@ -32,7 +32,11 @@ counted AS (
 ),
 state AS (
   SELECT
-    c.*, j.iterations, j.duration_ns, j.excess_ns, f.summary, f.confidence AS finding_confidence, f.next_step,
+    c.*, j.iterations, j.duration_ns, j.excess_ns,
+    CASE WHEN j.duration_ns < 1e6 THEN 1e3 ELSE 1e6 END AS unit_ns,
+    CASE WHEN j.duration_ns < 1e6 THEN 'µs' ELSE 'ms' END AS unit,
+    CASE WHEN j.excess_ns < 0 THEN 'below' ELSE 'above' END AS side,
+    f.summary, f.confidence AS finding_confidence, f.next_step,
     CASE
       WHEN c.sources = 0 THEN 'no_timeline'
       WHEN c.ranks = 0 THEN 'rank_unknown'
@@ -68,13 +72,13 @@ SELECT
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
       FORMAT(
-        'One iteration was judged; it takes {:.1f} ms, {:.1f} ms {} what the same work takes at median durations.',
-        duration_ns / 1e6, ABS(excess_ns) / 1e6, CASE WHEN excess_ns < 0 THEN 'below' ELSE 'above' END
+        'One iteration was judged; it takes {:.1f} {}, {:.1f} {} {} what the same work takes at median durations.',
+        duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side
       )
     ELSE
       FORMAT(
-        '{} iterations were judged; they take {:.1f} ms on average, {:.1f} ms {} what the same work takes at median durations.',
-        iterations, duration_ns / 1e6, ABS(excess_ns) / 1e6, CASE WHEN excess_ns < 0 THEN 'below' ELSE 'above' END
+        '{} iterations were judged; they take {:.1f} {} on average, {:.1f} {} {} what the same work takes at median durations.',
+        iterations, duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side
       )
   END,
   CASE

@@ -121,5 +121,6 @@ def _elapsed_ns(model: StepModel, outcome: Replay) -> int:
 def _steps_ns(model: StepModel, outcome: Replay) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     """From one completion to the next; where an iteration between two is missing, that time is no step."""
     completion = outcome.end_ns.max(axis=1)
-    steps: np.ndarray[tuple[int], np.dtype[np.int64]] = np.diff(completion, prepend=model.start_ns[0].max())
-    return steps[np.diff(model.iterations, prepend=model.iterations[0] - 1) == 1]
+    is_next = np.diff(model.iterations, prepend=model.iterations[0] - 1) == 1
+    steps: np.ndarray[tuple[int], np.dtype[np.int64]] = np.diff(completion, prepend=model.start_ns[0].max())[is_next]
+    return steps

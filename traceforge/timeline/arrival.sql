@@ -26,9 +26,9 @@ CREATE OR REPLACE TABLE timeline.arrival (
 WITH placed AS (
   SELECT
     m.run_id, m.collective_id, m.rank, m.call_id,
-    c.raw_issue_ns - k.offset_ns AS issue_ns,
-    c.raw_arrival_ns - k.offset_ns AS arrival_ns,
-    c.raw_end_ns - k.offset_ns AS end_ns,
+    c.raw_issue_ns - k.offset_ns - (c.raw_issue_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS issue_ns,
+    c.raw_arrival_ns - k.offset_ns - (c.raw_arrival_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS arrival_ns,
+    c.raw_end_ns - k.offset_ns - (c.raw_end_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS end_ns,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
     k.residual_ns
   FROM align.match AS m

@@ -17,7 +17,8 @@ from traceforge.timeline.layers import Intervals, active, cut, first_active, joi
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
 _RANKS = """
-SELECT r.run_id, r.rank, r.source_id, r.has_device, COALESCE(k.offset_ns, 0) AS offset_ns
+SELECT r.run_id, r.rank, r.source_id, r.has_device, COALESCE(k.offset_ns, 0), COALESCE(k.drift_ppb, 0),
+  COALESCE(k.raw_anchor_ns, 0)
 FROM align.rank AS r
 JOIN align.clock AS k USING (run_id, rank)
 ORDER BY r.run_id, r.rank
@@ -39,7 +40,8 @@ training AS (
   ORDER BY COUNT(*) FILTER (WHERE class = 'iteration') DESC, COUNT(*) DESC, track_id
   LIMIT 1
 )
-SELECT class, start_ns - ? AS start_ns, end_ns - ? AS end_ns,
+SELECT class, start_ns - ? - (start_ns - ?) * ? // 1000000000 AS start_ns,
+  end_ns - ? - (end_ns - ?) * ? // 1000000000 AS end_ns,
   track_id = (SELECT track_id FROM training) AS on_training_thread
 FROM event
 ORDER BY start_ns, end_ns DESC
@@ -93,8 +95,9 @@ def rows(store: Store) -> pl.DataFrame:
     """Consecutive segments of every iteration of every rank."""
     windows = store.query(_WINDOWS)
     frames = []
-    for run_id, rank, source_id, has_device, offset_ns in store.query(_RANKS).iter_rows():
-        events = store.query(_EVENTS, [source_id, offset_ns, offset_ns])
+    for run_id, rank, source_id, has_device, offset_ns, drift_ppb, raw_anchor_ns in store.query(_RANKS).iter_rows():
+        shift = [offset_ns, raw_anchor_ns, drift_ppb]
+        events = store.query(_EVENTS, [source_id, *shift, *shift])
         layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
         own = windows.filter((pl.col("run_id") == run_id) & (pl.col("rank") == rank))
         frames += [

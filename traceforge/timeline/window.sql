@@ -36,7 +36,10 @@ begun AS (
       AS raw_begin_ns
   FROM ended
 )
-SELECT b.run_id, b.iteration, b.rank, b.raw_begin_ns - COALESCE(k.offset_ns, 0), b.raw_end_ns - COALESCE(k.offset_ns, 0)
+SELECT
+  b.run_id, b.iteration, b.rank,
+  b.raw_begin_ns - COALESCE(k.offset_ns + (b.raw_begin_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0),
+  b.raw_end_ns - COALESCE(k.offset_ns + (b.raw_end_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0)
 FROM begun AS b
 JOIN align.clock AS k USING (run_id, rank)
 WHERE b.raw_begin_ns < b.raw_end_ns

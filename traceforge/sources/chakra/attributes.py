@@ -16,7 +16,7 @@ from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.judge import ATTRIBUTE, ATTRIBUTE_NAME, VALUE_NUMBERS
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.values import STRING, integers_of, is_of_wire, json_of
-from traceforge.sources.chakra.wire import FIXED32, LENGTH, VARINT, Bools, Bytes, Int64s, UInt64s, read_fields, read_words
+from traceforge.sources.chakra.wire import FIXED32, LENGTH, VARINT, Bools, Bytes, Int64s, UInt64s, Wires, read_fields, read_words
 
 ABSENT = -(2**63)
 """Stands for a missing integer, until it becomes NULL."""
@@ -139,7 +139,7 @@ class Attributes:
             yield int(values.node[place]), name, json_of(int(values.number[place]), int(values.bits[place]), payload)
 
 
-def _bits(buffer: Bytes, wire: "np.ndarray[tuple[int], np.dtype[np.uint8]]", value: UInt64s, start: Int64s) -> UInt64s:
+def _bits(buffer: Bytes, wire: Wires, value: UInt64s, start: Int64s) -> UInt64s:
     """The bits of values, however they are written."""
     fixed = (wire != VARINT) & (wire != LENGTH)
     if not fixed.any():
@@ -150,10 +150,10 @@ def _bits(buffer: Bytes, wire: "np.ndarray[tuple[int], np.dtype[np.uint8]]", val
     return bits
 
 
-def _misfits(number: Int64s, wire: "np.ndarray[tuple[int], np.dtype[np.uint8]]") -> Bools:
+def _misfits(number: Int64s, wire: Wires) -> Bools:
     """Values whose wire type is not that of their field number."""
     pairs = number * 8 + wire
-    wrong = [pair for pair in np.unique(pairs).tolist() if not is_of_wire(pair // 8, pair % 8)]
+    wrong = [pair for pair in np.flatnonzero(np.bincount(pairs)).tolist() if not is_of_wire(pair // 8, pair % 8)]
     return np.isin(pairs, wrong)
 
 

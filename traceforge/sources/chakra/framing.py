@@ -64,7 +64,11 @@ def walk_frames(data: bytes) -> tuple[list[int], list[int], int]:
         end = data[position]
         start = position + 1
         if end >= 0x80:
-            end, start = _long_length(data, position)
+            if start < size and data[start] < 0x80:
+                end += (data[start] << 7) - 0x80
+                start += 1
+            else:
+                end, start = _long_length(data, position)
         end += start
         if end > size:
             break

@@ -49,7 +49,7 @@ def integers_of(numbers: Int64s, bits: UInt64s) -> tuple[Int64s, Bools, Bools]:
     integers = bits.view(np.int64).copy()
     known = np.isin(numbers, [INT64, SFIXED64])
     out_of_range = np.zeros(len(numbers), np.bool_)
-    for number in np.unique(numbers[~known]).tolist():
+    for number in np.flatnonzero(np.bincount(numbers[~known])).tolist():
         chosen = numbers == number
         found, fits = _as_integers(number, bits[chosen])
         integers[chosen] = np.where(fits, found, 0)

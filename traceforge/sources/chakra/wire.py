@@ -15,6 +15,7 @@ Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+Wires = npt.NDArray[np.uint8]
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 PADDING = 32
@@ -40,7 +41,7 @@ class Fields:
 
     owner: Int64s
     number: Int64s
-    wire: npt.NDArray[np.uint8]
+    wire: Wires
     value: UInt64s
     start: Int64s
     end: Int64s
@@ -104,7 +105,7 @@ def read_fields(buffer: Bytes, starts: Int64s, ends: Int64s) -> Fields:
         ends: behind each message.
     """
     damaged = np.zeros(len(starts), np.bool_)
-    steps: list[tuple[Int64s, Int64s, npt.NDArray[np.uint8], UInt64s, Int64s, Int64s]] = []
+    steps: list[tuple[Int64s, Int64s, Wires, UInt64s, Int64s, Int64s]] = []
     owner = np.flatnonzero(starts < ends)
     position, limit = starts[owner], ends[owner]
     while len(owner):
@@ -126,7 +127,7 @@ def read_fields(buffer: Bytes, starts: Int64s, ends: Int64s) -> Fields:
     return _joined(steps, damaged)
 
 
-def _read_payloads(buffer: Bytes, places: Int64s, wire: npt.NDArray[np.uint8]) -> tuple[UInt64s, Int64s, Int64s]:
+def _read_payloads(buffer: Bytes, places: Int64s, wire: Wires) -> tuple[UInt64s, Int64s, Int64s]:
     """Value, beginning and end of the payloads behind some tags."""
     value, start = read_varints(buffer, places)
     length = np.minimum(value, np.uint64(_FAR)).astype(np.int64)
@@ -139,7 +140,7 @@ def _read_payloads(buffer: Bytes, places: Int64s, wire: npt.NDArray[np.uint8]) -
 
 
 def _joined(
-    steps: list[tuple[Int64s, Int64s, npt.NDArray[np.uint8], UInt64s, Int64s, Int64s]], damaged: Bools
+    steps: list[tuple[Int64s, Int64s, Wires, UInt64s, Int64s, Int64s]], damaged: Bools
 ) -> Fields:
     if not steps:
         none = np.zeros(0, np.int64)

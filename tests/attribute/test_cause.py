@@ -1,0 +1,72 @@
+"""Causes share out the kinds of work: each kind has one owner, and what has none is called unexplained."""
+
+import pytest
+
+from traceforge.attribute.cause import MODES, UNEXPLAINED, Cause, cause_of_transfer, cause_of_work, causes
+
+PHASES = ("compute", "transfer", "wait", "copy", "input", "runtime", "idle")
+ACTIVITIES = (
+    None, "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation",
+    "annotation", "unnamed",
+)  # fmt: skip
+
+every_cause = pytest.mark.parametrize("cause", causes().values(), ids=list(causes()))
+
+
+def claims(cause: Cause, phase: str, activity: str | None) -> bool:
+    claimed = cause.claims.get(phase, frozenset())
+    return claimed is None or activity in claimed
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_kind_of_work_has_two_owners(phase: str) -> None:
+    for activity in ACTIVITIES:
+        owners = [cause.name for cause in causes().values() if claims(cause, phase, activity)]
+
+        assert len(owners) <= 1, activity
+        assert cause_of_work(phase, activity) == (owners[0] if owners else "unexplained")
+
+
+@every_cause
+def test_a_cause_has_a_mode_and_claims_only_what_there_is(cause: Cause) -> None:
+    assert cause.mode in MODES
+    assert set(cause.claims) <= set(PHASES)
+    for activities in cause.claims.values():
+        assert activities is None or activities <= set(ACTIVITIES)
+
+
+@every_cause
+def test_a_cause_tells_a_person_what_happened_and_what_to_do_next(cause: Cause) -> None:
+    advice = cause.next_step.format(subject="rank 7")
+
+    assert cause.phrase
+    assert cause.phrase == cause.phrase.strip(" .")
+    assert advice.endswith(".")
+    assert "{" not in advice
+
+
+@every_cause
+def test_a_cause_owns_something(cause: Cause) -> None:
+    assert cause.claims or cause.claims_transfer or cause is UNEXPLAINED
+
+
+def test_slow_transfers_have_one_owner_on_the_fabric() -> None:
+    owners = [cause for cause in causes().values() if cause.claims_transfer]
+
+    assert [cause.mode for cause in owners] == ["fabric_contention"]
+    assert cause_of_transfer() == owners[0].name
+
+
+@pytest.mark.parametrize(
+    ("phase", "activity", "mode"),
+    [
+        ("compute", None, "synchronization_amplification"),
+        ("copy", None, "gpu_locality"),
+        ("input", "input", "runtime_control_plane"),
+        ("runtime", "allocator", "runtime_control_plane"),
+        ("idle", "unnamed", "unexplained"),
+        ("levitation", None, "unexplained"),
+    ],
+)
+def test_kinds_of_work_belong_to_the_paper_s_modes(phase: str, activity: str | None, mode: str) -> None:
+    assert causes()[cause_of_work(phase, activity)].mode == mode

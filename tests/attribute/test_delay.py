@@ -1,0 +1,139 @@
+"""The ledger: rows of owners whose delays add up to each iteration's excess to the nanosecond."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.attribute.jobs import STALLS, traces_of
+from tests.given import US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.attribute.cause import MODES, causes
+from traceforge.attribute.delay import round_to_sum
+
+Rows = list[tuple[object, ...]]
+
+
+def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:
+    with built(store_of(*traces), "attribute") as store:
+        return rows_of(store, f"SELECT {columns} FROM attribute.delay ORDER BY ALL")
+
+
+@pytest.mark.parametrize("cause", STALLS)
+def test_a_delay_of_any_cause_is_its_ranks_to_the_nanosecond(cause: str) -> None:
+    # given five iterations, in the third of which rank 1 loses 50 us before it computes
+    #   rank 0   |compute·······|w 50 |t|
+    #   rank 1   |50 ·|compute········|t|
+    #   rank 2   |compute·······|w 50 |t|
+    rows = ledger_of(*traces_of({(2, 1): 50 * US}, by=cause))
+
+    # then the whole excess of that iteration is rank 1's, by that cause, and nothing else is charged
+    assert rows == [(2, 1, cause, 50 * US)]
+
+
+@pytest.mark.parametrize("cause", STALLS)
+def test_a_cause_brings_its_mode(cause: str) -> None:
+    rows = ledger_of(*traces_of({(2, 1): 50 * US}, by=cause), columns="mode")
+
+    assert rows == [(causes()[cause].mode,)]
+
+
+def test_a_slow_transfer_is_the_fabrics_and_no_ranks() -> None:
+    # given transfers of 10 us, one of which takes 35
+    rows = ledger_of(
+        *traces_of({}, transfer_ns=[10 * US, 10 * US, 35 * US, 10 * US, 10 * US]),
+        columns="iteration, rank, mode, cause, delay_ns",
+    )
+
+    assert rows == [(2, None, "fabric_contention", "slow_transfer", 25 * US)]
+
+
+def test_that_everyone_is_faster_is_a_credit_of_everyones() -> None:
+    # given iterations of 100 ns of compute, one of which takes all ranks 90
+    rows = ledger_of(*data_parallel_job([[100] * 3, [100] * 3, [90] * 3, [100] * 3, [100] * 3]))
+
+    assert rows == [(2, None, "faster_than_reference", -10)]
+
+
+def test_a_job_in_which_nothing_varies_has_an_empty_ledger() -> None:
+    assert ledger_of(*data_parallel_job([[100, 100, 100]] * 4)) == []
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(50, 400)] * 3), min_size=2, max_size=4), st.integers(20, 80))
+def test_any_regrouping_of_the_ledger_adds_up_to_the_excess(compute: list[tuple[int, ...]], transfer: int) -> None:
+    # given any plain job
+    with built(store_of(*data_parallel_job(compute, transfer_ns=transfer)), "attribute") as store:
+        excess = rows_of(store, "SELECT iteration, excess_ns FROM attribute.excess WHERE excess_ns <> 0 ORDER BY ALL")
+        total = sum(int(str(amount)) for _, amount in excess)
+
+        # then the rows of each iteration add up to its excess, and so does every other grouping to the run's
+        rows = rows_of(store, "SELECT iteration, SUM(delay_ns) FROM attribute.delay GROUP BY ALL ORDER BY ALL")
+        assert [row for row in rows if row[1]] == excess
+        for column in ("rank", "mode", "cause"):
+            groups = rows_of(store, f"SELECT {column}, SUM(delay_ns) FROM attribute.delay GROUP BY ALL")
+            assert sum(int(str(amount)) for _, amount in groups) == total
+        modes = {str(mode) for (mode,) in rows_of(store, "SELECT DISTINCT mode FROM attribute.delay")}
+        assert modes <= set(MODES)
+
+
+@pytest.mark.parametrize("order", [[3, 2, 1, 0], [1, 3, 0, 2]])
+def test_numbering_the_ranks_otherwise_renumbers_the_ledger(order: list[int]) -> None:
+    # given ranks of which two are late in different iterations
+    work = [[100, 100, 100, 100], [140, 100, 100, 120], [100, 100, 100, 100], [100, 100, 130, 100], [100] * 4]
+    renamed = [[row[rank] for rank in order] for row in work]
+
+    # then the ledger names them by their new numbers
+    expected = [
+        (iteration, None if rank is None else order.index(int(str(rank))), cause, delay)
+        for iteration, rank, cause, delay in ledger_of(*data_parallel_job(work))
+    ]
+    assert ledger_of(*data_parallel_job(renamed)) == sorted(expected, key=str)
+
+
+def test_clocks_that_are_off_change_nothing() -> None:
+    # given a job with a late rank, told by exact clocks and by clocks that are seconds off
+    work = [[100, 100, 140], [100, 110, 100], [100, 100, 100], [130, 100, 100]]
+
+    exact = ledger_of(*data_parallel_job(work))
+    off = ledger_of(*data_parallel_job(work, clock_ns=[0, 3_000_000_000, 1_234_567], hosts=["a", "b", "c"]))
+
+    assert off == exact
+    assert exact
+
+
+def test_ten_times_the_time_is_ten_times_the_ledger() -> None:
+    work = [[200, 200, 280], [200, 220, 200], [200, 200, 200], [260, 200, 200]]
+    tenfold = [[10 * duration for duration in row] for row in work]
+
+    rows = ledger_of(*data_parallel_job(work, transfer_ns=20))
+
+    assert ledger_of(*data_parallel_job(tenfold, transfer_ns=200)) == [(*row[:3], 10 * int(str(row[3]))) for row in rows]
+
+
+def test_a_run_without_common_iterations_has_no_ledger() -> None:
+    first, later = data_parallel_job([[100, 60]] * 2), data_parallel_job([[100, 60]] * 2, first_step=5)
+
+    assert ledger_of(first[0], later[1]) == []
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=12))
+def test_rounding_keeps_the_sum(amounts: list[float]) -> None:
+    # given shares that are no whole numbers
+    exact = {(rank, "slow_compute"): amount for rank, amount in enumerate(amounts)}
+
+    # when they are rounded
+    rounded = round_to_sum(dict(exact))
+
+    # then their sum is the rounded sum, and none has moved by more than one
+    assert sum(rounded.values()) == pytest.approx(sum(amounts), abs=0.5 + 1e-6)
+    assert all(abs(rounded.get(owner, 0) - amount) <= 1 for owner, amount in exact.items())
+
+
+def test_the_largest_fractions_are_rounded_up() -> None:
+    # given 3.3 + 3.3 + 3.4 = 10
+    rounded = round_to_sum({(0, "a"): 3.3, (1, "a"): 3.3, (2, "a"): 3.4})
+
+    assert rounded == {(0, "a"): 3, (1, "a"): 3, (2, "a"): 4}
+
+
+def test_nothing_rounds_to_nothing() -> None:
+    assert round_to_sum({}) == {}

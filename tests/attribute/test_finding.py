@@ -1,0 +1,194 @@
+"""Findings of whole runs: who is named, with what numbers, and in which words."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.attribute.jobs import STALLS, traces_of
+from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.attribute.cause import causes
+from traceforge.store.database import Store
+
+STRAGGLER = {(i, 1): 40 * US for i in range(12)}
+STALL_ITERATIONS = (3, 9, 14, 20, 27)
+
+
+def findings_of(*traces: Trace) -> list[dict[str, object]]:
+    with built(store_of(*traces), "attribute") as store:
+        return store.query("FROM attribute.finding ORDER BY finding_id").to_dicts()
+
+
+def only(findings: list[dict[str, object]], **expected: object) -> dict[str, object]:
+    """The single finding, after a look at some of its columns."""
+    (finding,) = findings
+    assert {name: finding[name] for name in expected} == expected
+    return finding
+
+
+def test_a_persistent_straggler_is_named_with_what_it_costs() -> None:
+    # given twelve iterations of 150 us, of which rank 1 causes 40
+    #   rank 0   |compute 100·|w 40······|t 10|
+    #   rank 1   |+40······|compute 100··|t 10|
+    #   rank 2   |compute 100·|w 40······|t 10|
+    finding = only(
+        findings_of(*traces_of(STRAGGLER, iterations=12)),
+        mode="synchronization_amplification",
+        cause="slow_compute",
+        subject_kind="rank",
+        subject="1",
+        confidence="high",
+        pattern="persistent",
+        delay_ns_per_iteration=40 * US,
+        delay_low_ns=40 * US,
+        delay_high_ns=40 * US,
+        iterations=12,
+        affected_iterations=12,
+    )
+
+    assert finding["share"] == pytest.approx(40 / 150)
+    assert finding["gain_if_fixed"] == pytest.approx(150 / 110 - 1)
+    assert finding["summary"] == (
+        "Rank 1 computes longer than the other ranks before it reaches the collectives, in 12 of 12 iterations; "
+        "it costs the job 40.0 µs an iteration (27 %)."
+    )
+
+
+def test_an_input_stall_now_and_then_is_found_with_its_iterations() -> None:
+    # given rank 2 that waits 80 us for input in 5 of 30 iterations
+    stalls = {(i, 2): 80 * US for i in STALL_ITERATIONS}
+
+    finding = only(
+        findings_of(*traces_of(stalls, by="input_stall", iterations=30)),
+        mode="runtime_control_plane",
+        cause="input_stall",
+        subject="2",
+        confidence="high",
+        pattern="transient",
+        first_iteration=3,
+        last_iteration=27,
+        affected_iterations=5,
+        affected_delay_ns=80 * US,
+    )
+
+    assert "waits for its next batch of input, in 5 of 30 iterations, 80.0 µs each" in str(finding["summary"])
+    assert "rank 2's data loader" in str(finding["next_step"])
+
+
+@pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24)], ids=["a third of the run", "two thirds of the run"])
+def test_a_congested_stretch_is_the_fabrics(first: int, last: int) -> None:
+    # given transfers of 10 us that take 60 for a stretch in the middle of 30 iterations
+    transfers = [60 * US if first <= i <= last else 10 * US for i in range(30)]
+
+    finding = only(
+        findings_of(*traces_of({}, iterations=30, transfer_ns=transfers)),
+        mode="fabric_contention",
+        cause="slow_transfer",
+        subject_kind="job",
+        subject="all",
+        confidence="high",
+        pattern="episode",
+        first_iteration=first,
+        last_iteration=last,
+        affected_delay_ns=50 * US,
+    )
+
+    slow = last - first + 1
+    assert finding["share"] == pytest.approx(50 * slow / (110 * 30 + 50 * slow))
+    assert finding["gain_if_fixed"] == pytest.approx(50 * slow / (110 * 30))
+
+
+@pytest.mark.parametrize("cause", [cause for cause in STALLS if cause != "unexplained"])
+def test_a_straggler_of_any_cause_is_named_first(cause: str) -> None:
+    findings = findings_of(*traces_of(STRAGGLER, by=cause, iterations=12))
+
+    assert (findings[0]["cause"], findings[0]["subject"], findings[0]["confidence"]) == (cause, "1", "high")
+
+
+def test_what_the_trace_does_not_tell_is_never_certain() -> None:
+    # given a straggler whose host does nothing that has a name
+    only(findings_of(*traces_of(STRAGGLER, by="unexplained", iterations=12)), cause="unexplained", confidence="low")
+
+
+def test_one_iteration_is_never_certain() -> None:
+    finding = only(findings_of(*traces_of({(0, 1): 40 * US}, iterations=1)), subject="1", pattern="transient")
+
+    assert finding["confidence"] != "high"
+    assert ", in the one iteration judged; it costs the job 40.0 µs an iteration (27 %)." in str(finding["summary"])
+
+
+def test_a_single_hit_is_told_in_the_singular() -> None:
+    # given rank 1 that loses 80 us once in ten iterations
+    finding = only(findings_of(*traces_of({(4, 1): 80 * US}, iterations=10)), confidence="low", affected_iterations=1)
+
+    assert ", in 1 of 10 iterations, 80.0 µs; it costs" in str(finding["summary"])
+
+
+def test_the_first_iteration_does_not_count_while_it_warms_up() -> None:
+    # given a first iteration in which rank 1 takes ten times as long
+    assert findings_of(*traces_of({(0, 1): 900 * US}, iterations=10)) == []
+
+
+def test_a_healthy_run_has_no_findings() -> None:
+    # given ranks that differ by one per cent, each in its turn
+    work = [[100 * MS + (i + rank) % 4 * MS // 4 for rank in range(4)] for i in range(12)]
+
+    assert findings_of(*data_parallel_job(work, transfer_ns=10 * MS)) == []
+
+
+def test_findings_are_numbered_by_confidence_then_by_cost() -> None:
+    # given rank 0 that is 60 us late in every iteration, and rank 2 that loses 70 once
+    late = {(i, 0): 60 * US for i in range(12)}
+    findings = findings_of(*traces_of({**late, (5, 2): 130 * US}, iterations=12))
+
+    assert [(one["finding_id"], one["subject"], one["confidence"]) for one in findings[:1]] == [(0, "0", "high")]
+    assert all(one["confidence"] == "low" for one in findings[1:])
+
+
+JOBS: Mapping[str, list[Trace]] = {
+    "straggler": traces_of(STRAGGLER, iterations=12),
+    "straggler in one iteration": traces_of({(0, 1): 40 * US}, iterations=1),
+    "straggler in two iterations": traces_of({(i, 1): 40 * US for i in range(2)}, iterations=2),
+    "stall now and then": traces_of({(i, 2): 80 * US for i in STALL_ITERATIONS}, by="input_stall", iterations=30),
+    "stall once": traces_of({(4, 1): 80 * US}, iterations=10),
+    "unexplained": traces_of(STRAGGLER, by="unexplained", iterations=12),
+    "two stragglers": traces_of({(i, rank): 40 * US for i in range(9) for rank in (0, 1)}, iterations=9, ranks=6),
+    "congestion": traces_of({}, iterations=12, transfer_ns=[60 * US if 4 <= i <= 8 else 10 * US for i in range(12)]),
+    "slow transfers here and there": traces_of(
+        {}, iterations=12, transfer_ns=[60 * US if i % 4 == 0 else 10 * US for i in range(12)]
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=JOBS)
+def diagnosed(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with built(store_of(*JOBS[request.param]), "attribute") as store:
+        yield store
+
+
+def test_every_finding_has_evidence_and_a_next_step(diagnosed: Store) -> None:
+    rows = rows_of(
+        diagnosed,
+        "SELECT f.next_step, (SELECT COUNT(*) FROM attribute.evidence AS e"
+        " WHERE e.finding_id = f.finding_id AND e.direction = 'for') FROM attribute.finding AS f",
+    )
+
+    assert rows
+    assert all(next_step and count for next_step, count in rows)
+
+
+def test_what_is_said_reads_as_a_sentence(diagnosed: Store) -> None:
+    said = rows_of(
+        diagnosed,
+        "SELECT summary FROM attribute.finding UNION ALL SELECT next_step FROM attribute.finding"
+        " UNION ALL SELECT statement FROM attribute.evidence"
+        " UNION ALL SELECT headline FROM attribute.verdict UNION ALL SELECT explanation FROM attribute.verdict"
+        " UNION ALL SELECT next_step FROM attribute.verdict",
+    )
+
+    for (text,) in said:
+        sentence = str(text)
+        assert sentence[0].isupper() or sentence[0].isdigit(), sentence
+        assert sentence.endswith("."), sentence
+        assert not re.search(r"\b1 iterations|\(s\)|\{|\}|  | ,|\bNULL\b|\bNone\b|\bnan\b|-\d|\b0\.0 ms\b", sentence), sentence
+        assert not any(cause in sentence for cause in causes() if "_" in cause), sentence

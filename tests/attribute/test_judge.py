@@ -1,0 +1,218 @@
+"""What stands out: delays of one cause, iteration by iteration, and whether a careful person would believe them.
+
+Iterations take 100 throughout, so that delays read as per cent.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.attribute.jobs import blame_of
+from tests.replay.models import lockstep_model
+from traceforge.attribute.judge import Judgement, Thresholds, judge_job, judge_ranks, pattern_of, rank_chances
+
+RULES = Thresholds()
+
+
+def judged(delays: np.ndarray) -> list[Judgement]:
+    """Judgements of ranks; delays by iteration and rank."""
+    delays = np.asarray(delays, dtype=np.float64)
+    return judge_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+
+
+def judged_job(delays: np.ndarray, residual: float = 0) -> Judgement | None:
+    """Judgement of delays that are nobody's in particular."""
+    delays = np.asarray(delays, dtype=np.float64)
+    return judge_job(delays, np.full(len(delays), 100.0), residual, np.random.default_rng(0), RULES)
+
+
+def is_believed(judgements: list[Judgement]) -> bool:
+    return any(judgement.confidence in ("high", "medium") for judgement in judgements)
+
+
+def test_a_persistent_straggler_is_certain() -> None:
+    # given rank 2 that costs 20 in every one of 30 iterations, beside a little noise of all
+    delays = np.random.default_rng(1).uniform(0, 1, (30, 4))
+    delays[:, 2] += 20
+
+    # then it is the only one reported
+    (found,) = judged(delays)
+    assert (found.place, found.confidence, found.pattern) == (2, "high", "persistent")
+    assert found.share == pytest.approx(0.2, abs=0.01)
+    assert found.dominance > 0.9
+    assert found.affected.tolist() == list(range(30))
+
+
+def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
+    # given rank 1 that loses 60 in 5 of 30 iterations
+    delays = np.zeros((30, 4))
+    delays[[3, 9, 14, 20, 27], 1] = 60
+
+    (found,) = judged(delays)
+    assert (found.place, found.confidence, found.pattern) == (1, "high", "transient")
+    assert found.affected.tolist() == [3, 9, 14, 20, 27]
+    assert found.affected_delay_ns == 60
+    assert found.delay_ns_per_iteration == pytest.approx(5 * 60 / 30)
+
+
+def test_what_happens_once_is_never_certain() -> None:
+    # given rank 1 that loses a whole iteration's time, once in 30
+    delays = np.zeros((30, 4))
+    delays[7, 1] = 100
+
+    assert [found.confidence for found in judged(delays)] == ["low"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(np.int64, st.tuples(st.just(1), st.integers(1, 12)), elements=st.integers(-100, 400)))
+def test_a_single_iteration_is_never_certain(delays: np.ndarray) -> None:
+    assert all(found.confidence != "high" for found in judged(delays))
+
+
+def test_a_small_effect_does_not_count_however_certain() -> None:
+    # given rank 0 that costs 0.9 % in every iteration
+    delays = np.zeros((200, 4))
+    delays[:, 0] = 0.9
+
+    assert judged(delays) == []
+
+
+def test_a_delay_that_ranks_take_in_turns_is_nobodys() -> None:
+    # given 20 lost in every iteration, by each of four ranks in turn
+    delays = np.zeros((40, 4))
+    delays[np.arange(40), np.arange(40) % 4] = 20
+
+    assert not is_believed(judged(delays))
+
+
+def test_two_stragglers_are_both_reported() -> None:
+    # given ranks 0 and 3 that cost 20 each in every iteration
+    delays = np.zeros((30, 6))
+    delays[:, [0, 3]] = 20
+
+    # then each has half of the delay
+    found = judged(delays)
+    assert [one.place for one in found] == [0, 3]
+    assert [one.dominance for one in found] == [0.5, 0.5]
+    assert [one.confidence for one in found] == ["medium", "medium"]
+
+
+def test_a_credit_is_no_delay() -> None:
+    # given rank 1 that is faster than the reference
+    delays = np.zeros((30, 4))
+    delays[:, 1] = -30
+
+    assert judged(delays) == []
+
+
+def test_the_interval_holds_the_mean_and_needs_three_iterations() -> None:
+    delays = np.zeros((30, 4))
+    delays[:, 2] = np.random.default_rng(0).uniform(10, 30, 30)
+
+    (found,) = judged(delays)
+    assert found.interval_ns is not None
+    low, high = found.interval_ns
+    assert low < found.delay_ns_per_iteration < high
+    assert judged(delays[:2])[0].interval_ns is None
+
+
+def noisy_job(seed: int, spread: float) -> list[Judgement]:
+    """Judgement of 30 iterations of four ranks, five places each, whose work varies independently of rank."""
+    rng = np.random.default_rng(seed)
+    work = np.rint(rng.normal(1_000, 1_000 * spread, (30, 5, 4))).astype(np.int64)
+    model = lockstep_model(np.maximum(work, 1), transfer_ns=100)
+    delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(30)])
+    durations = (model.end_ns.max(axis=1) - model.start_ns.min(axis=1)).astype(np.float64)
+    return judge_ranks(delays, durations, np.random.default_rng(0), RULES)
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1])
+def test_ranks_that_differ_by_chance_alone_are_not_accused(spread: float) -> None:
+    # given 50 healthy runs
+    accused = sum(is_believed(noisy_job(seed, spread)) for seed in range(50))
+
+    # then at most one in fifty has a finding worth a person's time
+    assert accused <= 1
+
+
+def test_transfers_that_vary_by_chance_alone_are_no_episode() -> None:
+    # given 50 healthy runs whose transfers vary by a tenth of an iteration, now and then more
+    believed = 0
+    for seed in range(50):
+        found = judged_job(10 * np.random.default_rng(seed).lognormal(0, 0.5, 30))
+        believed += found is not None and found.confidence != "low"
+
+    assert believed <= 1
+
+
+@pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24)], ids=["a third of the run", "two thirds of the run"])
+def test_a_congested_stretch_is_an_episode(first: int, last: int) -> None:
+    # given transfers that take 30 more for a stretch in the middle of 30 iterations
+    delays = np.random.default_rng(2).normal(0, 0.5, 30)
+    delays[first : last + 1] += 30
+
+    found = judged_job(delays)
+    assert found is not None
+    assert (found.pattern, found.confidence) == ("episode", "high")
+    assert found.affected.tolist() == list(range(first, last + 1))
+    assert found.affected_delay_ns == pytest.approx(30, abs=1)
+
+
+def test_slow_transfers_that_do_not_follow_one_another_are_no_episode() -> None:
+    # given transfers that take 30 more in every third iteration
+    delays = np.zeros(30)
+    delays[::3] = 30
+
+    found = judged_job(delays)
+    assert found is not None
+    assert (found.pattern, found.confidence) == ("transient", "low")
+
+
+def test_a_delay_below_three_clock_residuals_is_not_seen() -> None:
+    # given transfers that take 20 more for ten iterations
+    delays = np.zeros(30)
+    delays[10:20] = 20
+
+    # then clocks known to 6 tell it, and clocks known to 7 do not: 3 x 6 < 20 < 3 x 7
+    assert judged_job(delays, residual=6) is not None
+    assert judged_job(delays, residual=7) is None
+
+
+def test_a_job_without_delay_has_nothing_to_judge() -> None:
+    assert judged_job(np.zeros(30)) is None
+
+
+def test_chance_worked_by_hand() -> None:
+    # given two ranks and three iterations, in each of which rank 0 alone is late by 10
+    chances = rank_chances(np.array([[10.0, 0.0]] * 3), np.random.default_rng(0))
+
+    # then by chance one of the two would have all three with probability 2 x 1/8, and some rank has at least nothing
+    assert chances[0] == pytest.approx(1 / 4, abs=0.03)
+    assert chances[1] == 1
+
+
+def test_chance_says_nothing_about_one_rank_or_one_iteration() -> None:
+    rng = np.random.default_rng(0)
+
+    assert rank_chances(np.full((30, 1), 10.0), rng).tolist() == [1]
+    assert rank_chances(np.array([[50.0, 0.0, 0.0]]), rng)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("affected", "iterations", "pattern"),
+    [
+        (range(30), 30, "persistent"),
+        (range(1, 30), 30, "persistent"),  # all but the first
+        (range(18), 30, "episode"),  # 60 %, in one stretch
+        ([*range(0, 30, 2), *range(1, 10, 2)], 30, "persistent"),  # two thirds, here and there
+        ([4, 5, 6], 30, "episode"),
+        ([4, 5], 30, "transient"),
+        ([4, 5, 6, 20], 30, "episode"),  # mostly in a row
+        ([2, 9, 16, 23], 30, "transient"),
+        ([0], 1, "transient"),  # one iteration has no pattern
+    ],
+)
+def test_patterns_by_hand(affected: list[int], iterations: int, pattern: str) -> None:
+    assert pattern_of(np.array(sorted(affected)), iterations) == pattern

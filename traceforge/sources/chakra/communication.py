@@ -1,0 +1,99 @@
+"""Communication of nodes. In: columns of a block. Out: rows of raw.chakra_communication and raw.chakra_attribute.
+
+Idea: a node communicates if its type says so or if it has an attribute that only communication has. Bytes are those that
+the writer states (its inputs); dtype, and bytes where none are stated, come from the tensors among the inputs.
+Seen: collective types of the schema since 2023-10. Not handled: the positional arguments of `record_param_comms` nodes,
+which a converter copies as text; members of groups that stand in a file beside the trace.
+"""
+
+import numpy as np
+import polars as pl
+
+from traceforge.sources.chakra.arguments import node_key, tensors_of_nodes
+from traceforge.sources.chakra.attributes import Attributes
+from traceforge.sources.chakra.issues import IssueLog
+from traceforge.sources.chakra.judge import INPUTS
+from traceforge.sources.chakra.nodes import COMMUNICATION_TYPES, NodeColumns
+from traceforge.sources.chakra.tables import ABSENT, frame_of, frame_of_rows
+from traceforge.sources.chakra.wire import Bools, Int64s
+
+COLLECTIVES = (
+    *("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all"),
+    *("reduce_scatter", "reduce_scatter_block", "barrier"),
+)
+_SEND, _RECEIVE = 5, 6
+_ATTRIBUTE_COLUMNS = {
+    "source_rank": "comm_src",
+    "destination_rank": "comm_dst",
+    "tag": "comm_tag",
+    "priority": "comm_priority",
+}
+_MARKS = ("comm_type", "comm_size", "comm_src", "comm_dst")
+
+
+def communicating(columns: NodeColumns, attributes: Attributes) -> Bools:
+    """Which nodes of a block communicate."""
+    found = np.isin(columns.types, COMMUNICATION_TYPES)
+    for name in _MARKS:
+        found |= attributes.integers(name) != ABSENT
+    return found
+
+
+def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Bools, issues: IssueLog) -> pl.DataFrame:
+    """Rows of raw.chakra_communication, of the nodes chosen."""
+    nodes = np.flatnonzero(chosen)
+    stated = attributes.integers("comm_size")[nodes]
+    sizes, dtypes = _inputs(columns, nodes, issues)
+    groups = attributes.texts("pg_name")
+    numbers = attributes.integers("pg_id")
+    return frame_of(
+        "raw.chakra_communication",
+        {
+            **{name: column[nodes] for name, column in columns.key().items()},
+            "origin": ["attributes"] * len(nodes),
+            "collective_name": _names(columns.types[nodes], attributes.integers("comm_type")[nodes]),
+            "is_wait": [False] * len(nodes),
+            "process_group_name": [
+                groups[node] or (None if numbers[node] == ABSENT else str(numbers[node])) for node in nodes.tolist()
+            ],
+            "in_bytes": np.where(stated == ABSENT, sizes, stated),
+            "dtype": dtypes,
+            **{column: attributes.integers(name)[nodes] for column, name in _ATTRIBUTE_COLUMNS.items()},
+        },
+        len(nodes),
+    )
+
+
+def collective_name(node_type: int, comm_type: int) -> str | None:
+    """What a node does; None where a collective does not say which it is.
+
+    The type of a node counts more than the type of its collective, which some writers fill with numbers of node types.
+    """
+    if node_type in (_SEND, _RECEIVE):
+        return "send" if node_type == _SEND else "recv"
+    if comm_type == ABSENT:
+        return None
+    return COLLECTIVES[comm_type] if 0 <= comm_type < len(COLLECTIVES) else str(comm_type)
+
+
+def _names(node_types: Int64s, comm_types: Int64s) -> list[str | None]:
+    return [collective_name(*pair) for pair in zip(node_types.tolist(), comm_types.tolist(), strict=True)]
+
+
+def _inputs(columns: NodeColumns, nodes: Int64s, issues: IssueLog) -> tuple[Int64s, list[str | None]]:
+    """Bytes and dtype of the input tensors of some nodes."""
+    sizes = np.full(len(columns.ids), ABSENT)
+    dtypes: dict[int, str | None] = {}
+    for node, tensors in tensors_of_nodes(columns, INPUTS, nodes, issues):
+        if tensors:
+            sizes[node] = min(sum(tensor.size_bytes for tensor in tensors), 2**63 - 1)
+            dtypes[node] = tensors[0].dtype
+    return sizes[nodes], [dtypes.get(node) for node in nodes.tolist()]
+
+
+def attribute_rows(columns: NodeColumns, attributes: Attributes, chosen: Bools) -> pl.DataFrame:
+    """Rows of raw.chakra_attribute: the attributes without a column, of the nodes chosen."""
+    rows = [
+        {**node_key(columns, node), "name": name, "value": value} for node, name, value in attributes.others(chosen)
+    ]
+    return frame_of_rows("raw.chakra_attribute", rows)

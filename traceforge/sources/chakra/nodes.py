@@ -1,0 +1,147 @@
+"""Nodes of a block as rows. In: fields and attributes of nodes. Out: frames of raw.chakra_node and raw.chakra_edge.
+
+Idea: a field of the schema is one column; the last one of a message counts, as protobuf has it. Proto3 does not write
+zeros, so a start or duration of zero cannot be told from none and is NULL.
+Not handled: parents (the converter writes the caller as a control dependency; it stays one).
+"""
+
+import numpy as np
+import polars as pl
+
+from traceforge.sources.chakra.attributes import Attributes
+from traceforge.sources.chakra.framing import NodeBlock
+from traceforge.sources.chakra.issues import IssueLog
+from traceforge.sources.chakra.judge import ATTRIBUTE, CONTROL, DATA, DURATION, ID, NAME, START, TYPE
+from traceforge.sources.chakra.tables import ABSENT, frame_of
+from traceforge.sources.chakra.texts import Texts
+from traceforge.sources.chakra.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
+
+NODE_TYPES = ("INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "COMM_SEND", "COMM_RECV", "COMM_COLL")
+COMMUNICATION_TYPES = (5, 6, 7)
+_LARGEST_US = (2**63 - 1) // 1000
+_ATTRIBUTE_COLUMNS = {
+    "rf_id": "rf_id",
+    "fw_parent_id": "fw_parent",
+    "seq_id": "seq_id",
+    "scope": "scope",
+    "thread_id": "tid",
+    "fw_thread_id": "fw_tid",
+    "stream": "stream",
+    "operation_count": "num_ops",
+    "tensor_bytes": "tensor_size",
+}
+_TEXT_COLUMNS = ("op_schema", "kernel_backend", "kernel_file")
+_EDGES = {CONTROL: ("control", "ctrl_deps"), DATA: ("data", "data_deps")}
+
+
+class NodeColumns:
+    """The columns of one block that several tables need.
+
+    Attributes:
+        ids: of the nodes, as signed 64-bit numbers.
+        types: number of each node's type.
+        names: of the nodes; None for an empty one.
+    """
+
+    def __init__(self, block: NodeBlock, texts: Texts, issues: IssueLog) -> None:
+        self.block = block
+        self._issues = issues
+        self.ids = self._numbers(ID).view(np.int64)
+        self.types = self._numbers(TYPE).astype(np.int64)
+        self.names = self._names(texts)
+        unknown = block.fields.number > ATTRIBUTE
+        if unknown.any():
+            first = block.positions[block.fields.owner[unknown][0]]
+            issues.add("chakra_unknown_field", int(unknown.sum()), at=f"node {first}")
+
+    def _numbers(self, number: int) -> UInt64s:
+        """A field of the nodes; 0 where it is missing."""
+        fields = self.block.fields
+        chosen = (fields.number == number) & (fields.wire == VARINT)
+        column = np.zeros(len(self.block.positions), np.uint64)
+        column[fields.owner[chosen]] = fields.value[chosen]
+        return column
+
+    def _names(self, texts: Texts) -> list[str | None]:
+        starts, ends = self.places(NAME)
+        data = self.block.data
+        return texts.all([data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+
+    def places(self, number: int) -> tuple[Int64s, Int64s]:
+        """Where a field with a length begins and ends in each node; both 0 where it is missing."""
+        fields = self.block.fields
+        chosen = (fields.number == number) & (fields.wire == LENGTH)
+        starts, ends = (np.zeros(len(self.block.positions), np.int64) for _ in range(2))
+        starts[fields.owner[chosen]], ends[fields.owner[chosen]] = fields.start[chosen], fields.end[chosen]
+        return starts, ends
+
+    def nanoseconds(self, number: int) -> Int64s:
+        """A field in µs as ns; `ABSENT` for zero."""
+        values = self._numbers(number)
+        fits = values <= np.uint64(_LARGEST_US)
+        if not fits.all():
+            first = self.block.positions[np.flatnonzero(~fits)[0]]
+            self._issues.add("chakra_out_of_range", int((~fits).sum()), at=f"node {first}")
+        usable = fits & (values > 0)
+        return np.where(usable, np.where(usable, values, 0).astype(np.int64) * 1000, ABSENT)
+
+    def key(self) -> dict[str, Int64s]:
+        """Columns that identify a node."""
+        block = self.block
+        return {
+            "part": np.full(len(block.positions), block.part),
+            "position": block.positions,
+            "node_id": self.ids,
+        }
+
+
+def node_rows(columns: NodeColumns, attributes: Attributes) -> pl.DataFrame:
+    """Rows of raw.chakra_node."""
+    is_cpu = attributes.integers("is_cpu_op")
+    return frame_of(
+        "raw.chakra_node",
+        {
+            **columns.key(),
+            "name": columns.names,
+            "node_type": _type_names(columns.types),
+            "is_cpu": np.where(is_cpu == ABSENT, ABSENT, (is_cpu != 0).astype(np.int64)),
+            "raw_start_ns": columns.nanoseconds(START),
+            "duration_ns": columns.nanoseconds(DURATION),
+            **{column: attributes.integers(name) for column, name in _ATTRIBUTE_COLUMNS.items()},
+            **{name: attributes.texts(name) for name in _TEXT_COLUMNS},
+        },
+        len(columns.names),
+    )
+
+
+def _type_names(types: Int64s) -> pl.Series:
+    names = [NODE_TYPES[number] if number < len(NODE_TYPES) else str(number) for number in range(64)]
+    return pl.Series(names, dtype=pl.String).gather(pl.Series(types))
+
+
+def edge_rows(columns: NodeColumns, issues: IssueLog) -> list[pl.DataFrame]:
+    """Rows of raw.chakra_edge, from what a node depends on to the node."""
+    return [frame for number in _EDGES if (frame := _edges(columns, number, issues)).height]
+
+
+def _edges(columns: NodeColumns, number: int, issues: IssueLog) -> pl.DataFrame:
+    block, fields = columns.block, columns.block.fields
+    lists = fields.where((fields.number == number) & (fields.wire == LENGTH))
+    single = fields.where((fields.number == number) & (fields.wire == VARINT))
+    values, owner, damaged = read_packed(block.buffer, lists.start, lists.end)
+    if damaged.any():
+        first = block.positions[lists.owner[np.flatnonzero(damaged)[0]]]
+        issues.add("chakra_undecodable_list", int(damaged.sum()), at=f"node {first}")
+    nodes = np.concatenate([lists.owner[owner], single.owner])
+    kind, origin = _EDGES[number]
+    return frame_of(
+        "raw.chakra_edge",
+        {
+            "part": np.full(len(nodes), block.part),
+            "from_node_id": np.concatenate([values, single.value]).view(np.int64),
+            "to_node_id": columns.ids[nodes],
+            "kind": pl.repeat(kind, len(nodes), eager=True),
+            "origin": pl.repeat(origin, len(nodes), eager=True),
+        },
+        len(nodes),
+    )
