@@ -145,7 +145,9 @@ def test_a_single_delay_anywhere_owns_the_whole_excess(plan: Plan, data: st.Data
 
 
 @often
-@given(arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(2, 5)), elements=st.integers(0, 90)))
+@given(
+    arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(2, 5)), elements=st.integers(0, 90))
+)
 def test_a_chain_of_meetings_adds_up_meeting_by_meeting(work_ns: np.ndarray) -> None:
     # given ranks that all meet, wait, and go on together
     model = lockstep_model(work_ns)

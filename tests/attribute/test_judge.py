@@ -119,11 +119,11 @@ def test_the_interval_holds_the_mean_and_needs_three_iterations() -> None:
 
 
 def noisy_job(seed: int, spread: float) -> list[Judgement]:
-    """Judgement of 30 iterations of four ranks, five places each, whose work varies independently of rank."""
+    """Judgement of 20 iterations of four ranks, three places each, whose work varies independently of rank."""
     rng = np.random.default_rng(seed)
-    work = np.rint(rng.normal(1_000, 1_000 * spread, (30, 5, 4))).astype(np.int64)
+    work = np.rint(rng.normal(1_000, 1_000 * spread, (20, 3, 4))).astype(np.int64)
     model = lockstep_model(np.maximum(work, 1), transfer_ns=100)
-    delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(30)])
+    delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(20)])
     durations = (model.end_ns.max(axis=1) - model.start_ns.min(axis=1)).astype(np.float64)
     return judge_ranks(delays, durations, np.random.default_rng(0), RULES)
 

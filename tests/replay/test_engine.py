@@ -66,12 +66,11 @@ def test_taking_work_or_transfer_away_never_makes_anything_end_later(plan: Plan,
     # given any run, and the same run with less to do here and there
     model = model_of(plan)
     full = measured(model)
-    less = Durations(
-        *(
-            data.draw(arrays(np.int64, times.shape, elements=st.integers(0, 60)).map(lambda cap, t=times: np.minimum(t, cap)))
-            for times in (full.before_arrival_ns, full.before_wait_ns, full.transfer_ns)
-        )
-    )
+
+    def less_than(times_ns: np.ndarray) -> np.ndarray:
+        return np.minimum(times_ns, data.draw(arrays(np.int64, times_ns.shape, elements=st.integers(0, 60))))
+
+    less = Durations(less_than(full.before_arrival_ns), less_than(full.before_wait_ns), less_than(full.transfer_ns))
 
     # when it is replayed
     faster = replay(model, less)

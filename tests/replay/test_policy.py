@@ -99,8 +99,10 @@ def test_parameters_are_written_as_they_are_read() -> None:
     [
         (
             "bounded_delay:speed=2",
-            "policy `bounded_delay` has no parameter `speed`\n\n"
-            "hint: its parameters are: window, threshold, gain, max_delay",
+            (
+                "policy `bounded_delay` has no parameter `speed`\n\n"
+                "hint: its parameters are: window, threshold, gain, max_delay"
+            ),
         ),
         ("none:window=2", "policy `none` has no parameter `window`\n\nhint: its parameters are: none"),
         ("bounded_delay:gain=much", "`gain=much` is not a number"),

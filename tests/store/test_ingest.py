@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -318,6 +319,30 @@ class TestInterruption:
             *((f"backward {n}",) for n in range(4)),
             *((f"forward {n}",) for n in range(4)),
         ]
+
+
+def test_what_is_still_waiting_when_an_ingest_is_interrupted_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    #   a   |·read·|         its end interrupts the ingest
+    #   b          |·read, until the ingest is over·|
+    #   c                                            (never)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spool"))
+    (tmp_path / "spool").mkdir()
+    files = [_write(tmp_path / f"{name}.json", "forward", rank=n) for n, name in enumerate("abc")]
+    is_over = threading.Event()
+    source = StorySource(lambda path: path.name == "b.json" and is_over.wait(10))
+
+    def interrupt(_path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            _ingest(Store(None), files, source, executor=executor, on_file=interrupt)
+        is_over.set()
+
+    assert "c.json" not in source.reads
+    assert list((tmp_path / "spool").iterdir()) == []
 
 
 def test_the_order_of_paths_does_not_matter_to_the_analysis(tmp_path: Path) -> None:

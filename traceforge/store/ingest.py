@@ -141,12 +141,14 @@ def spool_file(path: Path, digest: str, source: Source, folder: Path, options: R
         InputUnusableError: nothing of the file can be used.
     """
     counts: Counter[str] = Counter()
+    # Parents are not made: once an interrupted ingest has removed the spool folder, nothing shall bring it back.
+    folder.mkdir(exist_ok=True)
 
     def write(batch: Batch) -> None:
         if batch.rows.is_empty():
             return
         target = folder / batch.table
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(exist_ok=True)
         batch.rows.write_parquet(target / f"{counts[batch.table]:06}.parquet", compression="lz4", statistics=False)
         counts[batch.table] += 1
 

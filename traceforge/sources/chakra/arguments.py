@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.judge import INPUTS, OUTPUTS
 from traceforge.sources.chakra.literals import UnreadableError, value_of
 from traceforge.sources.chakra.nodes import NodeColumns
+from traceforge.sources.chakra.schema import INPUTS, OUTPUTS
 from traceforge.sources.chakra.tables import frame_of_rows
 from traceforge.sources.chakra.tensors import Tensor, tensors_of
 from traceforge.sources.chakra.wire import LENGTH, Int64s, read_fields

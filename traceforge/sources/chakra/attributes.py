@@ -1,7 +1,7 @@
 """Attributes of nodes, whatever their writer named and typed them. In: a block of nodes. Out: columns by name.
 
-Idea: an attribute is a message of a name and a value of one of thirty types. Names of up to sixteen bytes compare as two
-integers, for a whole block at once; then each known attribute is one column, whatever numeric type was chosen.
+Idea: an attribute is a message of a name and a value of one of thirty types. Names of up to sixteen bytes compare as
+two integers, for a whole block at once; then each known attribute is one column, whatever numeric type was chosen.
 Attributes that have no column are handed out one by one, for those who ask.
 Not handled: documentation texts of attributes.
 """
@@ -13,18 +13,23 @@ import numpy as np
 
 from traceforge.sources.chakra.framing import NodeBlock
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.judge import ATTRIBUTE, ATTRIBUTE_NAME, VALUE_NUMBERS
+from traceforge.sources.chakra.schema import ATTRIBUTE, ATTRIBUTE_NAME, INTEGERS, TEXTS, VALUE_NUMBERS
+from traceforge.sources.chakra.tables import ABSENT
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.values import STRING, integers_of, is_of_wire, json_of
-from traceforge.sources.chakra.wire import FIXED32, LENGTH, VARINT, Bools, Bytes, Int64s, UInt64s, Wires, read_fields, read_words
-
-ABSENT = -(2**63)
-"""Stands for a missing integer, until it becomes NULL."""
-INTEGERS = (
-    *("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "stream", "is_cpu_op", "num_ops", "tensor_size"),
-    *("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "comm_priority", "pg_id"),
+from traceforge.sources.chakra.wire import (
+    FIXED32,
+    LENGTH,
+    VARINT,
+    Bools,
+    Bytes,
+    Int64s,
+    UInt64s,
+    Wires,
+    read_fields,
+    read_words,
 )
-TEXTS = ("op_schema", "pg_name", "kernel_backend", "kernel_file")
+
 _NAMES = (*INTEGERS, *TEXTS)
 _OTHER = -1
 _LONGEST_INTEGER = 20

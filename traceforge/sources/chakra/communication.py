@@ -1,7 +1,7 @@
 """Communication of nodes. In: columns of a block. Out: rows of raw.chakra_communication and raw.chakra_attribute.
 
-Idea: a node communicates if its type says so or if it has an attribute that only communication has. Bytes are those that
-the writer states (its inputs); dtype, and bytes where none are stated, come from the tensors among the inputs.
+Idea: a node communicates if its type says so, or if it has no type but an attribute that only communication has. Bytes
+are those that the writer states (its inputs); dtype, and bytes where none are stated, come from the input tensors.
 Seen: collective types of the schema since 2023-10. Not handled: the positional arguments of `record_param_comms` nodes,
 which a converter copies as text; members of groups that stand in a file beside the trace.
 """
@@ -12,31 +12,28 @@ import polars as pl
 from traceforge.sources.chakra.arguments import node_key, tensors_of_nodes
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.judge import INPUTS
-from traceforge.sources.chakra.nodes import COMMUNICATION_TYPES, NodeColumns
+from traceforge.sources.chakra.nodes import NodeColumns
+from traceforge.sources.chakra.schema import (
+    COLLECTIVE,
+    COMMUNICATION_ATTRIBUTES,
+    COMMUNICATION_MARKS,
+    INPUTS,
+    RECEIVE,
+    SEND,
+    collective_name,
+)
 from traceforge.sources.chakra.tables import ABSENT, frame_of, frame_of_rows
 from traceforge.sources.chakra.wire import Bools, Int64s
-
-COLLECTIVES = (
-    *("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all"),
-    *("reduce_scatter", "reduce_scatter_block", "barrier"),
-)
-_SEND, _RECEIVE = 5, 6
-_ATTRIBUTE_COLUMNS = {
-    "source_rank": "comm_src",
-    "destination_rank": "comm_dst",
-    "tag": "comm_tag",
-    "priority": "comm_priority",
-}
-_MARKS = ("comm_type", "comm_size", "comm_src", "comm_dst")
 
 
 def communicating(columns: NodeColumns, attributes: Attributes) -> Bools:
     """Which nodes of a block communicate."""
-    found = np.isin(columns.types, COMMUNICATION_TYPES)
-    for name in _MARKS:
-        found |= attributes.integers(name) != ABSENT
-    return found
+    marked = np.zeros(len(columns.types), np.bool_)
+    if (untyped := columns.types == 0).any():
+        for name in COMMUNICATION_MARKS:
+            marked |= attributes.integers(name) != ABSENT
+    communicates: Bools = np.isin(columns.types, (SEND, RECEIVE, COLLECTIVE)) | (untyped & marked)
+    return communicates
 
 
 def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Bools, issues: IssueLog) -> pl.DataFrame:
@@ -58,26 +55,17 @@ def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Boo
             ],
             "in_bytes": np.where(stated == ABSENT, sizes, stated),
             "dtype": dtypes,
-            **{column: attributes.integers(name)[nodes] for column, name in _ATTRIBUTE_COLUMNS.items()},
+            **{column: attributes.integers(name)[nodes] for column, name in COMMUNICATION_ATTRIBUTES.items()},
         },
         len(nodes),
     )
 
 
-def collective_name(node_type: int, comm_type: int) -> str | None:
-    """What a node does; None where a collective does not say which it is.
-
-    The type of a node counts more than the type of its collective, which some writers fill with numbers of node types.
-    """
-    if node_type in (_SEND, _RECEIVE):
-        return "send" if node_type == _SEND else "recv"
-    if comm_type == ABSENT:
-        return None
-    return COLLECTIVES[comm_type] if 0 <= comm_type < len(COLLECTIVES) else str(comm_type)
-
-
 def _names(node_types: Int64s, comm_types: Int64s) -> list[str | None]:
-    return [collective_name(*pair) for pair in zip(node_types.tolist(), comm_types.tolist(), strict=True)]
+    return [
+        collective_name(node_type, None if comm_type == ABSENT else comm_type)
+        for node_type, comm_type in zip(node_types.tolist(), comm_types.tolist(), strict=True)
+    ]
 
 
 def _inputs(columns: NodeColumns, nodes: Int64s, issues: IssueLog) -> tuple[Int64s, list[str | None]]:

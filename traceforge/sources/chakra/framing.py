@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.judge import DAMAGED, EMPTY, METADATA, NODE, find_frame, judge_frames, refuse_old_versions
+from traceforge.sources.chakra.judge import (
+    DAMAGED,
+    EMPTY,
+    METADATA,
+    NODE,
+    find_frame,
+    judge_frames,
+    refuse_old_versions,
+)
 from traceforge.sources.chakra.stream import ByteStream
 from traceforge.sources.chakra.wire import Bools, Bytes, Fields, Int64s, padded, read_fields
 
@@ -92,7 +100,8 @@ class Framing:
     """Reads all frames of a file.
 
     Args:
-        stream: at the beginning of the file.
+        stream: behind `head`.
+        head: what was read of the file already.
         where: the file, for errors.
         unit_bytes: how much to look at in one step; the result does not depend on it.
 
@@ -100,12 +109,14 @@ class Framing:
         is_complete: whether the file ended where a frame ends.
     """
 
-    def __init__(self, stream: ByteStream, issues: IssueLog, where: str, unit_bytes: int = UNIT_BYTES) -> None:
+    def __init__(
+        self, stream: ByteStream, head: bytes, issues: IssueLog, where: str, unit_bytes: int = UNIT_BYTES
+    ) -> None:
         self._stream = stream
         self._issues = issues
         self._where = where
         self._unit_bytes = unit_bytes
-        self._data = b""
+        self._data = head
         self._goal = unit_bytes
         self._is_last = False
         self._is_first = True
@@ -202,7 +213,7 @@ class Framing:
         empty = kinds == EMPTY
         goes_on = np.append(empty[1:], False)
         begins = ~np.append(False, empty[:-1])
-        lost = (kinds == DAMAGED) | (empty & goes_on & begins)
+        lost: Bools = (kinds == DAMAGED) | (empty & goes_on & begins)
         for code, places, lost_events in (
             ("chakra_undecodable_node", np.flatnonzero(lost), 1),
             ("chakra_empty_frame", np.flatnonzero(empty), 0),

@@ -14,6 +14,7 @@ _MEANINGS = {
     "chakra_truncated": ("warning", "the file ends in the middle of a node; all nodes before it are kept"),
     "chakra_damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
     "chakra_undecodable_node": ("error", "bytes between two good nodes are no node"),
+    "chakra_repaired_node": ("info", "the text of a node was no sound JSON and was repaired"),
     "chakra_undecodable_list": ("warning", "a list of dependencies is damaged and was left out"),
     "chakra_undecodable_attribute": ("warning", "an attribute is damaged and was left out"),
     "chakra_skipped_bytes": ("info", "bytes that belong to no readable node; the nodes lost with them are estimated"),

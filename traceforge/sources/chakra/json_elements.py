@@ -3,7 +3,7 @@
 Idea: a stretch that ends where one object closes and the next opens is decoded as a whole; if that fails, its objects
 are read one by one, each as far as the decoder says it reaches. Where an object cannot be read, the text up to the next
 one that can is lost, and counted by the ids in it. Memory does not grow with the file.
-Not handled: an object of more than 32 MiB (skipped and counted).
+Not handled: an object of more than 8 MiB (skipped and counted).
 """
 
 import re
@@ -15,14 +15,18 @@ import msgspec
 
 from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.stream import ByteStream
+from traceforge.sources.chakra.text_repair import repair_text
 
 UNIT_BYTES = 256 * 1024
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_LARGEST_OBJECT = 32 * 1024 * 1024
+_LARGEST_OBJECT = 8 * 1024 * 1024
 _SEPARATOR = re.compile(rb"[\s,]*")
 _OBJECT_START = re.compile(rb'\{(?=\s*")')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _CLOSING = b"]"
+_CUT_OFF = "truncated"
+_BLANK_AND_COMMA = b" \t\r\n,"
+_values = msgspec.json.Decoder(msgspec.Raw)
 
 Node = TypeVar("Node")
 
@@ -100,7 +104,7 @@ class ElementReader(Generic[Node]):
 
     def _drain(self) -> bytes:
         """The rest of the file, if it is short; else nothing."""
-        pieces = []
+        pieces: list[bytes] = []
         while len(pieces) < 64 and (piece := self._stream.read(self._unit_bytes)):
             pieces.append(piece)
         return b"".join(pieces)
@@ -141,36 +145,75 @@ class ElementReader(Generic[Node]):
     def _read_one(self, start: int, nodes: list[Node]) -> int | None:
         """Take the object at a place, or count it as lost; where to go on, or None if more bytes must tell."""
         try:
-            node, end = self._decode_at(start)
+            end = self._object_end(start)
         except UNDECODABLE as error:
-            too_long = len(self._text) - start > _LARGEST_OBJECT
-            if "truncated" in str(error) and not self._is_last and not too_long:
+            is_cut_off = _CUT_OFF in str(error)
+            if is_cut_off and self._may_wait(start):
                 return None
-            return self._skip(start, "truncated" in str(error))
-        if not self._layout.is_node(node):
-            return self._skip(start, False)
+            return self._skip(start, nodes, is_cut_off)
+        node = self._decoded(self._text[start:end])
+        if node is None:
+            return self._skip(start, nodes, False)
         nodes.append(node)
         return end
 
-    def _decode_at(self, start: int) -> tuple[Node, int]:
-        """The object that begins at a place, and where it ends."""
-        view = self._text[start : start + _window(self._text, start)]
+    def _may_wait(self, start: int) -> bool:
+        """Whether more bytes may complete the object at a place."""
+        return not self._is_last and len(self._text) - start <= _LARGEST_OBJECT
+
+    def _object_end(self, start: int) -> int:
+        """Where the JSON value ends that begins at a place.
+
+        Raises:
+            msgspec.DecodeError, RecursionError: it is damaged or cut off.
+        """
+        view = memoryview(self._text)[start:]
         try:
-            return self._layout.decode_one(view), start + len(view)
+            _values.decode(view)
         except msgspec.DecodeError as error:
-            trailing = _TRAILING.search(str(error))
-            if trailing is None:
-                if "truncated" in str(error) and start + len(view) < len(self._text):
-                    return self._decode_rest(start)
-                raise
-        end = int(trailing[1])
-        return self._layout.decode_one(view[:end]), start + end
+            if trailing := _TRAILING.search(str(error)):
+                return self._text.rindex(b"}", start, start + int(trailing[1])) + 1
+            raise
+        return len(self._text)
 
-    def _decode_rest(self, start: int) -> tuple[Node, int]:
-        raise NotImplementedError
+    def _decoded(self, text: bytes) -> Node | None:
+        """A node from its text; None if it is damaged or no node."""
+        try:
+            node = self._layout.decode_one(text)
+        except UNDECODABLE:
+            return None
+        return node if self._layout.is_node(node) else None
 
-    def _skip(self, start: int, is_cut_off: bool) -> int | None:
-        raise NotImplementedError
+    def _skip(self, start: int, nodes: list[Node], is_cut_off: bool) -> int | None:
+        """Step over an object that cannot be read, unless it can be repaired; None if more bytes must tell."""
+        resume = self._next_node(start + 1)
+        if resume is None and self._may_wait(start):
+            return None
+        is_cut_off &= resume is None
+        end = len(self._text) if resume is None else resume
+        damaged = self._text[start:end]
+        repaired = self._decoded(repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
+        place = f"byte {self._stream.position - len(self._text) + start}"
+        if repaired is not None:
+            nodes.append(repaired)
+            self._issues.add("chakra_repaired_node", at=place)
+        else:
+            count = max(1, len(self._layout.id_key.findall(damaged)))
+            code = "chakra_truncated" if is_cut_off else "chakra_undecodable_node"
+            self._issues.add(code, count, at=place, lost_events=count)
+            self._issues.add("chakra_skipped_bytes", len(damaged), at=place)
+        return end
+
+    def _next_node(self, start: int) -> int | None:
+        """Where the next object begins that is a node."""
+        for match in _OBJECT_START.finditer(self._text, start):
+            try:
+                end = self._object_end(match.start())
+            except UNDECODABLE:
+                continue
+            if self._decoded(self._text[match.start() : end]) is not None:
+                return match.start()
+        return None
 
 
 def _last_match(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
@@ -184,7 +227,3 @@ def _last_match(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | No
 def _end_of(pattern: re.Pattern[bytes], text: bytes, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
-
-
-def _window(text: bytes, start: int) -> int:
-    return len(text) - start

@@ -10,6 +10,19 @@ things; a file of these is refused.
 import numpy as np
 
 from traceforge.errors import InputUnusableError
+from traceforge.sources.chakra.schema import (
+    ATTRIBUTE,
+    ATTRIBUTE_NAME,
+    CONTROL,
+    DATA,
+    DURATION,
+    ID,
+    INPUTS,
+    NAME,
+    OUTPUTS,
+    START,
+    TYPE,
+)
 from traceforge.sources.chakra.wire import (
     FIXED32,
     FIXED64,
@@ -24,12 +37,6 @@ from traceforge.sources.chakra.wire import (
 )
 
 NODE, METADATA, EMPTY, DAMAGED = 0, 1, 2, 3
-ID, NAME, TYPE, CONTROL, DATA, START, DURATION, INPUTS, OUTPUTS, ATTRIBUTE = range(1, 11)
-"""Field numbers of a node."""
-ATTRIBUTE_NAME = 1
-VALUE_NUMBERS = range(3, 33)
-"""Field numbers under which an attribute may hold its value."""
-
 _HIGHEST_NUMBER = 31
 _HIGHEST_TYPE = 63
 _OLD_NUMBERS = range(11, 21)
@@ -147,7 +154,8 @@ def _are_full_nodes(buffer: Bytes, starts: Int64s, ends: Int64s) -> Bools:
     named, typed = (np.zeros(len(starts), np.bool_) for _ in range(2))
     named[fields.owner[fields.number == NAME]] = True
     typed[fields.owner[(fields.number == TYPE) | (fields.number == ATTRIBUTE)]] = True
-    return named & typed & (judge_frames(buffer, starts, ends, fields) == NODE)
+    sound: Bools = named & typed & (judge_frames(buffer, starts, ends, fields) == NODE)
+    return sound
 
 
 def _may_follow(buffer: Bytes, place: int, size: int, is_last: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Texts that Python's repr wrote, as values. In: such as `[[1, 2, 0, 8, 4, 'cuda:0'], '<None>']`. Out: lists and scalars.
+"""Texts that Python's repr wrote, as values. In: such as `[[1, 2, 'cuda:0'], '<None>']`. Out: lists and scalars.
 
 Idea: the converter stores inputs and outputs as the repr of JSON values. Without escapes and double quotes, swapping
 the quotes makes JSON of it, which decodes a hundred times faster than Python's own parser; other texts take that one.
@@ -46,3 +46,15 @@ def json_of_text(text: str) -> object:
         return _decode(text.encode())
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise UnreadableError(str(error)) from error
+
+
+def listed_texts(text: str) -> list[str]:
+    """The texts in the list that a text is the repr of.
+
+    Raises:
+        UnreadableError: it is no list.
+    """
+    found = value_of(text)
+    if not isinstance(found, list):
+        raise UnreadableError("no list")
+    return [item for item in found if isinstance(item, str)]

@@ -11,26 +11,24 @@ import polars as pl
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.framing import NodeBlock
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.judge import ATTRIBUTE, CONTROL, DATA, DURATION, ID, NAME, START, TYPE
+from traceforge.sources.chakra.schema import (
+    ATTRIBUTE,
+    CONTROL,
+    DATA,
+    DURATION,
+    ID,
+    NAME,
+    NODE_ATTRIBUTES,
+    NODE_TEXTS,
+    START,
+    TYPE,
+    type_name,
+)
 from traceforge.sources.chakra.tables import ABSENT, frame_of
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
 
-NODE_TYPES = ("INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "COMM_SEND", "COMM_RECV", "COMM_COLL")
-COMMUNICATION_TYPES = (5, 6, 7)
 _LARGEST_US = (2**63 - 1) // 1000
-_ATTRIBUTE_COLUMNS = {
-    "rf_id": "rf_id",
-    "fw_parent_id": "fw_parent",
-    "seq_id": "seq_id",
-    "scope": "scope",
-    "thread_id": "tid",
-    "fw_thread_id": "fw_tid",
-    "stream": "stream",
-    "operation_count": "num_ops",
-    "tensor_bytes": "tensor_size",
-}
-_TEXT_COLUMNS = ("op_schema", "kernel_backend", "kernel_file")
 _EDGES = {CONTROL: ("control", "ctrl_deps"), DATA: ("data", "data_deps")}
 
 
@@ -107,16 +105,16 @@ def node_rows(columns: NodeColumns, attributes: Attributes) -> pl.DataFrame:
             "is_cpu": np.where(is_cpu == ABSENT, ABSENT, (is_cpu != 0).astype(np.int64)),
             "raw_start_ns": columns.nanoseconds(START),
             "duration_ns": columns.nanoseconds(DURATION),
-            **{column: attributes.integers(name) for column, name in _ATTRIBUTE_COLUMNS.items()},
-            **{name: attributes.texts(name) for name in _TEXT_COLUMNS},
+            **{column: attributes.integers(name) for column, name in NODE_ATTRIBUTES.items()},
+            **{name: attributes.texts(name) for name in NODE_TEXTS},
         },
         len(columns.names),
     )
 
 
 def _type_names(types: Int64s) -> pl.Series:
-    names = [NODE_TYPES[number] if number < len(NODE_TYPES) else str(number) for number in range(64)]
-    return pl.Series(names, dtype=pl.String).gather(pl.Series(types))
+    names = pl.Series([type_name(number) for number in range(int(types.max(initial=0)) + 1)], dtype=pl.String)
+    return names.gather(pl.Series(types))
 
 
 def edge_rows(columns: NodeColumns, issues: IssueLog) -> list[pl.DataFrame]:

@@ -141,5 +141,7 @@ def _series(name: str, values: Column | None, kind: pl.DataType, height: int) ->
     series = pl.Series(name, values)
     missing = values == ABSENT
     if missing.any():
-        series = pl.repeat(None, height, dtype=kind, eager=True) if missing.all() else series.set(pl.Series(missing), None)
+        series = (
+            pl.repeat(None, height, dtype=kind, eager=True) if missing.all() else series.set(pl.Series(missing), None)
+        )
     return series.cast(kind).alias(name)

@@ -68,11 +68,22 @@ def tensors_of(values: object, shapes: object, types: object, strides: object = 
         is_alone = len(leaves) == 1 and leaves[0][0] is value
         for place, (tensor, shape, stride) in enumerate(leaves):
             dtype = dtypes[min(place, len(dtypes) - 1)] if dtypes else None
-            element = None if is_alone else place
             device = tensor[_NUMBERS_OF_A_TENSOR] if len(tensor) > _NUMBERS_OF_A_TENSOR else None
-            numbers = [int(number) for number in tensor[:_NUMBERS_OF_A_TENSOR]]
+            tensor_id, storage_id, offset, count, size = tensor[:_NUMBERS_OF_A_TENSOR]
             found.append(
-                Tensor(argument, element, *numbers, str(device) if device else None, dtype, _sizes(shape), _sizes(stride))
+                Tensor(
+                    argument=argument,
+                    element=None if is_alone else place,
+                    tensor_id=tensor_id,
+                    storage_id=storage_id,
+                    storage_offset=offset,
+                    element_count=count,
+                    element_bytes=size,
+                    device=str(device) if device else None,
+                    dtype=dtype,
+                    shape=_sizes(shape),
+                    strides=_sizes(stride),
+                )
             )
     return found
 

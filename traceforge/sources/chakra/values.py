@@ -1,7 +1,6 @@
 """Values of attributes in any of their types. In: field numbers and bits. Out: exact integers, or JSON text.
 
-Idea: the field number tells the type; a column of integers takes every numeric type that holds a whole number, and texts
-that read as one. Not handled: integers of more than 63 bits (out of range).
+Idea: the field number tells the type; a column of integers takes every numeric type that holds a whole number. Not handled: integers of more than 63 bits (out of range).
 """
 
 import struct
@@ -31,6 +30,7 @@ _WIRES = {
     FIXED64: (DOUBLE, FIXED64_VALUE, SFIXED64),
     FIXED32: (FLOAT, FIXED32_VALUE, SFIXED32),
 }
+_SAME_BITS = {SFIXED32: INT32, FIXED32_VALUE: UINT32, SINT32: SINT64, FIXED64_VALUE: UINT64}
 _LIMIT = 2.0**63
 
 
@@ -60,24 +60,32 @@ def integers_of(numbers: Int64s, bits: UInt64s) -> tuple[Int64s, Bools, Bools]:
 
 def _as_integers(number: int, bits: UInt64s) -> tuple[Int64s, Bools]:
     """Values of one type as integers, and which of them are."""
-    low = bits & np.uint64(0xFFFF_FFFF)
-    all_of_them = np.ones(len(bits), np.bool_)
-    if number in (INT32, SFIXED32):
-        return low.astype(np.uint32).view(np.int32).astype(np.int64), all_of_them
-    if number in (UINT32, FIXED32_VALUE):
-        return low.astype(np.int64), all_of_them
-    if number == BOOL:
-        return (bits != 0).astype(np.int64), all_of_them
-    if number in (UINT64, FIXED64_VALUE):
-        return bits.view(np.int64), bits < np.uint64(1 << 63)
-    if number in (SINT32, SINT64):
-        return (bits >> np.uint64(1)).view(np.int64) ^ -(bits & np.uint64(1)).view(np.int64), all_of_them
     if number in (DOUBLE, FLOAT):
-        floats = bits.view(np.float64) if number == DOUBLE else low.astype(np.uint32).view(np.float32).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            whole = (np.abs(floats) < _LIMIT) & (floats == np.trunc(floats))
-            return np.where(whole, floats, 0).astype(np.int64), whole
-    return bits.view(np.int64), ~all_of_them
+        return _whole(number, bits)
+    low = bits & np.uint64(0xFFFF_FFFF)
+    half = bits >> np.uint64(1)
+    sign = bits & np.uint64(1)
+    integers = {
+        INT32: low.astype(np.uint32).view(np.int32).astype(np.int64),
+        UINT32: low.view(np.int64),
+        SINT64: half.view(np.int64) ^ -sign.view(np.int64),
+        BOOL: (bits != 0).astype(np.int64),
+    }
+    number = _SAME_BITS.get(number, number)
+    is_known = number in integers or number == UINT64
+    fits = (bits < np.uint64(1 << 63)) if number == UINT64 else np.full(len(bits), is_known)
+    return integers.get(number, bits.view(np.int64)), fits
+
+
+def _whole(number: int, bits: UInt64s) -> tuple[Int64s, Bools]:
+    """Floating-point values as integers, and which of them are whole and not too large."""
+    if number == DOUBLE:
+        floats = bits.view(np.float64)
+    else:
+        floats = (bits & np.uint64(0xFFFF_FFFF)).astype(np.uint32).view(np.float32).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        fits = (np.abs(floats) < _LIMIT) & (floats == np.trunc(floats))
+        return np.where(fits, floats, 0).astype(np.int64), fits
 
 
 def is_of_wire(number: int, wire: int) -> bool:
@@ -86,31 +94,27 @@ def is_of_wire(number: int, wire: int) -> bool:
 
 
 def json_of(number: int, bits: int, payload: bytes) -> str:
-    """A value as JSON text.
+    """A value as JSON text; arguments as for `value_of_number`."""
+    return msgspec.json.encode(value_of_number(number, bits, payload)).decode()
+
+
+def value_of_number(number: int, bits: int, payload: bytes) -> object:
+    """A value as Python has it; bytes as hexadecimal text.
 
     Args:
         number: its field number.
         bits: of a value without a length.
         payload: of a value with one.
     """
-    return msgspec.json.encode(_value_of(number, bits, payload)).decode()
-
-
-def _value_of(number: int, bits: int, payload: bytes) -> object:
-    if number == STRING:
-        return payload.decode("utf-8", "replace")
-    if number == BYTES:
-        return payload.hex()
+    if number in (STRING, BYTES):
+        return payload.decode("utf-8", "replace") if number == STRING else payload.hex()
     if number % 2 == 0:
         return _list_of(number - 1, payload)
-    if number == BOOL:
-        return bool(bits)
     if number in (DOUBLE, FLOAT):
         return _float_of(number, bits)
-    if number in (UINT64, FIXED64_VALUE):
-        return bits
-    integers, _, _ = integers_of(np.array([number]), np.array([bits], np.uint64))
-    return int(integers[0])
+    integers, known, _ = integers_of(np.array([number]), np.array([bits], np.uint64))
+    integer = int(integers[0]) if known[0] else bits
+    return bool(integer) if number == BOOL else integer
 
 
 def _float_of(number: int, bits: int) -> float:
@@ -128,15 +132,16 @@ def _list_of(number: int, payload: bytes) -> list[object]:
         fields.wire.tolist(), fields.value.tolist(), fields.start.tolist(), fields.end.tolist(), strict=True
     ):
         if number in (STRING, BYTES):
-            values.append(_value_of(number, 0, payload[start:end]))
+            values.append(value_of_number(number, 0, payload[start:end]))
         elif wire == LENGTH:
-            values.extend(_value_of(number, bits, b"") for bits in _packed_bits(number, payload[start:end]))
+            values.extend(value_of_number(number, bits, b"") for bits in _packed_bits(number, payload[start:end]))
         else:
-            values.append(_value_of(number, value if wire == VARINT else _bits_at(payload, start, end), b""))
+            values.append(value_of_number(number, value if wire == VARINT else bits_at(payload, start, end), b""))
     return values
 
 
-def _bits_at(payload: bytes, start: int, end: int) -> int:
+def bits_at(payload: bytes, start: int, end: int) -> int:
+    """The bits of a value of four or eight bytes."""
     return int.from_bytes(payload[start:end], "little")
 
 
@@ -146,6 +151,4 @@ def _packed_bits(number: int, payload: bytes) -> list[int]:
         bits, _, _ = read_packed(padded(payload), np.zeros(1, np.int64), np.array([len(payload)]))
         return [int(value) for value in bits.tolist()]
     size = 8 if number in _WIRES[FIXED64] else 4
-    return [_bits_at(payload, start, start + size) for start in range(0, len(payload) - size + 1, size)]
-
-
+    return [bits_at(payload, start, start + size) for start in range(0, len(payload) - size + 1, size)]

@@ -3,7 +3,7 @@
 Idea: messages of a trace are alike, so the first field of all of them is read by a few operations on arrays, then the
 second of all, and so on: a field costs some ten nanoseconds and makes no Python object. No library and no schema are
 needed; what a number means is the business of the modules above.
-Seen: protobuf 3 to 7 as written by C++, Python and upb. Not handled: groups (wire types 3 and 4), which count as damage.
+Seen: what C++, Python and upb write. Not handled: groups (wire types 3 and 4), which count as damage.
 """
 
 from dataclasses import dataclass
@@ -139,9 +139,7 @@ def _read_payloads(buffer: Bytes, places: Int64s, wire: Wires) -> tuple[UInt64s,
     return value, start, end
 
 
-def _joined(
-    steps: list[tuple[Int64s, Int64s, Wires, UInt64s, Int64s, Int64s]], damaged: Bools
-) -> Fields:
+def _joined(steps: list[tuple[Int64s, Int64s, Wires, UInt64s, Int64s, Int64s]], damaged: Bools) -> Fields:
     if not steps:
         none = np.zeros(0, np.int64)
         return Fields(none, none, np.zeros(0, np.uint8), np.zeros(0, np.uint64), none, none, damaged)

@@ -1,0 +1,69 @@
+"""The chain that set the run's length."""
+
+from tests.conftest import ROOT
+from traceforge import api
+from traceforge.graph.critical_path import Chains, Joint, Piece, critical_path
+from traceforge.store.database import Store
+
+
+def test_the_path_leads_from_the_end_over_the_transfer_to_the_rank_that_came_last() -> None:
+    # rank 0  work 0-4 ┆ waits ······ ┆ transfer 7-9 ┆ work 9-12
+    # rank 1  work 0 ─────────── 7    ┆ transfer 7-9 ┆ work 9-10
+    chains = Chains(
+        windows={0: [(3, 0, 12)], 1: [(3, 0, 10)]},
+        joints={
+            (3, 0): [Joint(5, arrival_ns=4, awaited=0, awaited_end_ns=9, awaited_collective=5, work_ns=0)],
+            (3, 1): [Joint(5, arrival_ns=7, awaited=0, awaited_end_ns=9, awaited_collective=5, work_ns=0)],
+        },
+        last={5: (7, 1, 0)},
+    )
+
+    assert critical_path(chains) == [
+        Piece(3, 1, "work", None, 0, 7),
+        Piece(3, 0, "transfer", 5, 7, 9),
+        Piece(3, 0, "work", None, 9, 12),
+    ]
+
+
+def test_a_rank_that_was_not_blocked_keeps_the_path() -> None:
+    # rank 0  work 0-2, arrives; works on 2-8 while the collective ends at 5; work 8-9
+    # rank 1  work 0-3, arrives last; its end 6 comes earlier
+    chains = Chains(
+        windows={0: [(0, 0, 9)], 1: [(0, 0, 6)]},
+        joints={
+            (0, 0): [Joint(1, arrival_ns=2, awaited=0, awaited_end_ns=5, awaited_collective=1, work_ns=6)],
+            (0, 1): [Joint(1, arrival_ns=3, awaited=0, awaited_end_ns=5, awaited_collective=1, work_ns=0)],
+        },
+        last={1: (3, 1, 0)},
+    )
+
+    assert {piece.rank for piece in critical_path(chains)} == {0}
+    assert sum(piece.end_ns - piece.start_ns for piece in critical_path(chains)) == 9
+
+
+def test_an_iteration_that_is_not_in_the_graph_is_unknown_and_pauses_are_kept() -> None:
+    # rank 0  unknown 0-5 ┆ pause 5-6 ┆ work 6-10;  rank 1 began at -2, so the run did too
+    chains = Chains(windows={0: [(0, 0, 5), (1, 6, 10)], 1: [(0, -2, 4)]}, joints={(1, 0): []}, last={})
+
+    assert critical_path(chains) == [
+        Piece(0, 0, "pause", None, -2, 0),
+        Piece(0, 0, "unknown", None, 0, 5),
+        Piece(0, 0, "pause", None, 5, 6),
+        Piece(1, 0, "work", None, 6, 10),
+    ]
+
+
+def test_a_run_without_windows_has_no_path() -> None:
+    assert critical_path(Chains({}, {}, {})) == []
+
+
+def test_the_path_of_a_recorded_run_is_unbroken_and_as_long_as_the_run() -> None:
+    with Store(None) as store:
+        api.ingest([ROOT / "sample_traces" / "tp2dp2"], store, jobs=1)
+        pieces = store.query("SELECT start_ns, duration_ns FROM graph.critical_path ORDER BY piece").rows()
+        first, last = store.query("SELECT MIN(start_ns), MAX(end_ns) FROM timeline.window").row(0)
+
+    starts = [start for start, _ in pieces]
+    ends = [start + duration for start, duration in pieces]
+    assert (starts[0], ends[-1]) == (first, last)
+    assert ends[:-1] == starts[1:]
