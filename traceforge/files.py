@@ -199,8 +199,10 @@ def read_head(path: Path) -> bytes:
     pieces: list[bytes] = []
     size = 0
     with open_bytes(path) as stream:
+        # `read1` hands out what precedes damage; `read` would lose it with the damage.
+        read_piece = getattr(stream, "read1", stream.read)
         try:
-            while size < _HEAD_BYTES and (piece := stream.read(min(_PIECE_BYTES, _HEAD_BYTES - size))):
+            while size < _HEAD_BYTES and (piece := read_piece(min(_PIECE_BYTES, _HEAD_BYTES - size))):
                 pieces.append(piece)
                 size += len(piece)
         except DAMAGE:

@@ -25,12 +25,14 @@ def format_share(share: float) -> str:
 
 def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) -> str:
     for factor, unit in steps:
-        if abs(value) >= factor:
+        # The unit is that of the rounded number: 999,999 ns are 1.00 ms, not 1000 µs.
+        if abs(float(f"{value:.3g}")) >= factor:
             return f"{_three_digits(value / factor)} {unit}"
     return f"{value:.0f} {base_unit}"
 
 
 def _three_digits(value: float) -> str:
-    if abs(value) >= 100:
+    rounded = abs(float(f"{value:.3g}"))
+    if rounded >= 100:
         return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if rounded >= 10 else f"{value:.2f}"

@@ -62,9 +62,25 @@ def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:
     ]
 
 
+def test_ranks_of_one_host_that_share_no_collective_share_its_clock_roughly() -> None:
+    # rank 0 ══ rank 1      rank 2 ══ rank 3      all on node0
+    traces = [Trace(rank) for rank in range(4)]
+    for n in range(3):
+        for rank, trace in enumerate(traces):
+            pair = [0, 1] if rank < 2 else [2, 3]
+            trace.collective(100 * n + 10, 100 * n + 30, group=str(pair), ranks=pair)
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT rank, offset_ns, residual_ns, status FROM align.clock WHERE rank >= 2") == [
+        (2, 0, 100_000, "shared_clock"),
+        (3, 0, 100_000, "fitted"),
+    ]
+
+
 def test_ranks_that_share_no_collective_with_the_reference_are_called_unaligned() -> None:
     # rank 0 ══ rank 1      rank 2 ══ rank 3
-    traces = [Trace(rank) for rank in range(4)]
+    traces = [Trace(rank, host="node0" if rank < 2 else "node1") for rank in range(4)]
     for n in range(3):
         for rank, trace in enumerate(traces):
             pair = [0, 1] if rank < 2 else [2, 3]
@@ -82,7 +98,7 @@ def test_ranks_that_share_no_collective_with_the_reference_are_called_unaligned(
 
 def test_operations_that_may_end_at_different_times_tie_no_clock() -> None:
     # The root of a broadcast is done as soon as it has sent.
-    traces = [Trace(rank) for rank in range(2)]
+    traces = [Trace(rank, host=f"node{rank}") for rank in range(2)]
     for n in range(3):
         for rank, trace in enumerate(traces):
             trace.collective(100 * n, 100 * n + 10 + 40 * rank, op="broadcast")

@@ -40,22 +40,24 @@ def test_two_ranks_and_two_iterations_become_arrays() -> None:
 
 
 def test_ranks_that_meet_share_a_group_number() -> None:
-    # given two pairs, each with an all-reduce of its own
-    #   ranks 0, 1   |compute 50, 30|10|
-    #   ranks 2, 3   |compute 20, 40|10|
+    # given two pairs, each with an all-reduce of its own, and then one of all four ranks
+    #   ranks 0, 1   |compute 50, 30|10|all 20··|
+    #   ranks 2, 3   |compute 20, 40|10|w|all 20··|
     pairs = {0: (0, 1), 1: (0, 1), 2: (2, 3), 3: (2, 3)}
-    compute, end = {0: 50, 1: 30, 2: 20, 3: 40}, {0: 60, 1: 60, 2: 50, 3: 50}
-    traces = [
-        Trace(rank).step(0, 0, 60).kernel(0, compute[rank]).collective(compute[rank], end[rank], group="tp", ranks=pair)
-        for rank, pair in pairs.items()
-    ]
+    compute, met = {0: 50, 1: 30, 2: 20, 3: 40}, {0: 60, 1: 60, 2: 50, 3: 50}
+    traces = []
+    for rank, pair in pairs.items():
+        trace = Trace(rank).step(0, 0, 80).kernel(0, compute[rank])
+        trace.collective(compute[rank], met[rank], group="tp", ranks=pair)
+        traces.append(trace.collective(met[rank], 80, group="world", ranks=range(4)))
 
     # when the model is loaded
     model = known(model_of(*traces))
 
-    # then each pair has one number
+    # then each pair has a number, and so have all together
     first, second, third, fourth = model.group[0, 0].tolist()
     assert first == second != third == fourth
+    assert len(set(model.group[0, 1].tolist())) == 1
     assert_rebuilt(model)
 
 

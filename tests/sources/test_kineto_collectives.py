@@ -86,14 +86,22 @@ def test_a_collective_is_recognised_by_its_arguments_whatever_its_name(read_kine
 
 def test_missing_keys_of_older_versions_are_null(read_kineto: Read) -> None:
     # given the keys of PyTorch 2.3
-    args = {key: ALL_REDUCE[key] for key in ("Collective name", "In msg nelems", "Out msg nelems", "dtype", "Group size")}
+    args = {
+        key: ALL_REDUCE[key] for key in ("Collective name", "In msg nelems", "Out msg nelems", "dtype", "Group size")
+    }
     (row,) = read_kineto([{"ph": "X", "name": "nccl", "ts": 1, "args": args}]).rows("collective")
     assert (row["collective_name"], row["group_size"]) == ("allreduce", 8)
     assert (row["sequence"], row["process_group_name"], row["is_asynchronous"]) == (None, None, None)
 
 
 def test_odd_values_of_a_collective_become_null_and_are_counted(read_kineto: Read) -> None:
-    args = {"Collective name": "wait", "Group size": 2**31, "In msg nelems": "many", "Seq": "12", "Is asynchronized op": "x"}
+    args = {
+        "Collective name": "wait",
+        "Group size": 2**31,
+        "In msg nelems": "many",
+        "Seq": "12",
+        "Is asynchronized op": "x",
+    }
     reading = read_kineto([{"ph": "X", "name": "nccl", "ts": 1, "args": args}])
     (row,) = reading.rows("collective")
     assert (row["group_size"], row["in_elements"], row["sequence"], row["is_asynchronous"]) == (None, None, 12, None)
@@ -112,7 +120,12 @@ def test_ranks_given_as_a_list_are_kept_as_text(read_kineto: Read) -> None:
 def test_rows_point_at_their_events_whatever_the_unit_size(read_kineto: Read, unit_bytes: int) -> None:
     # given a collective as every third event
     events = [
-        {"ph": "X", "name": "nccl" if number % 3 == 0 else "aten::mm", "ts": number, "args": {"Seq": number, **ALL_REDUCE}}
+        {
+            "ph": "X",
+            "name": "nccl" if number % 3 == 0 else "aten::mm",
+            "ts": number,
+            "args": {"Seq": number, **ALL_REDUCE},
+        }
         if number % 3 == 0
         else {"ph": "X", "name": "aten::mm", "ts": number}
         for number in range(30)

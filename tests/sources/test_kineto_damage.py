@@ -16,7 +16,9 @@ FOOT = '], "traceName": "x"}'
 
 
 def event(number: int) -> str:
-    return json.dumps({"ph": "X", "name": f"op {number}", "pid": 1, "tid": 1, "ts": number, "dur": 1, "args": {"a": [1, 2]}})
+    return json.dumps(
+        {"ph": "X", "name": f"op {number}", "pid": 1, "tid": 1, "ts": number, "dur": 1, "args": {"a": [1, 2]}}
+    )
 
 
 def trace(*events: str) -> str:
@@ -46,7 +48,9 @@ def test_a_file_cut_inside_an_event_keeps_all_events_before(read_kineto: Read, c
     assert reading.issue("kineto_truncated").first_at == f"byte {len(text)}"
 
 
-@pytest.mark.parametrize("text", [HEAD + event(0), HEAD + event(0) + ",", HEAD + event(0) + "]", HEAD + event(0) + '], "traceName'])
+@pytest.mark.parametrize(
+    "text", [HEAD + event(0), HEAD + event(0) + ",", HEAD + event(0) + "]", HEAD + event(0) + '], "traceName']
+)
 def test_a_file_cut_between_events_loses_none(read_kineto: Read, text: str) -> None:
     reading = read_kineto(text)
     assert reading.names == ["op 0"]
@@ -72,7 +76,7 @@ def test_a_cut_gzip_file_is_read_to_its_last_byte(tmp_path: Path, kept_share: fl
     # when
     reading = read_path(path, False, 128 * 1024, 100_000)
     # then every event that lies in the decompressible bytes is there
-    complete = available.count(b'}},\n')
+    complete = available.count(b"}},\n")
     assert reading.names == [f"op {number}" for number in range(complete)]
     assert reading.summary.event_count - complete in (0, 1)
     assert reading.issue("kineto_truncated").first_at == f"byte {len(available)}"
@@ -109,7 +113,9 @@ def test_a_gzip_file_of_which_nothing_can_be_inflated_is_refused(tmp_path: Path)
     ],
     ids=["utf8", "tab and newline", "control", "surrogate", "backslash", "nan"],
 )  # fmt: skip
-def test_damaged_text_is_repaired_in_place(read_kineto: Read, damaged: bytes, code: str, name: str, unit_bytes: int) -> None:
+def test_damaged_text_is_repaired_in_place(
+    read_kineto: Read, damaged: bytes, code: str, name: str, unit_bytes: int
+) -> None:
     data = HEAD.encode() + event(0).encode() + b"," + damaged + b"," + event(2).encode() + FOOT.encode()
     reading = read_kineto(data, unit_bytes=unit_bytes)
     assert reading.names == ["op 0", name, "op 2"]
@@ -153,7 +159,9 @@ def test_an_event_beyond_repair_costs_only_itself(read_kineto: Read, damaged: st
 
 
 def test_a_damaged_last_event_leaves_the_members_behind_it_readable(read_kineto: Read) -> None:
-    text = trace(event(0), '{"ph": "X", "name": "a "b"", "ts": 1}').replace('"traceName"', '"baseTimeNanoseconds": 7, "traceName"')
+    text = trace(event(0), '{"ph": "X", "name": "a "b"", "ts": 1}').replace(
+        '"traceName"', '"baseTimeNanoseconds": 7, "traceName"'
+    )
     reading = read_kineto(text)
     assert reading.names == ["op 0"]
     assert json.loads(reading.rows("file")[0]["metadata"])["traceName"] == "x"
@@ -170,7 +178,9 @@ def test_elements_that_are_no_objects_are_counted(read_kineto: Read, unit_bytes:
     assert reading.summary.event_count == 6
 
 
-@pytest.mark.parametrize("separator", ["", ",,", "] , ", "} , "], ids=["missing comma", "two commas", "bracket", "brace"])
+@pytest.mark.parametrize(
+    "separator", ["", ",,", "] , ", "} , "], ids=["missing comma", "two commas", "bracket", "brace"]
+)
 def test_damage_between_events_loses_none(read_kineto: Read, separator: str) -> None:
     reading = read_kineto(HEAD + event(0) + separator + event(1) + FOOT)
     assert reading.names == ["op 0", "op 1"]

@@ -52,7 +52,9 @@ def test_tokens_that_are_no_numbers_are_named_by_position() -> None:
     assert times.unreadable == (1, 2, 3)
 
 
-@pytest.mark.parametrize("token", ["9223372036854775808", "1e400", "-99999999999999999999.5", "1e999999999", "4611686018427388"])
+@pytest.mark.parametrize(
+    "token", ["9223372036854775808", "1e400", "-99999999999999999999.5", "1e999999999", "4611686018427388"]
+)
 def test_times_beyond_146_years_are_out_of_range(token: str) -> None:
     times = to_nanoseconds(f"1\n{token}\n".encode())
     assert times.known.tolist() == [True, False]

@@ -53,11 +53,15 @@ def test_an_event_becomes_a_row_with_typed_columns(read_kineto: Read) -> None:
         json.dumps([KERNEL, OP]),
         "\n\n" + json.dumps([KERNEL, OP], indent=1) + "\n",
         "\ufeff" + json.dumps({"traceEvents": [KERNEL, OP]}),
-        json.dumps({"deviceProperties": [{"id": 0}, {"id": 1}], "traceEvents": [KERNEL, OP], "more": [{"a": 1}, {"b": 2}]}),
+        json.dumps(
+            {"deviceProperties": [{"id": 0}, {"id": 1}], "traceEvents": [KERNEL, OP], "more": [{"a": 1}, {"b": 2}]}
+        ),
     ],
     ids=["metadata first", "metadata last", "dense", "list", "indented list", "byte order mark", "objects around"],
 )
-def test_layout_compression_and_unit_size_change_nothing(read_kineto: Read, text: str, unit_bytes: int, compress: bool) -> None:
+def test_layout_compression_and_unit_size_change_nothing(
+    read_kineto: Read, text: str, unit_bytes: int, compress: bool
+) -> None:
     reading = read_kineto(text, compress=compress, unit_bytes=unit_bytes)
     assert reading.names == ["ncclKernel", "aten::add"]
     assert [event["raw_start_ns"] for event in reading.events] == [100_000, 90_500]

@@ -331,7 +331,7 @@ def test_what_is_still_waiting_when_an_ingest_is_interrupted_is_not_read(
     (tmp_path / "spool").mkdir()
     files = [_write(tmp_path / f"{name}.json", "forward", rank=n) for n, name in enumerate("abc")]
     is_over = threading.Event()
-    source = StorySource(lambda path: path.name == "b.json" and is_over.wait(10))
+    source = StorySource(lambda path: path.name == "b.json" and is_over.wait(0.5))
 
     def interrupt(_path: Path) -> None:
         raise KeyboardInterrupt

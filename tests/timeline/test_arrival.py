@@ -97,7 +97,7 @@ def test_lateness_below_three_clock_residuals_is_below_resolution() -> None:
 
 def test_ranks_without_a_common_clock_are_not_compared() -> None:
     # Rank 0 is alone with its collectives; ranks 1 and 2 share theirs, but no clock with rank 0.
-    traces = [Trace(rank) for rank in range(3)]
+    traces = [Trace(rank, host="node0" if rank == 0 else "node1") for rank in range(3)]
     for n in range(3):
         traces[0].collective(100 * n, 100 * n + 50, group="a", ranks=[0, 9])
         for rank in (1, 2):

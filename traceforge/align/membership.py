@@ -7,7 +7,7 @@ iteration. Not handled: groups that no file lists.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import polars as pl
@@ -20,8 +20,9 @@ Ranks = tuple[int, ...]
 
 _CALLS = """
 SELECT c.run_id, c.rank, c.call_id, c.process_group_name, c.process_group_ranks, c.raw_arrival_ns, c.raw_end_ns,
-  s.iteration
+  s.iteration, r.host
 FROM align.call AS c
+JOIN align.rank AS r USING (run_id, rank)
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
 WHERE c.is_linked
 ORDER BY c.run_id, c.rank, c.call_id
@@ -45,7 +46,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "origin": pl.String,
 }
 
-# Ends and starts of different ranks are compared on raw clocks; one host's clocks agree to well below this.
+# What the coarse alignment of clocks may leave.
 _TOLERANCE_NS = 200_000
 
 
@@ -58,6 +59,7 @@ class _Call:
     arrival_ns: int
     end_ns: int
     iteration: int | None
+    host: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,8 @@ def rows(store: Store) -> pl.DataFrame:
 
 def _read_calls(frame: pl.DataFrame) -> list[_Call]:
     return [
-        _Call(rank, call_id, name, _parse_ranks(ranks), arrival_ns, end_ns, iteration)
-        for _, rank, call_id, name, ranks, arrival_ns, end_ns, iteration in frame.iter_rows()
+        _Call(rank, call_id, name, _parse_ranks(ranks), arrival_ns, end_ns, iteration, host)
+        for _, rank, call_id, name, ranks, arrival_ns, end_ns, iteration, host in frame.iter_rows()
     ]
 
 
@@ -133,7 +135,7 @@ def _assign(
 
 def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_Call, str, Ranks, str]]:
     """Judge, for each position within an iteration, which division of the ranks into groups fits the times."""
-    by_position = _by_position(calls)
+    by_position = _by_position(_on_one_clock(calls))
     divisions = _divisions(groups)
     for by_iteration in by_position.values():
         ranks = {rank for members in by_iteration.values() for rank in members}
@@ -153,6 +155,27 @@ def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_
         for members in by_iteration.values():
             for rank, call in members.items():
                 yield call, group_of[rank].name, group_of[rank].ranks, "inferred"
+
+
+def _on_one_clock(calls: Sequence[_Call]) -> list[_Call]:
+    """Calls with the clocks of hosts brought together coarsely: one program's calls end about together everywhere.
+
+    Within a host nothing is moved, as there the times tell the groups apart.
+    """
+    ends: dict[int, list[int]] = defaultdict(list)
+    hosts = {call.rank: call.host for call in calls}
+    for call in calls:
+        ends[call.rank].append(call.end_ns)
+    reference = ends[min(ends)] if ends else []
+    apart: dict[str | None, list[int]] = defaultdict(list)
+    for rank, own in ends.items():
+        apart[hosts[rank]] += [end - other for end, other in zip(own, reference, strict=False)]
+    base = hosts[min(hosts)] if hosts else None
+    shift = {host: 0 if host == base else sorted(found)[len(found) // 2] for host, found in apart.items()}
+    return [
+        replace(call, arrival_ns=call.arrival_ns - shift[call.host], end_ns=call.end_ns - shift[call.host])
+        for call in calls
+    ]
 
 
 def _by_position(calls: Iterable[_Call]) -> dict[int, dict[int, dict[int, _Call]]]:

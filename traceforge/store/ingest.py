@@ -8,7 +8,7 @@ known already is not read. Workers share no state, so the executor may be any th
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor, Future, as_completed, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,9 +101,10 @@ def ingest_files(
                 _add(store, run_id, spooled, shown(spooled.path))
                 read.append(spooled.path)
         finally:
-            # After an interruption nobody wants the rest, nor the files it would still spool.
+            # After an interruption nobody wants the rest; what is being read ends before its folder goes.
             for job in jobs:
                 job.cancel()
+            wait(jobs)
     names = {path: shown(path) for path in files}
     _note_unused(store, run_id, names, unrecognised, failed)
     if not read and not unchanged:

@@ -8,16 +8,24 @@ CREATE OR REPLACE TABLE timeline.iteration (
   start_ns,
   -- Last end minus first start over ranks, ns.
   duration_ns,
-  -- Ranks that recorded it.
+  -- Ranks that recorded it (of a run with aligned clocks, those that are).
   ranks,
   -- True for the first iteration where it takes more than twice the median: kept, but left out of judgements.
   is_warmup,
-  -- True where a rank that is present in the run did not record it, or the trace marks no steps.
+  -- True where a rank of the run did not record it or is not aligned, or where the trace marks no steps.
   is_partial
 ) AS
-WITH whole AS (
+WITH comparable AS (
+  -- A clock that is not aligned tells nothing of when the others' iterations began; where none is, all are taken.
+  SELECT run_id, rank
+  FROM align.clock
+  QUALIFY status <> 'unaligned'
+    OR COUNT(*) FILTER (WHERE status IN ('fitted', 'shared_clock', 'bounded')) OVER (PARTITION BY run_id) = 0
+),
+whole AS (
   SELECT run_id, iteration, MIN(start_ns) AS start_ns, MAX(end_ns) - MIN(start_ns) AS duration_ns, COUNT(*) AS ranks
   FROM timeline.window
+  SEMI JOIN comparable USING (run_id, rank)
   GROUP BY ALL
 ),
 present AS (

@@ -8,7 +8,7 @@ generators and by forks. Not handled: schemas before August 2023 (refused); seve
 
 Modules in the order in which bytes pass them: stream, recognition, reader; then binary (framing, judge, wire; texts,
 attributes, values; nodes, communication, arguments, process_groups) or json_trace (json_elements, text_repair;
-documents, document_rows); file_facts, tables, batches. schema says what numbers and names mean; issues counts what was lost.
+documents, document_rows); file_facts, tables, batches. schema says what numbers and names mean, issues what was lost.
 """
 
 from collections.abc import Callable

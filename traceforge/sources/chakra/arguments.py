@@ -56,7 +56,7 @@ def tensors_of_nodes(
         try:
             yield node, tensors_of(*(value_of(text) for text in texts))
         except UnreadableError:
-            issues.add("chakra_unreadable_arguments", at=f"node {columns.block.positions[node]}")
+            issues.add("unreadable_arguments", at=f"node {columns.block.positions[node]}")
 
 
 def tensor_rows(columns: NodeColumns, issues: IssueLog) -> pl.DataFrame:

@@ -93,7 +93,7 @@ class Attributes:
         misfits = _misfits(value.number, value.wire)
         bad = inner.damaged | (name_end == name_start)
         bad[value.owner[misfits]] = True
-        self._report("chakra_undecodable_attribute", chosen.owner, bad)
+        self._report("undecodable_attribute", chosen.owner, bad)
         code = np.where(bad, _OTHER, _codes(block.buffer, name_start, name_end))
         return _Values(chosen.owner, code, np.where(bad, 0, number), bits, start, end, name_start, name_end)
 
@@ -106,8 +106,8 @@ class Attributes:
             digits = self._block.data[values.start[place] : values.end[place]].strip()
             if len(digits) < _LONGEST_INTEGER and digits.lstrip(b"-").isdigit():
                 integers[place], known[place] = int(digits), True
-        self._report("chakra_out_of_range", values.node, is_integer & out_of_range)
-        self._report("chakra_wrong_type", values.node, is_integer & ~known & ~out_of_range)
+        self._report("out_of_range", values.node, is_integer & out_of_range)
+        self._report("wrong_type", values.node, is_integer & ~known & ~out_of_range)
         return integers, known
 
     def _report(self, code: str, nodes: Int64s, bad: Bools) -> None:

@@ -101,7 +101,7 @@ class BinaryTrace:
             try:
                 groups = [group for text in listed_texts(values) for group in group_rows(json_of_text(text))]
             except UnreadableError:
-                self._issues.add("chakra_unreadable_groups", at=f"node {columns.block.positions[node]}")
+                self._issues.add("unreadable_groups", at=f"node {columns.block.positions[node]}")
             else:
                 rows += [{**node_key(columns, node), **group} for group in groups]
         return frame_of_rows("raw.chakra_process_group", rows)

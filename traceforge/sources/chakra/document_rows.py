@@ -118,7 +118,7 @@ class DocumentRows:
         try:
             groups = [group for text in listed_texts(node.inputs[0]) for group in group_rows(json_of_text(text))]
         except UnreadableError:
-            self._issues.add("chakra_unreadable_groups", at=f"node {node.position}")
+            self._issues.add("unreadable_groups", at=f"node {node.position}")
             return []
         return [{**_key(part, node), **group} for group in groups]
 
@@ -128,7 +128,7 @@ class DocumentRows:
         try:
             return tensors_of(*(value_of(text) for text in texts))
         except UnreadableError:
-            self._issues.add("chakra_unreadable_arguments", at=f"node {node.position}")
+            self._issues.add("unreadable_arguments", at=f"node {node.position}")
             return []
 
 

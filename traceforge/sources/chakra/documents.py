@@ -7,8 +7,8 @@ Seen: mlc-chakra 0.0.4 and 1.0.0, the C++ feeder's samples. Not handled: values 
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.schema import type_name
@@ -58,6 +58,7 @@ def is_metadata(document: Document) -> bool:
     return {canonical(key) for key in document} <= _ONLY_METADATA
 
 
+@lru_cache(maxsize=4096)
 def canonical(key: str) -> str:
     """A key without case and underscores."""
     return key.replace("_", "").lower()
@@ -67,10 +68,10 @@ def attributes_in(listed: object) -> dict[str, object]:
     """Attributes by name from a list of messages; a value of a list type is its list."""
     found: dict[str, object] = {}
     for attribute in listed if isinstance(listed, list) else []:
-        if isinstance(attribute, Mapping) and isinstance(name := attribute.get("name"), str):
+        if isinstance(attribute, dict) and isinstance(name := attribute.get("name"), str):
             values = [value for key, value in attribute.items() if canonical(key) not in ("name", "docstring")]
             value = values[-1] if values else None
-            found[name] = value.get("values", []) if isinstance(value, Mapping) else value
+            found[name] = value.get("values", []) if isinstance(value, dict) else value
     return found
 
 
@@ -106,16 +107,16 @@ class Spelling:
             return None
         number = integer_of(value)
         if number is None:
-            self._issues.add("chakra_wrong_type", at=place)
+            self._issues.add("wrong_type", at=place)
         elif not -_LIMIT <= number < _LIMIT:
-            self._issues.add("chakra_out_of_range", at=place)
+            self._issues.add("out_of_range", at=place)
             return None
         return number
 
     def _id(self, value: object, place: str) -> int | None:
         number = integer_of(value)
         if number is None or not 0 <= number < _LARGEST_ID:
-            self._issues.add("chakra_wrong_type" if number is None else "chakra_out_of_range", at=place)
+            self._issues.add("wrong_type" if number is None else "out_of_range", at=place)
             return None
         return number if number < _LIMIT else number - _LARGEST_ID
 
@@ -136,7 +137,7 @@ class Spelling:
             return round(value * 1000) or None
         number = self.integer(value, place)
         if number is not None and abs(number) > _LIMIT // 1000:
-            self._issues.add("chakra_out_of_range", at=place)
+            self._issues.add("out_of_range", at=place)
             return None
         return number * 1000 if number else None
 
@@ -153,7 +154,7 @@ def integer_of(value: object) -> int | None:
 
 
 def _arguments(value: object) -> tuple[str, str, str]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return "", "", ""
     values, shapes, types = (str(value.get(key, "")) for key in ("values", "shapes", "types"))
     return values, shapes, types

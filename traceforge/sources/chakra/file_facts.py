@@ -88,7 +88,7 @@ def read_metadata(data: bytes, issues: IssueLog) -> Part:
         elif number == METADATA_ATTRIBUTE and wire == LENGTH:
             name, value = _attribute(data[start:end])
             if name is None:
-                issues.add("chakra_unreadable_metadata")
+                issues.add("unreadable_metadata")
             else:
                 part.facts[name] = value
     return part

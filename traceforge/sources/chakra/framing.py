@@ -136,7 +136,7 @@ class Framing:
             if starts:
                 yield from self._take(np.array(starts), np.array(ends), rest)
             elif self._is_last or _long_length(self._data, 0)[0] > _LARGEST_FRAME:
-                self._resume("chakra_truncated")
+                self._resume("truncated")
             else:
                 self._goal = 2 * len(self._data)
 
@@ -174,7 +174,7 @@ class Framing:
             self._goal = max(self._unit_bytes, 2 * int(ends[good] - rest))
         self._data = self._data[rest:]
         if is_lost:
-            self._resume("chakra_undecodable_node")
+            self._resume("undecodable_node")
 
     def _good_frames(self, kinds: Int64s, rest: int) -> int:
         """How many frames can be used; behind them the thread is lost, or more bytes must tell."""
@@ -215,8 +215,8 @@ class Framing:
         begins = ~np.append(False, empty[:-1])
         lost: Bools = (kinds == DAMAGED) | (empty & goes_on & begins)
         for code, places, lost_events in (
-            ("chakra_undecodable_node", np.flatnonzero(lost), 1),
-            ("chakra_empty_frame", np.flatnonzero(empty), 0),
+            ("undecodable_node", np.flatnonzero(lost), 1),
+            ("empty_frame", np.flatnonzero(empty), 0),
         ):
             if len(places):
                 place = f"byte {self._offset() + int(starts[places[0]])}"
@@ -227,7 +227,7 @@ class Framing:
         self._part += 1
         if self._has_nodes or self._part > 0:
             self._part = max(self._part, 1)
-            self._issues.add("chakra_second_trace", at=f"node {self._next_position}")
+            self._issues.add("second_trace", at=f"node {self._next_position}")
         return MetadataFrame(data, self._part)
 
     def _resume(self, code_at_end: str) -> None:
@@ -242,9 +242,9 @@ class Framing:
             self._goal = len(self._data) + self._unit_bytes
             self._fill()
         self.is_complete &= found is not None
-        code = code_at_end if found is None else "chakra_undecodable_node"
+        code = code_at_end if found is None else "undecodable_node"
         step = len(self._data) if found is None else found
         self._data = self._data[step:]
         self._issues.add(code, at=place, lost_events=1, because=self._stream.damage)
-        self._issues.add("chakra_skipped_bytes", skipped + step, at=place)
+        self._issues.add("skipped_bytes", skipped + step, at=place)
         self._next_position += 1

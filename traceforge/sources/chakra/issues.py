@@ -9,25 +9,26 @@ from dataclasses import dataclass
 
 from traceforge.records import Issue
 
+_PREFIX = "chakra_"
 _MEANINGS = {
-    "chakra_no_nodes": ("warning", "the file holds no node"),
-    "chakra_truncated": ("warning", "the file ends in the middle of a node; all nodes before it are kept"),
-    "chakra_damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
-    "chakra_undecodable_node": ("error", "bytes between two good nodes are no node"),
-    "chakra_repaired_node": ("info", "the text of a node was no sound JSON and was repaired"),
-    "chakra_undecodable_list": ("warning", "a list of dependencies is damaged and was left out"),
-    "chakra_undecodable_attribute": ("warning", "an attribute is damaged and was left out"),
-    "chakra_skipped_bytes": ("info", "bytes that belong to no readable node; the nodes lost with them are estimated"),
-    "chakra_empty_frame": ("info", "frames of length zero between nodes were skipped"),
-    "chakra_unknown_field": ("info", "fields that no known version of the schema has were ignored"),
-    "chakra_second_trace": ("warning", "the file holds several traces; each is kept as a part of its own"),
-    "chakra_invalid_utf8": ("info", "bytes that are no UTF-8 were replaced by U+FFFD"),
-    "chakra_wrong_type": ("warning", "a value has an unexpected type and became NULL"),
-    "chakra_out_of_range": ("warning", "a number does not fit its column and became NULL"),
-    "chakra_unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read as tensors"),
-    "chakra_unreadable_groups": ("warning", "a list of process groups cannot be read"),
-    "chakra_unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
-    "chakra_repeated_node_id": ("warning", "several nodes of one trace have the same id"),
+    "no_nodes": ("warning", "the file holds no node"),
+    "truncated": ("warning", "the file ends in the middle of a node; all nodes before it are kept"),
+    "damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
+    "undecodable_node": ("error", "bytes between two good nodes are no node"),
+    "repaired_node": ("info", "the text of a node was no sound JSON and was repaired"),
+    "undecodable_list": ("warning", "a list of dependencies is damaged and was left out"),
+    "undecodable_attribute": ("warning", "an attribute is damaged and was left out"),
+    "skipped_bytes": ("info", "bytes that belong to no readable node; the nodes lost with them are estimated"),
+    "empty_frame": ("info", "frames of length zero between nodes were skipped"),
+    "unknown_field": ("info", "fields that no known version of the schema has were ignored"),
+    "second_trace": ("warning", "the file holds several traces; each is kept as a part of its own"),
+    "invalid_utf8": ("info", "bytes that are no UTF-8 were replaced by U+FFFD"),
+    "wrong_type": ("warning", "a value has an unexpected type and became NULL"),
+    "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read as tensors"),
+    "unreadable_groups": ("warning", "a list of process groups cannot be read"),
+    "unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
+    "repeated_node_id": ("warning", "several nodes of one trace have the same id"),
 }
 
 
@@ -51,7 +52,7 @@ class IssueLog:
         """Count a finding; a count of 0 is none.
 
         Args:
-            code: one of the codes of this module.
+            code: one of the codes of this module, without the prefix.
             count: how many values, nodes or bytes it concerns.
             at: place of the first one, such as `node 17` or `byte 93312`.
             lost_events: nodes that are not stored because of it.
@@ -77,4 +78,4 @@ class IssueLog:
     def __iter__(self) -> Iterator[Issue]:
         for code, found in self._findings.items():
             severity = _MEANINGS[code][0]
-            yield Issue(code, severity, found.count, found.first_at, found.detail, found.lost_events)
+            yield Issue(_PREFIX + code, severity, found.count, found.first_at, found.detail, found.lost_events)

@@ -1,4 +1,4 @@
-"""Nodes as JSON objects, one behind the other. In: bytes from the first node on. Out: lists of decoded nodes.
+"""Nodes as JSON objects, one behind the other. In: the text of a file. Out: lists of decoded nodes, and what is beside.
 
 Idea: a stretch that ends where one object closes and the next opens is decoded as a whole; if that fails, its objects
 are read one by one, each as far as the decoder says it reaches. Where an object cannot be read, the text up to the next
@@ -19,13 +19,17 @@ from traceforge.sources.chakra.text_repair import repair_text
 
 UNIT_BYTES = 256 * 1024
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+MEMBER = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|\[[^\[\]]*+\]|\{[^{}]*+\}|[^\s"\[\]{},]++)'
+"""Matches a member of an object whose value is no deeper than one level."""
 _LARGEST_OBJECT = 8 * 1024 * 1024
+_LONGEST_CLOSING = 64 * 1024
 _SEPARATOR = re.compile(rb"[\s,]*")
 _OBJECT_START = re.compile(rb'\{(?=\s*")')
+_CLOSING = re.compile(rb"\](?P<members>(?:\s*,\s*%b)*)\s*\}" % MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_CLOSING = b"]"
 _CUT_OFF = "truncated"
-_BLANK_AND_COMMA = b" \t\r\n,"
+_BLANK = b" \t\r\n"
+_BLANK_AND_COMMA = _BLANK + b","
 _values = msgspec.json.Decoder(msgspec.Raw)
 
 Node = TypeVar("Node")
@@ -36,20 +40,33 @@ class Layout(Generic[Node]):
     """How nodes stand in a kind of file.
 
     Attributes:
+        opening: matches an object's beginning up to the bracket of its list of nodes; None where nodes stand alone.
         boundary: matches from the closing brace of a node up to the opening brace of the next one.
         id_key: matches the key of a node's id.
         decode_many: decodes a stretch of whole nodes.
-        decode_one: decodes one node; its errors tell where the node ends if something follows.
+        decode_one: decodes one node.
         is_node: whether a decoded object is a node, not a part of one.
-        is_list: whether the nodes are a list, which ends with a bracket.
     """
 
+    opening: re.Pattern[bytes] | None
     boundary: re.Pattern[bytes]
     id_key: re.Pattern[bytes]
     decode_many: Callable[[bytes], list[Node]]
     decode_one: Callable[[bytes], Node]
     is_node: Callable[[Node], bool]
-    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Members of the object that holds a list of nodes.
+
+    Attributes:
+        text: JSON text of an object.
+        opens: whether they stand before the list, not behind it.
+    """
+
+    text: bytes
+    opens: bool
 
 
 class ElementReader(Generic[Node]):
@@ -57,13 +74,12 @@ class ElementReader(Generic[Node]):
 
     Args:
         stream: behind `text`.
-        text: what was read of the nodes already.
+        text: what was read of the file already.
         layout: of the file.
         unit_bytes: how much to decode in one step; the result does not depend on it.
 
     Attributes:
-        rest: what stands behind the list of nodes, once all were read.
-        is_complete: whether the list ends with its bracket.
+        is_complete: whether the text ends as the layout says.
     """
 
     def __init__(
@@ -76,62 +92,77 @@ class ElementReader(Generic[Node]):
         self._unit_bytes = unit_bytes
         self._goal = unit_bytes
         self._is_last = False
-        self.rest = b""
-        self.is_complete = False
+        self.is_complete = layout.opening is None
 
-    def units(self) -> Iterator[list[Node]]:
-        """All nodes, in order."""
-        ended = False
-        while not ended:
-            self._fill()
-            nodes = None if self._is_last else self._cut()
+    def units(self) -> Iterator[list[Node] | Members]:
+        """All nodes and members, in order."""
+        while self._fill():
+            if opening := self._opening_at(0):
+                self._text = self._text[opening.end() :]
+                self.is_complete = False
+                yield Members(opening[0] + b"]}", True)
+                continue
+            nodes = self._cut()
             if nodes is None:
-                nodes, ended = self._walk()
-                ended |= self._is_last
-            if nodes:
+                yield from self._walk()
+            elif nodes:
                 yield nodes
-        self.rest = self._text + self._drain()
 
-    def _fill(self) -> None:
+    def _fill(self) -> bool:
+        """Read until there is enough to look at; False at the end of the file."""
         pieces, size = [self._text], len(self._text)
         while size < self._goal and not self._is_last:
             piece = self._stream.read(self._goal - size)
             self._is_last = not piece
             pieces.append(piece)
             size += len(piece)
-        self._text = b"".join(pieces)
+        self._text = b"".join(pieces).lstrip(_BLANK)
         self._goal = self._unit_bytes
+        return bool(self._text)
 
-    def _drain(self) -> bytes:
-        """The rest of the file, if it is short; else nothing."""
-        pieces: list[bytes] = []
-        while len(pieces) < 64 and (piece := self._stream.read(self._unit_bytes)):
-            pieces.append(piece)
-        return b"".join(pieces)
+    def _opening_at(self, position: int) -> re.Match[bytes] | None:
+        return self._layout.opening and self._layout.opening.match(self._text, position)
 
     def _cut(self) -> list[Node] | None:
-        """The nodes up to the last boundary; None if they cannot be decoded as a whole."""
-        boundary = _last_match(self._layout.boundary, self._text)
-        if boundary is None:
+        """The nodes up to the last boundary, or up to the end; None if they cannot be decoded as a whole."""
+        end, resume = self._last_boundary() if not self._is_last else self._last_node()
+        if not end:
             return None
         try:
-            nodes = self._layout.decode_many(self._text[: boundary.start() + 1])
+            nodes = self._layout.decode_many(self._text[:end])
         except UNDECODABLE:
             return None
-        self._text = self._text[boundary.end() :]
+        self._text = self._text[resume:]
         return nodes
 
-    def _walk(self) -> tuple[list[Node], bool]:
-        """Nodes one by one, and whether their list ended; wants more bytes for an object that has no end."""
+    def _last_boundary(self) -> tuple[int, int]:
+        """Where the last node that is followed by another one ends, and where that begins; zeros if there is none."""
+        place = len(self._text)
+        while (place := self._text.rfind(b"}", 0, place)) >= 0:
+            if match := self._layout.boundary.match(self._text, place):
+                return match.start() + 1, match.end()
+        return 0, 0
+
+    def _last_node(self) -> tuple[int, int]:
+        """The same for the end of the file, where a list closes."""
+        if self._layout.opening is None:
+            return len(self._text), len(self._text)
+        place = max(0, self._text.rfind(b"]"))
+        closing = _CLOSING.match(self._text, place)
+        return (place, place) if closing and not self._text[closing.end() :].strip() else (0, 0)
+
+    def _walk(self) -> Iterator[list[Node] | Members]:
+        """Nodes one by one, up to an object that has no end yet or the beginning of another list."""
         nodes: list[Node] = []
-        ended = False
+        members: Members | None = None
         position = 0
-        while not ended:
-            position = _end_of(_SEPARATOR, self._text, position)
-            if position == len(self._text):
+        while members is None:
+            match = _SEPARATOR.match(self._text, position)
+            position = match.end() if match else position
+            if position == len(self._text) or self._opening_at(position):
                 break
-            if self._layout.is_list and self._text[position : position + 1] == _CLOSING:
-                position, ended = position + 1, True
+            if closing := self._closing_at(position):
+                members, position = Members(b'{"":0%b}' % closing["members"], False), closing.end()
                 self.is_complete = True
                 break
             end = self._read_one(position, nodes)
@@ -140,10 +171,18 @@ class ElementReader(Generic[Node]):
                 break
             position = end
         self._text = self._text[position:]
-        return nodes, ended
+        if nodes:
+            yield nodes
+        if members:
+            yield members
+
+    def _closing_at(self, position: int) -> re.Match[bytes] | None:
+        return _CLOSING.match(self._text, position) if self._layout.opening else None
 
     def _read_one(self, start: int, nodes: list[Node]) -> int | None:
         """Take the object at a place, or count it as lost; where to go on, or None if more bytes must tell."""
+        if self._text[start] == ord("]") and not self._is_last and len(self._text) - start < _LONGEST_CLOSING:
+            return None
         try:
             end = self._object_end(start)
         except UNDECODABLE as error:
@@ -162,14 +201,15 @@ class ElementReader(Generic[Node]):
         return not self._is_last and len(self._text) - start <= _LARGEST_OBJECT
 
     def _object_end(self, start: int) -> int:
-        """Where the JSON value ends that begins at a place.
+        """Where the JSON object ends that begins at a place.
 
         Raises:
-            msgspec.DecodeError, RecursionError: it is damaged or cut off.
+            msgspec.DecodeError, RecursionError: it is damaged, cut off, or no object.
         """
-        view = memoryview(self._text)[start:]
+        if self._text[start] != ord("{"):
+            raise msgspec.DecodeError("no object")
         try:
-            _values.decode(view)
+            _values.decode(memoryview(self._text)[start:])
         except msgspec.DecodeError as error:
             if trailing := _TRAILING.search(str(error)):
                 return self._text.rindex(b"}", start, start + int(trailing[1])) + 1
@@ -189,24 +229,26 @@ class ElementReader(Generic[Node]):
         resume = self._next_node(start + 1)
         if resume is None and self._may_wait(start):
             return None
-        is_cut_off &= resume is None
         end = len(self._text) if resume is None else resume
         damaged = self._text[start:end]
-        repaired = self._decoded(repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
         place = f"byte {self._stream.position - len(self._text) + start}"
+        repaired = self._decoded(repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
         if repaired is not None:
             nodes.append(repaired)
-            self._issues.add("chakra_repaired_node", at=place)
-        else:
-            count = max(1, len(self._layout.id_key.findall(damaged)))
-            code = "chakra_truncated" if is_cut_off else "chakra_undecodable_node"
-            self._issues.add(code, count, at=place, lost_events=count)
-            self._issues.add("chakra_skipped_bytes", len(damaged), at=place)
+            self._issues.add("repaired_node", at=place)
+            return end
+        is_cut_off &= resume is None
+        self.is_complete &= not is_cut_off
+        count = len(self._layout.id_key.findall(damaged)) or int(b"{" in damaged)
+        self._issues.add("truncated" if is_cut_off else "undecodable_node", count, at=place, lost_events=count)
+        self._issues.add("skipped_bytes", len(damaged), at=place)
         return end
 
     def _next_node(self, start: int) -> int | None:
-        """Where the next object begins that is a node."""
+        """Where the next object begins that is a node, or that holds a list of nodes."""
         for match in _OBJECT_START.finditer(self._text, start):
+            if self._opening_at(match.start()):
+                return match.start()
             try:
                 end = self._object_end(match.start())
             except UNDECODABLE:
@@ -214,16 +256,3 @@ class ElementReader(Generic[Node]):
             if self._decoded(self._text[match.start() : end]) is not None:
                 return match.start()
         return None
-
-
-def _last_match(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
-    place = len(text)
-    while (place := text.rfind(b"}", 0, place)) >= 0:
-        if match := pattern.match(text, place):
-            return match
-    return None
-
-
-def _end_of(pattern: re.Pattern[bytes], text: bytes, position: int) -> int:
-    match = pattern.match(text, position)
-    return match.end() if match else position

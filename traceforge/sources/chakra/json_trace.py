@@ -6,12 +6,11 @@ Seen: mlc-chakra 0.0.4 and 1.0.0. Not handled: documents and lists mixed in one 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 import polars as pl
 
-from traceforge.errors import NotATraceError
 from traceforge.sources.chakra.document_rows import DocumentRows
 from traceforge.sources.chakra.documents import (
     Document,
@@ -23,13 +22,12 @@ from traceforge.sources.chakra.documents import (
 )
 from traceforge.sources.chakra.file_facts import Part
 from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.json_elements import UNDECODABLE, UNIT_BYTES, ElementReader, Layout
+from traceforge.sources.chakra.json_elements import MEMBER, UNDECODABLE, UNIT_BYTES, ElementReader, Layout, Members
 from traceforge.sources.chakra.recognition import DOCUMENTS, FEEDER
 from traceforge.sources.chakra.stream import ByteStream
 
 Frames = list[tuple[str, pl.DataFrame]]
-_LIST = re.compile(rb'"workload_graph"\s*:\s*\[')
-_LARGEST_HEAD = 1024 * 1024
+_LIST = re.compile(rb'\{\s*(?:%b\s*,\s*)*"workload_graph"\s*:\s*\[' % MEMBER)
 # Between documents stands a newline, which cannot stand in a JSON text: so no name is taken for a boundary.
 _BETWEEN_DOCUMENTS = re.compile(rb"(?<=\n)\}\s*(?=\{)|\}[ \t]*\r?\n\s*(?=\{)")
 _BETWEEN_ELEMENTS = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -38,15 +36,15 @@ _one = msgspec.json.Decoder(dict[str, object])
 _many = msgspec.json.Decoder(list[dict[str, object]])
 
 _DOCUMENT_LAYOUT: Layout[Document] = Layout(
+    None,
     _BETWEEN_DOCUMENTS,
     _ID_KEY,
     lambda text: _many.decode(b"[%b]" % _BETWEEN_DOCUMENTS.sub(b"},", text)),
     _one.decode,
     is_document,
-    is_list=False,
 )
 _LIST_LAYOUT: Layout[Document] = Layout(
-    _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document, is_list=True
+    _LIST, _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document
 )
 
 
@@ -57,7 +55,6 @@ class JsonTrace:
         stream: behind `head`.
         head: what was read of the file already.
         form: `DOCUMENTS` or `FEEDER`.
-        where: the file, for errors.
         keep_all: keep tensors and attributes of all nodes, not only what communication needs.
         issues: counts what is lost.
         unit_bytes: how much to decode in one step; None takes what is fastest.
@@ -71,7 +68,6 @@ class JsonTrace:
         stream: ByteStream,
         head: bytes,
         form: str,
-        where: str,
         keep_all: bool,
         issues: IssueLog,
         unit_bytes: int | None,
@@ -82,12 +78,8 @@ class JsonTrace:
         self._rows = DocumentRows(self._spelling, issues, keep_all)
         self._position = 0
         self.parts: list[Part] = []
-        text = head
-        if form == FEEDER:
-            text, facts = _behind_opening(stream, head, where)
-            self.parts.append(Part(facts=facts))
         layout = _LIST_LAYOUT if form == FEEDER else _DOCUMENT_LAYOUT
-        self._elements = ElementReader(stream, text, layout, issues, unit_bytes or UNIT_BYTES)
+        self._elements = ElementReader(stream, head, layout, issues, unit_bytes or UNIT_BYTES)
 
     @property
     def is_complete(self) -> bool:
@@ -96,26 +88,37 @@ class JsonTrace:
 
     def frames(self) -> Iterator[Frames]:
         """All rows, in order."""
-        for documents in self._elements.units():
-            nodes: list[NodeDocument] = []
-            for document in documents:
-                if self._form == DOCUMENTS and is_metadata(document):
-                    yield self._frames(nodes)
-                    nodes = []
-                    self._begin_part(document)
-                else:
-                    nodes.append(self._spelling.node(document, self._position))
-                    self._position += 1
-            yield self._frames(nodes)
-        if self._form == FEEDER:
-            self.parts[0].facts.update(_members(b'{"":0' + self._elements.rest.lstrip(), self._issues))
+        for found in self._elements.units():
+            if isinstance(found, Members):
+                self._take_members(found)
+            else:
+                yield from self._take_documents(found)
 
-    def _begin_part(self, document: Document) -> None:
+    def _take_members(self, members: Members) -> None:
+        facts = _members(members.text, self._issues)
+        if members.opens or not self.parts:
+            self._begin_part(Part(facts=facts))
+        else:
+            self.parts[-1].facts.update(facts)
+
+    def _take_documents(self, documents: list[Document]) -> Iterator[Frames]:
+        nodes: list[NodeDocument] = []
+        for document in documents:
+            if self._form == DOCUMENTS and is_metadata(document):
+                yield self._frames(nodes)
+                nodes = []
+                version = document.get("version")
+                facts = attributes_in(document.get("attr"))
+                self._begin_part(Part(True, None if version is None else str(version), facts))
+            else:
+                nodes.append(self._spelling.node(document, self._position))
+                self._position += 1
+        yield self._frames(nodes)
+
+    def _begin_part(self, part: Part) -> None:
         if self.parts:
-            self._issues.add("chakra_second_trace", at=f"node {self._position}")
-        version = document.get("version")
-        facts = attributes_in(document.get("attr"))
-        self.parts.append(Part(True, None if version is None else str(version), facts))
+            self._issues.add("second_trace", at=f"node {self._position}")
+        self.parts.append(part)
 
     def _frames(self, nodes: list[NodeDocument]) -> Frames:
         if not nodes:
@@ -126,27 +129,11 @@ class JsonTrace:
         return self._rows.frames(len(self.parts) - 1, nodes)
 
 
-def _behind_opening(stream: ByteStream, head: bytes, where: str) -> tuple[bytes, dict[str, object]]:
-    """What follows the opening bracket of the list of nodes, and the members before it.
-
-    Raises:
-        NotATraceError: there is no such list.
-    """
-    text = head
-    while (match := _LIST.search(text)) is None:
-        piece = stream.read(len(text)) if len(text) < _LARGEST_HEAD else b""
-        if not piece:
-            raise NotATraceError("no list of nodes (`workload_graph`)", where=where)
-        text += piece
-    facts = _members(text[: match.end()] + b"]}", IssueLog())
-    return text[match.end() :], facts
-
-
 def _members(text: bytes, issues: IssueLog) -> dict[str, object]:
-    """Members of an object, but those that hold nodes; none of a damaged one."""
+    """Members of an object but its nodes; none of a damaged one."""
     try:
-        members: Mapping[str, object] = _one.decode(text.rstrip())
+        members = _one.decode(text)
     except UNDECODABLE:
-        issues.add("chakra_unreadable_metadata")
+        issues.add("unreadable_metadata")
         return {}
     return {key: value for key, value in members.items() if key not in ("", "workload_graph")}

@@ -1,7 +1,7 @@
 """Texts that Python's repr wrote, as values. In: such as `[[1, 2, 'cuda:0'], '<None>']`. Out: lists and scalars.
 
 Idea: the converter stores inputs and outputs as the repr of JSON values. Without escapes and double quotes, swapping
-the quotes makes JSON of it, which decodes a hundred times faster than Python's own parser; other texts take that one.
+the quotes and three words makes JSON of it, which decodes far faster than by Python's own parser.
 Not handled: anything but lists, texts, numbers, booleans and None.
 """
 
@@ -10,7 +10,8 @@ import re
 
 import msgspec
 
-_NOT_JSON = re.compile(r"\b(?:True|False|None|nan|inf)\b|\(")
+_QUOTED_OR_WORD = re.compile(r"'[^']*'|\b(?:True|False|None)\b")
+_WORDS = {"True": "true", "False": "false", "None": "null"}
 _UNREADABLE = (ValueError, SyntaxError, MemoryError, RecursionError)
 _decode = msgspec.json.Decoder().decode
 
@@ -25,9 +26,10 @@ def value_of(text: str) -> object:
     Raises:
         UnreadableError: it is none.
     """
-    if '"' not in text and "\\" not in text and not _NOT_JSON.search(text):
+    if '"' not in text and "\\" not in text:
+        words = _QUOTED_OR_WORD.sub(lambda match: _WORDS.get(match[0], match[0]), text)
         try:
-            return _decode(text.replace("'", '"').encode())
+            return _decode(words.replace("'", '"').encode())
         except (msgspec.MsgspecError, RecursionError, UnicodeError):
             pass
     try:

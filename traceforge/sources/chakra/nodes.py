@@ -24,7 +24,7 @@ from traceforge.sources.chakra.schema import (
     TYPE,
     type_name,
 )
-from traceforge.sources.chakra.tables import ABSENT, frame_of
+from traceforge.sources.chakra.tables import ABSENT, frame_of, repeated
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
 
@@ -50,7 +50,7 @@ class NodeColumns:
         unknown = block.fields.number > ATTRIBUTE
         if unknown.any():
             first = block.positions[block.fields.owner[unknown][0]]
-            issues.add("chakra_unknown_field", int(unknown.sum()), at=f"node {first}")
+            issues.add("unknown_field", int(unknown.sum()), at=f"node {first}")
 
     def _numbers(self, number: int) -> UInt64s:
         """A field of the nodes; 0 where it is missing."""
@@ -79,7 +79,7 @@ class NodeColumns:
         fits = values <= np.uint64(_LARGEST_US)
         if not fits.all():
             first = self.block.positions[np.flatnonzero(~fits)[0]]
-            self._issues.add("chakra_out_of_range", int((~fits).sum()), at=f"node {first}")
+            self._issues.add("out_of_range", int((~fits).sum()), at=f"node {first}")
         usable = fits & (values > 0)
         return np.where(usable, np.where(usable, values, 0).astype(np.int64) * 1000, ABSENT)
 
@@ -129,7 +129,7 @@ def _edges(columns: NodeColumns, number: int, issues: IssueLog) -> pl.DataFrame:
     values, owner, damaged = read_packed(block.buffer, lists.start, lists.end)
     if damaged.any():
         first = block.positions[lists.owner[np.flatnonzero(damaged)[0]]]
-        issues.add("chakra_undecodable_list", int(damaged.sum()), at=f"node {first}")
+        issues.add("undecodable_list", int(damaged.sum()), at=f"node {first}")
     nodes = np.concatenate([lists.owner[owner], single.owner])
     kind, origin = _EDGES[number]
     return frame_of(
@@ -138,8 +138,8 @@ def _edges(columns: NodeColumns, number: int, issues: IssueLog) -> pl.DataFrame:
             "part": np.full(len(nodes), block.part),
             "from_node_id": np.concatenate([values, single.value]).view(np.int64),
             "to_node_id": columns.ids[nodes],
-            "kind": pl.repeat(kind, len(nodes), eager=True),
-            "origin": pl.repeat(origin, len(nodes), eager=True),
+            "kind": repeated(kind, pl.String(), len(nodes)),
+            "origin": repeated(origin, pl.String(), len(nodes)),
         },
         len(nodes),
     )

@@ -86,7 +86,7 @@ class _Reading:
                 for table, rows in frames:
                     self._take(table, rows)
             if stream.damage is not None:
-                self._issues.add("chakra_damaged_compression", at=f"byte {stream.position}", because=stream.damage)
+                self._issues.add("damaged_compression", at=f"byte {stream.position}", because=stream.damage)
         return self._finish(trace, form, trace.is_complete and stream.damage is None)
 
     def _nothing_there(self, stream: ByteStream) -> InputUnusableError:
@@ -98,7 +98,7 @@ class _Reading:
         if form == BINARY:
             return BinaryTrace(stream, head, where, keep_all, self._issues, unit_bytes)
         text = head.removeprefix(_BOM).lstrip()
-        return JsonTrace(stream, text, form, where, keep_all, self._issues, unit_bytes)
+        return JsonTrace(stream, text, form, keep_all, self._issues, unit_bytes)
 
     def _take(self, table: str, rows: pl.DataFrame) -> None:
         if table == "raw.chakra_node":
@@ -116,7 +116,7 @@ class _Reading:
         self._batches.add("raw.chakra_file", frame_of_rows("raw.chakra_file", rows))
         self._batches.flush()
         if not self._stored:
-            self._issues.add("chakra_no_nodes")
+            self._issues.add("no_nodes")
         rank = next((part.rank for part in trace.parts if part.rank is not None), None)
         event_count = self._stored + self._issues.lost_events
         return SourceSummary(KIND, rank, None, None, event_count, self._stored, tuple(self._issues))
@@ -125,4 +125,4 @@ class _Reading:
         """Ids are what edges refer to; a trace that uses one twice is ambiguous."""
         for part in np.unique(np.concatenate([np.zeros(0, np.int64), *[parts[:1] for parts, _ in self._ids]])):
             ids = np.concatenate([ids for parts, ids in self._ids if parts[0] == part])
-            self._issues.add("chakra_repeated_node_id", len(ids) - len(np.unique(ids)))
+            self._issues.add("repeated_node_id", len(ids) - len(np.unique(ids)))

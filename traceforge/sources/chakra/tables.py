@@ -124,8 +124,11 @@ def frame_of(table: str, columns: Mapping[str, Column], height: int) -> pl.DataF
         columns: values by column; arrays of integers may hold `ABSENT`.
         height: number of rows.
     """
-    series = [_series(name, columns.get(name), kind, height) for name, kind in SCHEMAS[table].items()]
-    return pl.DataFrame(series)
+    frame = pl.DataFrame([_series(name, columns.get(name), kind, height) for name, kind in SCHEMAS[table].items()])
+    missing = [name for name, values in columns.items() if isinstance(values, np.ndarray) and (values == ABSENT).any()]
+    frame = frame.with_columns(pl.when(pl.col(name) != ABSENT).then(pl.col(name)) for name in missing)
+    kinds = dict(zip(frame.columns, frame.dtypes, strict=True))
+    return frame.with_columns(pl.col(name).cast(kind) for name, kind in SCHEMAS[table].items() if kinds[name] != kind)
 
 
 def frame_of_rows(table: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
@@ -133,15 +136,14 @@ def frame_of_rows(table: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFr
     return pl.DataFrame([dict(row) for row in rows], schema=SCHEMAS[table], orient="row")
 
 
+def repeated(value: str | bool | None, kind: pl.DataType, height: int) -> pl.Series:
+    """A column of one value."""
+    return pl.Series([value], dtype=kind).new_from_index(0, height)
+
+
 def _series(name: str, values: Column | None, kind: pl.DataType, height: int) -> pl.Series:
     if values is None:
-        return pl.repeat(None, height, dtype=kind, eager=True).alias(name)
-    if not isinstance(values, np.ndarray):
-        return pl.Series(name, values, dtype=kind)
-    series = pl.Series(name, values)
-    missing = values == ABSENT
-    if missing.any():
-        series = (
-            pl.repeat(None, height, dtype=kind, eager=True) if missing.all() else series.set(pl.Series(missing), None)
-        )
-    return series.cast(kind).alias(name)
+        return repeated(None, kind, height).alias(name)
+    if isinstance(values, np.ndarray):
+        return pl.Series(name, values)
+    return pl.Series(name, values, dtype=kind)

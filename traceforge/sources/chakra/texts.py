@@ -33,5 +33,5 @@ class Texts:
         try:
             return piece.decode()
         except UnicodeDecodeError:
-            self._issues.add("chakra_invalid_utf8")
+            self._issues.add("invalid_utf8")
             return piece.decode("utf-8", "replace")

@@ -19,6 +19,10 @@ from traceforge.sources.kineto.text_repair import repair_text
 
 _LARGEST_ELEMENT = 8 * 1024 * 1024
 _MOST_ENDS = 64
+_LOOK_AHEAD = 4096
+_MEMBERS_OF_A_TRACE = frozenset(
+    {"traceName", "displayTimeUnit", "baseTimeNanoseconds", "schemaVersion", "deviceProperties", "distributedInfo"}
+)
 _BLANK = rb"[ \t\r\n]*"
 _SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 _OBJECT_END = re.compile(rb"\}(?=[ \t\r\n,]*(?:\{|\]|\Z))")
@@ -28,7 +32,6 @@ _RESUME = re.compile(rb'\{(?=%b")' % _BLANK)
 _PHASE_KEY = re.compile(rb'"ph"%b:' % _BLANK)
 _BEHIND_LIST_IN_OBJECT = re.compile(rb'%b(?:\}|,%b"|\Z)' % (_BLANK, _BLANK))
 _BRACKET = re.compile(rb"\](?=%b[,}]|%b\Z)" % (_BLANK, _BLANK))
-_END_OF_TEXT = re.compile(rb"%b\Z" % _BLANK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,8 @@ def _skip_separator(text: Text, walk: Walk, issues: IssueLog) -> bool:
 
 def _is_end_of_list(text: Text, position: int) -> bool | None:
     """Whether a bracket ends the list of events; None if more bytes must tell."""
-    if not text.is_last and _END_OF_TEXT.match(text.data, position + 1):
+    behind = text.data[position + 1 : position + 1 + _LOOK_AHEAD].strip(b" \t\r\n")
+    if not text.is_last and (behind in (b"", b",") if text.in_object else len(behind) < _LOOK_AHEAD // 2):
         return None
     if text.in_object:
         return _BEHIND_LIST_IN_OBJECT.match(text.data, position + 1) is not None
@@ -239,15 +243,11 @@ class _Element:
         self._walk.position = end
 
     def _next_good(self, start: int, cut_off: bool) -> int | None:
-        """Where the next object begins that decodes and looks like an event, or the list ends.
-
-        An event that is cut off may itself end in a bracket, which must not be taken for that of a bare list.
-        """
+        """Where the next object begins that decodes and looks like an event, or the list ends."""
         for match in _RESUME.finditer(self._text.data, start):
             if self._is_event(match.start()):
                 return match.start()
-        may_end = self._text.is_last and (self._text.in_object or not cut_off)
-        return _end_behind_damage(self._text, start) if may_end else None
+        return _end_behind_damage(self._text, start, cut_off) if self._text.is_last else None
 
     def _is_event(self, start: int) -> bool:
         for end in _ends(_OBJECT_END, self._text.data, start, _MOST_ENDS):
@@ -286,15 +286,22 @@ def _ends(pattern: re.Pattern[bytes], data: bytes, start: int, most: int) -> Ite
         yield match.end()
 
 
-def _end_behind_damage(text: Text, start: int) -> int | None:
-    """Where the list of events ends: the first bracket from which on the file is sound."""
+def _end_behind_damage(text: Text, start: int, cut_off: bool) -> int | None:
+    """Where the list of events ends: the first bracket from which on the file is sound.
+
+    Where the file may as well end inside an event, what follows the bracket must be members of a trace: `], "a": 1}`
+    alone can be the end of that event's arguments.
+    """
     for match in _BRACKET.finditer(text.data, start):
         behind = text.data[match.end() :]
+        if not text.in_object:
+            if not behind.strip() and not cut_off:
+                return match.start()
+            continue
         try:
-            if not text.in_object and not behind.strip():
-                return match.start()
-            if text.in_object and decode_members(b'{"":0' + behind):
-                return match.start()
+            members = decode_members(b'{"":0' + behind)
         except UNDECODABLE:
             continue
+        if not cut_off or _MEMBERS_OF_A_TRACE & members.keys():
+            return match.start()
     return None

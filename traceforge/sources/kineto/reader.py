@@ -124,11 +124,12 @@ class _Reading:
         """
         if self._base_ns is None:
             middle = frame["raw_start_ns"].median()
-            if isinstance(middle, float) and middle < _YEAR_2001_NS:
+            if not isinstance(middle, float):  # no event of this batch has a start
+                return 0
+            self._base_ns = 0
+            if middle < _YEAR_2001_NS:
                 with ByteStream(self._path) as stream:
                     self._base_ns = find_base_time(stream.tail(_TAIL_BYTES))
-            else:
-                self._base_ns = 0
         return self._base_ns
 
     def _finish(self, facts: FileFacts, late_base_ns: int) -> SourceSummary:
