@@ -27,6 +27,41 @@ def test_of_two_files_of_a_rank_the_earlier_speaks_and_the_other_is_counted() ->
     assert rows_of(store, ISSUES) == [("rank_repeated", "warning", 1, "second.json")]
 
 
+def test_of_two_jobs_in_one_folder_the_one_with_more_ranks_speaks_alone() -> None:
+    # one job:      rank 0 |··|                     another, an hour later:  rank 0 |··|
+    #                                                                        rank 1 |··|
+    hour = 3_600_000_000_000
+    traces = [
+        Trace(0, path="early.json").step(0, 0, 10),
+        Trace(0, path="late0.json").step(0, hour, hour + 10),
+        Trace(1, path="late1.json").step(0, hour, hour + 10),
+    ]
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT rank, source_id FROM align.rank ORDER BY rank") == [(0, 1), (1, 2)]
+    assert rows_of(store, "SELECT code, count, first_at FROM meta.issue") == [("rank_repeated", 1, "early.json")]
+
+
+def test_a_rank_that_only_the_other_job_has_is_not_mixed_in() -> None:
+    # one job:  ranks 0, 1 |··|      another, an hour later:  ranks 0, 2 |··|
+    hour = 3_600_000_000_000
+    traces = [
+        Trace(0, path="a0.json").step(0, 0, 10),
+        Trace(1, path="a1.json").step(0, 0, 10),
+        Trace(0, path="b0.json").step(0, hour, hour + 10),
+        Trace(2, path="b2.json").step(0, hour, hour + 10),
+    ]
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT rank FROM align.rank ORDER BY rank") == [(0,), (1,)]
+    assert rows_of(store, "SELECT code FROM meta.issue ORDER BY code") == [
+        ("rank_of_another_window",),
+        ("rank_repeated",),
+    ]
+
+
 def test_a_lone_file_without_a_rank_is_taken_as_rank_0_and_that_is_said() -> None:
     store = built(store_of(Trace(None, path="trace.json").kernel(10, 90)), "align")
 

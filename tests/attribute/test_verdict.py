@@ -117,19 +117,37 @@ def test_files_without_events_tell_nothing() -> None:
     assert rows == [("cannot_be_known", "No file of this run holds a timeline.")]
 
 
+def without_collectives(trace: Trace) -> Trace:
+    """The trace as it would be had communication not been recorded."""
+    trace.events = [event for event in trace.events if "nccl" not in str(event["name"])]
+    trace.collectives = []
+    return trace
+
+
 def test_a_rank_that_cannot_be_placed_in_time_is_not_accused() -> None:
-    # given rank 2, whose trace holds no collective and whose clock is 5 ms off, and rank 0 that is late by 40 us
+    # given rank 2, on a host of its own whose clock is 5 ms off, without a collective that would tie it
     #   rank 0   |compute 100·|t|
     #   rank 1   |60···|w 40··|t|
     #   rank 2   .   .   .   .   .   |70···|    (as its own clock has it)
-    traces = data_parallel_job([[100 * US, 60 * US, 70 * US]] * 12, transfer_ns=10 * US, clock_ns=[0, 0, 5_000 * US])
-    traces[2].events = [event for event in traces[2].events if "nccl" not in str(event["name"])]
-    traces[2].collectives = []
+    work, clocks = [[100 * US, 60 * US, 70 * US]] * 12, [0, 0, 5_000 * US]
+    traces = data_parallel_job(work, transfer_ns=10 * US, clock_ns=clocks, hosts=["node0", "node0", "node1"])
 
-    with built(store_of(*traces), "attribute") as store:
+    with built(store_of(*traces[:2], without_collectives(traces[2])), "attribute") as store:
         accused = rows_of(store, "SELECT DISTINCT rank FROM attribute.delay WHERE rank = 2")
         verdicts = rows_of(store, "SELECT kind FROM attribute.verdict")
 
     # then it is charged with nothing, and the run is not called healthy
     assert accused == []
     assert verdicts == [("cannot_be_known",)]
+
+
+@pytest.mark.xfail(reason="graph compares ranks that take part in no collective with those that do")
+def test_a_rank_whose_collectives_were_not_recorded_is_not_accused() -> None:
+    # given rank 2 on the same host, whose clock is known, and who seems to idle where the others wait and transfer
+    #   rank 0   |compute 100·|t|
+    #   rank 1   |60···|w 40··|t|
+    #   rank 2   |70····|idle···|
+    traces = data_parallel_job([[100 * US, 60 * US, 70 * US]] * 12, transfer_ns=10 * US)
+
+    with built(store_of(*traces[:2], without_collectives(traces[2])), "attribute") as store:
+        assert rows_of(store, "SELECT DISTINCT rank FROM attribute.delay WHERE rank = 2") == []

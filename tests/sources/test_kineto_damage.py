@@ -109,7 +109,7 @@ def test_a_gzip_file_of_which_nothing_can_be_inflated_is_refused(tmp_path: Path)
         (b'{"ph": "X", "name": "a\x01b", "ts": 1}', "kineto_control_characters", "a\x01b"),
         (b'{"ph": "X", "name": "a\\ud800", "ts": 1}', "kineto_bad_escape", "a\N{REPLACEMENT CHARACTER}"),
         (b'{"ph": "X", "name": "C:\\data", "ts": 1}', "kineto_bad_escape", "C:\\data"),
-        (b'{"ph": "X", "name": "NaN", "ts": 1, "args": {"x": NaN, "y": [-Infinity, inf]}}', "kineto_not_a_number", "NaN"),
+        (b'{"ph": "X", "name": "NaN", "ts": 1, "args": {"x": [NaN, -Infinity, inf]}}', "kineto_not_a_number", "NaN"),
     ],
     ids=["utf8", "tab and newline", "control", "surrogate", "backslash", "nan"],
 )  # fmt: skip

@@ -111,8 +111,8 @@ def test_the_file_row_holds_what_the_file_says_about_itself(read_kineto: Read) -
             "distributedInfo": {
                 "backend": "nccl", "rank": 3, "world_size": 8, "nccl_version": "2.29.7", "pg_count": 2,
                 "pg_config": [
-                    {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 8, "ranks": [0, 1, 2]},
-                    {"pg_name": "1", "pg_desc": "mesh_dp", "backend_config": "cuda:nccl", "pg_size": 2, "ranks": "[0, 4]"},
+                    {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "gl", "pg_size": 8, "ranks": [0, 1, 2]},
+                    {"pg_name": "1", "pg_desc": "mesh_dp", "backend_config": "nccl", "pg_size": 2, "ranks": "[0, 4]"},
                 ],
             },
             "host_name": "node-7",
@@ -133,7 +133,7 @@ def test_the_file_row_holds_what_the_file_says_about_itself(read_kineto: Read) -
     assert metadata["traceName"] == "x.json"
     assert metadata["distributedInfo"]["pg_count"] == 2
     assert [group["description"] for group in reading.rows("process_group")] == ["default_pg", "mesh_dp"]
-    assert [group["ranks"] for group in reading.rows("process_group")] == ["[0,1,2]".replace(",", ", "), "[0, 4]"]
+    assert [group["ranks"] for group in reading.rows("process_group")] == ["[0, 1, 2]", "[0, 4]"]
 
 
 def test_a_list_of_events_knows_nothing_about_itself(read_kineto: Read) -> None:
@@ -145,7 +145,7 @@ def test_a_list_of_events_knows_nothing_about_itself(read_kineto: Read) -> None:
 def test_pytorch_1_8_reads_with_texts_as_threads_and_lower_case_keys(read_kineto: Read) -> None:
     reading = read_kineto(
         [
-            {"ph": "X", "cat": "Operator", "name": "aten::empty", "pid": 67844, "tid": "4093687616", "ts": "13", "dur": "7"},
+            {"ph": "X", "cat": "Operator", "name": "a", "pid": 67844, "tid": "4093687616", "ts": "13", "dur": "7"},
             {
                 "ph": "X", "cat": "Kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 20, "dur": 1,
                 "args": {"external id": 4, "stream": 7, "correlation": 9},
@@ -210,7 +210,8 @@ def test_metadata_events_name_tracks_wherever_they_stand(read_kineto: Read) -> N
          "thread_name": "thread 2 (python)"},
         {"track_id": 1, "process": "Spans", "thread": "PyTorch Profiler", "process_name": None, "process_labels": None,
          "thread_name": None},
-        {"track_id": 2, "process": "1", "thread": "0", "process_name": "python", "process_labels": "CPU", "thread_name": None},
+        {"track_id": 2, "process": "1", "thread": "0", "process_name": "python", "process_labels": "CPU",
+         "thread_name": None},
     ]  # fmt: skip
     assert [event["track_id"] for event in reading.events] == [0, 1, 2, 2, 0, 2, None]
     assert reading.summary.issues == ()

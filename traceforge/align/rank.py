@@ -1,7 +1,8 @@
 """Which file speaks for which rank. Reads meta.source and raw.kineto_*; fills align.rank.
 
-Two files may claim one rank (two jobs in a folder, two windows of one process): the earliest speaks, the others are
-counted in `meta.issue` and left out. A lone file without a rank is rank 0. Not handled yet: joining windows.
+Two files may claim one rank (two jobs in a folder, two windows of one process): those speak that were recorded at
+the same time as most other ranks, the earliest of equals; the others are counted in `meta.issue` and left out. A lone
+file without a rank is rank 0. Not handled yet: joining windows.
 """
 
 import polars as pl
@@ -27,6 +28,9 @@ GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
+# Ranks begin and end a window at slightly different times.
+_SLACK_NS = 1_000_000_000
+
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device"]
 
 
@@ -47,8 +51,10 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
     unknown = files.filter(pl.col("rank").is_null())
     known = files.filter(pl.col("rank").is_not_null())
-    first = known.unique("rank", keep="first", maintain_order=True)
-    repeated = known.join(first, on="source_id", how="anti")
+    first = _one_window(known).unique("rank", keep="first", maintain_order=True)
+    left_out = known.join(first, on="source_id", how="anti")
+    repeated = left_out.filter(pl.col("rank").is_in(first["rank"].implode()))
+    alone = left_out.filter(~pl.col("rank").is_in(first["rank"].implode()))
     issues = []
     if not unknown.is_empty():
         detail = "files whose rank is stated neither inside, nor by name or folder, were left out"
@@ -56,8 +62,26 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
     if not repeated.is_empty():
         detail = "files of a rank that an earlier file covers (another window, or another job) were left out"
         issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], detail))
+    if not alone.is_empty():
+        detail = "files that were recorded at another time than those of the other ranks were left out"
+        issues.append(Issue("rank_of_another_window", "warning", alone.height, alone["path"][0], detail))
     store.append("meta.issue", issue_rows(run_id, None, "align", issues))
-    return first.select(_COLUMNS)
+    return first.sort("rank").select(_COLUMNS)
+
+
+def _one_window(known: pl.DataFrame) -> pl.DataFrame:
+    """Where a rank has several files, those of the stretch of time that holds most ranks (the earliest of equals).
+
+    Where every rank has one file, nothing is left out: clocks of hosts may be far apart.
+    """
+    if known["rank"].n_unique() == known.height:
+        return known
+    windows = known.sort("raw_first_ns", "source_id")
+    until = pl.col("raw_last_ns").cum_max().shift(1)
+    windows = windows.with_columns(window=(pl.col("raw_first_ns") > until + _SLACK_NS).fill_null(value=False).cum_sum())
+    ranks = windows.group_by("window", maintain_order=True).agg(pl.col("rank").n_unique())
+    best = ranks.filter(pl.col("rank") == pl.col("rank").max())["window"][0]
+    return windows.filter(pl.col("window") == best)
 
 
 def _assumed_rank(files: pl.DataFrame) -> Issue:

@@ -89,13 +89,9 @@ def _duration(node: Node) -> Raw:
     return node.dur if node.inclusive_dur is NO_TEXT else node.inclusive_dur
 
 
-def edge_rows(unit: Unit, parent_field: str) -> list[pl.DataFrame]:
-    """Rows of raw.chakra_edge; a node that is its own caller (the root) has none.
-
-    Args:
-        unit: the nodes.
-        parent_field: the field that states the caller.
-    """
+def edge_rows(unit: Unit) -> list[pl.DataFrame]:
+    """Rows of raw.chakra_edge; a node that is its own caller (the root) has none."""
+    parent_field = "parent" if unit.nodes[0].ctrl_deps is None else "ctrl_deps"
     called = (unit.parents != ABSENT) & (unit.parents != unit.ids)
     frames = [_frame(unit, unit.parents[called], unit.ids[called], "parent", parent_field)]
     for field, kind in _EDGES.items():

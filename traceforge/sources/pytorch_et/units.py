@@ -37,7 +37,9 @@ class Unit:
         self._issues = issues
         self.attributes = [{a.name: a.value for a in node.attrs} if node.attrs else {} for node in nodes]
         self.ids = self.pack([node.id for node in nodes], are_ids=True)
-        self.parents = self.pack([_first(node.parent if node.ctrl_deps is None else node.ctrl_deps) for node in nodes])
+        self._is_flat = any(node.attrs is None for node in nodes)
+        parents = [_first(node.parent if node.ctrl_deps is None else node.ctrl_deps) for node in nodes]
+        self.parents = self.pack(parents, are_ids=True)
         missing = np.flatnonzero(self.ids == ABSENT)
         if len(missing):
             issues.add("node_without_id", len(missing), at=self.place(int(missing[0])))
@@ -60,17 +62,16 @@ class Unit:
             "node_id": None if node_id == ABSENT else node_id,
         }
 
-    def integers(self, name: str, flat: str | None = None) -> Int64s:
-        """A column of integers, by the name of the attribute, or of the field it was before 1.0.2."""
-        field = flat or name
-        return self.pack([found.get(name, getattr(node, field)) for found, node in self._pairs()])
+    def integers(self, name: str) -> Int64s:
+        """A column of integers: attributes, or before 1.0.2 fields, of that name."""
+        if not self._is_flat:
+            return self.pack([found.get(name, ABSENT) for found in self.attributes])
+        pairs = zip(self.attributes, self.nodes, strict=True)
+        return self.pack([found.get(name, getattr(node, name)) for found, node in pairs])
 
     def texts(self, name: str) -> list[str | None]:
         """A column of texts that are attributes; None for missing and empty ones."""
         return [_text(found.get(name)) for found in self.attributes]
-
-    def _pairs(self) -> "zip[tuple[dict[str, object], Node]]":
-        return zip(self.attributes, self.nodes, strict=True)
 
     def pack(self, values: Sequence[object], *, are_ids: bool = False) -> Int64s:
         """Integers as an array; what is none, or does not fit, becomes `ABSENT` and is counted.

@@ -1,0 +1,76 @@
+"""Inputs and outputs of nodes. In: nodes. Out: their values, and rows of raw.chakra_tensor.
+
+Idea: since 1.0.2 a node's inputs are an object of values, shapes, types and (1.1.1) strides; before, three lists of its
+own. They are decoded only for nodes that are asked for. Not handled: arguments that are no JSON lists.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+from msgspec import Raw
+
+from traceforge.sources.pytorch_et.decode import Node, value_of
+from traceforge.sources.pytorch_et.issues import IssueLog
+from traceforge.sources.pytorch_et.tables import frame_of_rows
+from traceforge.sources.pytorch_et.tensors import Tensor, tensors_of
+from traceforge.sources.pytorch_et.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Inputs or outputs of one node, as decoded; None where missing or undecodable."""
+
+    values: object
+    shapes: object
+    types: object
+    strides: object
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors among them."""
+        return tensors_of(self.values, self.shapes, self.types, self.strides)
+
+
+def inputs_of(node: Node) -> Arguments:
+    """Inputs of a node."""
+    return _arguments(node.inputs, node.input_shapes, node.input_types)
+
+
+def outputs_of(node: Node) -> Arguments:
+    """Outputs of a node."""
+    return _arguments(node.outputs, node.output_shapes, node.output_types)
+
+
+def _arguments(values: Raw, shapes: Raw, types: Raw) -> Arguments:
+    found = value_of(values)
+    if isinstance(found, dict):
+        return Arguments(*(found.get(name) for name in ("values", "shapes", "types", "strides")))
+    return Arguments(found, value_of(shapes), value_of(types), None)
+
+
+def tensor_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
+    """Rows of raw.chakra_tensor, of all nodes."""
+    rows: list[dict[str, object]] = []
+    for index, node in enumerate(unit.nodes):
+        for direction, arguments in (("input", inputs_of(node)), ("output", outputs_of(node))):
+            if not isinstance(arguments.values, list) and bytes(node.inputs):
+                issues.add("unreadable_arguments", at=unit.place(index))
+            rows += [
+                {**unit.key(index), "direction": direction, **_columns(tensor)} for tensor in arguments.tensors()
+            ]
+    return frame_of_rows("raw.chakra_tensor", rows)
+
+
+def _columns(tensor: Tensor) -> dict[str, object]:
+    return {
+        "argument": tensor.argument,
+        "element": tensor.element,
+        "tensor_id": tensor.tensor_id,
+        "storage_id": tensor.storage_id,
+        "storage_offset": tensor.storage_offset,
+        "element_count": tensor.element_count,
+        "element_bytes": tensor.element_bytes,
+        "dtype": tensor.dtype,
+        "device": tensor.device,
+        "shape": tensor.shape,
+        "strides": tensor.strides,
+    }
