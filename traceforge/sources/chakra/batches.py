@@ -1,6 +1,6 @@
 """Frames gathered into batches. In: frames of any size by table. Out: batches of bounded size, handed to the store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import polars as pl
 
@@ -21,18 +21,14 @@ class Batches:
         self._emit = emit
         self._batch_rows = batch_rows
         self._frames: dict[str, list[pl.DataFrame]] = {}
+        self._row_counts: dict[str, int] = {}
 
     def add(self, table: str, rows: pl.DataFrame) -> None:
         """Take rows of a table."""
-        frames = self._frames.setdefault(table, [])
-        frames.append(rows)
-        if sum(frame.height for frame in frames) >= self._batch_rows:
+        self._frames.setdefault(table, []).append(rows)
+        self._row_counts[table] = self._row_counts.get(table, 0) + rows.height
+        if self._row_counts[table] >= self._batch_rows:
             self._hand_over(table)
-
-    def add_all(self, frames: Mapping[str, pl.DataFrame]) -> None:
-        """Take rows of several tables."""
-        for table, rows in frames.items():
-            self.add(table, rows)
 
     def flush(self) -> None:
         """Hand over what is left."""
@@ -40,6 +36,7 @@ class Batches:
             self._hand_over(table)
 
     def _hand_over(self, table: str) -> None:
+        self._row_counts[table] = 0
         rows = pl.concat(self._frames.pop(table), rechunk=False)
         if rows.height:
             self._emit(Batch(table, rows))

@@ -102,7 +102,7 @@ def node_rows(columns: NodeColumns, attributes: Attributes) -> pl.DataFrame:
             **columns.key(),
             "name": columns.names,
             "node_type": _type_names(columns.types),
-            "is_cpu": np.where(is_cpu == ABSENT, ABSENT, (is_cpu != 0).astype(np.int64)),
+            "is_cpu": _truths(is_cpu),
             "raw_start_ns": columns.nanoseconds(START),
             "duration_ns": columns.nanoseconds(DURATION),
             **{column: attributes.integers(name) for column, name in NODE_ATTRIBUTES.items()},
@@ -110,6 +110,13 @@ def node_rows(columns: NodeColumns, attributes: Attributes) -> pl.DataFrame:
         },
         len(columns.names),
     )
+
+
+def _truths(numbers: Int64s) -> pl.Series:
+    """Numbers as booleans; NULL for `ABSENT`."""
+    truths = pl.Series(numbers != 0)
+    absent = numbers == ABSENT
+    return truths.set(pl.Series(absent), None) if absent.any() else truths
 
 
 def _type_names(types: Int64s) -> pl.Series:

@@ -54,9 +54,7 @@ def tensor_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
         for direction, arguments in (("input", inputs_of(node)), ("output", outputs_of(node))):
             if not isinstance(arguments.values, list) and bytes(node.inputs):
                 issues.add("unreadable_arguments", at=unit.place(index))
-            rows += [
-                {**unit.key(index), "direction": direction, **_columns(tensor)} for tensor in arguments.tensors()
-            ]
+            rows += [{**unit.key(index), "direction": direction, **_columns(tensor)} for tensor in arguments.tensors()]
     return frame_of_rows("raw.chakra_tensor", rows)
 
 

@@ -23,6 +23,7 @@ MEMBER = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|\[[^\[\]]*+\]|\{[^{
 """Matches a member of an object whose value is no deeper than one level."""
 _LARGEST_OBJECT = 8 * 1024 * 1024
 _LONGEST_CLOSING = 64 * 1024
+_LONGEST_START = 1024  # tells a node from a part of one
 _SEPARATOR = re.compile(rb"[\s,]*")
 _OBJECT_START = re.compile(rb'\{(?=\s*")')
 _CLOSING = re.compile(rb"\](?P<members>(?:\s*,\s*%b)*)\s*\}" % MEMBER)
@@ -137,8 +138,8 @@ class ElementReader(Generic[Node]):
 
     def _last_boundary(self) -> tuple[int, int]:
         """Where the last node that is followed by another one ends, and where that begins; zeros if there is none."""
-        place = len(self._text)
-        while (place := self._text.rfind(b"}", 0, place)) >= 0:
+        place = len(self._text) - _LONGEST_START
+        while (place := self._text.rfind(b"}", 0, max(0, place))) >= 0:
             if match := self._layout.boundary.match(self._text, place):
                 return match.start() + 1, match.end()
         return 0, 0

@@ -1,7 +1,7 @@
 """Positional arguments of a `record_param_comms` node. In: its input values. Out: a `Call`.
 
-Idea: PyTorch records a call as [tensors,] sequence, group, rank, name, input splits, output splits, then nothing, or the
-group's size, or first rank, stride and size, and lately whether the call is asynchronous. The name is the only text
+Idea: PyTorch records a call as [tensors,] sequence, group, rank, name, input splits, output splits, then nothing, or
+the group's size, or first rank, stride and size, and lately whether the call is asynchronous. The name is the only text
 among them, so all other places follow from its place. The group is a pointer before 1.0.3, then a (name, description).
 Seen: lengths 7 to 10, and 6 to 9 of waits, which have no tensor. Not handled: a group's name given as a plain text.
 """

@@ -40,3 +40,13 @@ def _ranks(value: object) -> list[int] | None:
         return None
     ranks = [int(rank) for rank in listed if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit())]
     return ranks if len(ranks) == len(listed) else None
+
+
+def world_size_of(rows: list[dict[str, object]]) -> int | None:
+    """Number of ranks of the job: the size of the default group; None where it is not listed."""
+    for row in rows:
+        is_default = row["description"] == "default_pg" or (row["description"] is None and row["ranks"] == [])
+        size = row["size"]
+        if is_default and isinstance(size, int) and 0 < size < 2**31:
+            return size
+    return None

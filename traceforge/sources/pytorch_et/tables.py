@@ -14,7 +14,8 @@ ABSENT = -(2**63)
 """Stands for a missing integer in arrays; becomes NULL here."""
 
 Column = npt.NDArray[np.int64] | Sequence[object] | pl.Series
-_KEY = {"part": pl.Int32(), "position": pl.Int64(), "node_id": pl.Int64()}
+_INT64 = pl.Int64()
+_KEY = {"part": pl.Int32(), "position": _INT64, "node_id": _INT64}
 SCHEMAS: dict[str, dict[str, pl.DataType]] = {
     "raw.chakra_file": {
         "part": pl.Int32(),
@@ -23,12 +24,12 @@ SCHEMAS: dict[str, dict[str, pl.DataType]] = {
         "wire_version": pl.String(),
         "has_metadata": pl.Boolean(),
         "is_complete": pl.Boolean(),
-        "node_count": pl.Int64(),
+        "node_count": _INT64,
         "rank": pl.Int32(),
-        "process_id": pl.Int64(),
+        "process_id": _INT64,
         "recorded_at": pl.String(),
-        "raw_start_ns": pl.Int64(),
-        "raw_finish_ns": pl.Int64(),
+        "raw_start_ns": _INT64,
+        "raw_finish_ns": _INT64,
         "time_unit": pl.String(),
         "metadata": pl.String(),
     },
@@ -36,29 +37,29 @@ SCHEMAS: dict[str, dict[str, pl.DataType]] = {
         **_KEY,
         "name": pl.String(),
         "node_type": pl.String(),
-        "parent_id": pl.Int64(),
+        "parent_id": _INT64,
         "is_cpu": pl.Boolean(),
         "category": pl.String(),
-        "rf_id": pl.Int64(),
-        "fw_parent_id": pl.Int64(),
-        "seq_id": pl.Int64(),
-        "scope": pl.Int64(),
-        "thread_id": pl.Int64(),
-        "fw_thread_id": pl.Int64(),
-        "stream": pl.Int64(),
-        "raw_start_ns": pl.Int64(),
-        "duration_ns": pl.Int64(),
-        "exclusive_duration_ns": pl.Int64(),
+        "rf_id": _INT64,
+        "fw_parent_id": _INT64,
+        "seq_id": _INT64,
+        "scope": _INT64,
+        "thread_id": _INT64,
+        "fw_thread_id": _INT64,
+        "stream": _INT64,
+        "raw_start_ns": _INT64,
+        "duration_ns": _INT64,
+        "exclusive_duration_ns": _INT64,
         "op_schema": pl.String(),
         "kernel_backend": pl.String(),
         "kernel_file": pl.String(),
-        "operation_count": pl.Int64(),
-        "tensor_bytes": pl.Int64(),
+        "operation_count": _INT64,
+        "tensor_bytes": _INT64,
     },
     "raw.chakra_edge": {
         "part": pl.Int32(),
-        "from_node_id": pl.Int64(),
-        "to_node_id": pl.Int64(),
+        "from_node_id": _INT64,
+        "to_node_id": _INT64,
         "kind": pl.String(),
         "origin": pl.String(),
     },
@@ -67,25 +68,25 @@ SCHEMAS: dict[str, dict[str, pl.DataType]] = {
         "origin": pl.String(),
         "collective_name": pl.String(),
         "is_wait": pl.Boolean(),
-        "sequence": pl.Int64(),
+        "sequence": _INT64,
         "process_group_name": pl.String(),
         "process_group_description": pl.String(),
-        "process_group_handle": pl.Int64(),
-        "group_rank": pl.Int64(),
-        "group_size": pl.Int64(),
-        "global_rank_start": pl.Int64(),
-        "global_rank_stride": pl.Int64(),
-        "in_elements": pl.Int64(),
-        "out_elements": pl.Int64(),
-        "in_bytes": pl.Int64(),
-        "out_bytes": pl.Int64(),
+        "process_group_handle": _INT64,
+        "group_rank": _INT64,
+        "group_size": _INT64,
+        "global_rank_start": _INT64,
+        "global_rank_stride": _INT64,
+        "in_elements": _INT64,
+        "out_elements": _INT64,
+        "in_bytes": _INT64,
+        "out_bytes": _INT64,
         "dtype": pl.String(),
-        "in_split_sizes": pl.List(pl.Int64()),
-        "out_split_sizes": pl.List(pl.Int64()),
-        "source_rank": pl.Int64(),
-        "destination_rank": pl.Int64(),
-        "tag": pl.Int64(),
-        "priority": pl.Int64(),
+        "in_split_sizes": pl.List(_INT64),
+        "out_split_sizes": pl.List(_INT64),
+        "source_rank": _INT64,
+        "destination_rank": _INT64,
+        "tag": _INT64,
+        "priority": _INT64,
         "is_asynchronous": pl.Boolean(),
     },
     "raw.chakra_process_group": {
@@ -93,24 +94,24 @@ SCHEMAS: dict[str, dict[str, pl.DataType]] = {
         "process_group_name": pl.String(),
         "description": pl.String(),
         "backend": pl.String(),
-        "handle": pl.Int64(),
-        "size": pl.Int64(),
-        "ranks": pl.List(pl.Int64()),
+        "handle": _INT64,
+        "size": _INT64,
+        "ranks": pl.List(_INT64),
     },
     "raw.chakra_tensor": {
         **_KEY,
         "direction": pl.String(),
-        "argument": pl.Int64(),
-        "element": pl.Int64(),
-        "tensor_id": pl.Int64(),
-        "storage_id": pl.Int64(),
-        "storage_offset": pl.Int64(),
-        "element_count": pl.Int64(),
-        "element_bytes": pl.Int64(),
+        "argument": _INT64,
+        "element": _INT64,
+        "tensor_id": _INT64,
+        "storage_id": _INT64,
+        "storage_offset": _INT64,
+        "element_count": _INT64,
+        "element_bytes": _INT64,
         "dtype": pl.String(),
         "device": pl.String(),
-        "shape": pl.List(pl.Int64()),
-        "strides": pl.List(pl.Int64()),
+        "shape": pl.List(_INT64),
+        "strides": pl.List(_INT64),
     },
     "raw.chakra_attribute": {**_KEY, "name": pl.String(), "value": pl.String()},
 }
@@ -126,9 +127,7 @@ def frame_of(table: str, columns: Mapping[str, Column], height: int) -> pl.DataF
     """
     frame = pl.DataFrame([_series(name, columns.get(name), kind, height) for name, kind in SCHEMAS[table].items()])
     missing = [name for name, values in columns.items() if isinstance(values, np.ndarray) and (values == ABSENT).any()]
-    frame = frame.with_columns(pl.when(pl.col(name) != ABSENT).then(pl.col(name)) for name in missing)
-    kinds = dict(zip(frame.columns, frame.dtypes, strict=True))
-    return frame.with_columns(pl.col(name).cast(kind) for name, kind in SCHEMAS[table].items() if kinds[name] != kind)
+    return frame.with_columns(pl.when(pl.col(name) != ABSENT).then(pl.col(name)) for name in missing)
 
 
 def frame_of_rows(table: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
@@ -145,5 +144,5 @@ def _series(name: str, values: Column | None, kind: pl.DataType, height: int) ->
     if values is None:
         return repeated(None, kind, height).alias(name)
     if isinstance(values, np.ndarray):
-        return pl.Series(name, values)
+        return pl.Series(name, values) if kind is _INT64 else pl.Series(name, values).cast(kind)
     return pl.Series(name, values, dtype=kind)

@@ -7,15 +7,25 @@ Not handled: attributes of one node that share a name (the last one counts).
 import struct
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from traceforge.sources.pytorch_et.decode import ABSENT, Node
 from traceforge.sources.pytorch_et.issues import IssueLog
 from traceforge.sources.pytorch_et.lenient import integer_of
+from traceforge.sources.pytorch_et.tables import frame_of_rows
 
 Int64s = npt.NDArray[np.int64]
 _LIMIT = 2**63
+_PROMOTED = frozenset(
+    (
+        *("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "op_schema", "kernel_backend", "kernel_file"),
+        *("collective_name", "dtype", "in_msg_nelems", "out_msg_nelems", "in_split_size", "out_split_size"),
+        *("global_rank_start", "global_rank_stride", "pg_name", "pg_desc", "pg_size", "is_asynchronized_op"),
+    )
+)
 
 
 class Unit:
@@ -72,6 +82,16 @@ class Unit:
     def texts(self, name: str) -> list[str | None]:
         """A column of texts that are attributes; None for missing and empty ones."""
         return [_text(found.get(name)) for found in self.attributes]
+
+    def other_attributes(self) -> pl.DataFrame:
+        """Rows of raw.chakra_attribute: attributes that have no column and say something."""
+        rows = [
+            {**self.key(index), "name": name, "value": msgspec.json.encode(value).decode("utf-8", "replace")}
+            for index, found in enumerate(self.attributes)
+            for name, value in found.items()
+            if name not in _PROMOTED and value not in ("", None)
+        ]
+        return frame_of_rows("raw.chakra_attribute", rows)
 
     def pack(self, values: Sequence[object], *, are_ids: bool = False) -> Int64s:
         """Integers as an array; what is none, or does not fit, becomes `ABSENT` and is counted.
