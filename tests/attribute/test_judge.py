@@ -167,7 +167,8 @@ def test_slow_transfers_that_do_not_follow_one_another_are_no_episode() -> None:
 
     found = judged_job(delays)
     assert found is not None
-    assert (found.pattern, found.confidence) == ("transient", "low")
+    # a tenth of the time lost cannot be called nothing, but it looks like no episode on the fabric
+    assert (found.pattern, found.confidence) == ("transient", "medium")
 
 
 def test_a_delay_below_three_clock_residuals_is_not_seen() -> None:

@@ -54,7 +54,8 @@ def test_reading_the_same_files_again_changes_nothing(tmp_path: Path, expected: 
     with Store(tmp_path / "job.duckdb") as store:
         first = api.ingest([SAMPLE], store, jobs=1)
         again = api.ingest([SAMPLE], store, jobs=1)
-        assert (len(first.read), len(again.read), len(again.unchanged)) == (4, 0, 4)
+        assert len(first.read) >= len(traces())
+        assert (again.read, again.unchanged) == ((), first.read)
         assert store.query(ANSWER).rows() == expected
 
 

@@ -6,14 +6,14 @@ always yields the same findings.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
 from traceforge.attribute.gain import gain_without_transfer_excess, gain_without_work_excess
-from traceforge.attribute.judge import Judgement, Thresholds, judge_job, judge_ranks
+from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks
 from traceforge.replay.model import StepModel, load_model
 from traceforge.store.database import Store
 from traceforge.units import format_ns, format_share
@@ -45,6 +45,7 @@ class _Run:
     iterations: list[int]
     durations_ns: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     residual_ns: int
+    hosts: list[str | None]
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -57,7 +58,9 @@ def rows(store: Store) -> pl.DataFrame:
             continue
         durations = judged["duration_ns"].to_numpy().astype(np.float64)
         residual = int(store.query(_RESIDUAL, [run_id]).item())
-        run = _Run(run_id, model, judged["iteration"].to_list(), durations, residual)
+        hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
+        of_ranks = [hosts.get(rank) for rank in model.ranks.tolist()]
+        run = _Run(run_id, model, judged["iteration"].to_list(), durations, residual, of_ranks)
         found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
         found.sort(
             key=lambda row: (
@@ -97,10 +100,37 @@ def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[dict[str, object]]:
             if judgement is not None:
                 yield _row(run, cause, judgement, "job", "all", gain_without_transfer_excess(run.model))
             continue
-        ranks = run.model.ranks.tolist()
-        for judgement in judge_ranks(_matrix(run, own, ranks), run.durations_ns, rng, rules):
-            gain = gain_without_work_excess(run.model, cause.name, judgement.place)
-            yield _row(run, cause, judgement, "rank", str(ranks[judgement.place]), gain)
+        by_rank = _matrix(run, own, run.model.ranks.tolist())
+        found = list(_of_ranks(run, cause, by_rank, rng))
+        yield from found
+        if all(row["confidence"] == "low" for row in found):
+            yield from _of_hosts_or_job(run, cause, by_rank, rng)
+
+
+def _of_ranks(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    for judgement in judge_ranks(by_rank, run.durations_ns, rng, Thresholds()):
+        gain = gain_without_work_excess(run.model, cause.name, [judgement.place])
+        yield _row(run, cause, judgement, "rank", str(run.model.ranks[judgement.place]), gain)
+
+
+def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    """Where no rank stands out alone: the ranks of one host together, else all ranks at the same times."""
+    names = sorted({host for host in run.hosts if host})
+    members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
+    if len(names) > 1 and max(map(len, members.values())) > 1 and None not in run.hosts:
+        by_host = np.stack([by_rank[:, members[host]].sum(axis=1) for host in names], axis=1)
+        for judgement in judge_ranks(by_host, run.durations_ns, rng, Thresholds()):
+            host = names[judgement.place]
+            if judgement.confidence != "low" and len(members[host]) > 1:
+                gain = gain_without_work_excess(run.model, cause.name, members[host])
+                yield _row(run, cause, replace(judgement, pattern="node_wide"), "host", host, gain)
+                return
+    if cause.mode != "runtime_control_plane":
+        return
+    judgement_ = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
+    if judgement_ is not None and judgement_.confidence != "low":
+        gain = gain_without_work_excess(run.model, cause.name, range(by_rank.shape[1]))
+        yield _row(run, cause, judgement_, "job", "all", gain)
 
 
 def _matrix(run: _Run, own: pl.DataFrame, ranks: list[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
@@ -118,7 +148,7 @@ def _row(
 ) -> dict[str, object]:
     low, high = judgement.interval_ns or (None, None)
     affected = [run.iterations[i] for i in judgement.affected]
-    name = f"rank {subject}" if subject_kind == "rank" else "the job"
+    name = "the job" if subject_kind == "job" else f"{subject_kind} {subject}"
     confidence = "low" if cause is UNEXPLAINED else judgement.confidence
     return {
         "run_id": run.run_id,
@@ -147,7 +177,9 @@ def _row(
 
 
 def _summary(run: _Run, cause: Cause, judgement: Judgement, name: str) -> str:
-    subject = "Communication" if name == "the job" else name.capitalize()
+    subject = name[0].upper() + name[1:]
+    if name == "the job":
+        subject = "Communication" if cause.claims_transfer else "The job as a whole"
     cost = f"{format_ns(judgement.delay_ns_per_iteration)} an iteration ({format_share(judgement.share)})"
     judged, affected = len(run.iterations), len(judgement.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"

@@ -9,7 +9,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   mode VARCHAR NOT NULL,
   -- Cause, as in attribute.delay.
   cause VARCHAR NOT NULL,
-  -- rank, host, communicator, link or job.
+  -- rank, host (its ranks together), communicator, link or job (all ranks).
   subject_kind VARCHAR NOT NULL,
   -- Who: a rank number, a host name; `all` for the job.
   subject VARCHAR NOT NULL,

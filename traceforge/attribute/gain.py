@@ -4,6 +4,9 @@ Durations above the reference are cut down to it for that cause alone, and all i
 the share of the ledger: other lateness, hidden so far, may take the place of what was removed.
 """
 
+from collections.abc import Sequence
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,15 +16,15 @@ from traceforge.replay.model import StepModel
 from traceforge.replay.reference import clean_transfers, references
 
 
-def gain_without_work_excess(model: StepModel, cause: str, rank_place: int) -> float:
-    """Throughput ratio less one if a rank's work of a cause never exceeded the reference."""
+def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence[int]) -> float:
+    """Throughput ratio less one if the work of some ranks by a cause never exceeded the reference."""
     kinds = [k for k, (phase, activity) in enumerate(model.kinds) if cause_of_work(phase, activity) == cause]
     before_arrival, before_wait = model.before_arrival_ns.copy(), model.before_wait_ns.copy()
     of_length = references(model)
     for i, calls in enumerate(model.calls.tolist()):
         reference = of_length[calls]
-        for k in kinds:
-            arrivals, waits = np.s_[i, : calls + 1, rank_place, k], np.s_[i, :calls, rank_place, k]
+        for k, place in product(kinds, rank_places):
+            arrivals, waits = np.s_[i, : calls + 1, place, k], np.s_[i, :calls, place, k]
             before_arrival[arrivals] = np.minimum(before_arrival[arrivals], _whole(reference.before_arrival_ns[:, k]))
             before_wait[waits] = np.minimum(before_wait[waits], _whole(reference.before_wait_ns[:, k]))
     return _gain(model, Durations(before_arrival.sum(axis=3), before_wait.sum(axis=3), model.transfer_ns))

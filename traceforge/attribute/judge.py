@@ -131,15 +131,32 @@ def judge_job(
 
 
 def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Probability, for each rank, that some rank gathers as much if ranks are interchangeable in each iteration."""
-    ranks = positive_ns.shape[1]
+    """Probability, for each rank, that some rank gathers as much if ranks are interchangeable.
+
+    Noise that lasts some iterations would pass for one rank's: as many iterations as it lasts change places together.
+    """
+    count, ranks = positive_ns.shape
     if ranks < 2:
         return np.ones(ranks)
+    length = lasting_iterations(positive_ns)
+    blocks = np.add.reduceat(positive_ns, np.arange(0, count, length), axis=0)
     own = positive_ns.sum(axis=0)
     as_much = np.ones(ranks)
     for _ in range(_PERMUTATIONS):  # one at a time: all at once would take gigabytes for a thousand ranks
-        as_much += rng.permuted(positive_ns, axis=1).sum(axis=0).max() >= own - 0.5
+        as_much += rng.permuted(blocks, axis=1).sum(axis=0).max() >= own - 0.5
     return as_much / (_PERMUTATIONS + 1)
+
+
+def lasting_iterations(delays_ns: Delays) -> int:
+    """How many iterations a rank's departures from its own mean last, from their correlation with the next ones."""
+    count = len(delays_ns)
+    departures = delays_ns - delays_ns.mean(axis=0)
+    variance = float((departures**2).sum())
+    if count < 4 or variance == 0:
+        return 1
+    correlation = float((departures[1:] * departures[:-1]).sum()) / variance
+    lasting = (1 + correlation) / (1 - min(correlation, 0.9))
+    return int(np.clip(round(lasting), 1, count // 4))
 
 
 def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
@@ -181,7 +198,8 @@ def _grade_job(share: float, affected: NDArray[np.int64], hit_share: float, rule
     longest = _longest_run(affected)
     if longest >= 3 and longest >= 0.6 * len(affected) and hit_share >= rules.hard_hit_share:
         return "high" if share >= rules.high_share else "medium"
-    return "low"
+    is_large = len(affected) >= 3 and hit_share >= rules.hard_hit_share and share >= 2 * rules.high_share
+    return "medium" if is_large else "low"
 
 
 def _interval(own: Delays, rng: np.random.Generator) -> tuple[float, float] | None:

@@ -28,6 +28,8 @@ WHERE phase IN ('transfer', 'wait')
 ORDER BY run_id, rank, start_ns
 """
 
+_RECORDED = "SELECT run_id, iteration, rank FROM timeline.window ORDER BY run_id, iteration, rank"
+
 _KEY = ("run_id", "iteration", "rank")
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -47,7 +49,7 @@ def rows(store: Store) -> pl.DataFrame:
         position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY),
         arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over(_KEY), "start_ns"),
     )
-    regular = _regular_iterations(arrivals)
+    regular = _regular_iterations(arrivals, store.query(_RECORDED))
     _note_irregular(store, arrivals, regular)
     arrivals = arrivals.join(regular, on=["run_id", "iteration"], how="semi", maintain_order="left")
     exposed = store.query(_EXPOSED)
@@ -60,9 +62,9 @@ def rows(store: Store) -> pl.DataFrame:
     return _with_common_waits(pl.concat(parts)).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def _regular_iterations(arrivals: pl.DataFrame) -> pl.DataFrame:
+def _regular_iterations(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
     """Iterations in which all ranks issue equally many collectives and agree on each one's position."""
-    lengths = arrivals.group_by(_KEY).len()
+    lengths = recorded.join(arrivals.group_by(_KEY).len(), on=_KEY, how="left").fill_null(0)
     same_length = lengths.group_by("run_id", "iteration").agg(pl.col("len").n_unique() == 1)
     same_place = (
         arrivals.group_by("run_id", "iteration", "collective_id")

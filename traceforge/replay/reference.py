@@ -15,6 +15,8 @@ Amounts = NDArray[np.float64]
 
 # Contention only ever adds to a transfer, and may last for most of a run; the first quartile stands for a clean one.
 TRANSFER_QUANTILE = 0.25
+# The lower of two middle values, so that the faster half of two ranks is the reference and not a point between.
+WORK_QUANTILE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ def references(model: StepModel) -> dict[int, Reference]:
     for calls in np.unique(model.calls):
         alike = model.calls == calls
         result[int(calls)] = Reference(
-            _by_place(model.before_arrival_ns[alike, : calls + 1], 0.5),
-            _by_place(model.before_wait_ns[alike, :calls], 0.5),
+            _by_place(model.before_arrival_ns[alike, : calls + 1], WORK_QUANTILE),
+            _by_place(model.before_wait_ns[alike, :calls], WORK_QUANTILE),
             _by_place(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE),
         )
     return result
@@ -49,7 +51,7 @@ def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
     """Quantile over iterations and ranks (first and third axis); none where an iteration has no collective."""
     if not durations_ns.size:
         return np.zeros((durations_ns.shape[1], *durations_ns.shape[3:]))
-    result: Amounts = np.quantile(durations_ns, quantile, axis=(0, 2))
+    result: Amounts = np.quantile(durations_ns, quantile, axis=(0, 2), method="lower").astype(np.float64)
     return result
 
 

@@ -9,7 +9,7 @@ _ACTIVITIES = frozenset({"checkpoint"})
 CAUSE = Cause(
     name="checkpoint_pause",
     mode="runtime_control_plane",
-    phrase="writes a checkpoint while the others wait",
+    phrase="writes a checkpoint",
     next_step="Write checkpoints asynchronously, or from all ranks at the same time; check {subject}'s storage.",
     claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

@@ -2,7 +2,7 @@
 
 Idea: lengths alone lead from frame to frame, so one bad length loses the thread. A frame that is no node but is
 followed by sound ones is damaged inside and costs itself; where no sound one follows, the thread is taken up again at
-the first place from which on whole nodes follow one another. What is lost there is counted as one node and in bytes.
+the first place from which on whole nodes follow one another. Nodes lost there are estimated by the size of the others.
 Not handled: nodes of more than 64 MiB.
 """
 
@@ -122,6 +122,8 @@ class Framing:
         self._is_first = True
         self._has_nodes = False
         self._next_position = 0
+        self._good_bytes = 0
+        self._good_nodes = 0
         self._part = -1
         self.is_complete = True
 
@@ -194,6 +196,8 @@ class Framing:
         events = (kinds == NODE) | lost
         positions = self._next_position + np.cumsum(events) - 1
         self._next_position += int(events.sum())
+        self._good_nodes += int(np.count_nonzero(kinds == NODE))
+        self._good_bytes += int((ends - starts)[kinds == NODE].sum())
         begin = 0
         for frame in [*np.flatnonzero(kinds == METADATA).tolist(), len(kinds)]:
             nodes = np.zeros(len(fields.damaged), np.bool_)
@@ -231,7 +235,7 @@ class Framing:
         return MetadataFrame(data, self._part)
 
     def _resume(self, code_at_end: str) -> None:
-        """Skip what cannot be read, up to the next sound node or the end of the file; counts it as one lost node."""
+        """Skip what cannot be read, up to the next sound node or the end of the file."""
         place, skipped, first = f"byte {self._offset()}", 0, 1
         while (found := find_frame(padded(self._data), first, len(self._data), self._is_last)) is None:
             if self._is_last:
@@ -245,6 +249,7 @@ class Framing:
         code = code_at_end if found is None else "undecodable_node"
         step = len(self._data) if found is None else found
         self._data = self._data[step:]
-        self._issues.add(code, at=place, lost_events=1, because=self._stream.damage)
+        lost = max(1, (skipped + step) * self._good_nodes // max(1, self._good_bytes))
+        self._issues.add(code, lost, at=place, lost_events=lost, because=self._stream.damage)
         self._issues.add("skipped_bytes", skipped + step, at=place)
-        self._next_position += 1
+        self._next_position += lost

@@ -105,7 +105,7 @@ SCHEMAS: dict[str, dict[str, pl.DataType]] = {
         "element": _INT64,
         "tensor_id": _INT64,
         "storage_id": _INT64,
-        "storage_offset": _INT64,
+        "storage_position": _INT64,
         "element_count": _INT64,
         "element_bytes": _INT64,
         "dtype": pl.String(),

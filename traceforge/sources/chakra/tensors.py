@@ -22,7 +22,7 @@ class Tensor:
         element: place in the list that the argument is; None where it is no list.
         tensor_id: identity of the tensor object in its process.
         storage_id: identity of its memory; 0 where it has none.
-        storage_offset: where it begins in its memory, elements.
+        storage_position: where it begins in its memory, elements.
         element_count: number of elements.
         element_bytes: size of an element, bytes.
         device: such as `cuda:0`.
@@ -35,7 +35,7 @@ class Tensor:
     element: int | None
     tensor_id: int
     storage_id: int
-    storage_offset: int
+    storage_position: int
     element_count: int
     element_bytes: int
     device: str | None
@@ -76,7 +76,7 @@ def tensors_of(values: object, shapes: object, types: object, strides: object = 
                     element=None if is_alone else place,
                     tensor_id=tensor_id,
                     storage_id=storage_id,
-                    storage_offset=offset,
+                    storage_position=offset,
                     element_count=count,
                     element_bytes=size,
                     device=str(device) if device else None,

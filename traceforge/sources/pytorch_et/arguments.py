@@ -64,7 +64,7 @@ def _columns(tensor: Tensor) -> dict[str, object]:
         "element": tensor.element,
         "tensor_id": tensor.tensor_id,
         "storage_id": tensor.storage_id,
-        "storage_offset": tensor.storage_offset,
+        "storage_position": tensor.storage_position,
         "element_count": tensor.element_count,
         "element_bytes": tensor.element_bytes,
         "dtype": tensor.dtype,

@@ -17,7 +17,7 @@ from traceforge.sources.pytorch_et.issues import IssueLog
 from traceforge.sources.pytorch_et.stream import ByteStream
 from traceforge.sources.pytorch_et.text_repair import repair_text
 
-UNIT_BYTES = 256 * 1024
+UNIT_BYTES = 512 * 1024
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 MEMBER = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|\[[^\[\]]*+\]|\{[^{}]*+\}|[^\s"\[\]{},]++)'
 """Matches a member of an object whose value is no deeper than one level."""

@@ -6,7 +6,7 @@ CREATE TABLE raw.nccl_file (
   source_id INTEGER NOT NULL,
   -- nccl or rccl, as the first banner says; NULL where no banner is in the log.
   flavour VARCHAR,
-  -- What stands before host:pid:tid on most records: none, mpirun_tag, srun_label, torchrun_tag, ray_actor, pod, other...
+  -- What stands before host:pid:tid on most records: none, mpirun_tag, srun_label, torchrun_tag, ray_actor, ..., other.
   prefix_style VARCHAR NOT NULL,
   -- Form of the time stamps, in strftime letters (%6f: six digits of a second); NULL where records carry none.
   stamp_format VARCHAR,
@@ -56,8 +56,8 @@ CREATE TABLE raw.nccl_record (
   level VARCHAR,
   -- Rule of the grammar that reads it, such as collective_call; unparsed where none does.
   rule VARCHAR NOT NULL,
-  -- Time stamp, ns since 1970 in the host's local time (UTC where a zone is printed); since midnight where the stamp has
-  -- no date, since the start of 1970 where it has no year; NULL without a stamp.
+  -- Time stamp, ns since 1970 in the host's local time (UTC where a zone is printed), since midnight where it has no
+  -- date, and since the start of 1970 where it has no year; NULL without a stamp.
   raw_time_ns BIGINT
 );
 
@@ -303,4 +303,63 @@ CREATE TABLE raw.nccl_tuning (
   channel_count INTEGER,
   -- Threads a block, where printed beside the kernel.
   thread_count INTEGER
+);
+
+-- One row a setting that a process found in its environment.
+CREATE TABLE raw.nccl_environment (
+  -- Joins meta.source.source_id.
+  source_id INTEGER NOT NULL,
+  -- Joins raw.nccl_record.record_id within the source.
+  record_id BIGINT NOT NULL,
+  -- Name, such as NCCL_IB_HCA.
+  name VARCHAR NOT NULL,
+  -- Value as written, without the full stop NCCL puts behind integers.
+  value VARCHAR NOT NULL,
+  -- environment, or what else set it: a configuration file, plugin (by a network plugin), adopted (NCCL: `set to`).
+  origin VARCHAR NOT NULL
+);
+
+-- One row a warning, an error, or a message that explains one.
+CREATE TABLE raw.nccl_event (
+  -- Joins meta.source.source_id.
+  source_id INTEGER NOT NULL,
+  -- Joins raw.nccl_record.record_id within the source.
+  record_id BIGINT NOT NULL,
+  -- completion_error, async_event, connection_closed, connect_retry, call_failed, cuda_failure, unwinding,
+  -- p2p_disabled, ... and warning for a WARN that is none of these.
+  kind VARCHAR NOT NULL,
+  -- NCCL's own file and line, such as transport/net_ib.cc:2453; NULL where not printed.
+  place VARCHAR,
+  -- The message.
+  text VARCHAR NOT NULL,
+  -- Number in the message: completion status, ncclResult of an unwinding, CUDA error, attempt of a retry.
+  code INTEGER,
+  -- Completion: opcode as printed (2.20 to 2.27 print garbage on errors).
+  opcode VARCHAR,
+  -- Completion: vendor error (status 12 with 129: retry timeout; 4 with 81: local protection; 5: follow-up).
+  vendor_error INTEGER,
+  -- Completion: address of the peer, without its port.
+  peer VARCHAR,
+  -- NIC named in the message, such as mlx5_1.
+  nic_name VARCHAR,
+  -- Completion: GID of this end.
+  local_gid VARCHAR,
+  -- Completion: GID of the peer.
+  remote_gid VARCHAR
+);
+
+-- One row a kind of message that no rule reads; numbers and addresses are replaced by #.
+CREATE TABLE raw.nccl_unparsed (
+  -- Joins meta.source.source_id.
+  source_id INTEGER NOT NULL,
+  -- The message with # for numbers; the last template gathers the rest where a file has too many.
+  template VARCHAR NOT NULL,
+  -- Level of its first record.
+  level VARCHAR,
+  -- Records of the kind.
+  record_count BIGINT NOT NULL,
+  -- Joins raw.nccl_record.record_id within the source: the first of them.
+  first_record_id BIGINT NOT NULL,
+  -- Message of the first one.
+  example VARCHAR NOT NULL
 );

@@ -208,7 +208,7 @@ CREATE TABLE raw.chakra_tensor (
   -- Identity of its memory: tensors that share it depend on one another; 0 means none.
   storage_id BIGINT,
   -- Where it begins in its memory, elements.
-  storage_offset BIGINT,
+  storage_position BIGINT,
   -- Number of elements.
   element_count BIGINT,
   -- Size of an element, bytes.

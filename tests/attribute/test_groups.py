@@ -1,0 +1,43 @@
+"""Culprits that are more than one rank: a slow node, and a stall that all ranks share."""
+
+import polars as pl
+
+from tests.given import US, built, data_parallel_job, rows_of, store_of
+from traceforge.store.database import Store
+
+FINDINGS = """
+SELECT subject_kind, subject, cause, pattern, confidence
+FROM attribute.finding WHERE confidence <> 'low' ORDER BY finding_id
+"""
+
+
+def job_on_hosts(compute_us: list[list[int]], hosts: list[str]) -> Store:
+    traces = data_parallel_job([[us * US for us in row] for row in compute_us], transfer_ns=10 * US)
+    for trace, host in zip(traces, hosts, strict=True):
+        trace.host = host
+    return built(store_of(*traces), "attribute")
+
+
+def test_a_slow_node_is_named_where_none_of_its_ranks_stands_out_alone() -> None:
+    # given four nodes of four ranks; those of node 2 all compute 140 instead of 100
+    #   node0 … node1 … node3 …   |100  |wait|t|
+    #   node2                     |140       |t|
+    row = [140 if rank // 4 == 2 else 100 for rank in range(16)]
+    store = job_on_hosts([row] * 12, [f"node{rank // 4}" for rank in range(16)])
+
+    assert rows_of(store, FINDINGS) == [("host", "node2", "slow_compute", "node_wide", "high")]
+
+
+def test_a_lone_slow_rank_is_named_itself_not_its_node() -> None:
+    row = [140 if rank == 9 else 100 for rank in range(16)]
+    store = job_on_hosts([row] * 12, [f"node{rank // 4}" for rank in range(16)])
+
+    assert rows_of(store, FINDINGS) == [("rank", "9", "slow_compute", "persistent", "high")]
+
+
+def test_of_two_ranks_the_slower_owns_all_of_the_difference() -> None:
+    # given two ranks that compute 100 and 140
+    store = job_on_hosts([[100, 140]] * 12, ["node0", "node1"])
+
+    owned = store.query("SELECT rank, SUM(delay_ns) FROM attribute.delay GROUP BY rank")
+    assert owned.filter(pl.col("rank") == 1).row(0)[1] == 12 * 40 * US
