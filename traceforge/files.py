@@ -6,12 +6,13 @@ once. Not handled: archives inside archives; a member of a compressed archive is
 """
 
 import hashlib
-import io
 import os
+import shutil
 import tarfile
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from traceforge.errors import InputUnusableError
 
@@ -21,6 +22,7 @@ _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
 _HEAD_BYTES = 256 * 1024
 _PIECE_BYTES = 65_536
+_LARGEST_IN_MEMORY = 64 * 1024 * 1024
 
 # What reading damaged bytes may raise, whatever the compression.
 DAMAGE = (EOFError, OSError, ValueError, tarfile.TarError)
@@ -108,33 +110,15 @@ def open_bytes(path: Path) -> BinaryIO:
     archive, inner = _split(path)
     if inner is None:
         return _decompressed(_open_raw(path))
-    opened = _open_archive(archive)
-    content = opened.extractfile(_find(opened, inner, path))
-    if content is None:
-        raise InputUnusableError("not a regular file of the archive", where=str(path))
-    return _decompressed(cast(BinaryIO, io.BufferedReader(_Member(content, opened))))
-
-
-class _Member(io.RawIOBase):
-    """A member's bytes, which keep their archive open."""
-
-    def __init__(self, content: IO[bytes], archive: tarfile.TarFile) -> None:
-        self._content = content
-        self._archive = archive
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
-        piece = self._content.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._content.close()
-            self._archive.close()
-        super().close()
+    # Readers seek, which a member of a compressed archive cannot: it is copied, to disk where it is large.
+    copy = tempfile.SpooledTemporaryFile(max_size=_LARGEST_IN_MEMORY)  # noqa: SIM115 - closed by whoever reads it
+    with _open_archive(archive) as opened:
+        content = opened.extractfile(_find(opened, inner, path))
+        if content is None:
+            raise InputUnusableError("not a regular file of the archive", where=str(path))
+        shutil.copyfileobj(content, copy, _PIECE_BYTES)
+    copy.seek(0)
+    return _decompressed(cast(BinaryIO, copy))
 
 
 def _split(path: Path) -> tuple[Path, PurePosixPath | None]:
@@ -181,7 +165,8 @@ def _open_raw(path: Path) -> BinaryIO:
 
 
 def _decompressed(raw: BinaryIO) -> BinaryIO:
-    magic = raw.peek(4)[:4] if isinstance(raw, io.BufferedReader) else b""
+    magic = raw.read(4)
+    raw.seek(0)
     if magic.startswith(_GZIP_MAGIC):
         from isal import igzip
 

@@ -33,9 +33,7 @@ TOOLS = ("ip", "tc", "sysctl", "unshare")
 def main() -> int:
     """Record what was asked for; return the exit code."""
     parser = argparse.ArgumentParser(description="Record sample traces of a small training job.")
-    parser.add_argument(
-        "scenario", nargs="*", metavar="SCENARIO", help=f"{', '.join(SCENARIOS)}; default: all"
-    )
+    parser.add_argument("scenario", nargs="*", metavar="SCENARIO", help=f"{', '.join(SCENARIOS)}; default: all")
     names = parser.parse_args().scenario or list(SCENARIOS)
     for name in names:
         if name not in SCENARIOS:

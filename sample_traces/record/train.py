@@ -99,14 +99,10 @@ def wrap(scenario: Scenario, rank: int, meter: Meter) -> DistributedDataParallel
     else:
         share = scenario.extra_share if rank == scenario.rank else 0.0
         model, group = Network(extra_share=share, meter=meter), None
-    return DistributedDataParallel(
-        model, process_group=group, bucket_cap_mb=BUCKET_MB, gradient_as_bucket_view=True
-    )
+    return DistributedDataParallel(model, process_group=group, bucket_cap_mb=BUCKET_MB, gradient_as_bucket_view=True)
 
 
-def train(
-    model: DistributedDataParallel, data: Batches, profiler: profile, step_pipe: int
-) -> list[dict[str, int]]:
+def train(model: DistributedDataParallel, data: Batches, profiler: profile, step_pipe: int) -> list[dict[str, int]]:
     """Run all steps; return one row a step with times in ns on the monotonic clock."""
     loader = DataLoader(data, batch_size=None)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)

@@ -2,9 +2,11 @@
 
 import gzip
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from tests.conftest import ROOT
 from traceforge import api
@@ -36,6 +38,23 @@ def test_uncompressed_traces_give_the_same_ledger(tmp_path: Path, expected: list
     for path in traces():
         (tmp_path / path.name.removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
     assert answer(tmp_path) == expected
+
+
+def test_traces_packed_with_zstd_give_the_same_ledger(tmp_path: Path, expected: list[tuple[object, ...]]) -> None:
+    for path in traces():
+        packed = zstandard.compress(gzip.decompress(path.read_bytes()))
+        (tmp_path / path.name.replace(".gz", ".zst")).write_bytes(packed)
+    assert answer(tmp_path) == expected
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_an_archive_of_all_ranks_gives_the_same_ledger(
+    tmp_path: Path, mode: str, expected: list[tuple[object, ...]]
+) -> None:
+    with tarfile.open(tmp_path / "job.tar", mode) as archive:  # type: ignore[call-overload]
+        for path in traces():
+            archive.add(path, f"job/{path.name}")
+    assert answer(tmp_path / "job.tar") == expected
 
 
 def test_the_order_of_files_changes_nothing(expected: list[tuple[object, ...]]) -> None:

@@ -16,7 +16,6 @@ from traceforge.store.stage import build_stage
 MS = 1_000_000
 
 
-
 @cache
 def _statements() -> tuple[str, ...]:
     """Statements that make the stages' tables, as the stages themselves make them from an empty database."""

@@ -87,29 +87,20 @@ class Splitter:
         self._goal = self._unit_bytes
 
     def _cut(self) -> Unit | None:
-        """A unit up to one of the boundaries; None if no sound one was found.
-
-        First the last boundaries are tried, which may lie inside an event; then earlier and earlier ones, since
-        there may be damage on the way.
-        """
-        size = len(self._text)
-        limits = [size, size, size - 1024, size - 8 * 1024]
-        tried = size + 1
-        while limits and not self._in_damage:
-            boundary = _last_boundary(self._text, min(limits.pop(0), tried))
+        """A unit up to one of the last boundaries; None if none of them is sound."""
+        end = len(self._text)
+        for step_back in _STEPS_BACK:
+            boundary = _last_boundary(self._text, end - step_back)
             if boundary is None:
-                break
-            tried = boundary.start()
+                return None
+            end = boundary.start() + 1
             try:
-                unit = self._decode(self._text[: tried + 1])
+                unit = self._decode(self._text[:end])
             except UNDECODABLE as error:
-                if limits and is_incomplete(error):
+                if is_incomplete(error):
                     continue
-                limits = [min(size, tried) // 2] if tried > _SMALLEST_CUT else []
-                size = tried // 2
-                continue
+                return None
             self._text = self._text[boundary.end() :]
-            self._patience = _PATIENCE
             return unit
         return None
 
@@ -120,19 +111,14 @@ class Splitter:
         except msgspec.ValidationError:
             pass
         except UNDECODABLE:
-            return self._decode_repaired(text)
-        return self._each(text)
-
-    def _decode_repaired(self, text: bytes) -> Unit:
-        for repaired in repairs(text):
-            try:
-                unit = self._decode_sound(repaired.text)
-            except UNDECODABLE:
-                continue
+            repaired = repair_text(text)
+            if not repaired.counts:
+                raise
+            unit = self._decode_sound(repaired.text)
             for code, count in repaired.counts.items():
                 self._issues.add(code, count, at=f"byte {self._offset()}")
             return unit
-        raise msgspec.DecodeError("no repair suffices")
+        return self._each(text)
 
     def _decode_sound(self, text: bytes) -> Unit:
         try:

@@ -63,7 +63,8 @@ class ByteStream:
                 piece = self._stream.read(size)
             except _DAMAGE as error:
                 self.damage = str(error)
-                self._saved = _salvage(self._path, self.position) if self.is_compressed else iter(())
+                is_plain_gzip = self.is_compressed and self._path.is_file()
+                self._saved = _salvage(self._path, self.position) if is_plain_gzip else iter(())
                 piece = next(self._saved, b"")
         self.position += len(piece)
         self._report()
@@ -77,7 +78,7 @@ class ByteStream:
 
     def tail(self, size: int) -> bytes:
         """The last bytes of the file; reads it to the end, or jumps there if it is not compressed."""
-        if not self.is_compressed:
+        if not self.is_compressed and self._stream.seekable():
             self._stream.seek(0, SEEK_END)
             self._stream.seek(max(0, self._stream.tell() - size))
         pieces, total = [b""], 0

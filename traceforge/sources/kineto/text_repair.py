@@ -1,36 +1,31 @@
 """Damaged JSON text made sound where the meaning is beyond doubt. In: bytes that no decoder takes. Out: better bytes.
 
-Repairs invalid UTF-8, bad escapes and halves of surrogate pairs, the tokens NaN and Infinity (as null), and raw control
-characters in texts. Idea: only whether a place lies inside a text matters, and that is the parity of the quotes before
-it. Cheap repairs come first and are offered one by one, since mostly one of them suffices.
-Not handled: quotes that are not escaped (their event is lost), missing brackets.
+Repairs invalid UTF-8, raw control characters, bad escapes and halves of surrogate pairs in texts, and the tokens NaN
+and Infinity (as null). Idea: only whether a place lies inside a text matters, and that is the parity of the quotes
+before it. Not handled: quotes that are not escaped (their event is lost), missing brackets.
 """
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_NOT_A_NUMBER = re.compile(rb"(?<=[\s:,\[])[+-]?(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
 _SURROGATE_OR_BAD_ESCAPE = re.compile(
     rb"\\(?:"
     rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole surrogate pair
     rb'|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|u[0-9a-fA-F]{4}|["\\/bfnrt]|(?P<bad>))'
 )
-_NOT_A_NUMBER = re.compile(rb"[+-]?(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
-_NOT_A_NUMBER_STARTS = (b"nan", b"NaN", b"NAN", b"inf", b"Inf", b"INF")
-_BEFORE_A_VALUE = b" \t\r\n:,["
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_CONTROL_BUT_NEWLINE = re.compile(rb"[\x00-\x09\x0b-\x1f]")
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
-_ESCAPES = {9: rb"\t", 10: rb"\n", 13: rb"\r"}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+_ESCAPES = {9: rb"\t", 10: rb"\n", 13: rb"\r"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RepairedText:
     """Text after repair.
 
     Attributes:
-        text: the better bytes.
+        text: the better bytes; the same as before if nothing was found.
         counts: number of repairs by issue code.
     """
 
@@ -38,102 +33,72 @@ class RepairedText:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def repairs(text: bytes) -> Iterator[RepairedText]:
-    """Ever more repaired versions of a text that begins outside of any JSON string; none if nothing is to repair."""
-    done = RepairedText(text)
-    for step, code in (
-        (_repair_utf8, "kineto_invalid_utf8"),
-        (_repair_escapes, "kineto_bad_escape"),
-        (_repair_not_a_number, "kineto_not_a_number"),
-        (_repair_control_characters, "kineto_control_characters"),
-    ):
-        better, count = step(done.text)
-        if count:
-            done = RepairedText(better, {**done.counts, code: count})
-            yield done
-
-
 def repair_text(text: bytes) -> RepairedText:
-    """A text with all repairs; it begins outside of any JSON string."""
+    """Repair text that begins outside of any JSON string."""
     repaired = RepairedText(text)
-    for further in repairs(text):
-        repaired = further
+    for step in (_repair_utf8, _repair_escapes, _repair_marks):
+        step(repaired)
     return repaired
 
 
-def _repair_utf8(text: bytes) -> tuple[bytes, int]:
-    better = text.decode("utf-8", "replace").encode()
-    if better == text:
-        return text, 0
-    return better, max(1, better.count(_REPLACEMENT) - text.count(_REPLACEMENT))
+def _count(repaired: RepairedText, code: str, count: int) -> None:
+    if count:
+        repaired.counts[code] = repaired.counts.get(code, 0) + count
 
 
-def _repair_escapes(text: bytes) -> tuple[bytes, int]:
-    count = 0
+def _repair_utf8(repaired: RepairedText) -> None:
+    better = repaired.text.decode("utf-8", "replace").encode()
+    if better != repaired.text:
+        _count(repaired, "kineto_invalid_utf8", max(1, better.count(_REPLACEMENT) - repaired.text.count(_REPLACEMENT)))
+        repaired.text = better
+
+
+def _repair_escapes(repaired: RepairedText) -> None:
+    if b"\\" not in repaired.text:
+        return
+    repairs = 0
 
     def better(match: re.Match[bytes]) -> bytes:
-        nonlocal count
+        nonlocal repairs
         if match["half"] is None and match["bad"] is None:
             return match[0]
-        count += 1
+        repairs += 1
         return rb"\ufffd" if match["half"] else rb"\\"
 
-    return (_SURROGATE_OR_BAD_ESCAPE.sub(better, text), count) if b"\\" in text else (text, 0)
+    repaired.text = _SURROGATE_OR_BAD_ESCAPE.sub(better, repaired.text)
+    _count(repaired, "kineto_bad_escape", repairs)
 
 
-def _repair_not_a_number(text: bytes) -> tuple[bytes, int]:
-    tokens = [match for place in _not_a_number_places(text) if (match := _NOT_A_NUMBER.match(text, place))]
-    return _replace(text, tokens, outside=lambda _token: b"null", inside=None)
-
-
-def _not_a_number_places(text: bytes) -> list[int]:
-    """Where a value may begin that is NaN or infinite, in a text or not."""
-    places = []
-    for start in _NOT_A_NUMBER_STARTS:
-        place = text.find(start)
-        while place >= 0:
-            first = place - (text[place - 1 : place] in (b"+", b"-"))
-            if text[first - 1 : first] and text[first - 1] in _BEFORE_A_VALUE:
-                places.append(first)
-            place = text.find(start, place + 1)
-    return sorted(places)
-
-
-def _repair_control_characters(text: bytes) -> tuple[bytes, int]:
-    if not _CONTROL_BUT_NEWLINE.search(text) and not any(_quotes(line) % 2 for line in text.split(b"\n")):
-        return text, 0
-    characters = list(_CONTROL.finditer(text))
-    return _replace(text, characters, outside=_as_blank, inside=_as_escape)
-
-
-def _as_escape(character: bytes) -> bytes:
-    return _ESCAPES.get(character[0], b"\\u%04x" % character[0])
-
-
-def _as_blank(character: bytes) -> bytes:
-    return character if character in b"\t\n\r" else b" "
-
-
-def _replace(
-    text: bytes,
-    matches: list[re.Match[bytes]],
-    outside: Callable[[bytes], bytes],
-    inside: Callable[[bytes], bytes] | None,
-) -> tuple[bytes, int]:
-    """Replace matches by what stands outside or inside of texts, and count those that changed."""
+def _repair_marks(repaired: RepairedText) -> None:
+    """Control characters inside texts (and odd ones outside), and NaN and Infinity outside of texts."""
+    text = repaired.text
+    places = sorted([*_CONTROL.finditer(text), *_NOT_A_NUMBER.finditer(text)], key=re.Match.start)
     pieces: list[bytes] = []
-    is_inside, done, count = False, 0, 0
-    for match in matches:
+    inside, done = False, 0
+    for match in places:
         between = text[done : match.start()]
-        is_inside ^= _quotes(between) % 2 == 1
-        replace = inside if is_inside else outside
-        better = replace(match[0]) if replace else match[0]
-        count += better != match[0]
-        pieces += (between, better)
+        inside ^= _quotes(between) % 2 == 1
+        pieces.append(between)
+        pieces.append(_better_mark(match[0], inside, repaired))
         done = match.end()
-    return b"".join(pieces) + text[done:], count
+    repaired.text = b"".join(pieces) + text[done:]
 
 
 def _quotes(text: bytes) -> int:
     """Number of quotes that are not escaped."""
     return (_ESCAPED.sub(b"", text) if b"\\" in text else text).count(b'"')
+
+
+def _better_mark(mark: bytes, inside: bool, repaired: RepairedText) -> bytes:
+    if len(mark) > 1:
+        if inside:
+            return mark
+        _count(repaired, "kineto_not_a_number", 1)
+        return b"null"
+    if inside:
+        _count(repaired, "kineto_control_characters", 1)
+        return _ESCAPES.get(mark[0], b"\\u%04x" % mark[0])
+    if mark in b"\t\n\r":
+        return mark
+    _count(repaired, "kineto_control_characters", 1)
+    return b" "
