@@ -34,7 +34,7 @@ def test_no_function_is_longer_than_60_lines(path: Path) -> None:
 def test_every_module_says_what_it_is(path: Path) -> None:
     documentation = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert documentation
-    assert "TODO" not in documentation
+    assert len(documentation) > 20
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
