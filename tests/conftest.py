@@ -4,6 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# What lands is judged by the same examples each time; on a developer's machine every run tries new ones.
+settings.register_profile("repeatable", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("repeatable")
 
 ROOT = Path(__file__).parent.parent
 
