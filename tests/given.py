@@ -184,7 +184,7 @@ def store_of(*traces: Trace, world_size: int | None = None) -> Store:
         origin = "unknown" if trace.rank is None else "metadata"
         row = [source_id, 0, "kineto", trace.path, trace.rank, origin, trace.host, "used", count, count, 1, trace.path]
         store.execute(f"INSERT INTO meta.source VALUES ({', '.join('?' * len(row))})", row)
-        store.append("raw.kineto_event", _frame(source_id, trace.events, _EVENT))
+        append_events(store, _frame(source_id, trace.events, _EVENT))
         store.append("raw.kineto_collective", _frame(source_id, trace.collectives, _COLLECTIVE))
         store.append("raw.kineto_argument", _frame(source_id, trace.arguments, None))
         groups = [
@@ -193,6 +193,22 @@ def store_of(*traces: Trace, world_size: int | None = None) -> Store:
         ]
         store.append("raw.kineto_process_group", _frame(source_id, groups, _GROUP))
     return store
+
+
+def append_events(store: Store, events: pl.DataFrame) -> None:
+    """Add rows of raw.kineto_event that belong to one source."""
+    for table, rows in by_kind(events).items():
+        store.append(table, rows)
+
+
+def by_kind(events: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Rows of raw.kineto_event as they are stored: one kind an event, which is plain and as good as any other."""
+    events = events.with_columns(kind_id=pl.col("event_id").cast(pl.Int32))
+    said = ["phase", "category", "name", "track_id"]
+    return {
+        "raw.kineto_kind": events.select(pl.col("^source_id$"), "kind_id", *said),
+        "raw.kineto_occurrence": events.drop(said),
+    }
 
 
 def built(store: Store, until: str = "graph") -> Store:

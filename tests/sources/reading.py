@@ -22,7 +22,9 @@ class Reading:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return self.rows("event")
+        """Rows as raw.kineto_event shows them: what the event says, with what its kind says."""
+        kinds = {kind.pop("kind_id"): kind for kind in self.rows("kind")}
+        return [kinds[event.pop("kind_id")] | event for event in self.rows("occurrence")]
 
     @property
     def names(self) -> list[str | None]:

@@ -24,10 +24,13 @@ def counts(path: Path) -> dict[str, object]:
     """What golden.json says about a file, as the source sees it."""
     assert SOURCE.recognises(read_head(path))
     phases: Counter[str] = Counter()
+    phase_of: dict[int, str | None] = {}
 
     def count(batch: Batch) -> None:
-        if batch.table == "raw.kineto_event":
-            phases.update(str(phase) for phase in batch.rows["phase"])
+        if batch.table == "raw.kineto_kind":
+            phase_of.update(batch.rows.select("kind_id", "phase").iter_rows())
+        if batch.table == "raw.kineto_occurrence":
+            phases.update(str(phase_of[kind_id]) for kind_id in batch.rows["kind_id"])
 
     summary = SOURCE.read(path, count, ReadOptions())
     assert summary.event_count == summary.stored_count == phases.total()

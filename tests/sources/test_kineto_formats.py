@@ -71,7 +71,7 @@ def test_layout_compression_and_unit_size_change_nothing(
 def test_batches_are_bounded_and_keep_their_order(read_kineto: Read) -> None:
     events = [{"ph": "i", "name": f"mark {number}", "ts": number} for number in range(1000)]
     reading = read_kineto({"traceEvents": events}, unit_bytes=500, batch_rows=100)
-    sizes = [batch.rows.height for batch in reading.batches if batch.table == "raw.kineto_event"]
+    sizes = [batch.rows.height for batch in reading.batches if batch.table == "raw.kineto_occurrence"]
     assert len(sizes) > 5
     assert max(sizes) < 120
     assert reading.names == [event["name"] for event in events]
@@ -238,7 +238,12 @@ def test_the_source_reads_a_file_by_its_public_border(tmp_path: Path) -> None:
     batches: list[Batch] = []
     summary = SOURCE.read(path, batches.append, ReadOptions())
     assert summary.event_count == 1
-    assert [batch.table for batch in batches] == ["raw.kineto_event", "raw.kineto_file", "raw.kineto_track"]
+    assert [batch.table for batch in batches] == [
+        "raw.kineto_kind",
+        "raw.kineto_occurrence",
+        "raw.kineto_file",
+        "raw.kineto_track",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError, StoreTooNewError
 from traceforge.store.database import Store
+from traceforge.store.migrations import migrations
 
 STORAGE_VERSION = """
 SELECT CAST(tags['storage_version'] AS VARCHAR) FROM duckdb_databases() WHERE database_name = current_database()
@@ -132,6 +133,41 @@ def test_a_database_of_a_newer_traceforge_is_refused(tmp_path: Path, read_only: 
     )
 
 
+def test_events_of_a_database_that_knew_no_kinds_are_kept(tmp_path: Path) -> None:
+    # given a database as an older version left it: every event with its own name
+    path = tmp_path / "run.db"
+    events = [
+        (0, 0, "X", "kernel", "gemm", 1, 100),
+        (0, 1, None, None, None, None, 200),
+        (0, 2, "X", "kernel", "gemm", 1, 300),
+    ]
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS old (STORAGE_VERSION 'v1.0.0')")
+        connection.execute("USE old")
+        connection.execute("CREATE TABLE main.traceforge_migration (number INTEGER, title VARCHAR)")
+        for number, _, text in migrations():
+            if number < 6:
+                connection.execute(text)
+                connection.execute("INSERT INTO main.traceforge_migration VALUES (?, '')", [number])
+        connection.executemany(
+            "INSERT INTO raw.kineto_event (source_id, event_id, phase, category, name, track_id, raw_start_ns)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            events,
+        )
+
+    # when today's version opens it
+    with Store(path) as store:
+        rows = store.query(
+            "SELECT source_id, event_id, phase, category, name, track_id, raw_start_ns"
+            " FROM raw.kineto_event ORDER BY event_id"
+        )
+        kinds = store.query("SELECT name FROM raw.kineto_kind ORDER BY kind_id")
+
+    # then it says the same of every event, and the two of one kind share it
+    assert rows.rows() == events
+    assert kinds["name"].to_list() == ["gemm", None]
+
+
 def test_a_refused_database_is_let_go_at_once(tmp_path: Path) -> None:
     path = _foreign(tmp_path / "recipes.db", options="(STORAGE_VERSION 'v1.0.0')")
     with pytest.raises(InputUnusableError) as caught:
@@ -178,11 +214,11 @@ def test_rows_are_added_by_column_name_and_missing_columns_are_null() -> None:
 def test_times_beyond_the_precision_of_a_float_survive() -> None:
     # 2**60 + 1 ns lies between two neighbouring floats.
     store = Store(None)
-    rows = pl.DataFrame({"source_id": [0], "event_id": [0], "raw_start_ns": [2**60 + 1]})
+    rows = pl.DataFrame({"source_id": [0], "event_id": [0], "kind_id": [0], "raw_start_ns": [2**60 + 1]})
 
-    store.append("raw.kineto_event", rows)
+    store.append("raw.kineto_occurrence", rows)
 
-    assert store.query("SELECT raw_start_ns FROM raw.kineto_event").item() == 2**60 + 1
+    assert store.query("SELECT raw_start_ns FROM raw.kineto_occurrence").item() == 2**60 + 1
 
 
 @pytest.mark.parametrize(

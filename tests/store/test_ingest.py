@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.given import built, rows_of
+from tests.given import built, by_kind, rows_of
 from traceforge.api import InlineExecutor
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.files import find_files, open_bytes
@@ -49,7 +49,8 @@ class StorySource:
             for n, (name, start, end) in enumerate(story["events"])
         ]  # fmt: skip
         for event in events:
-            emit(Batch("raw.kineto_event", pl.DataFrame([event])))
+            for table, rows in by_kind(pl.DataFrame([event])).items():
+                emit(Batch(table, rows))
         if story.get("breaks"):
             raise InputUnusableError("ends in the middle of an event", where=str(path))
         lost = story.get("lost", 0)

@@ -151,7 +151,10 @@ class Store:
             self.append_parquet(table, str(file))
 
     def append_parquet(self, table: str, files: str, *, source_id: int | None = None) -> None:
-        """Add the rows of Parquet files (a path or a glob) to a table by column name, with their `source_id`."""
+        """Add the rows of Parquet files (a path or a glob) to a table by column name, with their `source_id`.
+
+        One statement for all files: DuckDB then writes to disk as it reads, and memory stays flat.
+        """
         extra = "" if source_id is None else f"{source_id:d} AS source_id, "
         self._connection.execute(
             f"INSERT INTO {table} BY NAME SELECT {extra}* FROM read_parquet(?, union_by_name = true)", [files]

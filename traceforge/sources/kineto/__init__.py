@@ -1,6 +1,6 @@
 """Kineto traces: the JSON files of PyTorch's profiler, plain or gzip. In: a file. Out: rows of raw.kineto_*.
 
-Idea: the file is read once, in units of some 100 KiB cut at event boundaries, each decoded into typed structs and
+Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
 Not handled: execution traces (`nodes`), zstd, traces split over several files.

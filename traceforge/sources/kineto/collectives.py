@@ -6,6 +6,7 @@ Keys seen in PyTorch 2.3 to 2.13. Not handled: arguments that are no JSON object
 """
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,6 +44,7 @@ class _CollectiveArgs(msgspec.Struct, gc=False):
 
 
 _COLLECTIVE_KEY = re.compile(rb'"(?:Collective name|Process Group (?:Name|Ranks)|In msg nelems)"')
+_NOTHING = (b"", b"null")
 _INT64_BITS, _INT32_BITS = 63, 31
 _BITS = {
     "in_elements": _INT64_BITS,
@@ -79,20 +81,23 @@ class CommunicationArgs:
         stored = np.ones(len(flags), np.bool_) if self._keep_all else (flags & Flag.COMMUNICATION) != 0
         for place in places:
             text = bytes(texts[place])
+            if text in _NOTHING:
+                continue
             event_id = int(event_ids[place])
             if stored[place]:
                 self._texts.append((event_id, text.decode("utf-8", "replace")))
             if _COLLECTIVE_KEY.search(text):
                 self._add_collective(event_id, text)
 
-    def _places(self, unit: Unit, flags: FlagArray) -> list[int]:
-        """Which events have arguments to be looked at."""
+    def _places(self, unit: Unit, flags: FlagArray) -> Sequence[int]:
+        """Which events may have arguments to be looked at."""
         if self._keep_all:
-            return [place for place, args in enumerate(unit.args) if args is not None]
+            return range(len(flags))
         wanted = (flags & Flag.COMMUNICATION) != 0
-        if [args.collective for args in unit.stated_args].count(NO_TOKEN) < len(unit.stated_args):
-            wanted |= [args is not None and args.collective is not NO_TOKEN for args in unit.args]
-        return [place for place in np.flatnonzero(wanted).tolist() if unit.args[place] is not None]
+        collectives = [args.collective for args in unit.args]
+        if collectives.count(NO_TOKEN) < len(collectives):
+            wanted |= [collective is not NO_TOKEN for collective in collectives]
+        return np.flatnonzero(wanted).tolist()
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
         try:

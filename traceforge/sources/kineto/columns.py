@@ -1,4 +1,4 @@
-"""Events to frames. In: `Unit`s. Out: frames of raw.kineto_event of bounded size, times without the base time.
+"""Events to frames. In: `Unit`s. Out: frames of raw.kineto_occurrence of bounded size, times without the base time.
 
 Idea: each unit's fields are packed into plain bytes at once, while its Python objects are still in the processor's
 cache; a batch of many units then becomes columns in a few vectorised steps.
@@ -55,7 +55,6 @@ class EventColumns:
         self._unit_rows = 0
         self._kind_ids: list[bytes] = []
         self._event_ids: list[Int64Array] = []
-        self._has_args: list[bytes] = []
         self._starts: list[bytes] = []
         self._durations: list[bytes] = []
         self._flows: list[bytes] = []
@@ -71,9 +70,8 @@ class EventColumns:
         self._starts.append(_lines([e.ts for e in events]))
         self._durations.append(_lines([e.dur for e in events]))
         self._flows.append(_pack_flows(unit, self._issues))
-        self._has_args.append(struct.pack(f"{count}?", *[a is not None for a in unit.args]))
         for name, values in _ARGUMENTS.items():
-            self._arguments[name].append(_pack_arguments(values(unit.stated_args), unit, self._issues))
+            self._arguments[name].append(_pack_arguments(values(unit.args), unit, self._issues))
         self.row_count += count
         self._unit_rows += count
         if self._unit_rows >= _BLOCK_ROWS:
@@ -81,16 +79,11 @@ class EventColumns:
         return self._kinds.flags(np.frombuffer(kind_ids, np.int32))
 
     def flush(self) -> pl.DataFrame:
-        """The collected events as rows of raw.kineto_event; the next unit begins a new batch."""
+        """The collected events as rows of raw.kineto_occurrence; the next unit begins a new batch."""
         self._end_block()
         columns = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
-        kinds = self._kinds.columns(columns.pop("kind_id"))
-        frame = pl.DataFrame(columns).hstack(kinds)
         self._blocks, self.row_count = [], 0
-        self._kinds.forget_if_many()
-        return frame.with_columns(
-            pl.when(pl.col(name) != ABSENT).then(pl.col(name)).cast(_dtype(name)) for name in columns
-        )
+        return pl.DataFrame([_series(name, values) for name, values in columns.items()])
 
     def _end_block(self) -> None:
         """Make columns of the units since the last block: few enough for the processor's cache."""
@@ -105,10 +98,9 @@ class EventColumns:
         values = {name: np.frombuffer(b"".join(pieces), np.int64) for name, pieces in self._arguments.items()}
         for name, other in (("external_id", "old_external_id"), ("size_bytes", "memory_bytes")):
             values[name] = np.where(values[name] == ABSENT, values.pop(other), values[name])
-        has_args = np.flatnonzero(np.frombuffer(b"".join(self._has_args), np.bool_))
-        columns = {name: _spread(found, has_args, len(event_ids)) for name, found in values.items()}
+        columns = dict(values)
         for name in _INT32_COLUMNS:
-            _drop_beyond_int32(columns[name], event_ids, self._issues)
+            columns[name] = _within_int32(values[name], event_ids, self._issues)
         flows = np.frombuffer(b"".join(self._flows), np.int64)
         columns["flow_id"] = np.where(flags & Flag.FLOW, flows, ABSENT)
         columns["raw_start_ns"] = self._starts_ns(event_ids, flags)
@@ -134,8 +126,13 @@ class EventColumns:
         _count_places("kineto_out_of_range", times.out_of_range, event_ids, self._issues)
 
 
-def _dtype(column: str) -> type[pl.DataType]:
-    return pl.Int32 if column in _INT32_COLUMNS else pl.Int64
+def _series(name: str, values: npt.NDArray[Any]) -> pl.Series:
+    """A column with NULL for `ABSENT`."""
+    series = pl.Series(name, values)
+    present = values != ABSENT
+    if not present.all():
+        series = series.zip_with(pl.Series(present), pl.Series([None], dtype=series.dtype))
+    return series.cast(pl.Int32) if name in _INT32_COLUMNS else series
 
 
 def _lines(tokens: list[Raw]) -> bytes:
@@ -152,8 +149,7 @@ def _pack_arguments(values: list[int], unit: Unit, issues: IssueLog) -> bytes:
     try:
         return struct.pack(f"{len(values)}q", *values)
     except struct.error:
-        event_ids = unit.event_ids()[[args is not None for args in unit.args]]
-        return _pack_fitting(values, event_ids, issues)
+        return _pack_fitting(values, unit.event_ids(), issues)
 
 
 def _pack_flows(unit: Unit, issues: IssueLog) -> bytes:
@@ -191,15 +187,12 @@ def _count_places(
         issues.add(code, len(places), at=f"event {event_ids[places[0]]}")
 
 
-def _spread(values: Int64Array, places: npt.NDArray[np.intp], count: int) -> Int64Array:
-    """A column of `count` events that has values at some places only."""
-    column = np.full(count, ABSENT)
-    column[places] = values
-    return column
-
-
-def _drop_beyond_int32(column: Int64Array, event_ids: Int64Array, issues: IssueLog) -> None:
+def _within_int32(column: Int64Array, event_ids: Int64Array, issues: IssueLog) -> Int64Array:
     misfits = np.flatnonzero((column != ABSENT) & (np.abs(column) >= 2**31))
     surprising = misfits[column[misfits] != _NO_STREAM]
     _count_places("kineto_out_of_range", surprising, event_ids, issues)
-    column[misfits] = ABSENT
+    if not len(misfits):
+        return column
+    fitting = column.copy()
+    fitting[misfits] = ABSENT
+    return fitting

@@ -23,7 +23,7 @@ def is_incomplete(error: Exception) -> bool:
     return "truncated" in str(error)
 
 
-class Args(msgspec.Struct, gc=False):
+class Args(msgspec.Struct, gc=False, frozen=True):
     """Those arguments of an event that become columns, in the order in which PyTorch writes them."""
 
     external_id: int = field(default=ABSENT, name="External id")
@@ -39,6 +39,9 @@ class Args(msgspec.Struct, gc=False):
     labels: Raw = NO_TOKEN
 
 
+NO_ARGS = Args()
+
+
 class Event(msgspec.Struct, gc=False):
     """One element of `traceEvents`; times are raw tokens in µs."""
 
@@ -49,7 +52,7 @@ class Event(msgspec.Struct, gc=False):
     tid: int | str | None = None
     ts: Raw = NO_TOKEN
     dur: Raw = NO_TOKEN
-    args: Args | None = None
+    args: Args = NO_ARGS
     id: int | str = ABSENT
 
 
@@ -82,21 +85,19 @@ def decode_elements(text: bytes) -> list[Raw]:
 
 
 class Unit:
-    """Consecutive events of a file, some 100 KiB of text, decoded together.
+    """Consecutive events of a file, some 256 KiB of text, decoded together.
 
     Attributes:
         events: what was decoded.
-        args: arguments of every event, None where it has none.
-        stated_args: the same without the Nones.
+        args: arguments of every event, `NO_ARGS` where it has none.
     """
 
-    __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events", "stated_args")
+    __slots__ = ("_args_texts", "_first_id", "_ids", "_text", "args", "events")
 
     def __init__(self, events: list[Event], first_id: int, text: bytes) -> None:
         """Events without a gap; `text` is theirs, from which `args_texts` are taken when asked for."""
         self.events = events
         self.args = [event.args for event in events]
-        self.stated_args = [args for args in self.args if args is not None]
         self._first_id = first_id
         self._ids: list[int] | None = None
         self._text = text

@@ -1,4 +1,4 @@
-"""What recurs from event to event. In: events. Out: one small integer an event, and columns made from it.
+"""What recurs from event to event. In: events. Out: one small integer an event, and rows of raw.kineto_kind.
 
 Idea: phase, category, name, process and thread come in few combinations ("kinds"); one dictionary look-up an event
 replaces five columns of Python objects, and questions about a name are asked once a kind.
@@ -51,10 +51,10 @@ class Kinds:
         self._ids: dict[_Kind, int] = {}
         self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
         self._flags = bytearray()
-        self._columns: pl.DataFrame | None = None
+        self._first_id = 0
 
     def ids(self, events: list[Event]) -> list[int]:
-        """The kind of every event; valid until `forget_if_many`."""
+        """The kind of every event; `flags` of it can be asked until `flush`."""
         known = self._ids
         try:
             return [known[e.ph, e.cat, e.name, e.pid, e.tid] for e in events]
@@ -67,26 +67,23 @@ class Kinds:
 
     def _learn(self, key: _Kind) -> None:
         phase, category, name, pid, tid = key
-        self._ids[key] = len(self._ids)
+        self._ids[key] = self._first_id + len(self._flags)
         self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
         self._flags.append(_flags(phase, name))
-        self._columns = None
 
     def flags(self, ids: KindIds) -> FlagArray:
         """`Flag`s of every event."""
-        return np.frombuffer(self._flags, np.uint8)[ids]
+        return np.frombuffer(bytes(self._flags), np.uint8)[ids - self._first_id]
 
-    def columns(self, ids: KindIds) -> pl.DataFrame:
-        """Columns phase, category, name and track_id of every event."""
-        if self._columns is None:
-            schema = {"phase": pl.String, "category": pl.String, "name": pl.String, "track_id": pl.Int32}
-            self._columns = pl.DataFrame(self._rows, schema=schema, orient="row")
-        return self._columns[ids]
-
-    def forget_if_many(self) -> None:
-        """Drop a table that has grown large; ids given before lose their meaning."""
+    def flush(self) -> pl.DataFrame:
+        """Rows of raw.kineto_kind learned since the last flush; a table that has grown large starts anew."""
+        schema = {"phase": pl.String, "category": pl.String, "name": pl.String, "track_id": pl.Int32}
+        frame = pl.DataFrame(self._rows, schema=schema, orient="row")
+        first_id = self._first_id + len(self._flags) - len(self._rows)
+        ids = np.arange(first_id, first_id + len(self._rows), dtype=np.int32)
+        self._rows = []
         if len(self._ids) > _LARGEST_TABLE:
             self._ids.clear()
-            self._rows.clear()
+            self._first_id += len(self._flags)
             self._flags.clear()
-            self._columns = None
+        return frame.insert_column(0, pl.Series("kind_id", ids))

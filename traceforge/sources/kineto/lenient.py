@@ -9,7 +9,7 @@ import re
 import msgspec
 from msgspec import Raw, field
 
-from traceforge.sources.kineto.decode import ABSENT, NO_TOKEN, UNDECODABLE, Args, Event
+from traceforge.sources.kineto.decode import ABSENT, NO_ARGS, NO_TOKEN, UNDECODABLE, Args, Event
 from traceforge.sources.kineto.issues import IssueLog
 
 _INTEGER = re.compile(rb'("?)\s*([+-]?[0-9]{1,40})(?:\.0{0,20})?\s*\1')
@@ -117,10 +117,10 @@ class _Reading:
             id=self._flow(raw.id),
         )
 
-    def _args(self, raw: Raw) -> Args | None:
+    def _args(self, raw: Raw) -> Args:
         text = bytes(raw)
         if text in (b"", b"null"):
-            return None
+            return NO_ARGS
         try:
             args = _raw_args.decode(text)
         except UNDECODABLE:

@@ -15,7 +15,7 @@ import polars as pl
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.kineto.collectives import CommunicationArgs
 from traceforge.sources.kineto.columns import EventColumns
-from traceforge.sources.kineto.decode import Unit
+from traceforge.sources.kineto.decode import NO_ARGS, Unit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
 from traceforge.sources.kineto.issues import IssueLog
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
@@ -76,7 +76,8 @@ class _Reading:
         self._batch_rows = batch_rows
         self._issues = IssueLog()
         self._tracks = Tracks()
-        self._columns = EventColumns(Kinds(self._tracks), self._issues)
+        self._kinds = Kinds(self._tracks)
+        self._columns = EventColumns(self._kinds, self._issues)
         self._communication = CommunicationArgs(options.keep_all_args, self._issues)
         self._base_ns: int | None = None
         self._stored = 0
@@ -105,7 +106,7 @@ class _Reading:
     def _name_tracks(self, unit: Unit, flags: FlagArray) -> None:
         for place in (flags & Flag.NAMES_A_TRACK).nonzero()[0]:
             event, args = unit.events[place], unit.args[place]
-            if args is not None:
+            if args is not NO_ARGS:
                 self._tracks.name(event.name, event.pid, event.tid, args)
 
     def _flush(self) -> None:
@@ -113,7 +114,8 @@ class _Reading:
             frame = self._columns.flush()
             self._stored += frame.height
             base_ns = self._base_for(frame)
-            self._emit(Batch("raw.kineto_event", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
+            self._emit(Batch("raw.kineto_kind", self._kinds.flush()))
+            self._emit(Batch("raw.kineto_occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
         for batch in self._communication.flush():
             self._emit(batch)
 

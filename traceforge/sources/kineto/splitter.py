@@ -4,7 +4,7 @@ Idea: cut at the last `}` `,` `{` of what was read and decode. From a true bound
 ends at a true boundary: a cut inside a string leaves it open, a cut at deeper nesting leaves brackets open. So a wrong
 guess shows itself, and the cut before it is tried. Layout and white space do not matter. Text that does not decode at
 any cut is repaired, or else read element by element.
-Units are small (128 KiB), so that the objects decoded from them stay in the processor's cache.
+Units are small (256 KiB), so that the objects decoded from them stay in the processor's cache.
 """
 
 import re
@@ -20,7 +20,7 @@ from traceforge.sources.kineto.opening import Opening
 from traceforge.sources.kineto.stream import ByteStream
 from traceforge.sources.kineto.text_repair import repair_text
 
-UNIT_BYTES = 128 * 1024
+UNIT_BYTES = 256 * 1024
 _BOUNDARY = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{)")
 _STEPS_BACK = (0, 0, 1024, 8 * 1024, 64 * 1024)
 _BLANK = b" \t\r\n"
