@@ -20,6 +20,8 @@ from traceforge.records import ReadOptions, Source
 from traceforge.registry import discover
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files
+from traceforge.store.meter import OnProgress
+from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def ingest(
     jobs: int | None = None,
     keep_all_args: bool = False,
     executor: Executor | None = None,
-    on_file: Callable[[Path], None] = lambda _path: None,
+    on_progress: OnProgress | None = None,
+    rank_regex: str | None = None,
 ) -> IngestResult:
     """Add trace files to a database and build every stage.
 
@@ -60,10 +63,12 @@ def ingest(
         jobs: files read at once, each by a process of its own; the number of cores when None.
         keep_all_args: keep the arguments of every event, not only of communication.
         executor: runs the readers in place of processes of our own.
-        on_file: called with each file that has been read.
+        on_progress: called now and then with the bytes consumed so far and the memory of all readers.
+        rank_regex: finds the rank, its only group, in the paths of files that do not state it.
 
     Raises:
         InputUnusableError: a path does not exist, or nothing of it is a usable trace.
+        UsageError: `rank_regex` is no pattern with a group.
     """
     files = find_files(paths)
     name = run or _run_name(paths)
@@ -75,7 +80,8 @@ def ingest(
             run_name=name,
             executor=workers,
             options=ReadOptions(keep_all_args=keep_all_args),
-            on_file=on_file,
+            on_progress=on_progress,
+            rank_pattern=rank_pattern(rank_regex) if rank_regex else None,
             shown=lambda path: shown_name(path, paths),
         )
     analyze(store)

@@ -2,12 +2,12 @@
 
 Compression (gzip, zstd) and archives (tar) are recognised by content, never by name. A member of an archive is
 addressed as if the archive were a folder: `job.tar.gz/rank0.json`. Folders are walked in sorted order, each real file
-once. Not handled: archives inside archives; a member of a compressed archive is found by reading all before it.
+once. What inflates beyond a limit is refused (see `inflate`). Not handled: archives inside archives; a member of a
+compressed archive is found by reading all before it.
 """
 
 import hashlib
 import os
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from traceforge.errors import InputUnusableError
+from traceforge.inflate import GzipFile, ZstdFile, check_inflated
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -116,7 +117,9 @@ def open_bytes(path: Path) -> BinaryIO:
         content = opened.extractfile(_find(opened, inner, path))
         if content is None:
             raise InputUnusableError("not a regular file of the archive", where=str(path))
-        shutil.copyfileobj(content, copy, _PIECE_BYTES)
+        while piece := content.read(_PIECE_BYTES):
+            copy.write(piece)
+            check_inflated(copy.tell(), archive.stat().st_size)
     copy.seek(0)
     return _decompressed(cast(BinaryIO, copy))
 
@@ -168,14 +171,9 @@ def _decompressed(raw: BinaryIO) -> BinaryIO:
     magic = raw.read(4)
     raw.seek(0)
     if magic.startswith(_GZIP_MAGIC):
-        from isal import igzip
-
-        return cast(BinaryIO, igzip.IGzipFile(fileobj=raw, mode="rb"))  # type: ignore[no-untyped-call]
+        return cast(BinaryIO, GzipFile(raw))
     if magic == _ZSTD_MAGIC:
-        import zstandard
-
-        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
-        return cast(BinaryIO, stream)
+        return cast(BinaryIO, ZstdFile(raw))
     return raw
 
 

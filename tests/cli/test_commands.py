@@ -77,6 +77,11 @@ def test_a_database_becomes_a_report(database: Path, tmp_path: Path) -> None:
         (["report", "no/such/folder"], 3, "no such file or folder"),
         (["report", "LICENSE"], 3, "no trace of a known kind"),
         (["ingest", "LICENSE", "--db", "{tmp}/x.duckdb"], 3, "no trace of a known kind"),
+        (
+            ["ingest", str(SAMPLE), "--db", "{tmp}/y.duckdb", "--rank-regex", "("],
+            2,
+            "--rank-regex is no regular expression",
+        ),
         (["sql", "LICENSE", "SELECT 1"], 3, "not a DuckDB database"),
         (["sql", "{tmp}/missing.duckdb", "SELECT 1"], 3, "no such database"),
         (["sql", "{db}", "SELEC 1"], 2, "refused the query"),

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
-from traceforge.store.naming import host_in_name, identify
+from traceforge.store.naming import host_in_name, identify, rank_pattern
 
 
 def _silent(**said: object) -> SourceSummary:
@@ -79,3 +80,31 @@ def test_the_host_that_the_file_states_outweighs_its_name() -> None:
     identity = identify(Path("node7_4711.1698955063.pt.trace.json"), _silent(host="node8"))
 
     assert identity.host == "node8"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "rank", "origin"),
+    [
+        (r"gpu(\d+)", "run/node1-gpu5.json", 5, "rank_regex"),
+        (r"(?P<host>node\d+)-gpu(?P<rank>\d+)", "run/node1-gpu5.json", 5, "rank_regex"),
+        (r"^run/(\d+)/", "run/07/worker3.json", 7, "rank_regex"),
+        (r"gpu(\d+)", "run/worker3.json", None, "unknown"),
+        (r"gpu(\w+)", "run/gpux.json", None, "unknown"),
+    ],
+)
+def test_a_pattern_of_the_user_replaces_guesses_from_names(
+    pattern: str, path: str, rank: int | None, origin: str
+) -> None:
+    identity = identify(Path(path), _silent(), rank_pattern(pattern))
+
+    assert (identity.rank, identity.rank_origin) == (rank, origin)
+
+
+def test_what_the_file_says_outweighs_the_pattern() -> None:
+    assert identify(Path("gpu5.json"), _silent(rank=6), rank_pattern(r"gpu(\d+)")).rank == 6
+
+
+@pytest.mark.parametrize("pattern", ["(", "gpu", r"(\d)(\d)"])
+def test_a_pattern_that_cannot_name_a_rank_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError, match="--rank-regex"):
+        rank_pattern(pattern)

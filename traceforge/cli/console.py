@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
+
+    from traceforge.store.meter import OnProgress
 
 _MAX_TABLE_ROWS = 200
 
@@ -59,18 +59,24 @@ def _cell(value: object) -> str:
 
 
 @contextmanager
-def progress(files: Sequence[Path]) -> "Iterator[Callable[[Path], None]]":
-    """A bar over files on stderr while they are read, by size; nothing where stderr is no terminal."""
+def progress(files: Sequence[Path]) -> "Iterator[OnProgress | None]":
+    """A bar on stderr while files are read: bytes, speed, memory, time left; None where stderr is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda _path: None
+        yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from traceforge.files import size_bytes
 
-    sizes = {path: size_bytes(path) for path in files}
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("reading"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TextColumn("{task.fields[memory_mb]} MB memory"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=sum(sizes.values()))
-        yield lambda path: bar.advance(task, sizes[path])
+        task = bar.add_task("", total=sum(size_bytes(path) for path in files), memory_mb=0)
+        yield lambda count, memory_bytes: bar.update(task, completed=count, memory_mb=memory_bytes // 1_000_000)

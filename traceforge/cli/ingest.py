@@ -1,5 +1,6 @@
 """`traceforge ingest PATH... --db FILE`: trace files into a database, every stage built."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,10 @@ GROUP BY code ORDER BY code
 """
 
 Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at once; by default one a core.")]
+RankRegex = Annotated[
+    str | None,
+    typer.Option(help="Finds the rank in the path of a file that does not state it, such as 'gpu(\\d+)'."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
 
 
@@ -27,6 +32,7 @@ def ingest(
     db: Annotated[Path, typer.Option(help="DuckDB file to make or to add to.")],
     run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
     jobs: Jobs = None,
+    rank_regex: RankRegex = None,
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     strict: Strict = False,
 ) -> None:
@@ -36,20 +42,29 @@ def ingest(
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     with Store(db) as store:
-        result = ingest_shown(paths, store, run=run, jobs=jobs, keep_all_args=args == "all")
+        options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all")
+        result = ingest_shown(paths, store, options)
         note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
         check_complete(store, result.run_id, strict=strict)
 
 
-def ingest_shown(
-    paths: list[Path], store: "Store", *, run: str | None, jobs: int | None, keep_all_args: bool
-) -> "IngestResult":
+@dataclass(frozen=True, slots=True)
+class ShownOptions:
+    """What a user may say of an ingest; see `api.ingest`."""
+
+    run: str | None = None
+    jobs: int | None = None
+    rank_regex: str | None = None
+    keep_all_args: bool = False
+
+
+def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "IngestResult":
     """Ingest with a progress bar, and say on stderr what could not be used."""
     from traceforge import api
     from traceforge.files import find_files
 
-    with progress(find_files(paths)) as on_file:
-        result = api.ingest(paths, store, run=run, jobs=jobs, keep_all_args=keep_all_args, on_file=on_file)
+    with progress(find_files(paths)) as on_progress:
+        result = api.ingest(paths, store, **asdict(options), on_progress=on_progress)
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, printable
-from traceforge.cli.ingest import Jobs, Strict, check_complete, ingest_shown
+from traceforge.cli.ingest import Jobs, RankRegex, ShownOptions, Strict, check_complete, ingest_shown
 from traceforge.errors import InputUnusableError
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ def report(
     ] = None,
     run: Annotated[str | None, typer.Option(help="Run to report, where the database holds several.")] = None,
     jobs: Jobs = None,
+    rank_regex: RankRegex = None,
     strict: Strict = False,
 ) -> None:
     """Say why the job scales badly, what it costs and what would help."""
     from traceforge import api
 
-    with _database(target, run=run, jobs=jobs) as store:
+    with _database(target, ShownOptions(run, jobs, rank_regex)) as store:
         made = api.report(store, run=run, command=f"traceforge report {shlex.quote(_shown(target))}")
         check_complete(store, api.run_id(store, run), strict=False)
         _write(output, made.html)
@@ -56,7 +57,7 @@ def check_complete_strictly(store: "Store", run_id: int, *, strict: bool) -> Non
 
 
 @contextmanager
-def _database(target: Path, *, run: str | None, jobs: int | None) -> "Iterator[Store]":
+def _database(target: Path, options: ShownOptions) -> "Iterator[Store]":
     from traceforge import api
     from traceforge.store.database import Store
 
@@ -67,7 +68,7 @@ def _database(target: Path, *, run: str | None, jobs: int | None) -> "Iterator[S
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="traceforge-") as folder, Store(Path(folder, "traces.duckdb")) as store:
-        ingest_shown([target], store, run=run, jobs=jobs, keep_all_args=False)
+        ingest_shown([target], store, options)
         yield store
 
 

@@ -5,11 +5,12 @@ interrupted ingest leaves whole files or nothing, and running it again finishes 
 known already is not read. Workers share no state, so the executor may be any that sees the same file system.
 """
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +19,8 @@ from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeErro
 from traceforge.files import DAMAGE, content_hash, read_head, size_bytes
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
-from traceforge.store.naming import identify
+from traceforge.store.meter import Meter, OnProgress, watched
+from traceforge.store.naming import Identity, identify
 
 _KNOWN = """
 SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
@@ -69,13 +71,17 @@ def ingest_files(
     executor: Executor,
     options: ReadOptions,
     on_file: Callable[[Path], None] = lambda _path: None,
+    on_progress: OnProgress | None = None,
     shown: Callable[[Path], str] = str,
+    rank_pattern: re.Pattern[str] | None = None,
 ) -> IngestResult:
     """Add files to a run of the database, making the run if it is new.
 
     Args:
         on_file: called with each file that has been read.
+        on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         shown: how a file is named in the database.
+        rank_pattern: finds the rank in `shown` names where files do not state it (see `naming.rank_pattern`).
 
     Raises:
         NotATraceError: none of the files is a trace.
@@ -89,7 +95,7 @@ def ingest_files(
         raise failed[0][1] if failed else _nothing_recognised(unrecognised)
     run_id = _run_id(store, run_name)
     read: list[Path] = []
-    with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as spool:
+    with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as spool, watched(Path(spool), on_progress):
         jobs = {
             executor.submit(
                 spool_file, path, hashes[path], sources[kinds[path]], Path(spool, str(number)), options
@@ -98,7 +104,8 @@ def ingest_files(
         }
         try:
             for spooled in _in_path_order(jobs, failed, on_file):
-                _add(store, run_id, spooled, shown(spooled.path))
+                name = shown(spooled.path)
+                _add(store, run_id, spooled, name, identify(Path(name), spooled.summary, rank_pattern))
                 read.append(spooled.path)
         finally:
             # After an interruption nobody wants the rest; what is being read ends before its folder goes.
@@ -153,7 +160,7 @@ def spool_file(path: Path, digest: str, source: Source, folder: Path, options: R
         batch.rows.write_parquet(target / f"{counts[batch.table]:06}.parquet", compression="lz4", statistics=False)
         counts[batch.table] += 1
 
-    summary = source.read(path, write, options)
+    summary = source.read(path, write, replace(options, report_progress=Meter(folder)))
     return _Spooled(path, digest, summary, folder, tuple(sorted(counts)))
 
 
@@ -190,9 +197,8 @@ def _run_id(store: Store, run_name: str) -> int:
     return run_id
 
 
-def _add(store: Store, run_id: int, spooled: _Spooled, shown_path: str) -> None:
+def _add(store: Store, run_id: int, spooled: _Spooled, shown_path: str, identity: Identity) -> None:
     summary = spooled.summary
-    identity = identify(spooled.path, summary)
     with store.transaction():
         source_id = int(store.query("SELECT COALESCE(MAX(source_id), -1) + 1 FROM meta.source").item())
         store.execute(

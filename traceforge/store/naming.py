@@ -1,16 +1,18 @@
 """Whose trace is it. In: a path and what the file says of itself. Out: rank, how it is known, and host.
 
-Order: what the file states, then its name, then its folder. Not handled: two files that claim one rank (see
-`align.rank`, which decides and says so).
+Order: what the file states, then what a pattern of the user finds in its path, then its name, then its folder. Not
+handled: two files that claim one rank (see `align.rank`, which decides and says so).
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]{1,6}")
 _HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
 # `rank_0.1698955063.pt.trace.json`: a worker name that the user chose; 0 is no process and `rank` no host.
 _COUNTS_RANKS = re.compile(r"(?:^|[^a-zA-Z])(?:rank|worker|r)$", re.IGNORECASE)
@@ -25,15 +27,40 @@ class Identity:
     host: str | None
 
 
-def identify(path: Path, summary: SourceSummary) -> Identity:
-    """Rank and host of a file from its content, else its name, else its folder's name."""
-    rank, origin = _rank(path, summary)
+def rank_pattern(text: str) -> re.Pattern[str]:
+    """The pattern of `--rank-regex`: its only group, or the one named `rank`, holds a rank's digits.
+
+    Raises:
+        UsageError: it is no regular expression, or has no such group.
+    """
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--rank-regex is no regular expression: {error}") from error
+    if "rank" not in pattern.groupindex and pattern.groups != 1:
+        hint = r"put the digits of the rank in parentheses, such as node(\d+)"
+        raise UsageError("--rank-regex must have one group", hint=hint)
+    return pattern
+
+
+def identify(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None = None) -> Identity:
+    """Rank and host of a file from its content, else by `pattern`, else its name, else its folder's name.
+
+    Args:
+        path: as the file is shown, from the folder on that the user gave; the pattern is searched in it.
+    """
+    rank, origin = _rank(path, summary, pattern)
     return Identity(rank, origin, summary.host or host_in_name(path.name))
 
 
-def _rank(path: Path, summary: SourceSummary) -> tuple[int | None, str]:
+def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -> tuple[int | None, str]:
     if summary.rank is not None:
         return summary.rank, "metadata"
+    if pattern is not None:
+        found = pattern.search(path.as_posix())
+        digits = found["rank" if "rank" in pattern.groupindex else 1] if found else None
+        # A name that the user's pattern does not fit is not guessed at: two rules would number files twice.
+        return (int(digits), "rank_regex") if digits and _DIGITS.fullmatch(digits) else (None, "unknown")
     if match := _RANK_IN_NAME.search(path.name):
         return int(match[1]), "file_name"
     if match := _RANK_IN_NAME.search(path.parent.name):

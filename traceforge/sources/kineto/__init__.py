@@ -3,7 +3,7 @@
 Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
-Not handled: execution traces (`nodes`), zstd, traces split over several files.
+Not handled: execution traces (`nodes`), traces split over several files.
 
 Modules in the order in which bytes pass them: stream, opening, splitter (decode, or lenient, text_repair and elements
 where text is damaged), kinds, columns (exact_time), collectives, tracks, document; issues counts what was lost.

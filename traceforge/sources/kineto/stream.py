@@ -14,6 +14,7 @@ from typing import Self, cast
 from isal.igzip_lib import IsalError
 
 from traceforge.files import open_bytes
+from traceforge.inflate import InflatesTooMuchError
 
 _DAMAGE = (EOFError, OSError, ValueError, cast(type[Exception], IsalError), zlib.error)
 _PIECE_BYTES = 64 * 1024
@@ -63,7 +64,8 @@ class ByteStream:
                 piece = self._stream.read(size)
             except _DAMAGE as error:
                 self.damage = str(error)
-                is_plain_gzip = self.is_compressed and self._path.is_file()
+                is_trap = isinstance(error, InflatesTooMuchError)
+                is_plain_gzip = self.is_compressed and self._path.is_file() and not is_trap
                 self._saved = _salvage(self._path, self.position) if is_plain_gzip else iter(())
                 piece = next(self._saved, b"")
         self.position += len(piece)

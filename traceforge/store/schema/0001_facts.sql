@@ -25,7 +25,7 @@ CREATE TABLE meta.source (
   path VARCHAR NOT NULL,
   -- Global rank the file belongs to; NULL when unknown.
   rank INTEGER,
-  -- How the rank is known: metadata, file_name, folder_name or unknown.
+  -- How the rank is known: metadata, rank_regex, file_name, folder_name or unknown.
   rank_origin VARCHAR NOT NULL,
   -- Host name stated by the file or its name; NULL when unknown.
   host VARCHAR,
