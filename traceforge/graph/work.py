@@ -6,13 +6,10 @@ totals, so the stretches add up to the ns. Iterations without any collective are
 
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from traceforge.store.database import Store
-
-Times = NDArray[np.int64]
+from traceforge.timeline.layers import covered_before
 
 _JOINTS = """
 SELECT w.run_id, w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
@@ -98,20 +95,10 @@ def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, in
 
 def _amounts(stretches: pl.DataFrame, own: pl.DataFrame, *, is_exposed: bool) -> pl.DataFrame:
     starts, durations = own["start_ns"].to_numpy(), own["duration_ns"].to_numpy()
-    total = _running_total(starts, durations, stretches["until_ns"].to_numpy()) - _running_total(
+    total = covered_before(starts, durations, stretches["until_ns"].to_numpy()) - covered_before(
         starts, durations, stretches["from_ns"].to_numpy()
     )
     if is_exposed:
         # Before a wait, exposed communication is the wait itself.
         total[(stretches["part"] == "before_wait").to_numpy()] = 0
     return stretches.select("iteration", "position", "part").with_columns(duration_ns=pl.Series(total))
-
-
-def _running_total(starts_ns: Times, durations_ns: Times, instants_ns: Times) -> Times:
-    """Time spent in disjoint sorted segments before each instant, ns."""
-    before = np.concatenate(([0], np.cumsum(durations_ns)))
-    index = np.searchsorted(starts_ns, instants_ns, side="right") - 1
-    inside = np.clip(index, 0, None)
-    partial = np.minimum(instants_ns - starts_ns[inside], durations_ns[inside])
-    result: Times = np.where(index >= 0, before[inside] + partial, 0)
-    return result

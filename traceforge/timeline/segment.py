@@ -5,46 +5,29 @@ is active at an instant names its phase. A rank without device events uses host 
 and outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
-from traceforge.timeline.layers import Intervals, active, cut, first_active, join, subtract, union
+from traceforge.timeline.layers import Intervals, first_active, join, subtract, sweep, union
 
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
-_RANKS = """
-SELECT r.run_id, r.rank, r.source_id, r.has_device, COALESCE(k.offset_ns, 0), COALESCE(k.drift_ppb, 0),
-  COALESCE(k.raw_anchor_ns, 0)
-FROM align.rank AS r
-JOIN align.clock AS k USING (run_id, rank)
-ORDER BY r.run_id, r.rank
+_RANKS = "SELECT run_id, rank, source_id, has_device FROM align.rank ORDER BY run_id, rank"
+
+_PIECES = """
+SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
 """
 
-# The training thread is the one that marks steps (the one with most host events where none does).
 _EVENTS = """
-WITH event AS (
-  SELECT e.track_id, e.raw_start_ns AS start_ns, e.raw_start_ns + e.duration_ns AS end_ns,
-    c.class
-  FROM raw.kineto_event AS e
-  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0
-),
-training AS (
-  SELECT track_id FROM event
-  WHERE class IN ('iteration', 'operation', 'annotation')
-  GROUP BY track_id
-  ORDER BY COUNT(*) FILTER (WHERE class = 'iteration') DESC, COUNT(*) DESC, track_id
-  LIMIT 1
-)
-SELECT class, start_ns - ? - (start_ns - ?) * ? // 1000000000 AS start_ns,
-  end_ns - ? - (end_ns - ?) * ? // 1000000000 AS end_ns,
-  track_id = (SELECT track_id FROM training) AS on_training_thread
-FROM event
-ORDER BY start_ns, end_ns DESC
+SELECT CAST(LIST_POSITION(?, c.class) AS TINYINT) AS code, e.track_id, e.raw_start_ns, e.duration_ns
+FROM raw.kineto_event AS e
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0 AND LIST_CONTAINS(?, c.class)
 """
 
 _COMMUNICATION = """
@@ -61,6 +44,10 @@ _ACTIVITIES = (
 )  # fmt: skip
 _ACTIVITY_NAMES = pl.Series([*_ACTIVITIES, "unnamed"])
 _BUSY = ("compute", "copy")
+_MARKING = ("iteration", "operation", "annotation")
+_CLASSES = (
+    "compute", "communication", "host_communication", "communication_call", "copy", "iteration", *_ACTIVITIES,
+)  # fmt: skip
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -95,20 +82,41 @@ def rows(store: Store) -> pl.DataFrame:
     """Consecutive segments of every iteration of every rank."""
     windows = store.query(_WINDOWS)
     frames = []
-    for run_id, rank, source_id, has_device, offset_ns, drift_ppb, raw_anchor_ns in store.query(_RANKS).iter_rows():
-        shift = [offset_ns, raw_anchor_ns, drift_ppb]
-        events = store.query(_EVENTS, [source_id, *shift, *shift])
-        layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
+    for run_id, rank, source_id, has_device in store.query(_RANKS).iter_rows():
         own = windows.filter((pl.col("run_id") == run_id) & (pl.col("rank") == rank))
-        frames += [
-            segments(layers, (start_ns, end_ns)).with_columns(
-                run_id=pl.lit(run_id), rank=pl.lit(rank), iteration=pl.lit(iteration)
-            )
-            for _, _, iteration, start_ns, end_ns in own.iter_rows()
-        ]
+        if own.is_empty():
+            continue
+        clock = Pieces(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+        events = read_events(store, source_id, clock)
+        layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
+        found = segments(layers, list(own.select("start_ns", "end_ns").iter_rows()))
+        iteration = own["iteration"].gather(found["window"])
+        frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank), iteration=iteration))
     if not frames:
         return pl.DataFrame(schema=_SCHEMA)
     return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
+    """Complete events of a file: class, start_ns, end_ns, on_training_thread, on the clock given; any order.
+
+    The training thread is the one that marks steps (the one with most host events where none does).
+    """
+    classes = list(_CLASSES)
+    found = store.query(_EVENTS, [classes, source_id, classes])
+    code, track, start = (found[name].to_numpy() for name in ("code", "track_id", "raw_start_ns"))
+    end = start + found["duration_ns"].to_numpy()
+    marking = np.isin(code, [classes.index(name) + 1 for name in _MARKING])
+    steps = code == classes.index("iteration") + 1
+    tracks, place = np.unique(track[marking], return_inverse=True)
+    counts = np.bincount(place, minlength=len(tracks))
+    marked = np.bincount(place, weights=steps[marking], minlength=len(tracks))
+    training = tracks[np.lexsort((tracks, -counts, -marked))[0]] if len(tracks) else None
+    names = pl.Series(classes).cast(pl.Enum(classes)).gather(code - 1)
+    return pl.DataFrame(
+        {"class": names, "start_ns": start - clock.at(start), "end_ns": end - clock.at(end),
+         "on_training_thread": track == training if training is not None else np.zeros(len(track), dtype=np.bool_)}
+    )  # fmt: skip
 
 
 def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool) -> RankLayers:
@@ -164,23 +172,43 @@ def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, 
     return join(sending, subtract(communication, join(wait, sending))), wait
 
 
-def segments(layers: RankLayers, window: tuple[int, int]) -> pl.DataFrame:
-    """Consecutive segments that fill a window exactly, neighbours differing in phase or activity."""
-    intervals = [*(layer for _, layer in layers.phases), *layers.activities, layers.communication]
-    cuts = cut(intervals, window)
-    starts, durations = cuts[:-1], np.diff(cuts)
-    names = pl.Series([*(name for name, _ in layers.phases), layers.remainder])
-    phase = names.gather(first_active([layer for _, layer in layers.phases], starts))
-    activity = _ACTIVITY_NAMES.gather(first_active(layers.activities, starts))
-    hidden = np.where((phase == "compute").to_numpy() & active(layers.communication, starts), durations, 0)
-    pieces = pl.DataFrame(
-        {"phase": phase, "activity": activity, "start_ns": starts, "duration_ns": durations,
-         "hidden_communication_ns": hidden}
-    ).with_columns(activity=pl.when(~pl.col("phase").is_in(_BUSY)).then("activity"))  # fmt: skip
-    return (
-        pieces.group_by(pl.struct("phase", "activity").rle_id().alias("piece"), maintain_order=True)
-        .agg(pl.first("phase", "activity", "start_ns"), pl.sum("duration_ns", "hidden_communication_ns"))
-        .drop("piece")
+def segments(layers: RankLayers, windows: Sequence[tuple[int, int]]) -> pl.DataFrame:
+    """Consecutive segments that fill windows exactly, neighbours differing in phase, activity or window.
+
+    Args:
+        layers: the rank's intervals.
+        windows: start and end of each, ns, in order of time and apart; column `window` counts them.
+    """
+    starts, ends = np.array(windows, dtype=np.int64).reshape(-1, 2).T
+    phases, activities = len(layers.phases), len(layers.activities)
+    found = sweep(
+        [*(layer for _, layer in layers.phases), *layers.activities, layers.communication],
+        np.concatenate([starts, ends]),
+    )
+    edges, masks = found.edges_ns, found.masks
+    window = np.searchsorted(starts, edges, side="right") - 1
+    inside = np.flatnonzero((window >= 0) & (edges < ends[window]))
+    window, edges, lasting, masks = window[inside], edges[inside], np.diff(edges, append=0)[inside], masks[inside]
+    names = [*(name for name, _ in layers.phases), layers.remainder]
+    phase = first_active(masks, phases)
+    activity = first_active(masks >> phases, activities)
+    is_compute, is_busy = (np.array([name in which for name in names])[phase] for which in (("compute",), _BUSY))
+    activity[is_busy] = activities + 1
+    hidden = np.where(is_compute & ((masks >> (phases + activities)) & 1 == 1), lasting, 0)
+    # A phase may have two layers; they are one name.
+    kind = np.array([names.index(name) for name in names])[phase] * (activities + 2) + activity
+    changes = np.ones(len(kind), dtype=np.bool_)
+    changes[1:] = (kind[1:] != kind[:-1]) | (window[1:] != window[:-1])
+    first = np.flatnonzero(changes)
+    return pl.DataFrame(
+        {
+            "window": window[first],
+            "phase": pl.Series(names).gather(phase[first]),
+            "activity": pl.concat([_ACTIVITY_NAMES, pl.Series([None], dtype=pl.String)]).gather(activity[first]),
+            "start_ns": edges[first],
+            "duration_ns": np.add.reduceat(lasting, first) if len(first) else lasting,
+            "hidden_communication_ns": np.add.reduceat(hidden, first) if len(first) else hidden,
+        }
     )
 
 
