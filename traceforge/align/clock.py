@@ -45,9 +45,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "component": pl.Int32,
     "causality_repairs": pl.Int64,
     "largest_repair_ns": pl.Int64,
-    "knot_raw_ns": pl.List(pl.Int64),
-    "knot_ahead_ns": pl.List(pl.Int64),
-    "knot_ppb": pl.List(pl.Int64),
+    "course": pl.List(pl.Struct({"raw_ns": pl.Int64, "ahead_ns": pl.Int64, "ppb": pl.Int64})),
 }
 
 
@@ -99,9 +97,11 @@ def _row(
 ) -> tuple[object, ...]:
     course = offset.course
     line = (None,) * 3 if offset.offset_ns is None else (offset.offset_ns, offset.drift_ppb, offset.raw_anchor_ns)
+    knots = zip(*(values.tolist() for values in (course.raw_ns, course.offset_ns, course.drift_ppb)), strict=True)
     return (
         run_id, rank, host, *line, offset.residual_ns, offset.half_error_ns, offset.anchors, offset.status, component,
-        repairs.count, repairs.largest_ns, course.raw_ns.tolist(), course.offset_ns.tolist(), course.drift_ppb.tolist(),
+        repairs.count, repairs.largest_ns,
+        [{"raw_ns": raw, "ahead_ns": ahead, "ppb": ppb} for raw, ahead, ppb in knots],
     )  # fmt: skip
 
 

@@ -32,10 +32,7 @@ CREATE OR REPLACE TABLE align.clock (
   causality_repairs BIGINT,
   -- The largest of these contradictions, ns; 0 where there is none.
   largest_repair_ns BIGINT,
-  -- Start of each piece of the clock's course, ns on the rank's own clock.
-  knot_raw_ns BIGINT[],
-  -- Offset at the start of each piece, ns.
-  knot_ahead_ns BIGINT[],
-  -- Drift within each piece, parts per billion.
-  knot_ppb BIGINT[]
+  -- How far it is ahead over time: for each stretch its start on the rank's own clock, how far the clock is ahead then,
+  -- both ns, and its drift, parts per billion (see align.clock_piece).
+  course STRUCT(raw_ns BIGINT, ahead_ns BIGINT, ppb BIGINT)[]
 )

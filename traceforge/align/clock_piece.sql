@@ -17,14 +17,9 @@ CREATE OR REPLACE TABLE align.clock_piece (
   drift_ppb
 ) AS
 WITH piece AS (
-  SELECT run_id, rank,
-    GENERATE_SUBSCRIPTS(knot_raw_ns, 1) AS place,
-    UNNEST(knot_raw_ns) AS raw_anchor_ns,
-    UNNEST(knot_ahead_ns) AS offset_ns,
-    UNNEST(knot_ppb) AS drift_ppb
-  FROM align.clock
+  SELECT run_id, rank, GENERATE_SUBSCRIPTS(course, 1) AS place, UNNEST(course) AS knot FROM align.clock
 )
-SELECT run_id, rank, CASE WHEN place = 1 THEN -9223372036854775807 ELSE raw_anchor_ns END, raw_anchor_ns, offset_ns,
-  drift_ppb
+SELECT run_id, rank, CASE WHEN place = 1 THEN -9223372036854775807 ELSE knot.raw_ns END, knot.raw_ns, knot.ahead_ns,
+  knot.ppb
 FROM piece
-ORDER BY run_id, rank, raw_anchor_ns
+ORDER BY run_id, rank, place
