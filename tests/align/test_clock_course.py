@@ -62,7 +62,7 @@ def cluster(
         number = communicator * collectives + np.arange(collectives)
         order = np.argsort(number)
         calls[rank] = RankCalls(
-            f"node{hosts[rank]}", number[order], communicator[order], arrival[order], end[order], every, every
+            f"node{hosts[rank]}", number[order], communicator[order], arrival[order], end[order], every, every, 0 * end
         )
     return Cluster(calls, true_end, offset, drift)
 
@@ -161,7 +161,7 @@ class TestWobble:
         number = np.arange(len(ends))
         early = ends - MS
         calls = {
-            0: RankCalls("a", number, 0 * number, early, ends, every, every),
+            0: RankCalls("a", number, 0 * number, early, ends, every, every, 0 * number),
             1: RankCalls(
                 "b",
                 np.concatenate([number, number + len(ends)]),
@@ -170,8 +170,9 @@ class TestWobble:
                 np.concatenate([other, other]),
                 np.concatenate([every, every]),
                 np.concatenate([every, every]),
+                np.concatenate([0 * number, 0 * number]),
             ),
-            2: RankCalls("b", number + len(ends), 0 * number + 1, other, other + 7 * MS, every, every),
+            2: RankCalls("b", number + len(ends), 0 * number + 1, other, other + 7 * MS, every, every, 0 * number),
         }
 
         offsets = solve(calls)
@@ -300,6 +301,23 @@ def test_many_common_ends_leave_out_those_that_are_only_about_common() -> None:
     store = built(store_of(first, second), "align")
 
     assert rows_of(store, "SELECT offset_ns, anchors FROM align.clock WHERE rank = 1") == [(0, 30)]
+
+
+def test_sends_both_ways_bound_the_offset_of_two_stages() -> None:
+    # stage 0   |send 0–50 µs|          |recv 80–130 µs|        every ms; stage 1's clock is 3 ms ahead
+    # stage 1      |recv 20–51 µs|      |send 90–129 µs|
+    traces = [Trace(0, host="a"), Trace(1, host="b", clock_ns=3 * MS)]
+    for base in range(0, 5 * MS, MS):
+        traces[0].collective(base, base + 50 * US, op="send").collective(base + 80 * US, base + 130 * US, op="recv")
+        traces[1].collective(base + 20 * US, base + 51 * US, op="recv")
+        traces[1].collective(base + 90 * US, base + 129 * US, op="send")
+
+    store = built(store_of(*traces), "align")
+
+    # Ends lie 1 µs apart, one way and the other; order alone allows -50 to +51 µs.
+    ((offset_ns, status),) = rows_of(store, "SELECT offset_ns, status FROM align.clock WHERE rank = 1")
+    assert status == "bounded"
+    assert abs(int(str(offset_ns)) - 3 * MS) <= US
 
 
 def test_a_wait_below_three_residuals_is_below_resolution() -> None:

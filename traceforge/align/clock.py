@@ -49,6 +49,9 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 
 
+_ROLES = {"send": 1, "recv": -1}
+
+
 @dataclass(frozen=True, slots=True)
 class Repairs:
     """Collectives that a rank ends before the last one arrives, by the clocks: how many, and by how much at most."""
@@ -77,9 +80,10 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _synchronising(calls: pl.DataFrame) -> pl.DataFrame:
-    kinds = [(o.name, o.common_end) for o in operations() if o.synchronising]
-    table = pl.DataFrame(kinds, schema={"op": pl.String, "common_end": pl.Boolean}, orient="row")
-    return calls.join(table, on="op", maintain_order="left")
+    """Calls that tie clocks, with `common_end` and `role` (see `RankCalls`)."""
+    kinds = [(o.name, o.common_end, _ROLES.get(o.name, 0)) for o in operations() if o.synchronising or o.name in _ROLES]
+    schema = {"op": pl.String, "common_end": pl.Boolean, "role": pl.Int64}
+    return calls.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="op", maintain_order="left")
 
 
 def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:
@@ -87,7 +91,15 @@ def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:
     result = {}
     for _, rank, host in ranks.iter_rows():
         own = frames.get(rank, calls.clear())
-        columns = ("collective_id", "communicator_id", "raw_arrival_ns", "raw_end_ns", "on_device", "common_end")
+        columns = (
+            "collective_id",
+            "communicator_id",
+            "raw_arrival_ns",
+            "raw_end_ns",
+            "on_device",
+            "common_end",
+            "role",
+        )
         result[rank] = RankCalls(host, *(own[name].to_numpy() for name in columns))
     return result
 
@@ -107,13 +119,16 @@ def _row(
 
 def causality_repairs(calls: Mapping[int, RankCalls], offsets: Mapping[int, Offset]) -> dict[int, Repairs]:
     """By rank, the collectives that it ends before the last rank arrives, on the common clock."""
-    tied = [rank for rank in calls if offsets[rank].offset_ns is not None and len(calls[rank].collective)]
+    tied = [rank for rank in calls if offsets[rank].offset_ns is not None and (calls[rank].role == 0).any()]
     if not tied:
         return {}
-    collective = np.concatenate([calls[rank].collective for rank in tied])
-    owner = np.concatenate([np.full(len(calls[rank].collective), rank) for rank in tied])
-    arrival = np.concatenate([_aligned(calls[rank].arrival_ns, offsets[rank]) for rank in tied])
-    end = np.concatenate([_aligned(calls[rank].end_ns, offsets[rank]) for rank in tied])
+    together = {rank: calls[rank].role == 0 for rank in tied}
+    collective = np.concatenate([calls[rank].collective[together[rank]] for rank in tied])
+    owner = np.concatenate([np.full(together[rank].sum(), rank) for rank in tied])
+    arrival, end = (
+        np.concatenate([_aligned(getattr(calls[rank], name)[together[rank]], offsets[rank]) for rank in tied])
+        for name in ("arrival_ns", "end_ns")
+    )
     _, place = np.unique(collective, return_inverse=True)
     last_arrival = np.full(place.max() + 1, np.iinfo(np.int64).min)
     np.maximum.at(last_arrival, place, arrival)

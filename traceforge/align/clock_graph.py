@@ -1,7 +1,8 @@
 """All clocks of a run against one. In: times of the collectives by rank. Out: `Offset` by rank, and components.
 
 The lowest rank is the reference. Ranks that share a communicator with it are tied to it; ranks that share one with
-those are tied to the surest of them, and so on, so that every clock is reached over as few ties as can be. On one
+those are tied to the surest of them, and so on, so that every clock is reached over as few ties as can be. Sends and
+receives alone (stages of a pipeline) bound an offset from both sides, once both ranks have sent. On one
 host the ranks' clocks drift as one, if they do not contradict it. A rank that no tie reaches reads the clock of a rank
 of its host; where there is none it stays unaligned, and starts a component of its own.
 """
@@ -21,6 +22,7 @@ from traceforge.align.clock_line import (
     Slope,
     bounded_offset,
     common_end_offset,
+    paired_offset,
 )
 
 Times = NDArray[np.int64]
@@ -34,7 +36,12 @@ _CONTRADICTING_ERRORS = 4
 
 @dataclass(frozen=True, slots=True)
 class RankCalls:
-    """A rank's matched calls of synchronising collectives, in order of collective; shapes (calls,), times raw ns."""
+    """A rank's matched calls that tie clocks, in order of collective; shapes (calls,), times raw ns.
+
+    Attributes:
+        common_end: whether by its nature the collective ends on all ranks together.
+        role: 1 where the rank sends to another one, -1 where it receives, 0 where all synchronise.
+    """
 
     host: str | None
     collective: NDArray[np.int64]
@@ -43,6 +50,7 @@ class RankCalls:
     end_ns: Times
     on_device: NDArray[np.bool_]
     common_end: NDArray[np.bool_]
+    role: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +235,13 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
     _, own, others = np.intersect1d(reference.collective, other.collective, assume_unique=True, return_indices=True)
     if not len(own):
         return None
+    role = reference.role[own]
+    if (role != 0).all():
+        return paired_offset(
+            reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others],
+            role > 0, role < 0,
+        )  # fmt: skip
+    own, others = own[role == 0], others[role == 0]
     both = reference.on_device[own] & other.on_device[others]
     if both.sum() >= MIN_ANCHORS:
         common = both & reference.common_end[own]

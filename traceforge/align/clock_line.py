@@ -229,13 +229,33 @@ def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, oth
     On either rank a collective ends after it has started on the other, which bounds the offset from both sides. The
     residual is half the range of nine tenths of the end differences. None where no offset is feasible.
     """
-    low = int((other_starts_ns - ends_ns).max())
-    high = int((other_ends_ns - starts_ns).min())
-    if low > high:
+    every = np.ones(len(ends_ns), dtype=np.bool_)
+    return paired_offset(starts_ns, ends_ns, other_starts_ns, other_ends_ns, every, every)
+
+
+def paired_offset(
+    starts_ns: Times,
+    ends_ns: Times,
+    other_starts_ns: Times,
+    other_ends_ns: Times,
+    is_sent: NDArray[np.bool_],
+    is_received: NDArray[np.bool_],
+) -> Offset | None:
+    """As `bounded_offset`, where only what was sent must have been started before the other ends it.
+
+    Args:
+        is_sent: whether the reference sends to the other, which ends no earlier than the reference starts.
+        is_received: whether it receives from it, and ends no earlier than the other starts.
+    """
+    low = max((other_starts_ns - ends_ns)[is_received].tolist(), default=None)
+    high = min((other_ends_ns - starts_ns)[is_sent].tolist(), default=None)
+    if low is not None and high is not None and low > high:
         return None
     differences = other_ends_ns - ends_ns
     early, late = np.quantile(differences - differences[0], [0.05, 0.95])
-    offset = min(max(median(differences), low), high)
+    offset = median(differences)
+    offset = offset if high is None else min(offset, high)
+    offset = offset if low is None else max(offset, low)
     return Offset(offset, max(round((late - early) / 2), SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")
 
 
