@@ -21,6 +21,8 @@ Numbers = NDArray[np.int64]
 _PLAUSIBLE_SHARE = 0.8
 _TOLERANCE_NS = 100_000
 NOTHING = -1
+# Enough collectives to judge a match by.
+_SAMPLE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,26 @@ def _by_stated_sequence(calls: Sequence[Calls]) -> Matching:
     """By number; of several calls of one number (a coalesced group) by place among them."""
     if any((own.stated == NOTHING).any() or not len(own) for own in calls):
         return _none("sequence_number", len(calls))
+    if _are_alike([own.stated for own in calls]) and (np.diff(calls[0].stated) > 0).all():
+        # Nothing is missing: as many distinct numbers everywhere.
+        every = np.arange(len(calls[0]))
+        return _agreeing(calls, calls[0].stated, np.repeat(every[:, None], len(calls), axis=1))
     keys = [_numbered(own.stated) for own in calls]
     common = reduce(np.intersect1d, keys)
     places = [np.argsort(key, kind="stable")[np.searchsorted(np.sort(key), common)] for key in keys]
     place = np.stack(places, axis=1) if len(common) else np.zeros((0, len(calls)), dtype=np.int64)
-    kinds = np.stack([own.kind[places] for own, places in zip(calls, place.T, strict=True)], axis=1)
-    agreeing = (kinds == kinds[:, :1]).all(axis=1)
-    return Matching("sequence_number", common[agreeing] >> _REPEATS_BITS, place[agreeing])
+    return _agreeing(calls, common >> _REPEATS_BITS, place)
+
+
+def _agreeing(calls: Sequence[Calls], sequence: Numbers, place: Numbers) -> Matching:
+    """Of calls of one number those that are of one kind."""
+    reference = calls[0].kind[place[:, 0]]
+    agreeing = np.ones(len(place), dtype=np.bool_)
+    for own, places in zip(calls[1:], place.T[1:], strict=True):
+        agreeing &= own.kind[places] == reference
+    if agreeing.all():
+        return Matching("sequence_number", sequence, place)
+    return Matching("sequence_number", sequence[agreeing], place[agreeing])
 
 
 _REPEATS_BITS = 16
@@ -165,8 +180,9 @@ def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_seco
     What was sent may be under way when the receiver starts, and the sender be done: only the receiver must not end
     before the sender has started.
     """
+    some = matching.place[:: len(matching.place) // _SAMPLE + 1]
     ends, arrivals = (
-        np.stack([getattr(own, field)[place] for own, place in zip(calls, matching.place.T, strict=True)], axis=1)
+        np.stack([getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)], axis=1)
         for field in ("end_ns", "arrival_ns")
     )
     shift = _shift(ends)
@@ -180,9 +196,9 @@ def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_seco
 
 def _is_shifted(matching: Matching, calls: Sequence[Calls]) -> bool:
     """Whether a rank's window begins elsewhere in the loop than the first one's."""
+    some = matching.place[:_SAMPLE]
     kinds, ends = (
-        [getattr(own, field)[place] for own, place in zip(calls, matching.place.T, strict=True)]
-        for field in ("kind", "end_ns")
+        [getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)] for field in ("kind", "end_ns")
     )
     return any(is_shifted(kinds[0], ends[0], kind, end) for kind, end in zip(kinds[1:], ends[1:], strict=True))
 

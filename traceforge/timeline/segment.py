@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
@@ -42,7 +43,6 @@ ORDER BY a.arrival_ns
 _ACTIVITIES = (
     "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation",
 )  # fmt: skip
-_ACTIVITY_NAMES = pl.Series([*_ACTIVITIES, "unnamed"])
 _BUSY = ("compute", "copy")
 _MARKING = ("iteration", "operation", "annotation")
 _CLASSES = (
@@ -180,35 +180,70 @@ def segments(layers: RankLayers, windows: Sequence[tuple[int, int]]) -> pl.DataF
         windows: start and end of each, ns, in order of time and apart; column `window` counts them.
     """
     starts, ends = np.array(windows, dtype=np.int64).reshape(-1, 2).T
-    phases, activities = len(layers.phases), len(layers.activities)
     found = sweep(
         [*(layer for _, layer in layers.phases), *layers.activities, layers.communication],
         np.concatenate([starts, ends]),
     )
-    edges, masks = found.edges_ns, found.masks
-    window = np.searchsorted(starts, edges, side="right") - 1
-    inside = np.flatnonzero((window >= 0) & (edges < ends[window]))
-    window, edges, lasting, masks = window[inside], edges[inside], np.diff(edges, append=0)[inside], masks[inside]
-    names = [*(name for name, _ in layers.phases), layers.remainder]
-    phase = first_active(masks, phases)
-    activity = first_active(masks >> phases, activities)
-    is_compute, is_busy = (np.array([name in which for name in names])[phase] for which in (("compute",), _BUSY))
-    activity[is_busy] = activities + 1
-    hidden = np.where(is_compute & ((masks >> (phases + activities)) & 1 == 1), lasting, 0)
-    # A phase may have two layers; they are one name.
-    kind = np.array([names.index(name) for name in names])[phase] * (activities + 2) + activity
+    kinds = _kinds(layers)
+    first, last = np.searchsorted(found.edges_ns, starts), np.searchsorted(found.edges_ns, ends)
+    inside = np.concatenate([np.arange(0), *(np.arange(*edges) for edges in zip(first, last, strict=True))])
+    window = np.repeat(np.arange(len(starts)), last - first)
+    edges, masks = found.edges_ns[inside], found.masks[inside]
+    kind = kinds.number[masks]
     changes = np.ones(len(kind), dtype=np.bool_)
     changes[1:] = (kind[1:] != kind[:-1]) | (window[1:] != window[:-1])
-    first = np.flatnonzero(changes)
+    piece = np.flatnonzero(changes)
+    window, since = window[piece], edges[piece]
+    # Within a window pieces follow one another.
+    until = np.append(since[1:], 0)
+    is_last = np.append(window[1:] != window[:-1], True)[: len(window)]
+    until[is_last] = ends[window[is_last]]
+    lasting = np.diff(found.edges_ns, append=0)[inside]
+    hidden = np.append(0, np.cumsum(np.where(kinds.hides[masks], lasting, 0)))
     return pl.DataFrame(
         {
-            "window": window[first],
-            "phase": pl.Series(names).gather(phase[first]),
-            "activity": pl.concat([_ACTIVITY_NAMES, pl.Series([None], dtype=pl.String)]).gather(activity[first]),
-            "start_ns": edges[first],
-            "duration_ns": np.add.reduceat(lasting, first) if len(first) else lasting,
-            "hidden_communication_ns": np.add.reduceat(hidden, first) if len(first) else hidden,
+            "window": window,
+            "phase": kinds.phases.gather(kind[piece]),
+            "activity": kinds.activities.gather(kind[piece]),
+            "start_ns": since,
+            "duration_ns": (until - since)[: len(since)],
+            "hidden_communication_ns": hidden[np.append(piece[1:], len(kind))[: len(piece)]] - hidden[piece],
         }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What each set of active layers means.
+
+    Attributes:
+        number: number of the kind of segment, by mask.
+        hides: whether compute hides communication, by mask.
+        phases, activities: names by kind.
+    """
+
+    number: NDArray[np.int64]
+    hides: NDArray[np.bool_]
+    phases: pl.Series
+    activities: pl.Series
+
+
+def _kinds(layers: RankLayers) -> _Kinds:
+    names = [*(name for name, _ in layers.phases), layers.remainder]
+    phases, activities = len(layers.phases), len(layers.activities)
+    masks = np.arange(1 << (phases + activities + 1), dtype=np.int32)
+    phase, activity = first_active(masks, phases), first_active(masks >> phases, activities)
+    # A phase may have two layers; they are one name. While the device is busy the host explains nothing.
+    phase = np.array([names.index(name) for name in names])[phase]
+    activity[np.array([name in _BUSY for name in names])[phase]] = activities + 1
+    doing = [*_ACTIVITIES, "unnamed", None]
+    hides = (phase == names.index("compute")) & (masks >> (phases + activities) == 1)
+    pairs = [(name, does) for name in names for does in doing]
+    return _Kinds(
+        phase * len(doing) + activity,
+        hides,
+        pl.Series([name for name, _ in pairs]),
+        pl.Series([does for _, does in pairs], dtype=pl.String),
     )
 
 
