@@ -79,23 +79,18 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
     )
     for event_class, (category, name) in CATEGORIES.items():
         store.execute("INSERT INTO align.name_class VALUES (?, ?, ?, ?)", [category, name, category, event_class])
-    known = pl.DataFrame(
-        [(key, *pair) for key, pair in CATEGORIES.items()], schema=["class", "category", "event"], orient="row"
-    )
+    names = list(CATEGORIES)
     for source_id, frame in enumerate(ranks):
-        rows = frame.join(known, left_on="name", right_on="class", maintain_order="left")
+        for kind_id, (category, name) in enumerate(CATEGORIES.values()):
+            track_id = 7 if category in ("kernel", "gpu_memcpy") else 1
+            row = [source_id, kind_id, "X", category, name, track_id]
+            store.execute("INSERT INTO raw.kineto_kind VALUES (?, ?, ?, ?, ?, ?)", row)
         store.append(
-            "raw.kineto_event",
-            rows.select(
+            "raw.kineto_occurrence",
+            frame.select(
                 source_id=pl.lit(source_id, dtype=pl.Int32),
                 event_id=pl.int_range(pl.len(), dtype=pl.Int64),
-                phase=pl.lit("X"),
-                category="category",
-                name="event",
-                track_id=pl.when(pl.col("category").is_in(["kernel", "gpu_memcpy"]))
-                .then(7)
-                .otherwise(1)
-                .cast(pl.Int32),
+                kind_id=pl.col("name").replace_strict(names, range(len(names)), return_dtype=pl.Int32),
                 raw_start_ns="start",
                 duration_ns="duration",
             ),

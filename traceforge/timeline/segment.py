@@ -24,11 +24,18 @@ _PIECES = """
 SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
 """
 
+_KINDS = """
+SELECT k.kind_id, LIST_POSITION(?, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id
+FROM raw.kineto_kind AS k
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
+WHERE k.source_id = ? AND k.phase = 'X' AND LIST_CONTAINS(?, c.class)
+ORDER BY k.kind_id
+"""
+
 _EVENTS = """
-SELECT CAST(LIST_POSITION(?, c.class) AS TINYINT) AS code, e.track_id, e.raw_start_ns, e.duration_ns
-FROM raw.kineto_event AS e
-JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0 AND LIST_CONTAINS(?, c.class)
+SELECT kind_id, raw_start_ns, duration_ns
+FROM raw.kineto_occurrence
+WHERE source_id = ? AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """
 
 _COMMUNICATION = """
@@ -103,16 +110,23 @@ def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
     The training thread is the one that marks steps (the one with most host events where none does).
     """
     classes = list(_CLASSES)
-    found = store.query(_EVENTS, [classes, source_id, classes])
-    code, track, start = (found[name].to_numpy() for name in ("code", "track_id", "raw_start_ns"))
-    end = start + found["duration_ns"].to_numpy()
-    marking = np.isin(code, [classes.index(name) + 1 for name in _MARKING])
-    steps = code == classes.index("iteration") + 1
+    kinds = store.arrays(_KINDS, [classes, source_id, classes])
+    code_of, track_of = (np.full(int(kinds["kind_id"].max(initial=-1)) + 2, -1) for _ in range(2))
+    code_of[kinds["kind_id"]], track_of[kinds["kind_id"]] = kinds["code"], kinds["track_id"]
+    found = store.arrays(_EVENTS, [source_id])
+    # Kinds of no class share the last place.
+    kind = np.minimum(found["kind_id"], len(code_of) - 1)
+    known = np.flatnonzero(code_of[kind] >= 0)
+    code, track = code_of[kind[known]], track_of[kind[known]]
+    start = found["raw_start_ns"][known]
+    end = start + found["duration_ns"][known]
+    marking = np.isin(code, [classes.index(name) for name in _MARKING])
+    steps = code == classes.index("iteration")
     tracks, place = np.unique(track[marking], return_inverse=True)
     counts = np.bincount(place, minlength=len(tracks))
     marked = np.bincount(place, weights=steps[marking], minlength=len(tracks))
     training = tracks[np.lexsort((tracks, -counts, -marked))[0]] if len(tracks) else None
-    names = pl.Series(classes).cast(pl.Enum(classes)).gather(code - 1)
+    names = pl.Series(classes).cast(pl.Enum(classes)).gather(code)
     return pl.DataFrame(
         {"class": names, "start_ns": start - clock.at(start), "end_ns": end - clock.at(end),
          "on_training_thread": track == training if training is not None else np.zeros(len(track), dtype=np.bool_)}
