@@ -35,7 +35,7 @@ _EVENT = {
 _COLLECTIVE = {
     "source_id": pl.Int32, "event_id": pl.Int64, "collective_name": pl.String, "process_group_name": pl.String,
     "process_group_ranks": pl.String, "group_size": pl.Int32, "in_elements": pl.Int64, "out_elements": pl.Int64,
-    "dtype": pl.String, "sequence": pl.Int64,
+    "dtype": pl.String, "sequence": pl.Int64, "group_rank": pl.Int32,
 }  # fmt: skip
 _GROUP = {
     "source_id": pl.Int32, "process_group_name": pl.String, "description": pl.String, "size": pl.Int32,
@@ -117,6 +117,7 @@ class Trace:
         elements: int | None = 1_000,
         dtype: str | None = "Float",
         sequence: int | None = None,
+        group_rank: int | None = None,
     ) -> Self:
         """An NCCL collective: record_param_comms and the launch on the host at `issue_ns`, the kernel on the device.
 
@@ -125,9 +126,11 @@ class Trace:
             ranks: members in the record's arguments; None says nothing of them.
             elements: elements moved; the element type is `dtype`.
             sequence: sequence number in the record's arguments; None says nothing of it.
+            group_rank: place in the group in the record's arguments (of a send or receive, the peer's).
         """
         at = start_ns if issue_ns is None else issue_ns
         self._describe(op, group, ranks, elements, dtype, sequence)
+        self.collectives[-1]["group_rank"] = group_rank
         self.event("cpu_op", "record_param_comms", at, at + 1)
         return self._launched("kernel", kernel, start_ns, end_ns, at)
 

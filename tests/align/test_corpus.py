@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
-from tests.given import US, built, rows_of
+from tests.given import MS, US, built, rows_of
 from traceforge.api import InlineExecutor
 from traceforge.records import ReadOptions
 from traceforge.replay.engine import measured, replay
@@ -41,6 +42,7 @@ MEGATRON_TP8 = "traces/chakra/megatron_tp8_a100"
 NCCL_SUMS = """
 SELECT CAST(SUM(raw_end_ns - raw_arrival_ns) AS BIGINT) FROM align.call WHERE is_linked GROUP BY rank ORDER BY rank
 """
+ALIGNED = "SELECT rank, call_id, end_ns FROM timeline.arrival ORDER BY rank, call_id"
 UNBALANCED = """
 SELECT iteration, rank FROM timeline.rank_iteration JOIN (
   SELECT iteration, rank, SUM(duration_ns) AS total_ns FROM timeline.phase GROUP BY ALL
@@ -91,6 +93,76 @@ def test_eight_ranks_of_megatron_meet_in_84_collectives() -> None:
     matched = _column(store, "SELECT COUNT(*) FROM align.match GROUP BY rank ORDER BY rank")
     assert matched == [expected["collectives"]] * expected["ranks"]
     assert _column(store, NCCL_SUMS) == [US * total for total in expected["nccl_sum_us"]]
+
+
+def test_the_ranks_of_megatron_wait_far_longer_than_they_transfer() -> None:
+    # One host, one clock: the facts are those of the times as written.
+    expected = _golden()["megatron_tp8_a100"]
+    store = _analysed(MEGATRON_TP8, "timeline", "megatron_kineto_*.json.gz")
+    by_collective = """
+    SELECT MAX(raw_end_ns) - MIN(raw_end_ns) AS end_spread_ns, MAX(raw_arrival_ns) - MIN(raw_arrival_ns) AS skew_ns,
+      ARG_MAX(rank, (raw_arrival_ns, -rank)) AS last_rank, MIN(raw_end_ns - raw_arrival_ns) AS shortest_ns
+    FROM align.match JOIN align.call USING (run_id, rank, call_id)
+    GROUP BY collective_id
+    """
+
+    ends, starts = (
+        store.query(f"SELECT MEDIAN({name}), MAX({name}) FROM ({by_collective})").row(0)
+        for name in ("end_spread_ns", "skew_ns")
+    )
+    last = dict(rows_of(store, f"SELECT last_rank, COUNT(*) FROM ({by_collective}) GROUP BY ALL"))
+    assert ends == tuple(US * spread for spread in expected["end_spread_us"])
+    assert starts == tuple(US * spread for spread in expected["start_spread_us"])
+    assert [last.get(rank, 0) for rank in range(8)] == expected["last_arriver"]
+    minima_ns = store.query(f"SELECT SUM(shortest_ns) FROM ({by_collective})").item()
+    assert minima_ns == US * expected["sum_of_minima_us"]
+    busy = _column(store, "SELECT busy_duration_ns FROM timeline.device_time ORDER BY rank")
+    assert busy == [US * total for total in expected["device_busy_us"]]
+    # The clocks' offsets are small against that: the same three ranks come last most often.
+    aligned = dict(rows_of(store, "SELECT last_rank, COUNT(*) FROM timeline.collective GROUP BY ALL"))
+    assert set(sorted(aligned, key=lambda rank: -aligned[rank])[:3]) == {0, 6, 3}
+
+
+SHIFTED = {
+    MEGATRON_TP8: "megatron_kineto_*.json.gz",
+    "traces/kineto/torchrec_sst_long_a2a_optimizer_2_t16989553": "*.json.gz",
+    "traces/kineto/torchrec_sst_long_a2a_optimizer_t16989550": "*.json.gz",
+    "traces/kineto/megatron_tp2": "*.json.gz",
+}
+LAST = "SELECT collective_id, last_rank FROM timeline.collective WHERE skew_ns > 300000 ORDER BY collective_id"
+
+
+@pytest.mark.parametrize("folder", SHIFTED)
+def test_clocks_that_are_set_wrong_and_drift_move_no_conclusion(folder: str) -> None:
+    # given a real job, and the same whose ranks' clocks are up to 10 ms off and drift by up to 50 ppm
+    store = _analysed(folder, "timeline", SHIFTED[folder])
+    truth = store.query(ALIGNED)
+    conclusions = rows_of(store, LAST)
+    before = store.query("SELECT rank, residual_ns FROM align.clock ORDER BY rank")
+    rng = np.random.default_rng(7)
+    for rank, source_id, first_ns in rows_of(store, "SELECT rank, source_id, raw_first_ns FROM align.rank ORDER BY 1"):
+        if rank:
+            offset_ns, drift_ppb = int(rng.integers(-10 * MS, 10 * MS)), int(rng.integers(-50_000, 50_000))
+            store.execute(
+                "UPDATE raw.kineto_occurrence"
+                " SET raw_start_ns = raw_start_ns + ? + (raw_start_ns - ?) * ? // 1000000000,"
+                " duration_ns = duration_ns + duration_ns * ? // 1000000000 WHERE source_id = ?",
+                [offset_ns, first_ns, drift_ppb, drift_ppb, source_id],
+            )
+
+    # when it is analysed again
+    built(store, "timeline")
+
+    # then the clocks are found again, and the same ranks come last
+    apart = (
+        store.query(ALIGNED)
+        .join(truth, on=["rank", "call_id"], suffix="_before")
+        .group_by("rank")
+        .agg(rms_ns=((pl.col("end_ns") - pl.col("end_ns_before")).cast(pl.Float64) ** 2).mean().sqrt())
+        .join(before, on="rank")
+    )
+    assert apart.filter(pl.col("rms_ns") > 10 * US + pl.col("residual_ns")).is_empty(), apart
+    assert rows_of(store, LAST) == conclusions
 
 
 @pytest.mark.parametrize("name", GLOO_JOBS)

@@ -13,7 +13,7 @@ def test_each_rank_has_the_file_that_claims_it() -> None:
     store = built(store_of(Trace(1, host="b").kernel(20, 95), Trace(0, host="a").gloo(10, 90)), "align")
 
     assert rows_of(store, RANKS) == [(0, 1, "a", 10, 90, False), (1, 0, "b", 20, 95, True)]
-    assert rows_of(store, ISSUES) == []
+    assert rows_of(store, ISSUES) == [("clock_unaligned", "warning", 1, "rank 1")]
 
 
 def test_of_two_files_of_a_rank_the_earlier_speaks_and_the_other_is_counted() -> None:

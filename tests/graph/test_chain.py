@@ -1,6 +1,9 @@
 """Each rank's chain of own work, arrivals and waits, drawn by hand."""
 
+import pytest
+
 from tests.given import Trace, built, rows_of, store_of
+from traceforge.graph.arrival import common_positions
 
 JOINTS = "SELECT rank, position, arrival_ns, end_ns, awaited_position FROM graph.arrival ORDER BY rank, position"
 WORK = """
@@ -108,7 +111,7 @@ def test_an_iteration_without_collectives_is_one_stretch() -> None:
     ]
 
 
-def test_an_iteration_whose_ranks_issue_different_collectives_is_left_out_and_counted() -> None:
+def test_an_iteration_whose_ranks_issue_different_collectives_is_not_regular_and_counted() -> None:
     # step 1   ranks 0–3 all reduce; ranks 0 and 1 reduce once more among themselves
     # step 2   ranks 0–3 all reduce
     traces = []
@@ -122,9 +125,71 @@ def test_an_iteration_whose_ranks_issue_different_collectives_is_left_out_and_co
 
     store = built(store_of(*traces), "graph")
 
-    assert rows_of(store, "SELECT DISTINCT iteration FROM graph.arrival") == [(2,)]
-    assert rows_of(store, "SELECT DISTINCT iteration FROM graph.work") == [(2,)]
+    flags = [(1, False), (2, True)]
+    assert rows_of(store, "SELECT DISTINCT iteration, is_regular FROM graph.arrival ORDER BY 1") == flags
+    assert rows_of(store, "SELECT DISTINCT iteration, is_regular FROM graph.work ORDER BY 1") == flags
     assert rows_of(store, ISSUES) == [("iteration_irregular", 1, "iteration 1")]
+
+
+class TestPipeline:
+    """Stages that send to and receive from one another, each with a program of its own (1F1B, three stages)."""
+
+    @staticmethod
+    def _stages() -> list[Trace]:
+        # stage 0   |F 0–20|send 20–25|                              |recv …–95|B 95–115|
+        # stage 1       |recv …–25|F 25–45|send 45–50|  |recv …–85|B|send 90–95|
+        # stage 2                       |recv …–50|F+B 50–80|send 80–85|
+        pp: dict[str, object] = {"group": "pp", "ranks": [0, 1, 2]}
+        stages = [Trace(rank, host="node0").step(1, 0, 120) for rank in range(3)]
+
+        def transfer(sender: int, receiver: int, sent: int, waiting: int, end: int) -> None:
+            stages[sender].collective(sent, end, op="send", group_rank=receiver, **pp)  # type: ignore[arg-type]
+            stages[receiver].collective(waiting, end, op="recv", group_rank=sender, **pp)  # type: ignore[arg-type]
+
+        stages[0].kernel(0, 20)
+        transfer(0, 1, 20, 2, 25)
+        stages[1].kernel(25, 45)
+        transfer(1, 2, 45, 3, 50)
+        stages[2].kernel(50, 80)
+        transfer(2, 1, 80, 51, 85)
+        stages[1].kernel(85, 90)
+        transfer(1, 0, 90, 26, 95)
+        stages[0].kernel(95, 115)
+        return stages
+
+    def test_a_collectives_position_follows_all_that_its_members_did_before(self) -> None:
+        store = built(store_of(*self._stages()), "graph")
+
+        positions = "SELECT rank, position, awaited_position FROM graph.arrival ORDER BY rank, position"
+        assert rows_of(store, positions) == [
+            (0, 0, 0), (0, 3, 3),
+            (1, 0, 0), (1, 1, 1), (1, 2, 2), (1, 3, 3),
+            (2, 1, 1), (2, 2, 2),
+        ]  # fmt: skip
+
+    def test_the_critical_path_runs_through_all_stages_and_back(self) -> None:
+        store = built(store_of(*self._stages()), "graph")
+
+        path = "SELECT rank, kind, start_ns, start_ns + duration_ns FROM graph.critical_path ORDER BY piece"
+        assert rows_of(store, path) == [
+            (0, "work", 0, 20), (1, "transfer", 20, 25), (1, "work", 25, 45), (2, "transfer", 45, 50),
+            (2, "work", 50, 80), (1, "transfer", 80, 85), (1, "work", 85, 90), (0, "transfer", 90, 95),
+            (0, "work", 95, 120),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chains", "positions"),
+    [
+        ([[7, 8], [7, 8]], {7: 0, 8: 1}),
+        ([[7, 9], [7, 8, 9], [8]], {7: 0, 8: 1, 9: 2}),
+        # One rank issues 7 before 8, the other 8 before 7.
+        ([[7, 8], [8, 7]], None),
+        ([[], []], {}),
+    ],
+)
+def test_positions_are_those_that_all_orders_allow(chains: list[list[int]], positions: dict[int, int] | None) -> None:
+    assert common_positions(chains) == positions
 
 
 def test_ranks_may_meet_in_different_groups_at_one_place() -> None:

@@ -1,6 +1,7 @@
 """The chain that set the run's length."""
 
 from tests.conftest import ROOT
+from tests.given import Trace, built, data_parallel_job, rows_of, store_of
 from traceforge import api
 from traceforge.graph.critical_path import Chains, Joint, Piece, critical_path
 from traceforge.store.database import Store
@@ -67,3 +68,36 @@ def test_the_path_of_a_recorded_run_is_unbroken_and_as_long_as_the_run() -> None
     ends = [start + duration for start, duration in pieces]
     assert (starts[0], ends[-1]) == (first, last)
     assert ends[:-1] == starts[1:]
+
+
+def test_the_path_is_divided_by_rank_and_cause() -> None:
+    # rank 0   |compute 0–40|wait…          |transfer 70–80|load_batch 80–100|compute 100–120|
+    # rank 1   |cudaMalloc 0–20|compute 20–70|transfer 70–80|compute 80–90|
+    first = Trace(0).step(1, 0, 120).kernel(0, 40).collective(40, 80).kernel(100, 120, launch_ns=99)
+    first.host_work("load_batch", 80, 99, "user_annotation")
+    second = Trace(1).step(1, 0, 90).kernel(20, 70, launch_ns=19).collective(70, 80).kernel(80, 90)
+    second.host_work("cudaMalloc", 0, 19, "cuda_runtime")
+
+    store = built(store_of(first, second), "graph")
+
+    shares = "SELECT rank, cause, duration_ns FROM graph.critical_path_share ORDER BY rank, cause"
+    assert rows_of(store, shares) == [
+        (0, "compute", 20),
+        (0, "input", 19),
+        (0, "launch", 1),
+        (0, "transfer", 10),
+        (1, "allocator", 19),
+        (1, "compute", 50),
+        (1, "launch", 1),
+    ]
+
+
+def test_shares_of_the_path_add_up_to_the_whole() -> None:
+    traces = data_parallel_job([[60, 40, 50], [30, 70, 65], [20, 20, 90]])
+
+    store = built(store_of(*traces), "graph")
+
+    whole = "SELECT SUM(share), SUM(duration_ns), (SELECT MAX(end_ns) - MIN(start_ns) FROM timeline.window) FROM"
+    ((share, parts_ns, run_ns),) = rows_of(store, f"{whole} graph.critical_path_share")
+    assert abs(float(str(share)) - 1) < 1e-12
+    assert parts_ns == run_ns

@@ -66,7 +66,7 @@ def matched_frames(draw: st.DrawFn) -> pl.DataFrame:
 def test_segments_fill_the_window_without_gap_or_overlap(
     events: pl.DataFrame, matched: pl.DataFrame, has_device: bool, start: int, length: int
 ) -> None:
-    found = segments(rank_layers(events, matched, has_device=has_device), (start, start + length))
+    found = segments(rank_layers(events, matched, has_device=has_device), [(start, start + length)])
 
     starts, durations = found["start_ns"].to_numpy(), found["duration_ns"].to_numpy()
     assert (durations > 0).all()
@@ -78,7 +78,7 @@ def test_segments_fill_the_window_without_gap_or_overlap(
 def test_neighbouring_segments_differ_and_hide_no_more_than_they_last(
     events: pl.DataFrame, matched: pl.DataFrame, has_device: bool
 ) -> None:
-    found = segments(rank_layers(events, matched, has_device=has_device), (0, 150))
+    found = segments(rank_layers(events, matched, has_device=has_device), [(0, 150)])
 
     kinds = found.select("phase", "activity").rows()
     assert all(before != after for before, after in pairwise(kinds))

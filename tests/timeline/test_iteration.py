@@ -55,11 +55,15 @@ def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
         # Only the first iteration warms up; a slow one later is to be explained.
         ([30, 90, 30, 30], [False, False, False, False]),
         ([90, 30, 30], [True, False, False]),
+        # Several iterations in a row may warm up.
+        ([130, 90, 30, 30, 30, 30, 30], [True, True, False, False, False, False, False]),
+        # But not half of the run, and not after one that did not.
+        ([30, 90, 90, 30, 30, 30], [False] * 6),
         # Two iterations are too few to tell.
         ([90, 30], [False, False]),
     ],
 )
-def test_a_first_iteration_of_more_than_twice_the_median_is_warm_up(computes: list[int], flags: list[bool]) -> None:
+def test_first_iterations_of_more_than_twice_the_median_are_warm_up(computes: list[int], flags: list[bool]) -> None:
     job = data_parallel_job([[compute, 20] for compute in computes])
 
     store = built(store_of(*job), "timeline")
@@ -84,6 +88,40 @@ def test_a_trace_without_steps_is_one_partial_iteration() -> None:
     assert rows_of(store, "SELECT iteration, start_ns, duration_ns, is_partial FROM timeline.iteration") == [
         (0, 10, 80, True)
     ]
+
+
+class TestUnmarkedSteps:
+    """Steps told from the optimizer, as no ProfilerStep marks them."""
+
+    STEPS = "SELECT iteration, raw_start_ns, raw_end_ns, is_whole FROM align.step ORDER BY iteration"
+
+    @staticmethod
+    def _trace(first_call: int) -> Trace:
+        # host   |calls…|Optimizer.step|calls…|Optimizer.step|calls…|Optimizer.step|one call of the next
+        trace = Trace()
+        for base in (1000, 1100, 1200):
+            for call in range(first_call if base == 1000 else 0, 3):
+                trace.collective(base + 20 * call, base + 20 * call + 10)
+            trace.host_work("Optimizer.step#SGD.step", base + 70, base + 90, "user_annotation")
+        return trace.collective(1310, 1320)
+
+    def test_a_step_that_the_window_cuts_is_kept_and_marked(self) -> None:
+        store = built(store_of(self._trace(first_call=0)), "timeline")
+
+        assert rows_of(store, self.STEPS) == [
+            (0, 1000, 1090, True),
+            (1, 1090, 1190, True),
+            (2, 1190, 1290, True),
+            (3, 1290, 1320, False),
+        ]
+        assert rows_of(store, "SELECT iteration, is_partial FROM timeline.iteration ORDER BY 1")[-1] == (3, True)
+
+    def test_a_window_that_begins_within_a_step_marks_the_first_one(self) -> None:
+        store = built(store_of(self._trace(first_call=2)), "align")
+
+        assert rows_of(store, "SELECT is_whole FROM align.step ORDER BY iteration") == [
+            (False,), (True,), (True,), (False,),
+        ]  # fmt: skip
 
 
 def test_two_runs_in_one_database_keep_apart() -> None:

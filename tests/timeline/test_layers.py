@@ -6,7 +6,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceforge.timeline.layers import Intervals, active, cut, first_active, join, subtract, union
+from traceforge.timeline.layers import (
+    Intervals,
+    active,
+    covered_before,
+    first_active,
+    intersect,
+    join,
+    length_ns,
+    subtract,
+    sweep,
+    union,
+)
 
 HORIZON = 40
 drawn_intervals = st.lists(st.tuples(st.integers(0, HORIZON), st.integers(0, HORIZON)), max_size=6)
@@ -48,15 +59,26 @@ def test_taking_the_middle_out_leaves_two_ends() -> None:
 def test_the_first_of_several_active_layers_wins() -> None:
     # layer 0       |10–20|
     # layer 1   |0–––––––––––30|
-    layers = [_union([(10, 20)]), _union([(0, 30)])]
+    found = sweep([_union([(10, 20)]), _union([(0, 30)])])
 
-    assert first_active(layers, np.array([0, 10, 19, 20, 30])).tolist() == [1, 0, 0, 1, 2]
+    assert found.edges_ns.tolist() == [0, 10, 20, 30]
+    assert first_active(found.masks, 2).tolist() == [1, 0, 1, 2]
 
 
-def test_edges_outside_of_the_window_do_not_cut_it() -> None:
-    # layer    |0––––––20|  |30––40|  |50–60|
-    # window         |10––––––––––––––50|
-    assert cut([_union([(0, 20), (30, 40), (50, 60)])], (10, 50)).tolist() == [10, 20, 30, 40, 50]
+def test_a_sweep_is_cut_at_further_edges_too() -> None:
+    # layer    |0––––––20|
+    # edges          |10|         |50
+    found = sweep([_union([(0, 20)])], np.array([10, 50]))
+
+    assert found.edges_ns.tolist() == [0, 10, 20, 50]
+    assert found.masks.tolist() == [1, 1, 0, 0]
+
+
+def test_time_covered_before_an_instant_counts_the_part_of_a_stretch() -> None:
+    # |10––20|     |30––––50|
+    starts, durations = np.array([10, 30]), np.array([10, 20])
+
+    assert covered_before(starts, durations, np.array([0, 15, 25, 40, 99])).tolist() == [0, 5, 10, 20, 30]
 
 
 @given(drawn_intervals)
@@ -85,17 +107,22 @@ def test_an_instant_is_active_if_an_interval_covers_it(pairs: Pairs) -> None:
     assert set(instants[active(_union(pairs), instants)].tolist()) == _ticks(pairs)
 
 
-@given(st.lists(drawn_intervals, max_size=4), st.integers(0, HORIZON - 1), st.integers(1, HORIZON))
-def test_between_two_cuts_the_winning_layer_never_changes(layers: list[Pairs], start: int, length: int) -> None:
-    intervals = [_union(pairs) for pairs in layers]
-    window = (start, start + length)
+@given(drawn_intervals, drawn_intervals)
+def test_an_intersection_covers_what_both_cover(pairs: Pairs, others: Pairs) -> None:
+    common = intersect(_union(pairs), _union(others))
 
-    cuts = cut(intervals, window)
+    assert _ticks(_pairs(common)) == _ticks(pairs) & _ticks(others)
+    assert length_ns(common) == len(_ticks(pairs) & _ticks(others))
 
-    assert (cuts[0], cuts[-1]) == window
-    assert (np.diff(cuts) > 0).all()
-    winners = first_active(intervals, cuts[:-1])
-    for begin, end, winner in zip(cuts[:-1], cuts[1:], winners, strict=True):
+
+@given(st.lists(drawn_intervals, max_size=4), st.lists(st.integers(0, HORIZON), max_size=3))
+def test_between_two_edges_the_winning_layer_never_changes(layers: list[Pairs], further: list[int]) -> None:
+    found = sweep([_union(pairs) for pairs in layers], np.array(further, dtype=np.int64))
+
+    assert (np.diff(found.edges_ns) > 0).all()
+    assert set(further) <= set(found.edges_ns.tolist())
+    winners = first_active(found.masks, len(layers))
+    for begin, end, winner in zip(found.edges_ns[:-1], found.edges_ns[1:], winners, strict=False):
         oracle = [
             next((n for n, pairs in enumerate(layers) if ns in _ticks(pairs)), len(layers)) for ns in range(begin, end)
         ]

@@ -3,7 +3,8 @@
 -- Device kernels are tied to their call through the launch: kernel -> launch call (correlation) -> the
 -- record_param_comms of the same thread that contains it. Counting kernels instead would go wrong, as kernels that
 -- were launched before the window stand at the head of some ranks' traces. Where a rank has no record_param_comms
--- at all, each kernel is taken as a call. Communication of host threads (gloo) is a call each, in the order in which
+-- at all, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
+-- groups are launched outside of their records). Communication of host threads (gloo) is a call each, in the order in which
 -- the training thread issued it (record function id; start time where there is none).
 -- Reads: align.rank
 CREATE OR REPLACE TABLE align.call (
@@ -29,6 +30,8 @@ CREATE OR REPLACE TABLE align.call (
   process_group_ranks,
   -- Sequence number stated by the trace; NULL when not recorded.
   stated_sequence,
+  -- Global rank at the other end of a send or receive; NULL when not recorded.
+  peer,
   -- Host call that issued it, start, ns on the rank's own clock.
   raw_issue_ns,
   -- Arrival: start of the first kernel or of the host thread's work, ns on the rank's own clock.
@@ -88,6 +91,7 @@ device_call AS (
     l.record_event_id IS NOT NULL OR NOT EXISTS (
       SELECT 1 FROM record AS r WHERE r.source_id = l.source_id
     ) AS is_linked,
+    BOOL_AND(l.raw_launch_ns IS NOT NULL) AS is_launched,
     CAST(NULL AS BIGINT) AS issue_number
   FROM linked AS l
   GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
@@ -97,7 +101,7 @@ host_call AS (
   SELECT
     e.run_id, e.rank, e.source_id, e.event_id, CAST(NULL AS BIGINT) AS record_event_id, e.op AS kernel_op,
     COALESCE(i.raw_start_ns, e.raw_start_ns) AS raw_issue_ns, e.raw_start_ns AS raw_arrival_ns, e.raw_end_ns,
-    false AS on_device, true AS is_linked, e.record_function_id AS issue_number
+    false AS on_device, true AS is_linked, true AS is_launched, e.record_function_id AS issue_number
   FROM event AS e
   LEFT JOIN event AS i
     ON i.source_id = e.source_id AND i.record_function_id = e.record_function_id - 1
@@ -123,11 +127,12 @@ SELECT
   COALESCE(recorded.process_group_name, own.process_group_name),
   COALESCE(recorded.process_group_ranks, own.process_group_ranks),
   COALESCE(recorded.sequence, own.sequence),
+  COALESCE(recorded.peer, own.peer),
   c.raw_issue_ns,
   c.raw_arrival_ns,
   c.raw_end_ns,
   c.on_device,
-  c.is_linked
+  c.is_linked OR (c.is_launched AND own.op IS NOT NULL)
 FROM every_call AS c
 LEFT JOIN align.payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
 LEFT JOIN align.payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id

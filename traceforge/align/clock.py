@@ -1,31 +1,37 @@
-"""How far each rank's clock is off. Reads align.match and align.call; fills align.clock.
+"""How far each rank's clock is off. Reads align.match, align.call and align.rank; fills align.clock.
 
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
-offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs. Host threads
-(gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse offset, and order
-bounds it. Where the differences run along a line, the clocks drift. Ranks that share no collective with the
-reference, even through others, read its clock if they share its host, and stay unaligned else. Not handled yet:
-clocks that wobble (a line a rank is all there is).
+offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs (`clock_line`).
+Host threads (gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse
+offset, and order bounds it. The clocks are tied over shared communicators (`clock_graph`). What they then say is
+checked: no rank may end a collective before the last one has arrived. Where one does its wait ends with its own end
+there, and that repair is counted.
 """
 
-import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from traceforge.align.clock_graph import RankCalls, components, solve
+from traceforge.align.clock_line import Offset
 from traceforge.align.collective_names import operations
+from traceforge.records import Issue
 from traceforge.store.database import Store
+from traceforge.store.ingest import issue_rows
 
 _CALLS = """
-SELECT m.run_id, m.collective_id, m.rank, c.raw_arrival_ns, c.raw_end_ns, c.on_device, c.op
+SELECT m.run_id, m.rank, m.collective_id, m.communicator_id, c.raw_arrival_ns, c.raw_end_ns, c.on_device, c.op
 FROM align.match AS m
 JOIN align.call AS c USING (run_id, rank, call_id)
-ORDER BY m.run_id, m.collective_id, m.rank
+ORDER BY m.run_id, m.rank, m.collective_id
 """
 
-_SCHEMA = {
+_RANKS = "SELECT run_id, rank, host FROM align.rank ORDER BY run_id, rank"
+
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "run_id": pl.Int32,
     "rank": pl.Int32,
     "host": pl.String,
@@ -33,186 +39,132 @@ _SCHEMA = {
     "drift_ppb": pl.Int64,
     "raw_anchor_ns": pl.Int64,
     "residual_ns": pl.Int64,
+    "half_error_ns": pl.Int64,
     "anchors": pl.Int64,
     "status": pl.String,
+    "component": pl.Int32,
+    "causality_repairs": pl.Int64,
+    "largest_repair_ns": pl.Int64,
+    "course": pl.List(pl.Struct({"raw_ns": pl.Int64, "ahead_ns": pl.Int64, "ppb": pl.Int64})),
 }
 
-_MIN_ANCHORS = 3
-_MIN_DRIFT_ANCHORS = 10
-_CERTAIN_ERRORS = 4
-# Crystals of hosts differ by up to some 1e-4; more is no drift.
-_LARGEST_DRIFT = 1e-3
-# Each process converts the CPU's counter to wall time by itself; on one host the results agree to about this.
-_SHARED_CLOCK_RESIDUAL_NS = 10_000
-# Device timestamps are converted to the host's clock by each process: biases of up to 70 µs were seen on one host.
-_SAME_HOST_RESIDUAL_NS = 100_000
-# A normal distribution's standard deviation over its median absolute deviation.
-_SD_PER_MAD = 1.4826
 
-Times = NDArray[np.int64]
+_ROLES = {"send": 1, "recv": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
-    """One clock against the reference.
+class Repairs:
+    """Collectives that a rank ends before the last one arrives, by the clocks: how many, and by how much at most."""
 
-    Attributes:
-        offset_ns: how far it is ahead when it shows `raw_anchor_ns`; None when unaligned.
-        residual_ns: how uncertain that is; None when unaligned.
-        anchors: number of collectives it rests on.
-        status: as in `align.clock.status`.
-        drift_ppb: by how much it runs faster, parts per billion.
-        raw_anchor_ns: reading of this clock to which `offset_ns` belongs.
-    """
-
-    offset_ns: int | None
-    residual_ns: int | None
-    anchors: int
-    status: str
-    drift_ppb: int = 0
-    raw_anchor_ns: int = 0
-
-    def at(self, raw_ns: int) -> int:
-        """How far the clock is ahead when it shows `raw_ns`, ns."""
-        return (self.offset_ns or 0) + (raw_ns - self.raw_anchor_ns) * self.drift_ppb // 1_000_000_000
+    count: int = 0
+    largest_ns: int = 0
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a rank of each run."""
-    synchronising = [operation.name for operation in operations() if operation.synchronising]
-    calls = store.query(_CALLS).filter(pl.col("op").is_in(synchronising))
+    """One row a rank of each run; adds issues for ranks that no path ties and for repairs."""
+    calls = _synchronising(store.query(_CALLS))
     result: list[tuple[object, ...]] = []
-    for (run_id,), ranks in store.query("SELECT * FROM align.rank ORDER BY run_id, rank").group_by(
-        "run_id", maintain_order=True
-    ):
-        offsets = _solve(ranks, calls.filter(pl.col("run_id") == run_id))
-        for rank, host in zip(ranks["rank"], ranks["host"], strict=True):
-            o = offsets[rank]
-            drift = None if o.offset_ns is None else o.drift_ppb
-            anchor = None if o.offset_ns is None else o.raw_anchor_ns
-            result.append((run_id, rank, host, o.offset_ns, drift, anchor, o.residual_ns, o.anchors, o.status))
+    for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
+        run_id = int(str(run_key))
+        by_rank = _by_rank(ranks, calls.filter(pl.col("run_id") == run_id))
+        offsets = solve(by_rank)
+        number = components(by_rank, offsets)
+        repairs = causality_repairs(by_rank, offsets)
+        result += [
+            _row(run_id, rank, by_rank[rank].host, offset, number[rank], repairs.get(rank, Repairs()))
+            for rank, offset in offsets.items()
+        ]
+        issues = [*_unaligned(number), *_repaired(offsets, repairs)]
+        store.append("meta.issue", issue_rows(run_id, None, "align", issues))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
-def _solve(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, Offset]:
-    """Offsets of one run's ranks, spreading from the lowest rank over shared collectives."""
-    order = ranks["rank"].to_list()
-    hosts = dict(zip(order, ranks["host"], strict=True))
-    by_rank = {rank: calls.filter(pl.col("rank") == rank) for rank in order}
-    solved = {order[0]: Offset(0, 0, 0, "reference")}
-    frontier = [order[0]]
-    while True:
-        if not frontier and (neighbour := _neighbour(hosts, solved)) is not None:
-            rank, known = neighbour
-            solved[rank] = replace(solved[known], anchors=0, residual_ns=_SAME_HOST_RESIDUAL_NS, status="shared_clock")
-            frontier.append(rank)
-        if not frontier:
-            break
-        known = frontier.pop(0)
-        for rank in order:
-            if rank in solved:
-                continue
-            offset = _pair(by_rank[known], by_rank[rank], same_host=hosts[known] == hosts[rank] is not None)
-            if offset is not None:
-                solved[rank] = _chain(solved[known], offset)
-                frontier.append(rank)
-    return {rank: solved.get(rank, Offset(None, None, 0, "unaligned")) for rank in order}
+def _synchronising(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls that tie clocks, with `common_end` and `role` (see `RankCalls`)."""
+    kinds = [(o.name, o.common_end, _ROLES.get(o.name, 0)) for o in operations() if o.synchronising or o.name in _ROLES]
+    schema = {"op": pl.String, "common_end": pl.Boolean, "role": pl.Int64}
+    return calls.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="op", maintain_order="left")
 
 
-def _neighbour(hosts: dict[int, str | None], solved: dict[int, Offset]) -> tuple[int, int] | None:
-    """A rank not solved yet and one that is, on the same known host."""
-    by_host = {hosts[rank]: rank for rank in sorted(solved, reverse=True) if hosts[rank] is not None}
-    return next(((rank, by_host[host]) for rank, host in hosts.items() if rank not in solved and host in by_host), None)
+def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:
+    frames = {key[0]: frame for key, frame in calls.group_by("rank", maintain_order=True)}
+    result = {}
+    for _, rank, host in ranks.iter_rows():
+        own = frames.get(rank, calls.clear())
+        columns = (
+            "collective_id",
+            "communicator_id",
+            "raw_arrival_ns",
+            "raw_end_ns",
+            "on_device",
+            "common_end",
+            "role",
+        )
+        result[rank] = RankCalls(host, *(own[name].to_numpy() for name in columns))
+    return result
 
 
-def _chain(known: Offset, step: Offset) -> Offset:
-    # The known clock shows this when the new one shows its anchor.
-    known_reading_ns = step.raw_anchor_ns - (step.offset_ns or 0)
-    return Offset(
-        known.at(known_reading_ns) + (step.offset_ns or 0),
-        max(known.residual_ns or 0, step.residual_ns or 0),
-        step.anchors,
-        step.status,
-        known.drift_ppb + step.drift_ppb,
-        step.raw_anchor_ns,
+def _row(
+    run_id: int, rank: int, host: str | None, offset: Offset, component: int, repairs: Repairs
+) -> tuple[object, ...]:
+    course = offset.course
+    line = (None,) * 3 if offset.offset_ns is None else (offset.offset_ns, offset.drift_ppb, offset.raw_anchor_ns)
+    knots = zip(*(values.tolist() for values in (course.raw_ns, course.offset_ns, course.drift_ppb)), strict=True)
+    return (
+        run_id, rank, host, *line, offset.residual_ns, offset.half_error_ns, offset.anchors, offset.status, component,
+        repairs.count, repairs.largest_ns,
+        [{"raw_ns": raw, "ahead_ns": ahead, "ppb": ppb} for raw, ahead, ppb in knots],
+    )  # fmt: skip
+
+
+def causality_repairs(calls: Mapping[int, RankCalls], offsets: Mapping[int, Offset]) -> dict[int, Repairs]:
+    """By rank, the collectives that it ends before the last rank arrives, on the common clock."""
+    tied = [rank for rank in calls if offsets[rank].offset_ns is not None and (calls[rank].role == 0).any()]
+    if not tied:
+        return {}
+    together = {rank: calls[rank].role == 0 for rank in tied}
+    collective = np.concatenate([calls[rank].collective[together[rank]] for rank in tied])
+    owner = np.concatenate([np.full(together[rank].sum(), rank) for rank in tied])
+    arrival, end = (
+        np.concatenate([_aligned(getattr(calls[rank], name)[together[rank]], offsets[rank]) for rank in tied])
+        for name in ("arrival_ns", "end_ns")
     )
+    _, place = np.unique(collective, return_inverse=True)
+    last_arrival = np.full(place.max() + 1, np.iinfo(np.int64).min)
+    np.maximum.at(last_arrival, place, arrival)
+    early = last_arrival[place] - end
+    return {
+        rank: Repairs(int((own > 0).sum()), int(own.max()))
+        for rank in tied
+        if len(own := early[owner == rank]) and own.max() > 0
+    }
 
 
-def _pair(reference: pl.DataFrame, other: pl.DataFrame, *, same_host: bool) -> Offset | None:
-    shared = reference.join(other, on="collective_id", suffix="_other")
-    on_device = shared.filter(pl.col("on_device") & pl.col("on_device_other"))
-    if on_device.height >= _MIN_ANCHORS:
-        return common_end_offset(on_device["raw_end_ns"].to_numpy(), on_device["raw_end_ns_other"].to_numpy())
-    if shared.is_empty():
-        return None
-    if same_host and on_device.is_empty():
-        return Offset(0, _SHARED_CLOCK_RESIDUAL_NS, shared.height, "shared_clock")
-    return bounded_offset(
-        shared["raw_arrival_ns"].to_numpy(),
-        shared["raw_end_ns"].to_numpy(),
-        shared["raw_arrival_ns_other"].to_numpy(),
-        shared["raw_end_ns_other"].to_numpy(),
+def _aligned(raw_ns: NDArray[np.int64], offset: Offset) -> NDArray[np.int64]:
+    return raw_ns - offset.course.at(raw_ns)
+
+
+def _unaligned(number: Mapping[int, int]) -> list[Issue]:
+    """An issue for each component that no path ties to the reference's, naming its ranks."""
+    issues = []
+    for component in sorted(set(number.values()) - {0}):
+        ranks = [rank for rank, own in number.items() if own == component]
+        named = ", ".join(map(str, ranks[:8])) + (", …" if len(ranks) > 8 else "")
+        detail = f"no collective ties the clocks of ranks {named} to those of the others; they are not compared"
+        issues.append(Issue("clock_unaligned", "warning", len(ranks), f"rank {ranks[0]}", detail))
+    return issues
+
+
+def _repaired(offsets: Mapping[int, Offset], repairs: Mapping[int, Repairs]) -> list[Issue]:
+    """An issue for ends that precede an arrival, a warning where clock residuals do not explain them."""
+    if not repairs:
+        return []
+    worst = max(repairs, key=lambda rank: repairs[rank].largest_ns)
+    resolution_ns = 3 * max(offset.residual_ns or 0 for offset in offsets.values())
+    severity = "info" if repairs[worst].largest_ns <= resolution_ns else "warning"
+    detail = (
+        "ends of collectives lie before the last arrival, which cannot be; the waits are cut there "
+        f"(by {repairs[worst].largest_ns / 1e3:.1f} µs at most)"
     )
-
-
-def common_end_offset(ends_ns: Times, other_ends_ns: Times) -> Offset:
-    """Offset from collectives that end together on both ranks.
-
-    Args:
-        ends_ns: ends on the reference's clock, shape (collectives,).
-        other_ends_ns: ends of the same collectives on the other rank's clock.
-    """
-    differences = other_ends_ns - ends_ns
-    anchor = _median(other_ends_ns)
-    drift_ppb = _drift_ppb(other_ends_ns - anchor, differences)
-    level = differences - (other_ends_ns - anchor) * drift_ppb // 1_000_000_000
-    offset = _median(level)
-    residual = _SD_PER_MAD * float(np.median(np.abs(level - offset)))
-    return Offset(offset, round(residual), len(differences), "fitted", drift_ppb, anchor)
-
-
-def _drift_ppb(elapsed_ns: Times, differences_ns: Times) -> int:
-    """Slope of the differences, parts per billion; 0 where it cannot be told from none.
-
-    The median of the slopes of pairs half a window apart (Theil and Sen's idea, at the cost of a sort) is not moved
-    by stray ends. It counts if it stands four standard errors off zero.
-    """
-    count = len(elapsed_ns)
-    if count < _MIN_DRIFT_ANCHORS:
-        return 0
-    order = np.argsort(elapsed_ns, kind="stable")
-    elapsed = elapsed_ns[order].astype(np.float64)
-    differences = (differences_ns[order] - differences_ns[order[0]]).astype(np.float64)
-    half = count // 2
-    runs = elapsed[-half:] - elapsed[:half]
-    if runs.min() <= 0:
-        return 0
-    slope = float(np.median((differences[-half:] - differences[:half]) / runs))
-    level = differences - slope * elapsed
-    spread = _SD_PER_MAD * float(np.median(np.abs(level - np.median(level))))
-    # 1.25 is the loss of a median against a mean, and the pairs use each point once.
-    error = 1.25 * spread * math.sqrt(2 / half) / float(np.median(runs))
-    is_certain = abs(slope) > _CERTAIN_ERRORS * error and abs(slope) < _LARGEST_DRIFT
-    return round(slope * 1e9) if is_certain else 0
-
-
-def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, other_ends_ns: Times) -> Offset | None:
-    """Offset from ends that are not simultaneous, kept within what order allows.
-
-    On either rank a collective ends after it has started on the other, which bounds the offset from both sides. The
-    residual is half the range of nine tenths of the end differences. None where no offset is feasible.
-    """
-    low = int((other_starts_ns - ends_ns).max())
-    high = int((other_ends_ns - starts_ns).min())
-    if low > high:
-        return None
-    differences = other_ends_ns - ends_ns
-    early, late = np.quantile(differences, [0.05, 0.95])
-    offset = min(max(_median(differences), low), high)
-    return Offset(offset, max(round((late - early) / 2), _SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")
-
-
-def _median(values_ns: Times) -> int:
-    """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
-    base = int(values_ns[0])
-    return base + math.floor(np.median(values_ns - base))
+    count = sum(repair.count for repair in repairs.values())
+    return [Issue("causality_repaired", severity, count, f"rank {worst}", detail)]

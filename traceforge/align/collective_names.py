@@ -23,6 +23,7 @@ class Operation:
         bus_factor: SQL expression in n (ranks) that turns size / time into bus bandwidth.
         size_of: `in` or `out`: the side whose bytes are the collective's size.
         synchronising: whether no rank can end before all have started.
+        common_end: whether on a device all ranks end together, which ties clocks closest.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Operation:
     bus_factor: str
     size_of: str
     synchronising: bool
+    common_end: bool
 
 
 @cache
@@ -42,6 +44,7 @@ def operations() -> tuple[Operation, ...]:
             entry["bus_factor"],
             entry["size_of"],
             entry["synchronising"],
+            entry["common_end"],
         )
         for entry in _table()["operation"]
     )

@@ -1,25 +1,32 @@
-"""Which calls are one collective. Reads align.call, membership and communicator; fills align.match.
+"""Which calls of different ranks are one collective. Reads align.call, membership and communicator; fills align.match.
 
-Within a communicator all ranks issue the same collectives in the same order. The number the trace states decides
-where there is one; else equal sequences of (operation, size) are matched by place; else equal sequences within an
-iteration. What fits neither is counted, not guessed; nor is a match kept under which a rank would end a collective
-before another starts it. Not handled yet: sequences that differ in a few places.
+The calls of a communicator are one sequence on each of its ranks, and are matched as such (`partners`). What one
+rank sends another receives: sends and receives are matched by directed pair of ranks, each a sequence of its own,
+where the trace names the peer or the communicator has two ranks. What finds no partner is counted here and listed in
+align.unmatched.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from traceforge.align.partners import NOTHING, Calls, Matching, match
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.ingest import issue_rows
 
 _CALLS = """
-SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes, c.stated_sequence,
-  s.iteration, c.raw_arrival_ns, c.raw_end_ns
+SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,
+  COALESCE(c.stated_sequence, -1) AS stated_sequence, COALESCE(s.iteration, -1) AS iteration, c.raw_arrival_ns,
+  c.raw_end_ns,
+  CASE
+    WHEN c.op NOT IN ('send', 'recv') THEN NULL
+    WHEN c.peer IS NOT NULL THEN c.peer
+    WHEN k.size = 2 THEN k.ranks[CASE WHEN k.ranks[1] = c.rank THEN 2 ELSE 1 END]
+  END AS peer
 FROM align.membership AS m
 JOIN align.call AS c USING (run_id, rank, call_id)
 JOIN align.communicator AS k
@@ -39,126 +46,98 @@ _SCHEMA = {
 }
 
 # Only these carry the same number of bytes on every rank by definition.
-_EQUAL_SIZES = {"all_reduce", "reduce_scatter", "broadcast", "reduce"}
-_PLAUSIBLE_SHARE = 0.8
-_TOLERANCE_NS = 100_000
+_EQUAL_SIZES = ("all_reduce", "reduce_scatter", "broadcast", "reduce", "send", "recv")
+_POINT_TO_POINT = ("send", "recv")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One collective call of one rank; times in ns on the rank's own clock."""
+class _Sequence:
+    """Calls that are matched among themselves: of a communicator, or of a directed pair of its ranks."""
 
-    call_id: int
-    token: tuple[str, int | None]
-    stated_sequence: int | None
-    iteration: int | None
-    arrival_ns: int
-    end_ns: int
+    run_id: int
+    communicator_id: int
+    calls: pl.DataFrame
+    is_pair: bool
 
-
-Collective = dict[int, Call]
-
-
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """Collectives of one communicator: sequence number and the call of each rank, and how they were found."""
-
-    method: str
-    collectives: list[tuple[int, Collective]]
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks with calls, the sender first."""
+        return self.calls["rank"].unique(maintain_order=True).to_list()
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a (collective, rank) that was matched."""
-    result: list[tuple[object, ...]] = []
+    """One row a (collective, rank) that was matched; adds an issue for what was not."""
+    calls = _with_kinds(store.query(_CALLS))
+    frames: list[pl.DataFrame] = []
     next_id: dict[int, int] = defaultdict(int)
-    calls = store.query(_CALLS)
-    for (run_key, communicator_id), frame in calls.group_by("run_id", "communicator_id", maintain_order=True):
-        run_id = int(str(run_key))
-        by_rank = _by_rank(frame)
-        matching = match(by_rank)
-        for sequence, collective in matching.collectives:
-            for rank, call in collective.items():
-                result.append((run_id, next_id[run_id], communicator_id, sequence, rank, call.call_id, matching.method))
-            next_id[run_id] += 1
-        _note_unmatched(store, run_id, int(str(communicator_id)), by_rank, matching)
-    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+    matched: dict[tuple[int, int], int] = defaultdict(int)
+    for sequence in _sequences(calls):
+        matching, frame = _matched(sequence, next_id[sequence.run_id])
+        next_id[sequence.run_id] += len(matching.sequence)
+        matched[sequence.run_id, sequence.communicator_id] += frame.height
+        frames.append(frame)
+    for (run_id, communicator_id), own in calls.group_by("run_id", "communicator_id", maintain_order=True):
+        key = (int(str(run_id)), int(str(communicator_id)))
+        _note_unmatched(store, *key, own.height - matched[key])
+    if not frames:
+        return pl.DataFrame(schema=_SCHEMA)
+    return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def _by_rank(frame: pl.DataFrame) -> dict[int, list[Call]]:
-    result: dict[int, list[Call]] = defaultdict(list)
-    for _, _, rank, call_id, op, size, stated, iteration, arrival_ns, end_ns in frame.iter_rows():
-        token = (op, size if op in _EQUAL_SIZES else None)
-        result[rank].append(Call(call_id, token, stated, iteration, arrival_ns, end_ns))
-    return dict(result)
+def _with_kinds(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls with `kind`: a number for operation and, where it must agree, size; a receive is as its send."""
+    op = pl.when(pl.col("op").is_in(_POINT_TO_POINT)).then(pl.lit("send")).otherwise("op")
+    size = pl.when(pl.col("op").is_in(_EQUAL_SIZES)).then("size_bytes")
+    return calls.with_columns(kind=pl.struct(op, size).rank("dense").cast(pl.Int64))
 
 
-def match(by_rank: Mapping[int, Sequence[Call]]) -> Matching:
-    """Collectives of one communicator from the calls of each rank in order of issue."""
-    if len(by_rank) < 2:
-        return Matching("order", [(n, {rank: call}) for rank, calls in by_rank.items() for n, call in enumerate(calls)])
-    for method in (_by_stated_sequence, _by_order, _by_order_in_iteration):
-        matching = method(by_rank)
-        if matching.collectives and _is_plausible(matching, sorted(by_rank)):
-            return matching
-    return Matching("order", [])
+def _sequences(calls: pl.DataFrame) -> Iterator[_Sequence]:
+    is_pair = pl.col("op").is_in(_POINT_TO_POINT)
+    for (run_id, communicator_id), own in calls.group_by("run_id", "communicator_id", maintain_order=True):
+        key = (int(str(run_id)), int(str(communicator_id)))
+        if not (together := own.filter(~is_pair)).is_empty():
+            yield _Sequence(*key, together, is_pair=False)
+        sent = pl.col("op") == "send"
+        paired = own.filter(is_pair & pl.col("peer").is_not_null()).with_columns(
+            sender=pl.when(sent).then("rank").otherwise("peer"), receiver=pl.when(sent).then("peer").otherwise("rank")
+        )
+        for _, channel in paired.group_by("sender", "receiver", maintain_order=True):
+            sender_first = channel.sort(~sent, maintain_order=True)
+            if sender_first["op"].n_unique() == 2:
+                yield _Sequence(*key, sender_first, is_pair=True)
 
 
-def _by_stated_sequence(by_rank: Mapping[int, Sequence[Call]]) -> Matching:
-    found: dict[int, Collective] = defaultdict(dict)
-    for rank, calls in by_rank.items():
-        stated = [call.stated_sequence for call in calls]
-        if None in stated or len(set(stated)) != len(stated):
-            return Matching("sequence_number", [])
-        for call in calls:
-            found[call.stated_sequence or 0][rank] = call
-    return Matching("sequence_number", [(n, found[n]) for n in sorted(found) if len(found[n]) == len(by_rank)])
-
-
-def _by_order(by_rank: Mapping[int, Sequence[Call]]) -> Matching:
-    return Matching("order", list(enumerate(_zip_if_equal(by_rank))))
-
-
-def _by_order_in_iteration(by_rank: Mapping[int, Sequence[Call]]) -> Matching:
-    collectives: list[Collective] = []
-    per_rank = {rank: _by_iteration(calls) for rank, calls in by_rank.items()}
-    common = set.intersection(*(set(groups) for groups in per_rank.values()))
-    for iteration in sorted(common):
-        collectives += _zip_if_equal({rank: groups[iteration] for rank, groups in per_rank.items()})
-    return Matching("order_in_iteration", list(enumerate(collectives)))
-
-
-def _by_iteration(calls: Sequence[Call]) -> dict[int, list[Call]]:
-    groups: dict[int, list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.iteration is not None:
-            groups[call.iteration].append(call)
-    return groups
-
-
-def _zip_if_equal(by_rank: Mapping[int, Sequence[Call]]) -> Iterator[Collective]:
-    if len({tuple(call.token for call in calls) for calls in by_rank.values()}) == 1:
-        for calls in zip(*by_rank.values(), strict=True):
-            yield dict(zip(by_rank, calls, strict=True))
-
-
-def _is_plausible(matching: Matching, ranks: Sequence[int]) -> bool:
-    """Whether, with a constant clock offset a rank, nobody ends before another has started."""
-    reference = ranks[0]
-    ends, arrivals = (
-        np.array([[getattr(calls[rank], field) for rank in ranks] for _, calls in matching.collectives])
-        for field in ("end_ns", "arrival_ns")
+def _matched(sequence: _Sequence, first_id: int) -> tuple[Matching, pl.DataFrame]:
+    """How a sequence was matched, and its rows of align.match."""
+    ranks = sequence.ranks
+    by_rank = dict(sequence.calls.group_by("rank", maintain_order=True))
+    frames = [by_rank[(rank,)] for rank in ranks]
+    # The sequence numbers that PyTorch gives to sends and receives are each rank's own.
+    found = match([_calls(frame, sequence.is_pair) for frame in frames], from_first_to_second=sequence.is_pair)
+    count = len(found.sequence)
+    order = np.argsort(ranks)
+    call_id = np.stack([frames[n]["call_id"].to_numpy()[found.place[:, n]] for n in order], axis=1)
+    method = "pair" if sequence.is_pair and found.method == "order" else found.method
+    return found, pl.DataFrame(
+        {
+            "run_id": np.full(count * len(ranks), sequence.run_id),
+            "collective_id": np.repeat(first_id + np.arange(count), len(ranks)),
+            "communicator_id": np.full(count * len(ranks), sequence.communicator_id),
+            "sequence": np.repeat(found.sequence, len(ranks)),
+            "rank": np.tile(np.sort(ranks), count),
+            "call_id": call_id.ravel(),
+            "method": pl.Series([method]).new_from_index(0, count * len(ranks)),
+        }
     )
-    offsets = np.median(ends - ends[:, [ranks.index(reference)]], axis=0).astype(np.int64)
-    last_arrival = (arrivals - offsets).max(axis=1)
-    first_end = (ends - offsets).min(axis=1)
-    return bool(np.mean(last_arrival <= first_end + _TOLERANCE_NS) >= _PLAUSIBLE_SHARE)
 
 
-def _note_unmatched(
-    store: Store, run_id: int, communicator_id: int, by_rank: Mapping[int, Sequence[Call]], matching: Matching
-) -> None:
-    total = sum(len(calls) for calls in by_rank.values())
-    missing = total - sum(len(calls) for _, calls in matching.collectives)
+def _calls(frame: pl.DataFrame, is_pair: bool) -> Calls:
+    names = ("kind", "stated_sequence", "iteration", "raw_arrival_ns", "raw_end_ns")
+    kind, stated, *others = (frame[name].to_numpy().astype(np.int64) for name in names)
+    return Calls(kind, np.full(len(kind), NOTHING) if is_pair else stated, *others)
+
+
+def _note_unmatched(store: Store, run_id: int, communicator_id: int, missing: int) -> None:
     if missing:
         detail = f"collective calls of communicator {communicator_id} have no certain partner on other ranks"
         issue = Issue("collective_unmatched", "warning", missing, f"communicator {communicator_id}", detail)

@@ -7,12 +7,14 @@ CREATE OR REPLACE TABLE align.match (
   collective_id BIGINT NOT NULL,
   -- Joins align.communicator.communicator_id within the run.
   communicator_id BIGINT NOT NULL,
-  -- Number of the collective within the communicator, from 0 (or as the trace states it).
+  -- Number of the collective within the communicator, from 0 (or as the trace states it); of a send and its receive
+  -- within the directed pair of ranks.
   sequence BIGINT NOT NULL,
   -- Global rank.
   rank INTEGER NOT NULL,
   -- Joins align.call.call_id within the rank.
   call_id BIGINT NOT NULL,
-  -- How it was matched: sequence_number, order or order_in_iteration.
+  -- How it was matched: sequence_number, order, order_in_iteration, alignment (side by side in time, as events were
+  -- lost) or pair (order of sends and receives between two ranks).
   method VARCHAR NOT NULL
 )

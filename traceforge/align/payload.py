@@ -13,11 +13,13 @@ from traceforge.align.collective_names import element_bytes, operation_of, opera
 from traceforge.store.database import Store
 
 _STATED = """
-SELECT source_id, event_id, collective_name, dtype, in_elements, out_elements, process_group_name,
-  process_group_ranks, group_size, sequence
-FROM raw.kineto_collective
-WHERE collective_name IS NULL OR LOWER(collective_name) <> 'wait'
-ORDER BY source_id, event_id
+SELECT c.source_id, c.event_id, c.collective_name, c.dtype, c.in_elements, c.out_elements, c.process_group_name,
+  c.process_group_ranks, c.group_size, c.sequence, c.group_rank, c.global_rank_start, c.global_rank_stride, p.args
+FROM raw.kineto_collective AS c
+LEFT JOIN raw.kineto_argument AS p
+  ON p.source_id = c.source_id AND p.event_id = c.event_id AND LOWER(c.collective_name) IN ('send', 'recv')
+WHERE c.collective_name IS NULL OR LOWER(c.collective_name) <> 'wait'
+ORDER BY c.source_id, c.event_id
 """
 
 _SHAPED = """
@@ -39,7 +41,13 @@ _SCHEMA = {
     "process_group_ranks": pl.String,
     "group_size": pl.Int32,
     "sequence": pl.Int64,
+    "peer": pl.Int32,
 }
+
+
+class _PeerArguments(msgspec.Struct):
+    destination: int | None = msgspec.field(name="Dst Rank", default=None)
+    source: int | None = msgspec.field(name="Src Rank", default=None)
 
 
 class _ShapeArguments(msgspec.Struct):
@@ -52,7 +60,7 @@ def rows(store: Store) -> pl.DataFrame:
     result = [_stated(row) for row in store.query(_STATED).iter_rows(named=True)]
     for source_id, event_id, name, args in store.query(_SHAPED).iter_rows():
         dtype, size_bytes = _shaped_size(args)
-        result.append((source_id, event_id, operation_of(name), dtype, size_bytes, None, None, None, None))
+        result.append((source_id, event_id, operation_of(name), dtype, size_bytes, *[None] * 5))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row").unique(["source_id", "event_id"], maintain_order=True)
 
 
@@ -66,8 +74,34 @@ def _stated(row: dict[str, object]) -> tuple[object, ...]:
     ranks = row["process_group_ranks"] if _is_full_list(row["process_group_ranks"], row["group_size"]) else None
     return (
         row["source_id"], row["event_id"], op, dtype, size,
-        row["process_group_name"], ranks, row["group_size"], row["sequence"],
+        row["process_group_name"], ranks, row["group_size"], row["sequence"], _peer(row, op, ranks),
     )  # fmt: skip
+
+
+def _peer(row: dict[str, object], op: str | None, ranks: object) -> int | None:
+    """Global rank at the other end of a send or receive.
+
+    PyTorch 2.9 and later write it ("Dst Rank", "Src Rank"); "Rank" is its place in the group before that, too.
+    """
+    if op not in ("send", "recv"):
+        return None
+    if (stated := _stated_peer(row["args"], op)) is not None:
+        return stated
+    members = msgspec.json.decode(str(ranks), type=list[int]) if ranks is not None else []
+    place, first, stride = (row[name] for name in ("group_rank", "global_rank_start", "global_rank_stride"))
+    if not isinstance(place, int):
+        return None
+    if 0 <= place < len(members):
+        return members[place]
+    return first + place * stride if isinstance(first, int) and isinstance(stride, int) and stride > 0 else None
+
+
+def _stated_peer(args: object, op: str) -> int | None:
+    try:
+        stated = msgspec.json.decode(str(args), type=_PeerArguments)
+    except msgspec.DecodeError:
+        return None
+    return stated.destination if op == "send" else stated.source
 
 
 def _is_full_list(text: object, size: object) -> bool:

@@ -18,5 +18,7 @@ CREATE OR REPLACE TABLE align.payload (
   -- Number of members stated; NULL when not recorded.
   group_size INTEGER,
   -- Sequence number in the process group; NULL when not recorded.
-  sequence BIGINT
+  sequence BIGINT,
+  -- Global rank at the other end of a send or receive; NULL when not recorded.
+  peer INTEGER
 )

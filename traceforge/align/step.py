@@ -2,11 +2,13 @@
 
 A loop repeats itself: what a trace does not mark, its annotations, its optimizer or its collectives repeat once a
 step. Each way is tried on all ranks of a run together and taken only if they agree on the number of steps, as a step
-that is one rank's alone compares to nothing. Not handled: windows of the ranks that begin in different steps.
+that is one rank's alone compares to nothing. Calls before the first and after the last of them make a step that is
+not whole. Not handled: windows of the ranks that begin in different steps.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import polars as pl
@@ -45,6 +47,7 @@ _SCHEMA = {
     "raw_end_ns": pl.Int64,
     "origin": pl.String,
     "is_marked": pl.Boolean,
+    "is_whole": pl.Boolean,
 }
 
 _TOLD_FROM = {
@@ -61,11 +64,12 @@ _MIN_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: number, and start and end in ns on the rank's own clock."""
+    """One step: number, start and end in ns on the rank's own clock, and whether the window holds all of it."""
 
     iteration: int
     start_ns: int
     end_ns: int
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def rows(store: Store) -> pl.DataFrame:
         origin, steps = steps_of_run(traces)
         for rank, found in steps.items():
             is_marked = origin != "window"
-            result += [(run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked) for s in found]
+            result += [(run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked, s.is_whole) for s in found]
         if origin in _TOLD_FROM:
             store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin)]))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
@@ -130,8 +134,30 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
             if len({len(steps) for steps in found.values()}) == 1 and all(
                 len(steps) >= _MIN_STEPS for steps in found.values()
             ):
-                return origin, found
+                return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items()}
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
+
+
+def _with_ends(trace: RankTrace, steps: Steps) -> Steps:
+    """The steps with what precedes the first and follows the last, where calls lie there; told whole or not.
+
+    A step is whole if it holds as many collective calls as the median step does.
+    """
+    issued = sorted(issue_ns for _, issue_ns in trace.calls)
+    if not issued:
+        return steps
+    found = list(steps)
+    if issued[0] < steps[0].start_ns:
+        found.insert(0, Step(steps[0].iteration - 1, min(trace.first_ns, issued[0]), steps[0].start_ns))
+    if issued[-1] >= steps[-1].end_ns:
+        found.append(Step(steps[-1].iteration + 1, steps[-1].end_ns, max(trace.last_ns, issued[-1] + 1)))
+    counts = [bisect_left(issued, step.end_ns) - bisect_left(issued, step.start_ns) for step in found]
+    typical = sorted(counts)[len(counts) // 2]
+    ends = (found[0].iteration, found[-1].iteration)
+    return [
+        replace(step, is_whole=step.iteration not in ends or count >= typical)
+        for step, count in zip(found, counts, strict=True)
+    ]
 
 
 def _profiler_steps(trace: RankTrace) -> Steps:

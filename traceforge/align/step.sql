@@ -19,5 +19,7 @@ CREATE OR REPLACE TABLE align.step (
   -- How the step is known: profiler_step, annotation, optimizer, collective_period or window.
   origin VARCHAR NOT NULL,
   -- False where nothing marks steps and the whole window stands in.
-  is_marked BOOLEAN NOT NULL
+  is_marked BOOLEAN NOT NULL,
+  -- False for a first or last step of which the window holds a part only (fewer collective calls than others have).
+  is_whole BOOLEAN NOT NULL
 )

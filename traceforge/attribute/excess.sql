@@ -1,4 +1,4 @@
--- How much longer each iteration took than at reference durations. Iterations that are not in the graph are absent.
+-- How much longer each iteration took than at reference durations. Iterations that are not in the graph, or not regular, are absent.
 --
 -- Reference durations are medians over ranks and iterations of the same place in the program (of transfers, first
 -- quartiles). An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start belongs to the iteration
@@ -17,7 +17,7 @@ WITH owned AS (
   SELECT run_id, iteration, CAST(SUM(delay_ns) AS BIGINT) AS excess_ns FROM attribute.delay GROUP BY ALL
 ),
 replayed AS (
-  SELECT DISTINCT w.run_id, w.iteration FROM graph.work AS w
+  SELECT DISTINCT w.run_id, w.iteration FROM graph.work AS w WHERE w.is_regular
 )
 SELECT i.run_id, i.iteration, i.duration_ns - COALESCE(o.excess_ns, 0), COALESCE(o.excess_ns, 0)
 FROM timeline.iteration AS i

@@ -1,9 +1,13 @@
 """The joints of each rank's chain. Reads timeline.*; fills graph.arrival.
 
 A rank waits for a collective where nothing but communication runs until that collective ends. Of several such ends
-between two arrivals the last counts. Not handled: jobs whose ranks issue different numbers of collectives in an
-iteration (pipeline stages), which are left out and counted.
+between two arrivals the last counts. Where ranks issue different collectives in an iteration (stages of a pipeline),
+a collective's position is one more than the last position of any member before it; where orders contradict one
+another the iteration is left out and counted.
 """
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -40,18 +44,23 @@ _SCHEMA = {
     "arrival_ns": pl.Int64,
     "end_ns": pl.Int64,
     "awaited_position": pl.Int32,
+    "is_regular": pl.Boolean,
 }
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a (rank, collective of an iteration) of the regular iterations."""
+    """One row a (rank, collective of an iteration) of the iterations whose order is known."""
     arrivals = store.query(_ARRIVALS).with_columns(
         position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY),
         arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over(_KEY), "start_ns"),
     )
     regular = _regular_iterations(arrivals, store.query(_RECORDED))
-    _note_irregular(store, arrivals, regular)
-    arrivals = arrivals.join(regular, on=["run_id", "iteration"], how="semi", maintain_order="left")
+    arrivals = arrivals.join(
+        regular.with_columns(is_regular=True), on=["run_id", "iteration"], how="left", maintain_order="left"
+    ).with_columns(pl.col("is_regular").fill_null(value=False))
+    arrivals = _with_positions(arrivals)
+    _note_irregular(store, arrivals)
+    arrivals = arrivals.filter(pl.col("position").is_not_null())
     exposed = store.query(_EXPOSED)
     parts = [
         frame.with_columns(awaited_position=_awaited(frame, _exposed_of(exposed, int(str(run_id)), int(str(rank)))))
@@ -72,15 +81,74 @@ def _regular_iterations(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.Da
         .group_by("run_id", "iteration")
         .agg(pl.col("position").all())
     )
-    return same_length.filter("len").join(same_place.filter("position"), on=["run_id", "iteration"], how="semi")
+    regular = same_length.filter("len").join(same_place.filter("position"), on=["run_id", "iteration"], how="semi")
+    return regular.select("run_id", "iteration")
 
 
-def _note_irregular(store: Store, arrivals: pl.DataFrame, regular: pl.DataFrame) -> None:
-    left_out = arrivals.select("run_id", "iteration").unique().join(regular, on=["run_id", "iteration"], how="anti")
-    for (run_id,), frame in left_out.sort("iteration").group_by("run_id"):
-        detail = "iterations whose ranks issue different collectives were left out of the graph, the ledger and replay"
-        issue = Issue("iteration_irregular", "warning", frame.height, f"iteration {frame['iteration'][0]}", detail)
-        store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [issue]))
+def _with_positions(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals with positions that members agree on; null where there are none."""
+    irregular = arrivals.filter(~pl.col("is_regular"))
+    if irregular.is_empty():
+        return arrivals
+    split = arrivals.group_by("run_id", "collective_id").agg(apart=pl.col("iteration").n_unique() > 1)
+    irregular = irregular.join(split, on=["run_id", "collective_id"], how="left", maintain_order="left")
+    found = []
+    for (run_id, iteration), frame in irregular.group_by("run_id", "iteration", maintain_order=True):
+        chains = [own["collective_id"].to_list() for _, own in frame.group_by("rank", maintain_order=True)]
+        positions = None if frame["apart"].any() else common_positions(chains)
+        found += [(run_id, iteration, collective, position) for collective, position in (positions or {}).items()]
+    names = ("run_id", "iteration", "collective_id", "agreed")
+    agreed = pl.DataFrame(found, schema={n: arrivals.schema.get(n, pl.Int32) for n in names}, orient="row")
+    joined = arrivals.join(agreed, on=["run_id", "iteration", "collective_id"], how="left", maintain_order="left")
+    return joined.with_columns(position=pl.when("is_regular").then("position").otherwise("agreed")).drop("agreed")
+
+
+def common_positions(chains: Sequence[Sequence[int]]) -> dict[int, int] | None:
+    """Position of each collective, above those of all that any member issued before it; None where orders contradict.
+
+    Args:
+        chains: collectives of each rank in order of issue.
+    """
+    members = Counter(collective for chain in chains for collective in chain)
+    if any(len(set(chain)) < len(chain) for chain in chains):
+        return None
+    places, positions = [0] * len(chains), [0] * len(chains)
+    at_head: dict[int, list[int]] = defaultdict(list)
+    for rank, chain in enumerate(chains):
+        if chain:
+            at_head[chain[0]].append(rank)
+    ready = [collective for collective, ranks in at_head.items() if len(ranks) == members[collective]]
+    found: dict[int, int] = {}
+    while ready:
+        collective = ready.pop()
+        ranks = at_head.pop(collective)
+        found[collective] = max(positions[rank] for rank in ranks)
+        for rank in ranks:
+            places[rank], positions[rank] = places[rank] + 1, found[collective] + 1
+            if places[rank] < len(chains[rank]):
+                following = chains[rank][places[rank]]
+                at_head[following].append(rank)
+                if len(at_head[following]) == members[following]:
+                    ready.append(following)
+    return found if len(found) == len(members) else None
+
+
+def _note_irregular(store: Store, arrivals: pl.DataFrame) -> None:
+    told = {
+        "iteration_irregular": (
+            ~pl.col("is_regular"),
+            "iterations whose ranks issue different collectives were left out of the ledger and replay",
+        ),
+        "iteration_order_unknown": (
+            pl.col("position").is_null(),
+            "iterations whose ranks issue collectives in contradicting orders were left out of the graph",
+        ),
+    }
+    for code, (condition, detail) in told.items():
+        left_out = arrivals.filter(condition).select("run_id", "iteration").unique().sort("iteration")
+        for (run_id,), frame in left_out.group_by("run_id"):
+            issue = Issue(code, "warning", frame.height, f"iteration {frame['iteration'][0]}", detail)
+            store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [issue]))
 
 
 def _exposed_of(exposed: pl.DataFrame, run_id: int, rank: int) -> Intervals:
@@ -119,7 +187,8 @@ def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
         until_ns=pl.col("arrival_ns").shift(-1).over(_KEY).fill_null(pl.col("window_end_ns")),
     )
     common = (
-        joints.group_by(*place, "awaited_position")
+        joints.filter("is_regular")
+        .group_by(*place, "awaited_position")
         .len()
         .with_columns(share=pl.col("len") / pl.col("len").sum().over(place))
         .filter((pl.col("share") >= 0.5) & pl.col("awaited_position").is_not_null())
@@ -129,7 +198,7 @@ def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
     joined = joints.join(common, on=place, how="left", maintain_order="left").join(
         ends, on=[*_KEY, "common"], how="left", maintain_order="left"
     )
-    in_time = pl.col("common_end_ns") <= pl.col("until_ns")
+    in_time = pl.col("is_regular") & (pl.col("common_end_ns") <= pl.col("until_ns"))
     return joined.with_columns(awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common")))
 
 

@@ -1,7 +1,8 @@
 -- The joints of each rank's chain: one row a collective of an iteration, in the order of issue on the rank.
 --
--- Positions agree across ranks: the collective at position p of an iteration has that position on every member.
--- Iterations in which they do not agree are absent and counted in meta.issue.
+-- Positions agree across ranks: the collective at position p of an iteration has that position on every member. Where
+-- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks
+-- issue them in contradicting orders are absent and counted in meta.issue.
 -- Reads: timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
 CREATE OR REPLACE TABLE graph.arrival (
   -- Joins meta.run.run_id.
@@ -19,5 +20,7 @@ CREATE OR REPLACE TABLE graph.arrival (
   -- End on this rank, aligned clock, ns.
   end_ns BIGINT NOT NULL,
   -- Position of the collective whose end the rank awaits between this arrival and the next; NULL when it awaits none.
-  awaited_position INTEGER
+  awaited_position INTEGER,
+  -- True where all ranks issue equally many collectives in this iteration, in one order; only such are replayed.
+  is_regular BOOLEAN NOT NULL
 )

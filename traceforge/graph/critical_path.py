@@ -88,8 +88,9 @@ class Chains:
 
     Attributes:
         windows: by rank, (iteration, start, end) in order of time, ns.
-        joints: by (iteration, rank), in order of position; absent where the iteration is not in the graph.
-        last: by collective, (arrival, rank, position) of the last arriver.
+        joints: by (iteration, rank), in order of position; absent where the iteration is not in the graph, or the
+            rank has none.
+        last: by collective, (arrival, rank, place among the rank's joints) of the last arriver.
     """
 
     windows: dict[int, list[tuple[int, int, int]]]
@@ -115,12 +116,13 @@ def _chains(windows: pl.DataFrame, joints: pl.DataFrame) -> Chains:
     for _, rank, iteration, start_ns, end_ns in windows.iter_rows():
         by_rank.setdefault(rank, []).append((iteration, start_ns, end_ns))
     chains = Chains(by_rank, {}, {})
-    for _, iteration, rank, position, collective, arrival, awaited, end, awaited_collective, work in joints.iter_rows():
+    for _, iteration, rank, _, collective, arrival, awaited, end, awaited_collective, work in joints.iter_rows():
         joint = Joint(collective, arrival, awaited, end or 0, awaited_collective or 0, work)
-        chains.joints.setdefault((iteration, rank), []).append(joint)
+        own = chains.joints.setdefault((iteration, rank), [])
+        own.append(joint)
         # Of ranks that arrive together the lowest stands for all.
         if collective not in chains.last or arrival > chains.last[collective][0]:
-            chains.last[collective] = (arrival, rank, position)
+            chains.last[collective] = (arrival, rank, len(own) - 1)
     return chains
 
 

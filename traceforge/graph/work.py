@@ -6,21 +6,20 @@ totals, so the stretches add up to the ns. Iterations without any collective are
 
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from traceforge.store.database import Store
-
-Times = NDArray[np.int64]
+from traceforge.timeline.layers import covered_before
 
 _JOINTS = """
 SELECT w.run_id, w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
-  a.awaited_position, b.end_ns AS awaited_end_ns
+  a.awaited_position, b.end_ns AS awaited_end_ns, COALESCE(a.is_regular, r.is_regular, true) AS is_regular
 FROM timeline.window AS w
 LEFT JOIN graph.arrival AS a USING (run_id, iteration, rank)
 LEFT JOIN graph.arrival AS b
   ON b.run_id = a.run_id AND b.iteration = a.iteration AND b.rank = a.rank AND b.position = a.awaited_position
+LEFT JOIN (SELECT DISTINCT run_id, iteration, is_regular FROM graph.arrival) AS r
+  ON r.run_id = w.run_id AND r.iteration = w.iteration
 WHERE (w.run_id, w.iteration) IN (SELECT (run_id, iteration) FROM graph.arrival)
   OR (w.run_id, w.iteration) NOT IN (
     SELECT (run_id, iteration) FROM timeline.arrival WHERE iteration IS NOT NULL
@@ -41,6 +40,7 @@ _SCHEMA = {
     "phase": pl.String,
     "activity": pl.String,
     "duration_ns": pl.Int64,
+    "is_regular": pl.Boolean,
 }
 
 
@@ -67,7 +67,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _stretches(joints: pl.DataFrame) -> pl.DataFrame:
-    """Stretches of one rank: iteration, position, part, from_ns, until_ns."""
+    """Stretches of one rank: iteration, position, part, from_ns, until_ns, is_regular."""
     return pl.DataFrame(
         list(_each_stretch(joints)),
         schema={
@@ -76,42 +76,33 @@ def _stretches(joints: pl.DataFrame) -> pl.DataFrame:
             "part": pl.String,
             "from_ns": pl.Int64,
             "until_ns": pl.Int64,
+            "is_regular": pl.Boolean,
         },
         orient="row",
     )
 
 
-def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int]]:
+def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int, bool]]:
     for (iteration,), frame in joints.group_by("iteration", maintain_order=True):
-        number, position = int(str(iteration)), 0
+        number, position, is_regular = int(str(iteration)), 0, bool(frame["is_regular"][0])
         reached = int(frame["start_ns"][0])
         for position_, arrival, awaited_end in frame.select("position", "arrival_ns", "awaited_end_ns").iter_rows():
             if position_ is None:
                 break
-            yield number, position_, "before_arrival", reached, arrival
+            yield number, position_, "before_arrival", reached, arrival, is_regular
             position, reached = position_ + 1, arrival
             if awaited_end is not None:
-                yield number, position_, "before_wait", reached, awaited_end
+                yield number, position_, "before_wait", reached, awaited_end, is_regular
                 reached = max(reached, awaited_end)
-        yield number, position, "before_arrival", reached, int(frame["window_end_ns"][0])
+        yield number, position, "before_arrival", reached, int(frame["window_end_ns"][0]), is_regular
 
 
 def _amounts(stretches: pl.DataFrame, own: pl.DataFrame, *, is_exposed: bool) -> pl.DataFrame:
     starts, durations = own["start_ns"].to_numpy(), own["duration_ns"].to_numpy()
-    total = _running_total(starts, durations, stretches["until_ns"].to_numpy()) - _running_total(
+    total = covered_before(starts, durations, stretches["until_ns"].to_numpy()) - covered_before(
         starts, durations, stretches["from_ns"].to_numpy()
     )
     if is_exposed:
         # Before a wait, exposed communication is the wait itself.
         total[(stretches["part"] == "before_wait").to_numpy()] = 0
-    return stretches.select("iteration", "position", "part").with_columns(duration_ns=pl.Series(total))
-
-
-def _running_total(starts_ns: Times, durations_ns: Times, instants_ns: Times) -> Times:
-    """Time spent in disjoint sorted segments before each instant, ns."""
-    before = np.concatenate(([0], np.cumsum(durations_ns)))
-    index = np.searchsorted(starts_ns, instants_ns, side="right") - 1
-    inside = np.clip(index, 0, None)
-    partial = np.minimum(instants_ns - starts_ns[inside], durations_ns[inside])
-    result: Times = np.where(index >= 0, before[inside] + partial, 0)
-    return result
+    return stretches.select("iteration", "position", "part", "is_regular").with_columns(duration_ns=pl.Series(total))

@@ -22,5 +22,7 @@ CREATE OR REPLACE TABLE graph.work (
   -- Host activity, as in timeline.segment; NULL while the phase is compute or copy.
   activity VARCHAR,
   -- Work, ns, > 0.
-  duration_ns BIGINT NOT NULL
+  duration_ns BIGINT NOT NULL,
+  -- As graph.arrival.is_regular; true of an iteration without collectives.
+  is_regular BOOLEAN NOT NULL
 )

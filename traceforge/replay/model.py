@@ -19,7 +19,7 @@ SELECT w.iteration, w.rank, w.start_ns, w.end_ns
 FROM timeline.window AS w
 JOIN timeline.iteration AS i USING (run_id, iteration)
 WHERE w.run_id = ? AND NOT i.is_partial
-  AND (w.run_id, w.iteration) IN (SELECT (run_id, iteration) FROM graph.work)
+  AND (w.run_id, w.iteration) IN (SELECT (run_id, iteration) FROM graph.work WHERE is_regular)
 ORDER BY w.iteration, w.rank
 """
 

@@ -18,17 +18,16 @@ CREATE OR REPLACE TABLE timeline.arrival (
   wait_ns,
   -- True where the lateness is below three times the clock residual of the ranks compared: it supports no finding.
   below_resolution,
+  -- True where the wait is below three times the clock residual of the ranks compared: it supports no finding.
+  wait_below_resolution,
   -- When the host issued the call, on the aligned clock, ns.
   issue_ns,
   -- Joins align.call.call_id within the rank.
   call_id
 ) AS
-WITH placed AS (
+WITH called AS (
   SELECT
-    m.run_id, m.collective_id, m.rank, m.call_id,
-    c.raw_issue_ns - k.offset_ns - (c.raw_issue_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS issue_ns,
-    c.raw_arrival_ns - k.offset_ns - (c.raw_arrival_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS arrival_ns,
-    c.raw_end_ns - k.offset_ns - (c.raw_end_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000 AS end_ns,
+    m.run_id, m.collective_id, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
     k.residual_ns
   FROM align.match AS m
@@ -36,6 +35,17 @@ WITH placed AS (
   JOIN align.clock AS k USING (run_id, rank)
   ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
   WHERE k.offset_ns IS NOT NULL
+),
+placed AS (
+  SELECT
+    c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns,
+    c.raw_issue_ns - i.offset_ns - (c.raw_issue_ns - i.raw_anchor_ns) * i.drift_ppb // 1000000000 AS issue_ns,
+    c.raw_arrival_ns - a.offset_ns - (c.raw_arrival_ns - a.raw_anchor_ns) * a.drift_ppb // 1000000000 AS arrival_ns,
+    c.raw_end_ns - e.offset_ns - (c.raw_end_ns - e.raw_anchor_ns) * e.drift_ppb // 1000000000 AS end_ns
+  FROM called AS c
+  ASOF JOIN align.clock_piece AS i ON i.run_id = c.run_id AND i.rank = c.rank AND c.raw_issue_ns >= i.raw_from_ns
+  ASOF JOIN align.clock_piece AS a ON a.run_id = c.run_id AND a.rank = c.rank AND c.raw_arrival_ns >= a.raw_from_ns
+  ASOF JOIN align.clock_piece AS e ON e.run_id = c.run_id AND e.rank = c.rank AND c.raw_end_ns >= e.raw_from_ns
 ),
 compared AS (
   SELECT
@@ -51,6 +61,7 @@ SELECT
   arrival_ns - first_arrival_ns,
   GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns),
   arrival_ns - first_arrival_ns < 3 * worst_residual_ns,
+  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < 3 * worst_residual_ns,
   issue_ns,
   call_id
 FROM compared

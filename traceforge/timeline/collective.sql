@@ -10,7 +10,7 @@ CREATE OR REPLACE TABLE timeline.collective (
   communicator_id,
   -- Number within the communicator.
   sequence,
-  -- Operation, such as all_reduce; NULL when unknown.
+  -- Operation, such as all_reduce; send_recv for a send with its receive; NULL when unknown.
   op,
   -- Bytes (see align.payload), the largest over ranks; NULL when unknown.
   size_bytes,
@@ -30,7 +30,9 @@ CREATE OR REPLACE TABLE timeline.collective (
   transfer_ns,
   -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size is unknown or the transfer took no time.
   bus_bandwidth_bytes_per_s,
-  -- True where every member's trace takes part.
+  -- Algorithm bandwidth, size over transfer time, bytes/s; NULL as above.
+  algorithm_bandwidth_bytes_per_s,
+  -- True where the trace of every member (of a send, both ends) takes part.
   complete
 ) AS
 WITH gathered AS (
@@ -42,7 +44,8 @@ WITH gathered AS (
     MAX(a.end_ns) AS end_ns,
     ARG_MAX(a.rank, (a.arrival_ns, -a.rank)) AS last_rank,
     COUNT(*) AS participants,
-    MAX(c.op) AS op,
+    CASE WHEN MIN(c.op) = 'recv' AND MAX(c.op) = 'send' THEN 'send_recv' ELSE MAX(c.op) END AS op,
+    COALESCE(BOOL_AND(c.op IN ('send', 'recv')), false) AS is_pair,
     MAX(c.size_bytes) AS size_bytes,
     MAX(c.dtype) AS dtype
   FROM timeline.arrival AS a
@@ -58,7 +61,8 @@ SELECT
   g.last_arrival_ns - g.first_arrival_ns,
   GREATEST(0, g.end_ns - g.last_arrival_ns),
   g.size_bytes * f.bus_factor / NULLIF(GREATEST(0, g.end_ns - g.last_arrival_ns) / 1e9, 0),
-  g.participants = k.size
+  g.size_bytes / NULLIF(GREATEST(0, g.end_ns - g.last_arrival_ns) / 1e9, 0),
+  g.participants = CASE WHEN g.is_pair THEN 2 ELSE k.size END
 FROM gathered AS g
 JOIN numbered AS n USING (run_id, collective_id)
 JOIN align.communicator AS k USING (run_id, communicator_id)

@@ -10,9 +10,11 @@ CREATE OR REPLACE TABLE timeline.iteration (
   duration_ns,
   -- Ranks that recorded it (of a run with aligned clocks, those that are).
   ranks,
-  -- True for the first iteration where it takes more than twice the median: kept, but left out of judgements.
+  -- True for the first iterations, as long as each takes more than twice the median (of fewer than half of the run):
+  -- kept, but left out of judgements.
   is_warmup,
-  -- True where a rank of the run did not record it or is not aligned, or where the trace marks no steps.
+  -- True where a rank of the run did not record it or is not aligned, where the trace marks no steps, or where the
+  -- window begins or ends within it: kept, but left out of judgements.
   is_partial
 ) AS
 WITH comparable AS (
@@ -31,21 +33,27 @@ whole AS (
 present AS (
   SELECT run_id, COUNT(*) AS ranks FROM align.rank GROUP BY ALL
 ),
-unmarked AS (
-  SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked
+cut AS (
+  SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked OR NOT is_whole
+),
+slow AS (
+  SELECT
+    *,
+    duration_ns > 2 * MEDIAN(duration_ns) OVER run AND COUNT(*) OVER run >= 3 AS is_slow,
+    COUNT(*) OVER run AS iterations
+  FROM whole
+  WINDOW run AS (PARTITION BY run_id)
 ),
 judged AS (
-  SELECT
-    w.*,
-    w.iteration = MIN(w.iteration) OVER run AND COUNT(*) OVER run >= 3
-      AND w.duration_ns > 2 * MEDIAN(w.duration_ns) OVER run AS is_warmup
-  FROM whole AS w
-  WINDOW run AS (PARTITION BY w.run_id)
+  SELECT *,
+    BOOL_AND(is_slow) OVER so_far AND 2 * COUNT(*) OVER so_far < iterations AS is_warmup
+  FROM slow
+  WINDOW so_far AS (PARTITION BY run_id ORDER BY iteration)
 )
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_warmup,
   j.ranks < p.ranks OR u.iteration IS NOT NULL
 FROM judged AS j
 JOIN present AS p USING (run_id)
-LEFT JOIN unmarked AS u USING (run_id, iteration)
+LEFT JOIN cut AS u USING (run_id, iteration)
 ORDER BY j.run_id, j.iteration

@@ -1,7 +1,9 @@
 """Interval arithmetic. In: starts and ends of any order. Out: unions, differences, and the layer that wins when.
 
-All arithmetic is on int64 ns and half-open intervals; cost is that of sorting the interval ends. Layers are given in
-order of precedence: where several are active, the first wins.
+All arithmetic is on int64 ns and half-open intervals. The idea: a layer is one bit; the ends of all layers, sorted
+once, switch bits on and off, so that a running sum tells which layers are active between any two ends. Cost is that
+of merging sorted ends, whatever overlaps what. Layers are given in order of precedence: where several are active,
+the first wins.
 """
 
 from collections.abc import Sequence
@@ -43,11 +45,22 @@ def union(starts_ns: Times, ends_ns: Times) -> Intervals:
 
 def subtract(intervals: Intervals, removed: Intervals) -> Intervals:
     """Parts of `intervals` that `removed` does not cover."""
-    edges = _edges([intervals, removed])
-    if len(edges) < 2:
-        return intervals
-    keep = active(intervals, edges[:-1]) & ~active(removed, edges[:-1])
-    return union(edges[:-1][keep], edges[1:][keep])
+    return _where([intervals, removed], 0b01)
+
+
+def intersect(intervals: Intervals, others: Intervals) -> Intervals:
+    """Parts that both cover."""
+    return _where([intervals, others], 0b11)
+
+
+def join(*parts: Intervals) -> Intervals:
+    """Union of several sets of intervals."""
+    return union(np.concatenate([part.starts_ns for part in parts]), np.concatenate([part.ends_ns for part in parts]))
+
+
+def length_ns(intervals: Intervals) -> int:
+    """Time covered, ns."""
+    return int((intervals.ends_ns - intervals.starts_ns).sum())
 
 
 def active(intervals: Intervals, instants_ns: Times) -> NDArray[np.bool_]:
@@ -59,27 +72,62 @@ def active(intervals: Intervals, instants_ns: Times) -> NDArray[np.bool_]:
     return inside
 
 
-def join(*parts: Intervals) -> Intervals:
-    """Union of several sets of intervals."""
-    return union(np.concatenate([part.starts_ns for part in parts]), np.concatenate([part.ends_ns for part in parts]))
+def covered_before(starts_ns: Times, durations_ns: Times, instants_ns: Times) -> Times:
+    """Time spent in disjoint sorted stretches before each instant, ns; differences of it are exact."""
+    if not len(starts_ns):
+        return np.zeros(len(instants_ns), dtype=np.int64)
+    before = np.concatenate(([0], np.cumsum(durations_ns)))
+    index = np.searchsorted(starts_ns, instants_ns, side="right") - 1
+    inside = np.clip(index, 0, None)
+    partial = np.minimum(instants_ns - starts_ns[inside], durations_ns[inside])
+    result: Times = np.where(index >= 0, before[inside] + partial, 0)
+    return result
 
 
-def cut(layers: Sequence[Intervals], window: tuple[int, int]) -> Times:
-    """Edges of all layers inside a window, with the window's own ends first and last; strictly rising, ns."""
-    start_ns, end_ns = window
-    edges = _edges(layers)
-    inner = edges[np.searchsorted(edges, start_ns, side="right") : np.searchsorted(edges, end_ns, side="left")]
-    return np.concatenate(([start_ns], inner, [end_ns])).astype(np.int64)
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Which layers are active when.
+
+    Attributes:
+        edges_ns: strictly rising, shape (edges,).
+        masks: layers active from each edge to the next, bit n for layer n, shape (edges,).
+    """
+
+    edges_ns: Times
+    masks: NDArray[np.int32]
 
 
-def first_active(layers: Sequence[Intervals], instants_ns: Times) -> NDArray[np.int64]:
-    """Index of the first layer active at each instant, `len(layers)` where none is."""
-    winner = np.full(len(instants_ns), len(layers), dtype=np.int64)
-    for index in range(len(layers) - 1, -1, -1):
-        winner[active(layers[index], instants_ns)] = index
-    return winner
+def sweep(layers: Sequence[Intervals], extra_edges_ns: Times | None = None) -> Sweep:
+    """Activity of up to 31 layers between any two of their ends, and cut at further edges, too."""
+    extra = np.zeros(0, dtype=np.int64) if extra_edges_ns is None else extra_edges_ns
+    edges = np.concatenate([*(side for layer in layers for side in (layer.starts_ns, layer.ends_ns)), extra])
+    switches = np.concatenate(
+        [
+            *(np.full(len(layer.starts_ns), bit, dtype=np.int32)
+              for n, layer in enumerate(layers) for bit in (1 << n, -(1 << n))),
+            np.zeros(len(extra), dtype=np.int32),
+        ]
+    )  # fmt: skip
+    order = np.argsort(edges, kind="stable")
+    edges, masks = edges[order], np.cumsum(switches[order], dtype=np.int32)
+    is_last = np.ones(len(edges), dtype=np.bool_)
+    is_last[:-1] = edges[1:] != edges[:-1]
+    return Sweep(edges[is_last], masks[is_last])
 
 
-def _edges(layers: Sequence[Intervals]) -> Times:
-    parts = [part for layer in layers for part in (layer.starts_ns, layer.ends_ns)]
-    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+def first_active(masks: NDArray[np.int32], layers: int) -> NDArray[np.int64]:
+    """Index of the first of the lowest `layers` bits set in each mask, `layers` where none is."""
+    known = np.arange(1 << layers)
+    lowest = np.full(1 << layers, layers, dtype=np.int64)
+    for layer in range(layers - 1, -1, -1):
+        lowest[(known >> layer) & 1 == 1] = layer
+    result: NDArray[np.int64] = lowest[masks & ((1 << layers) - 1)]
+    return result
+
+
+def _where(layers: Sequence[Intervals], mask: int) -> Intervals:
+    found = sweep(layers)
+    if len(found.edges_ns) < 2:
+        return Intervals(found.edges_ns[:0], found.edges_ns[:0])
+    keep = found.masks[:-1] == mask
+    return union(found.edges_ns[:-1][keep], found.edges_ns[1:][keep])

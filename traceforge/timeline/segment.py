@@ -5,46 +5,37 @@ is active at an instant names its phase. A rank without device events uses host 
 and outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
-from traceforge.timeline.layers import Intervals, active, cut, first_active, join, subtract, union
+from traceforge.timeline.layers import Intervals, first_active, join, subtract, sweep, union
 
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
-_RANKS = """
-SELECT r.run_id, r.rank, r.source_id, r.has_device, COALESCE(k.offset_ns, 0), COALESCE(k.drift_ppb, 0),
-  COALESCE(k.raw_anchor_ns, 0)
-FROM align.rank AS r
-JOIN align.clock AS k USING (run_id, rank)
-ORDER BY r.run_id, r.rank
+_RANKS = "SELECT run_id, rank, source_id, has_device FROM align.rank ORDER BY run_id, rank"
+
+_PIECES = """
+SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
 """
 
-# The training thread is the one that marks steps (the one with most host events where none does).
+_KINDS = """
+SELECT k.kind_id, LIST_POSITION(?, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id
+FROM raw.kineto_kind AS k
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
+WHERE k.source_id = ? AND k.phase = 'X' AND LIST_CONTAINS(?, c.class)
+ORDER BY k.kind_id
+"""
+
 _EVENTS = """
-WITH event AS (
-  SELECT e.track_id, e.raw_start_ns AS start_ns, e.raw_start_ns + e.duration_ns AS end_ns,
-    c.class
-  FROM raw.kineto_event AS e
-  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0
-),
-training AS (
-  SELECT track_id FROM event
-  WHERE class IN ('iteration', 'operation', 'annotation')
-  GROUP BY track_id
-  ORDER BY COUNT(*) FILTER (WHERE class = 'iteration') DESC, COUNT(*) DESC, track_id
-  LIMIT 1
-)
-SELECT class, start_ns - ? - (start_ns - ?) * ? // 1000000000 AS start_ns,
-  end_ns - ? - (end_ns - ?) * ? // 1000000000 AS end_ns,
-  track_id = (SELECT track_id FROM training) AS on_training_thread
-FROM event
-ORDER BY start_ns, end_ns DESC
+SELECT kind_id, raw_start_ns, duration_ns
+FROM raw.kineto_occurrence
+WHERE source_id = ? AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """
 
 _COMMUNICATION = """
@@ -59,8 +50,11 @@ ORDER BY a.arrival_ns
 _ACTIVITIES = (
     "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation",
 )  # fmt: skip
-_ACTIVITY_NAMES = pl.Series([*_ACTIVITIES, "unnamed"])
 _BUSY = ("compute", "copy")
+_MARKING = ("iteration", "operation", "annotation")
+_CLASSES = (
+    "compute", "communication", "host_communication", "communication_call", "copy", "iteration", *_ACTIVITIES,
+)  # fmt: skip
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -95,20 +89,48 @@ def rows(store: Store) -> pl.DataFrame:
     """Consecutive segments of every iteration of every rank."""
     windows = store.query(_WINDOWS)
     frames = []
-    for run_id, rank, source_id, has_device, offset_ns, drift_ppb, raw_anchor_ns in store.query(_RANKS).iter_rows():
-        shift = [offset_ns, raw_anchor_ns, drift_ppb]
-        events = store.query(_EVENTS, [source_id, *shift, *shift])
-        layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
+    for run_id, rank, source_id, has_device in store.query(_RANKS).iter_rows():
         own = windows.filter((pl.col("run_id") == run_id) & (pl.col("rank") == rank))
-        frames += [
-            segments(layers, (start_ns, end_ns)).with_columns(
-                run_id=pl.lit(run_id), rank=pl.lit(rank), iteration=pl.lit(iteration)
-            )
-            for _, _, iteration, start_ns, end_ns in own.iter_rows()
-        ]
+        if own.is_empty():
+            continue
+        clock = Pieces(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+        events = read_events(store, source_id, clock)
+        layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
+        found = segments(layers, list(own.select("start_ns", "end_ns").iter_rows()))
+        iteration = own["iteration"].gather(found["window"])
+        frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank), iteration=iteration))
     if not frames:
         return pl.DataFrame(schema=_SCHEMA)
     return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
+    """Complete events of a file: class, start_ns, end_ns, on_training_thread, on the clock given; any order.
+
+    The training thread is the one that marks steps (the one with most host events where none does).
+    """
+    classes = list(_CLASSES)
+    kinds = store.arrays(_KINDS, [classes, source_id, classes])
+    code_of, track_of = (np.full(int(kinds["kind_id"].max(initial=-1)) + 2, -1) for _ in range(2))
+    code_of[kinds["kind_id"]], track_of[kinds["kind_id"]] = kinds["code"], kinds["track_id"]
+    found = store.arrays(_EVENTS, [source_id])
+    # Kinds of no class share the last place.
+    kind = np.minimum(found["kind_id"], len(code_of) - 1)
+    known = np.flatnonzero(code_of[kind] >= 0)
+    code, track = code_of[kind[known]], track_of[kind[known]]
+    start = found["raw_start_ns"][known]
+    end = start + found["duration_ns"][known]
+    marking = np.isin(code, [classes.index(name) for name in _MARKING])
+    steps = code == classes.index("iteration")
+    tracks, place = np.unique(track[marking], return_inverse=True)
+    counts = np.bincount(place, minlength=len(tracks))
+    marked = np.bincount(place, weights=steps[marking], minlength=len(tracks))
+    training = tracks[np.lexsort((tracks, -counts, -marked))[0]] if len(tracks) else None
+    names = pl.Series(classes).cast(pl.Enum(classes)).gather(code)
+    return pl.DataFrame(
+        {"class": names, "start_ns": start - clock.at(start), "end_ns": end - clock.at(end),
+         "on_training_thread": track == training if training is not None else np.zeros(len(track), dtype=np.bool_)}
+    )  # fmt: skip
 
 
 def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool) -> RankLayers:
@@ -164,23 +186,78 @@ def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, 
     return join(sending, subtract(communication, join(wait, sending))), wait
 
 
-def segments(layers: RankLayers, window: tuple[int, int]) -> pl.DataFrame:
-    """Consecutive segments that fill a window exactly, neighbours differing in phase or activity."""
-    intervals = [*(layer for _, layer in layers.phases), *layers.activities, layers.communication]
-    cuts = cut(intervals, window)
-    starts, durations = cuts[:-1], np.diff(cuts)
-    names = pl.Series([*(name for name, _ in layers.phases), layers.remainder])
-    phase = names.gather(first_active([layer for _, layer in layers.phases], starts))
-    activity = _ACTIVITY_NAMES.gather(first_active(layers.activities, starts))
-    hidden = np.where((phase == "compute").to_numpy() & active(layers.communication, starts), durations, 0)
-    pieces = pl.DataFrame(
-        {"phase": phase, "activity": activity, "start_ns": starts, "duration_ns": durations,
-         "hidden_communication_ns": hidden}
-    ).with_columns(activity=pl.when(~pl.col("phase").is_in(_BUSY)).then("activity"))  # fmt: skip
-    return (
-        pieces.group_by(pl.struct("phase", "activity").rle_id().alias("piece"), maintain_order=True)
-        .agg(pl.first("phase", "activity", "start_ns"), pl.sum("duration_ns", "hidden_communication_ns"))
-        .drop("piece")
+def segments(layers: RankLayers, windows: Sequence[tuple[int, int]]) -> pl.DataFrame:
+    """Consecutive segments that fill windows exactly, neighbours differing in phase, activity or window.
+
+    Args:
+        layers: the rank's intervals.
+        windows: start and end of each, ns, in order of time and apart; column `window` counts them.
+    """
+    starts, ends = np.array(windows, dtype=np.int64).reshape(-1, 2).T
+    found = sweep(
+        [*(layer for _, layer in layers.phases), *layers.activities, layers.communication],
+        np.concatenate([starts, ends]),
+    )
+    kinds = _kinds(layers)
+    first, last = np.searchsorted(found.edges_ns, starts), np.searchsorted(found.edges_ns, ends)
+    inside = np.concatenate([np.arange(0), *(np.arange(*edges) for edges in zip(first, last, strict=True))])
+    window = np.repeat(np.arange(len(starts)), last - first)
+    edges, masks = found.edges_ns[inside], found.masks[inside]
+    kind = kinds.number[masks]
+    changes = np.ones(len(kind), dtype=np.bool_)
+    changes[1:] = (kind[1:] != kind[:-1]) | (window[1:] != window[:-1])
+    piece = np.flatnonzero(changes)
+    window, since = window[piece], edges[piece]
+    # Within a window pieces follow one another.
+    until = np.append(since[1:], 0)
+    is_last = np.append(window[1:] != window[:-1], True)[: len(window)]
+    until[is_last] = ends[window[is_last]]
+    lasting = np.diff(found.edges_ns, append=0)[inside]
+    hidden = np.append(0, np.cumsum(np.where(kinds.hides[masks], lasting, 0)))
+    return pl.DataFrame(
+        {
+            "window": window,
+            "phase": kinds.phases.gather(kind[piece]),
+            "activity": kinds.activities.gather(kind[piece]),
+            "start_ns": since,
+            "duration_ns": (until - since)[: len(since)],
+            "hidden_communication_ns": hidden[np.append(piece[1:], len(kind))[: len(piece)]] - hidden[piece],
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What each set of active layers means.
+
+    Attributes:
+        number: number of the kind of segment, by mask.
+        hides: whether compute hides communication, by mask.
+        phases, activities: names by kind.
+    """
+
+    number: NDArray[np.int64]
+    hides: NDArray[np.bool_]
+    phases: pl.Series
+    activities: pl.Series
+
+
+def _kinds(layers: RankLayers) -> _Kinds:
+    names = [*(name for name, _ in layers.phases), layers.remainder]
+    phases, activities = len(layers.phases), len(layers.activities)
+    masks = np.arange(1 << (phases + activities + 1), dtype=np.int32)
+    phase, activity = first_active(masks, phases), first_active(masks >> phases, activities)
+    # A phase may have two layers; they are one name. While the device is busy the host explains nothing.
+    phase = np.array([names.index(name) for name in names])[phase]
+    activity[np.array([name in _BUSY for name in names])[phase]] = activities + 1
+    doing = [*_ACTIVITIES, "unnamed", None]
+    hides = (phase == names.index("compute")) & (masks >> (phases + activities) == 1)
+    pairs = [(name, does) for name in names for does in doing]
+    return _Kinds(
+        phase * len(doing) + activity,
+        hides,
+        pl.Series([name for name, _ in pairs]),
+        pl.Series([does for _, does in pairs], dtype=pl.String),
     )
 
 

@@ -1,5 +1,5 @@
 -- What each rank was doing when: consecutive intervals of one phase each, filling every iteration without gap.
--- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.clock
+-- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.clock_piece
 CREATE OR REPLACE TABLE timeline.segment (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -38,9 +38,10 @@ begun AS (
 )
 SELECT
   b.run_id, b.iteration, b.rank,
-  b.raw_begin_ns - COALESCE(k.offset_ns + (b.raw_begin_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0),
-  b.raw_end_ns - COALESCE(k.offset_ns + (b.raw_end_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0)
+  b.raw_begin_ns - f.offset_ns - (b.raw_begin_ns - f.raw_anchor_ns) * f.drift_ppb // 1000000000,
+  b.raw_end_ns - u.offset_ns - (b.raw_end_ns - u.raw_anchor_ns) * u.drift_ppb // 1000000000
 FROM begun AS b
-JOIN align.clock AS k USING (run_id, rank)
+ASOF JOIN align.clock_piece AS f ON f.run_id = b.run_id AND f.rank = b.rank AND b.raw_begin_ns >= f.raw_from_ns
+ASOF JOIN align.clock_piece AS u ON u.run_id = b.run_id AND u.rank = b.rank AND b.raw_end_ns >= u.raw_from_ns
 WHERE b.raw_begin_ns < b.raw_end_ns
 ORDER BY b.run_id, b.iteration, b.rank

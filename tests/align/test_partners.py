@@ -1,0 +1,236 @@
+"""Partners where sequences differ: lost events, windows that begin mid-run, sends and receives, coalesced groups."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.given import MS, US, Trace, built, rows_of, store_of
+from traceforge.align.partners import NOTHING, Calls, match
+from traceforge.align.side_by_side import lay_side_by_side
+from traceforge.store.database import Store
+
+ARRIVALS = """
+SELECT LIST(c.raw_arrival_ns ORDER BY rank)
+FROM align.match JOIN align.call AS c USING (run_id, rank, call_id)
+GROUP BY collective_id ORDER BY MIN(c.raw_arrival_ns)
+"""
+METHODS = "SELECT DISTINCT method FROM align.match"
+UNMATCHED = "SELECT rank, call_id, reason FROM align.unmatched ORDER BY ALL"
+
+RUN = 12
+PROGRAM = ("allreduce", "allgather", "reduce_scatter")
+
+
+def _start(n: int) -> int:
+    """Start of the n-th collective, ns; no two iterations last equally long."""
+    return n * 10 * MS + (n * n * 37 % 101) * 20 * US
+
+
+def _ranks(kept: list[list[int]], clock_ns: int = 0) -> list[Trace]:
+    """Two ranks of one program of which each recorded only the collectives named."""
+    traces = [Trace(0), Trace(1, clock_ns=clock_ns, host="node1")]
+    for rank, (trace, numbers) in enumerate(zip(traces, kept, strict=True)):
+        for n in numbers:
+            trace.collective(_start(n) + rank * 100 * US, _start(n) + 2 * MS, op=PROGRAM[n % 3])
+    return traces
+
+
+def _matched(store: Store) -> list[tuple[object, ...]]:
+    return rows_of(store, ARRIVALS)
+
+
+class TestLostEvents:
+    """Ranks that recorded different parts of the same sequence."""
+
+    def test_calls_after_a_lost_one_still_find_their_partners(self) -> None:
+        # rank 0   0 1 2 3 4 5 6 7 8 9 10 11
+        # rank 1   0 1 2 3 · 5 6 7 8 · 10 11
+        everything = list(range(RUN))
+        kept = [n for n in everything if n not in (4, 9)]
+
+        store = built(store_of(*_ranks([everything, kept])), "align")
+
+        assert _matched(store) == [([_start(n), _start(n) + 100 * US],) for n in kept]
+        assert rows_of(store, METHODS) == [("alignment",)]
+
+    def test_a_window_that_begins_three_steps_later_is_not_matched_by_place(self) -> None:
+        # rank 0   0 1 2 3 4 5 6 7 8
+        # rank 1         3 4 5 6 7 8 9 10 11     whose clock is 4 ms ahead
+        store = built(store_of(*_ranks([list(range(9)), list(range(3, 12))], clock_ns=4 * MS)), "align")
+
+        # By place the kinds would agree as well; the ends would not.
+        expected = [([_start(n), _start(n) + 100 * US + 4 * MS],) for n in range(3, 9)]
+        assert _matched(store) == expected
+        assert rows_of(store, "SELECT offset_ns FROM align.clock WHERE rank = 1") == [(4 * MS,)]
+
+    def test_what_finds_no_partner_is_listed_with_its_reason(self) -> None:
+        traces = _ranks([list(range(RUN)), [n for n in range(RUN) if n != 4]])
+        traces[1].unlaunched_kernel(0, 5)
+
+        store = built(store_of(*traces), "align")
+
+        assert rows_of(store, UNMATCHED) == [(0, 4, "no_partner"), (1, 0, "not_launched")]
+
+    def test_three_ranks_that_lost_different_calls_keep_what_all_have(self) -> None:
+        traces = [Trace(rank) for rank in range(3)]
+        for n in range(RUN):
+            for rank, trace in enumerate(traces):
+                if (n, rank) not in ((2, 0), (5, 1), (8, 2)):
+                    trace.collective(_start(n) + rank * US, _start(n) + MS, op=PROGRAM[n % 3])
+
+        store = built(store_of(*traces), "align")
+
+        assert len(_matched(store)) == RUN - 3
+
+    @settings(max_examples=30, deadline=None)
+    @given(
+        st.sets(st.integers(0, 29), max_size=6), st.sets(st.integers(0, 29), max_size=6), st.integers(-(10**15), 10**15)
+    )
+    def test_no_two_calls_of_different_collectives_are_ever_paired(
+        self, lost: set[int], other_lost: set[int], clock_ns: int
+    ) -> None:
+        kept, other = ([n for n in range(30) if n not in gone] for gone in (lost, other_lost))
+        kind = np.arange(30) % 3
+        end = np.array([_start(n) + 2 * MS for n in range(30)])
+
+        pairs = lay_side_by_side(
+            kind[kept], end[kept] - 2 * MS, end[kept],
+            kind[other], end[other] - MS + clock_ns, end[other] + clock_ns,
+        )  # fmt: skip
+
+        assert [(kept[i], other[j]) for i, j in pairs.tolist()] == [(n, n) for n in sorted({*kept} & {*other})]
+        assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs.tolist()))
+
+
+class TestStatedNumbers:
+    """Numbers of the trace, which several calls may share."""
+
+    def test_calls_of_one_number_are_told_apart_by_their_place_among_them(self) -> None:
+        # A coalesced group of three collectives carries one number.
+        traces = [Trace(rank) for rank in range(2)]
+        for rank, trace in enumerate(traces):
+            for start, number in ((10, 7), (30, 7), (50, 7), (70, 8)):
+                trace.collective(start + rank, start + 10, sequence=number)
+
+        store = built(store_of(*traces), "align")
+
+        assert rows_of(store, "SELECT DISTINCT collective_id, sequence FROM align.match ORDER BY 1") == [
+            (0, 7),
+            (1, 7),
+            (2, 7),
+            (3, 8),
+        ]
+        assert rows_of(store, METHODS) == [("sequence_number",)]
+
+    def test_calls_of_one_number_that_differ_in_operation_are_no_match(self) -> None:
+        first = Trace(0).collective(10, 30, sequence=1).collective(40, 50, sequence=2)
+        second = Trace(1).collective(11, 30, sequence=1).collective(41, 50, sequence=2, op="allgather")
+
+        store = built(store_of(first, second), "align")
+
+        assert rows_of(store, "SELECT DISTINCT sequence FROM align.match") == [(1,)]
+
+
+class TestPairs:
+    """What one rank sends another receives."""
+
+    # stage 0   |send 10–40|                        |recv 60–90|
+    # stage 1     |recv 20–40|compute…|send 70–90|
+
+    @staticmethod
+    def _stages(**arguments: object) -> list[Trace]:
+        first = Trace(0).collective(10, 40, op="send", group="pp", ranks=[0, 1], **arguments)  # type: ignore[arg-type]
+        first.collective(60, 90, op="recv", group="pp", ranks=[0, 1], **arguments)  # type: ignore[arg-type]
+        second = Trace(1).collective(20, 40, op="recv", group="pp", ranks=[0, 1], **arguments)  # type: ignore[arg-type]
+        second.collective(70, 90, op="send", group="pp", ranks=[0, 1], **arguments)  # type: ignore[arg-type]
+        return [first, second]
+
+    def test_in_a_group_of_two_a_send_meets_the_others_receive(self) -> None:
+        store = built(store_of(*self._stages()), "timeline")
+
+        assert _matched(store) == [([10, 20],), ([60, 70],)]
+        assert rows_of(store, METHODS) == [("pair",)]
+        assert rows_of(store, "SELECT op, complete, last_rank FROM timeline.collective ORDER BY first_arrival_ns") == [
+            ("send_recv", True, 1),
+            ("send_recv", True, 1),
+        ]
+
+    def test_numbers_of_sends_are_each_ranks_own_and_do_not_decide(self) -> None:
+        traces = self._stages()
+        for number, row in enumerate([*traces[0].collectives, *traces[1].collectives]):
+            row["sequence"] = number
+
+        store = built(store_of(*traces), "align")
+
+        assert _matched(store) == [([10, 20],), ([60, 70],)]
+
+    @pytest.mark.parametrize("is_named", [True, False])
+    def test_in_a_larger_group_the_peer_decides(self, is_named: bool) -> None:
+        # ranks 4 → 5 → 6, each step 50 ns later; the receiver of one is the sender of the next
+        ranks = [4, 5, 6]
+        traces = [Trace(rank) for rank in ranks]
+        for place in (0, 1):
+            for trace, op, peer in ((traces[place], "send", place + 1), (traces[place + 1], "recv", place)):
+                start = 50 * place + 10 * (op == "recv")
+                known = {} if is_named else {"group_rank": peer}
+                trace.collective(start, 50 * place + 40, op=op, group="pp", ranks=ranks, **known)  # type: ignore[arg-type]
+                if is_named:
+                    name = "Dst Rank" if op == "send" else "Src Rank"
+                    event = trace.collectives[-1]["event_id"]
+                    trace.arguments.append({"event_id": event, "args": json.dumps({name: ranks[peer]})})
+
+        store = built(store_of(*traces), "timeline")
+
+        assert _matched(store) == [([0, 10],), ([50, 60],)]
+        assert rows_of(store, "SELECT complete FROM timeline.collective") == [(True,), (True,)]
+
+    def test_a_send_to_nobody_named_stays_unmatched(self) -> None:
+        traces = [Trace(rank).collective(10, 20, op="send", group="pp", ranks=[0, 1, 2]) for rank in range(3)]
+
+        store = built(store_of(*traces), "align")
+
+        assert rows_of(store, UNMATCHED) == [(rank, 0, "peer_unknown") for rank in range(3)]
+
+    def test_a_sender_may_be_done_before_the_receiver_starts_but_not_the_other_way_round(self) -> None:
+        def calls(starts: list[int], ends: list[int]) -> Calls:
+            zeros = np.zeros(len(starts), dtype=np.int64)
+            return Calls(zeros, zeros + NOTHING, zeros + NOTHING, np.array(starts) * MS, np.array(ends) * MS)
+
+        # Ends agree but for two in four; what is sent early waits in a buffer.
+        early, late = calls([0, 10, 20, 30], [1, 11, 25, 35]), calls([4, 14, 20, 30], [5, 15, 25, 35])
+
+        assert len(match([early, late], from_first_to_second=True).sequence) == 4
+        assert len(match([early, late]).sequence) < 4
+
+
+def test_a_coalesced_launch_outside_of_its_records_is_a_call_if_it_says_what_it_is() -> None:
+    # host     |record 0–1|   |launch at 20, outside
+    # device                  |coalesced 20–30|  whose own arguments name it
+    traces = [Trace(rank).collective(0, 9) for rank in range(2)]
+    for rank, trace in enumerate(traces):
+        trace.kernel(20 + rank, 30, "ncclDevKernel_Generic()", launch_ns=20)
+        trace.collectives.append({"event_id": len(trace.events) - 1, "collective_name": "coalesced"})
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT op, is_linked FROM align.call WHERE rank = 0 ORDER BY call_id") == [
+        ("all_reduce", True),
+        ("coalesced", True),
+    ]
+    assert len(_matched(store)) == 2
+
+
+def test_clocks_that_drift_over_a_long_window_do_not_hide_a_match() -> None:
+    # Rank 1 gains 40 µs a second for two minutes: 4.8 ms, while each collective takes 1 ms.
+    count = 240
+    start = np.arange(count) * 500 * MS
+    end = start + MS
+    zeros = np.zeros(count, dtype=np.int64)
+    first = Calls(zeros, zeros + NOTHING, zeros + NOTHING, start, end)
+    second = Calls(zeros, zeros + NOTHING, zeros + NOTHING, start + start // 25_000, end + end // 25_000)
+
+    assert len(match([first, second]).sequence) == count

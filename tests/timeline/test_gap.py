@@ -1,0 +1,95 @@
+"""Why a device had nothing to do: each gap has one cause, drawn by hand."""
+
+import pytest
+
+from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+
+GAPS = "SELECT start_ns, duration_ns, cause FROM timeline.gap ORDER BY start_ns"
+
+
+def _gaps(trace: Trace) -> list[tuple[object, ...]]:
+    return rows_of(built(store_of(trace), "timeline"), GAPS)
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "cause"),
+    [
+        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "user_annotation", "data_loading"),
+        ("save_checkpoint", "user_annotation", "checkpoint"),
+        ("gc.collect", "user_annotation", "garbage_collection"),
+        ("cudaMalloc", "cuda_runtime", "allocator"),
+        ("cudaDeviceSynchronize", "cuda_runtime", "synchronisation"),
+        ("cudaMemcpy", "cuda_runtime", "copy_wait"),
+        ("cudaMemcpyAsync", "cuda_runtime", "copy_wait"),
+    ],
+)
+def test_a_gap_is_called_after_what_held_the_training_thread_for_most_of_it(
+    name: str, category: str, cause: str
+) -> None:
+    # device   |kernel 0–10|                      |kernel 60–100|
+    # host                 |…held 12––––––––55|launch 58|
+    trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(60, 100, launch_ns=58).host_work(name, 12, 55, category)
+
+    assert _gaps(trace) == [(10, 50, cause)]
+
+
+def test_work_that_was_launched_after_the_gap_began_came_late() -> None:
+    # device   |kernel 0–10|               |kernel 60–100|
+    # host            |aten::mm 5–––––––––58|launch 58|
+    trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(60, 100, launch_ns=58).host_work("aten::mm", 5, 58)
+
+    store = built(store_of(trace), "timeline")
+
+    assert rows_of(store, "SELECT cause, cause_ns, launch_lead_ns FROM timeline.gap") == [("late_launch", 50, -48)]
+
+
+def test_work_that_was_launched_before_was_held_up_on_the_device() -> None:
+    # device   |kernel 0–10|      |kernel 14–100|
+    # host     |launch 3|
+    trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(14, 100, launch_ns=3)
+
+    store = built(store_of(trace), "timeline")
+
+    assert rows_of(store, "SELECT cause, launch_lead_ns FROM timeline.gap") == [("device_queue", 7)]
+
+
+def test_a_gap_that_nothing_ends_is_unknown() -> None:
+    # device   |kernel 0–10|      (step until 100)
+    assert _gaps(Trace().step(1, 0, 100).kernel(0, 10)) == [(10, 90, "unknown")]
+
+
+def test_a_short_hold_does_not_name_a_long_gap() -> None:
+    # device   |kernel 0–10|                                |kernel 90–100|
+    # host                 |cudaMalloc 12–20|aten::mm 20–88|launch 88|
+    trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(90, 100, launch_ns=88)
+    trace.host_work("cudaMalloc", 12, 20, "cuda_runtime").host_work("aten::mm", 20, 88)
+
+    assert _gaps(trace) == [(10, 80, "late_launch")]
+
+
+def test_a_device_is_busy_while_any_of_its_streams_is() -> None:
+    # compute         |0–40|            |70–100|
+    # copy                |30––––60|
+    # communication              |55–70|
+    trace = Trace().step(1, 0, 100).kernel(0, 40).copy(30, 60).collective(55, 70).kernel(70, 100)
+
+    assert _gaps(trace) == []
+
+
+def test_gaps_add_up_to_the_phases_without_device_work() -> None:
+    traces = data_parallel_job([[60, 40, 50, 45], [30, 70, 65, 20]])
+    traces[2].host_work("load_batch", 2, 71, "user_annotation")
+    for trace in traces:
+        trace.step(2, 140, 300).host_work("aten::mm", 200, 250)
+
+    store = built(store_of(*traces), "timeline")
+
+    idle = "FROM timeline.phase WHERE phase IN ('input', 'runtime', 'idle') GROUP BY ALL"
+    amounts = "SELECT iteration, rank, CAST(SUM(duration_ns) AS BIGINT)"
+    assert rows_of(store, f"{amounts} FROM timeline.gap GROUP BY ALL ORDER BY ALL") == rows_of(
+        store, f"{amounts} {idle} ORDER BY ALL"
+    )
+
+
+def test_a_rank_without_a_device_has_no_gaps() -> None:
+    assert _gaps(Trace().step(1, 0, 100).host_work("aten::mm", 10, 40)) == []

@@ -1,0 +1,254 @@
+"""All clocks of a run against one. In: times of the collectives by rank. Out: `Offset` by rank, and components.
+
+The lowest rank is the reference. Ranks that share a communicator with it are tied to it; ranks that share one with
+those are tied to the surest of them, and so on, so that every clock is reached over as few ties as can be. Sends and
+receives alone (stages of a pipeline) bound an offset from both sides, once both ranks have sent. On one
+host the ranks' clocks drift as one, if they do not contradict it. A rank that no tie reaches reads the clock of a rank
+of its host; where there is none it stays unaligned, and starts a component of its own.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.align.clock_line import (
+    MIN_ANCHORS,
+    SHARED_CLOCK_RESIDUAL_NS,
+    Offset,
+    Pieces,
+    Slope,
+    bounded_offset,
+    common_end_offset,
+    paired_offset,
+)
+
+Times = NDArray[np.int64]
+
+# Device timestamps are converted to the host's clock by each process: biases of up to 70 µs were seen on one host.
+_SAME_HOST_RESIDUAL_NS = 100_000
+# With so many ends that are common by the collective's nature, those that are only about so are left out.
+_ENOUGH_COMMON_ENDS = 30
+_CONTRADICTING_ERRORS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RankCalls:
+    """A rank's matched calls that tie clocks, in order of collective; shapes (calls,), times raw ns.
+
+    Attributes:
+        common_end: whether by its nature the collective ends on all ranks together.
+        role: 1 where the rank sends to another one, -1 where it receives, 0 where all synchronise.
+    """
+
+    host: str | None
+    collective: NDArray[np.int64]
+    communicator: NDArray[np.int64]
+    arrival_ns: Times
+    end_ns: Times
+    on_device: NDArray[np.bool_]
+    common_end: NDArray[np.bool_]
+    role: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tie:
+    """What ties a rank: the rank whose clock is known, and its own clock against that."""
+
+    known: int
+    step: Offset
+
+
+Calls = Mapping[int, RankCalls]
+
+
+def solve(calls: Calls) -> dict[int, Offset]:
+    """Offset of each rank against the lowest, `unaligned` where nothing ties it."""
+    ranks = sorted(calls)
+    ties = _spread(calls, ranks[0])
+    solved = _chained(ranks[0], ties)
+    pooled = _host_drifts(calls, solved)
+    if pooled:
+        for rank, tie in ties.items():
+            if rank in pooled and tie.step.status == "fitted" and tie.step.pieces is None:
+                known = solved[tie.known]
+                drift_ppb = pooled[rank] - pooled.get(tie.known, known.drift_ppb)
+                ties[rank] = _Tie(tie.known, _pair(calls[tie.known], calls[rank], drift_ppb) or tie.step)
+        solved = _chained(ranks[0], ties)
+    return {rank: solved.get(rank, Offset(None, None, 0, "unaligned")) for rank in ranks}
+
+
+def components(calls: Calls, offsets: Mapping[int, Offset]) -> dict[int, int]:
+    """Number of the component of each rank: 0 for the reference's, further ones for those that no path reaches."""
+    number = {rank: 0 for rank, offset in offsets.items() if offset.offset_ns is not None}
+    for rank in sorted(calls):
+        if rank in number:
+            continue
+        label = max(number.values(), default=-1) + 1
+        waiting = [rank]
+        while waiting:
+            known = waiting.pop()
+            number[known] = label
+            waiting += [other for other in calls if other not in number and _meet(calls[known], calls[other])]
+    return number
+
+
+def _spread(calls: Calls, reference: int) -> dict[int, _Tie]:
+    """The tie of each rank that can be reached, in the order in which they are."""
+    ties: dict[int, _Tie] = {}
+    reached = {reference: 0.0}
+    level = [reference]
+    while True:
+        found: dict[int, _Tie] = {}
+        for rank in (r for r in calls if r not in reached):
+            tie = _best_tie(calls, rank, level, reached)
+            if tie is not None:
+                found[rank] = tie
+        if not found and (shared := _same_host(calls, reached)) is not None:
+            found = dict([shared])
+        if not found:
+            return ties
+        ties |= found
+        reached |= {rank: math.hypot(reached[t.known], t.step.residual_ns or 0) for rank, t in found.items()}
+        level = sorted(found, key=lambda rank: (reached[rank], rank))
+
+
+def _best_tie(calls: Calls, rank: int, level: Sequence[int], reached: Mapping[int, float]) -> _Tie | None:
+    """The surest tie to ranks reached last; of each communicator the surest member is tried."""
+    tried: set[int] = set()
+    best: tuple[bool, float, _Tie] | None = None
+    for known in level:
+        shared = set(np.intersect1d(calls[known].communicator, calls[rank].communicator).tolist())
+        if not shared - tried:
+            continue
+        tried |= shared
+        step = _pair(calls[known], calls[rank])
+        if step is None:
+            continue
+        order = (step.status != "fitted", math.hypot(reached[known], step.residual_ns or 0))
+        if best is None or order < best[:2]:
+            best = (*order, _Tie(known, step))
+    return best[2] if best else None
+
+
+def _same_host(calls: Calls, reached: Iterable[int]) -> tuple[int, _Tie] | None:
+    """A rank not reached yet that shares its host with one that is."""
+    by_host = {calls[rank].host: rank for rank in sorted(reached, reverse=True) if calls[rank].host is not None}
+    for rank in calls:
+        if rank not in reached and calls[rank].host in by_host:
+            return rank, _Tie(by_host[calls[rank].host], Offset(0, _SAME_HOST_RESIDUAL_NS, 0, "shared_clock"))
+    return None
+
+
+def _chained(reference: int, ties: Mapping[int, _Tie]) -> dict[int, Offset]:
+    solved = {reference: Offset(0, 0, 0, "reference", slope=Slope(0.0, 0.0))}
+    for rank, tie in ties.items():
+        solved[rank] = chain(solved[tie.known], tie.step)
+    return solved
+
+
+def chain(known: Offset, step: Offset) -> Offset:
+    """A clock against the reference, from a known clock and its own step against that."""
+    residual = round(math.hypot(known.residual_ns or 0, step.residual_ns or 0))
+    slope = Slope(known.slope.ppb + step.slope.ppb, math.hypot(known.slope.error_ppb, step.slope.error_ppb))
+    if step.status == "shared_clock" and not step.anchors:
+        return replace(known, anchors=0, residual_ns=residual, status="shared_clock", slope=slope)
+    course, known_course = step.course, known.course
+    readings = _readings(course, known_course)
+    offsets = course.at(readings) + known_course.at(readings - course.at(readings))
+    drift_ppb = known.drift_ppb + step.drift_ppb
+    is_one = known.pieces is None and step.pieces is None
+    return Offset(
+        int(offsets[0]) if is_one else _at(course, known_course, step.raw_anchor_ns),
+        residual,
+        step.anchors,
+        step.status,
+        drift_ppb,
+        step.raw_anchor_ns,
+        None if step.half_error_ns is None else round(math.hypot(known.half_error_ns or 0, step.half_error_ns)),
+        slope,
+        None if is_one else _joined(readings, offsets, course, known_course),
+    )
+
+
+def _readings(course: Pieces, known: Pieces) -> Times:
+    """Readings of the new clock at which either clock's drift changes."""
+    if len(course.raw_ns) == 1 and len(known.raw_ns) == 1:
+        return course.raw_ns
+    # The known clock's knots as the new clock shows them; drifts are small, so that one correction is enough.
+    mapped = known.raw_ns + course.at(known.raw_ns + course.at(known.raw_ns))
+    own = course.raw_ns if len(course.raw_ns) > 1 else course.raw_ns[:0]
+    return np.unique(np.concatenate([own, mapped if len(known.raw_ns) > 1 else mapped[:0]]))
+
+
+def _joined(readings: Times, offsets: Times, course: Pieces, known: Pieces) -> Pieces:
+    drifts = [
+        int(course.drift_ppb[_piece(course, raw)] + known.drift_ppb[_piece(known, raw - int(offset))])
+        for raw, offset in zip(readings.tolist(), course.at(readings).tolist(), strict=True)
+    ]
+    return Pieces(readings, offsets, np.array(drifts, dtype=np.int64))
+
+
+def _piece(course: Pieces, raw_ns: int) -> int:
+    return max(int(np.searchsorted(course.raw_ns, raw_ns, side="right")) - 1, 0)
+
+
+def _at(course: Pieces, known: Pieces, raw_ns: int) -> int:
+    instant = np.array([raw_ns])
+    step = course.at(instant)
+    return int((step + known.at(instant - step))[0])
+
+
+def _host_drifts(calls: Calls, solved: Mapping[int, Offset]) -> dict[int, int]:
+    """Drift of the ranks of each host that drift as one, ppb; hosts whose ranks contradict that are absent."""
+    by_host: dict[str, list[int]] = {}
+    for rank, offset in solved.items():
+        host = calls[rank].host
+        if host is not None and offset.status in ("fitted", "reference") and math.isfinite(offset.slope.error_ppb):
+            by_host.setdefault(host, []).append(rank)
+    result: dict[int, int] = {}
+    for members in by_host.values():
+        slopes = [solved[rank].slope for rank in members]
+        pooled = _pooled(slopes)
+        apart = (abs(s.ppb - pooled.ppb) > _CONTRADICTING_ERRORS * s.error_ppb + 1 for s in slopes)
+        if len(members) > 1 and not any(apart):
+            drift_ppb = round(pooled.ppb) if pooled.is_certain else 0
+            result |= {rank: drift_ppb for rank in members if solved[rank].status == "fitted"}
+    return result
+
+
+def _pooled(slopes: Sequence[Slope]) -> Slope:
+    """Mean of slopes weighted by their precision."""
+    weights = np.array([1 / max(slope.error_ppb, 1e-3) ** 2 for slope in slopes])
+    mean = float(weights @ np.array([slope.ppb for slope in slopes]) / weights.sum())
+    return Slope(mean, 1 / math.sqrt(float(weights.sum())))
+
+
+def _meet(one: RankCalls, other: RankCalls) -> bool:
+    return bool(np.isin(one.collective, other.collective, assume_unique=True).any())
+
+
+def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) -> Offset | None:
+    """The other rank's clock against the reference's; None where nothing ties them."""
+    _, own, others = np.intersect1d(reference.collective, other.collective, assume_unique=True, return_indices=True)
+    if not len(own):
+        return None
+    role = reference.role[own]
+    if (role != 0).all():
+        return paired_offset(
+            reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others],
+            role > 0, role < 0,
+        )  # fmt: skip
+    own, others = own[role == 0], others[role == 0]
+    both = reference.on_device[own] & other.on_device[others]
+    if both.sum() >= MIN_ANCHORS:
+        common = both & reference.common_end[own]
+        used = common if common.sum() >= _ENOUGH_COMMON_ENDS else both
+        return common_end_offset(reference.end_ns[own[used]], other.end_ns[others[used]], drift_ppb)
+    if reference.host == other.host is not None and not both.any():
+        return Offset(0, SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
+    return bounded_offset(
+        reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others]
+    )

@@ -1,0 +1,271 @@
+"""By how much one clock is off against another. In: times of the same collectives on both. Out: `Offset`.
+
+The idea: on a device a synchronising collective ends on all ranks together, so the differences of its ends lie on a
+line, offset and drift; where they wobble about it, on a line of several pieces. Medians carry the fit, so that stray
+ends do not move it. Everything is reckoned from differences of integers: setting a clock by a time moves its offset
+by just that time. Not handled: skew that ranks have at every end (their place in a ring); it passes for offset.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Times = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+MIN_ANCHORS = 3
+MIN_DRIFT_ANCHORS = 10
+# Each process converts the CPU's counter to wall time by itself; on one host the results agree to about this.
+SHARED_CLOCK_RESIDUAL_NS = 10_000
+# A normal distribution's standard deviation over its median absolute deviation.
+_SD_PER_MAD = 1.4826
+_CERTAIN_ERRORS = 4
+# Crystals of hosts differ by up to some 1e-4; more is no drift.
+_LARGEST_DRIFT = 1e-3
+_BILLION = 1_000_000_000
+# Temperature moves a crystal within tens of seconds; shorter wobble is not the clock's.
+_MIN_PIECE_NS = 5_000_000_000
+_MIN_PIECE_ANCHORS = 20
+_INDEPENDENT = 0.1
+_WORTHWHILE = 0.9
+_HUBER_SPREADS = 1.345
+_HUBER_ROUNDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """How fast differences grow: parts per billion, with standard error (infinite where it cannot be told)."""
+
+    ppb: float
+    error_ppb: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it stands off zero, and can be a crystal's."""
+        return abs(self.ppb) > _CERTAIN_ERRORS * self.error_ppb and abs(self.ppb) < _LARGEST_DRIFT * _BILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A clock's offset over time: from each knot on it grows by `drift_ppb` until the next; shapes (pieces,).
+
+    The first piece holds before its knot, too.
+    """
+
+    raw_ns: Times
+    offset_ns: Times
+    drift_ppb: Times
+
+    def at(self, raw_ns: Times) -> Times:
+        """How far the clock is ahead when it shows each of `raw_ns`, ns; the same as `align.clock_piece` gives."""
+        piece = np.clip(np.searchsorted(self.raw_ns, raw_ns, side="right") - 1, 0, None)
+        grown = (raw_ns - self.raw_ns[piece]) * self.drift_ppb[piece]
+        # Towards zero, as SQL divides integers.
+        result: Times = self.offset_ns[piece] + np.sign(grown) * (np.abs(grown) // _BILLION)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """One clock against another.
+
+    Attributes:
+        offset_ns: how far it is ahead when it shows `raw_anchor_ns`; None when unaligned.
+        residual_ns: how uncertain that is; None when unaligned.
+        anchors: number of collectives it rests on.
+        status: as in `align.clock.status`.
+        drift_ppb: by how much it runs faster, parts per billion.
+        raw_anchor_ns: reading of this clock to which `offset_ns` belongs.
+        half_error_ns: how far fits of either half of the anchors lie apart, ns; None where that is not known.
+        slope: the drift with its error, before it was judged.
+        pieces: the offset over time where one line is not enough.
+    """
+
+    offset_ns: int | None
+    residual_ns: int | None
+    anchors: int
+    status: str
+    drift_ppb: int = 0
+    raw_anchor_ns: int = 0
+    half_error_ns: int | None = None
+    slope: Slope = Slope(0.0, math.inf)
+    pieces: Pieces | None = None
+
+    @property
+    def course(self) -> Pieces:
+        """The offset over time, of one piece where one line is all there is."""
+        if self.pieces is not None:
+            return self.pieces
+        one = ([self.raw_anchor_ns], [self.offset_ns or 0], [self.drift_ppb])
+        return Pieces(*(np.array(values, dtype=np.int64) for values in one))
+
+
+def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None = None) -> Offset:
+    """Offset from collectives that end together on both ranks.
+
+    Args:
+        ends_ns: ends on the reference's clock, shape (collectives,).
+        other_ends_ns: ends of the same collectives on the other rank's clock.
+        drift_ppb: the drift where it is known otherwise; fitted, if it is certain, when None.
+    """
+    order = np.argsort(other_ends_ns, kind="stable")
+    ends_ns, other_ends_ns = ends_ns[order], other_ends_ns[order]
+    offset = _fitted(ends_ns, other_ends_ns, drift_ppb)
+    if len(ends_ns) < 2 * MIN_ANCHORS:
+        return offset
+    instants = other_ends_ns[[0, len(order) // 2, -1]]
+    halves = [_fitted(ends_ns[n::2], other_ends_ns[n::2], drift_ppb).course.at(instants) for n in (0, 1)]
+    half_error = int(np.abs(halves[0] - halves[1]).max())
+    fields = (offset.drift_ppb, offset.raw_anchor_ns, half_error, offset.slope, offset.pieces)
+    return Offset(offset.offset_ns, offset.residual_ns, offset.anchors, offset.status, *fields)
+
+
+def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
+    differences = other_ends_ns - ends_ns
+    anchor = median(other_ends_ns)
+    slope = _slope(other_ends_ns - anchor, differences)
+    if drift_ppb is None:
+        drift_ppb = round(slope.ppb) if slope.is_certain else 0
+    level = differences - (other_ends_ns - anchor) * drift_ppb // _BILLION
+    offset = median(level)
+    residual = spread(level)
+    pieces = _pieces(other_ends_ns, level - offset)
+    if pieces is not None:
+        knots, bends, residual = pieces
+        line = offset + (knots - anchor) * drift_ppb // _BILLION
+        return Offset(
+            offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope,
+            continuous(knots, line + bends),
+        )  # fmt: skip
+    return Offset(offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope)
+
+
+def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:
+    """Slope of differences in order of time.
+
+    The median of the slopes of pairs half a window apart (Theil and Sen's idea, at the cost of a sort) is not moved
+    by stray ends.
+    """
+    count = len(elapsed_ns)
+    if count < MIN_DRIFT_ANCHORS:
+        return Slope(0.0, math.inf)
+    elapsed = elapsed_ns.astype(np.float64)
+    differences = (differences_ns - differences_ns[0]).astype(np.float64)
+    half = count // 2
+    runs = elapsed[-half:] - elapsed[:half]
+    if runs.min() <= 0:
+        return Slope(0.0, math.inf)
+    slope = float(np.median((differences[-half:] - differences[:half]) / runs))
+    # 1.25 is the loss of a median against a mean, and the pairs use each point once.
+    error = 1.25 * spread(differences - slope * elapsed) * math.sqrt(2 / half) / float(np.median(runs))
+    return Slope(slope * _BILLION, error * _BILLION)
+
+
+def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None:
+    """Knots, offsets at them and residual, all ns, where what a line leaves depends on what came before.
+
+    Knots lie evenly in time, twice as many in each round, until what is left depends on nothing.
+    """
+    elapsed = raw_ns - raw_ns[0]
+    most = min(int(elapsed[-1]) // _MIN_PIECE_NS, len(raw_ns) // _MIN_PIECE_ANCHORS)
+    level = level_ns.astype(np.float64)
+    before = spread(level)
+    if most < 2 or not _depends_on_its_past(level):
+        return None
+    best = None
+    count = 2
+    while True:
+        knots = np.linspace(0, int(elapsed[-1]), count + 1)
+        basis = _hats(elapsed.astype(np.float64), knots)
+        bends = _robust_fit(basis, level)
+        left = level - basis @ bends
+        if spread(left) < _WORTHWHILE * before:
+            best = (raw_ns[0] + knots.astype(np.int64), np.rint(bends).astype(np.int64), spread(left))
+        if count == most or not _depends_on_its_past(left):
+            return best
+        count = min(2 * count, most)
+
+
+def _depends_on_its_past(level: Reals) -> bool:
+    """Whether neighbours resemble one another more than chance would have it; stray ends count for little."""
+    limit = 3 * max(spread(level), 1.0)
+    centred = np.clip(level - np.median(level), -limit, limit)
+    power = float(centred @ centred)
+    return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(_INDEPENDENT, 4 / math.sqrt(len(level)))
+
+
+def _hats(elapsed: Reals, knots: Reals) -> Reals:
+    """Weights of the knots at each instant, shape (instants, knots)."""
+    eye = np.eye(len(knots))
+    return np.stack([np.interp(elapsed, knots, row) for row in eye], axis=1)
+
+
+def _robust_fit(basis: Reals, level: Reals) -> Reals:
+    """Weights that fit a level, by Huber's loss."""
+    fitted: Reals = np.linalg.lstsq(basis, level, rcond=None)[0].astype(np.float64)
+    for _ in range(_HUBER_ROUNDS):
+        left = np.abs(level - basis @ fitted)
+        limit = _HUBER_SPREADS * max(_SD_PER_MAD * float(np.median(left)), 1.0)
+        weight = np.sqrt(np.minimum(1.0, limit / np.maximum(left, 1.0)))
+        fitted = np.linalg.lstsq(basis * weight[:, None], level * weight, rcond=None)[0].astype(np.float64)
+    return fitted
+
+
+def continuous(knots_ns: Times, offsets_ns: Times) -> Pieces:
+    """Pieces through offsets at knots. Each drift is whole ppb and aims from where the piece before truly ends."""
+    offsets, drifts = [int(offsets_ns[0])], []
+    for start, end, target in zip(knots_ns[:-1].tolist(), knots_ns[1:].tolist(), offsets_ns[1:].tolist(), strict=True):
+        drifts.append(round((target - offsets[-1]) * _BILLION / (end - start)))
+        grown = (end - start) * drifts[-1]
+        offsets.append(offsets[-1] + (abs(grown) // _BILLION) * (1 if grown >= 0 else -1))
+    return Pieces(knots_ns[:-1], np.array(offsets[:-1], dtype=np.int64), np.array(drifts, dtype=np.int64))
+
+
+def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, other_ends_ns: Times) -> Offset | None:
+    """Offset from ends that are not simultaneous, kept within what order allows.
+
+    On either rank a collective ends after it has started on the other, which bounds the offset from both sides. The
+    residual is half the range of nine tenths of the end differences. None where no offset is feasible.
+    """
+    every = np.ones(len(ends_ns), dtype=np.bool_)
+    return paired_offset(starts_ns, ends_ns, other_starts_ns, other_ends_ns, every, every)
+
+
+def paired_offset(
+    starts_ns: Times,
+    ends_ns: Times,
+    other_starts_ns: Times,
+    other_ends_ns: Times,
+    is_sent: NDArray[np.bool_],
+    is_received: NDArray[np.bool_],
+) -> Offset | None:
+    """As `bounded_offset`, where only what was sent must have been started before the other ends it.
+
+    Args:
+        is_sent: whether the reference sends to the other, which ends no earlier than the reference starts.
+        is_received: whether it receives from it, and ends no earlier than the other starts.
+    """
+    low = max((other_starts_ns - ends_ns)[is_received].tolist(), default=None)
+    high = min((other_ends_ns - starts_ns)[is_sent].tolist(), default=None)
+    if low is not None and high is not None and low > high:
+        return None
+    differences = other_ends_ns - ends_ns
+    early, late = np.quantile(differences - differences[0], [0.05, 0.95])
+    offset = median(differences)
+    offset = offset if high is None else min(offset, high)
+    offset = offset if low is None else max(offset, low)
+    return Offset(offset, max(round((late - early) / 2), SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")
+
+
+def median(values_ns: Times) -> int:
+    """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
+    base = int(values_ns[0])
+    return base + math.floor(np.median(values_ns - base))
+
+
+def spread(values: Reals | Times) -> float:
+    """Standard deviation of a normal distribution with the values' median absolute deviation."""
+    centred = values - values[0]
+    return _SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))

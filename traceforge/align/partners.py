@@ -1,0 +1,219 @@
+"""Partners of one communicator's calls. In: each rank's calls as arrays. Out: `Matching`, one row a collective.
+
+Within a communicator all ranks issue the same collectives in the same order. The number the trace states decides
+where there is one; else equal sequences of (operation, size) are matched by place; else equal sequences within an
+iteration; else, or where windows begin in different iterations, sequences are laid side by side in time, and partners
+must be of one kind and run at the same time (`side_by_side`). No match is kept under which, at a steady clock offset,
+ranks end collectives before others start them. Calls without a partner on every rank stay unmatched.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.align.side_by_side import is_shifted, lay_side_by_side
+
+Numbers = NDArray[np.int64]
+
+_PLAUSIBLE_SHARE = 0.8
+_TOLERANCE_NS = 100_000
+NOTHING = -1
+# Enough collectives to judge a match by.
+_SAMPLE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of one rank in order of issue, shape (calls,); times in ns on the rank's own clock.
+
+    Attributes:
+        kind: equal for calls of the same operation and, where it is the same on all ranks, size.
+        stated: sequence number that the trace states, -1 where it states none.
+        iteration: iteration of the call, -1 outside of all.
+    """
+
+    kind: Numbers
+    stated: Numbers
+    iteration: Numbers
+    arrival_ns: Numbers
+    end_ns: Numbers
+
+    def __len__(self) -> int:
+        """Number of calls."""
+        return len(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Collectives of one communicator.
+
+    Attributes:
+        method: how they were found.
+        sequence: number of each collective, shape (collectives,).
+        place: place of its call among the calls of each rank, shape (collectives, ranks).
+    """
+
+    method: str
+    sequence: Numbers
+    place: Numbers
+
+
+def match(calls: Sequence[Calls], *, from_first_to_second: bool = False) -> Matching:
+    """Collectives of one communicator.
+
+    Args:
+        calls: of each rank.
+        from_first_to_second: two ranks, the first of which sends what the second receives.
+    """
+    if len(calls) == 1:
+        every = np.arange(len(calls[0]))
+        return Matching("order", every, every[:, None])
+    best = Matching("order", np.zeros(0, dtype=np.int64), np.zeros((0, len(calls)), dtype=np.int64))
+    for method in (_by_stated_sequence, _by_order, _by_order_in_iteration, _by_alignment):
+        found = method(calls)
+        if len(found.sequence) <= len(best.sequence) or not _is_plausible(found, calls, from_first_to_second):
+            continue
+        if method in (_by_order, _by_order_in_iteration) and _is_shifted(found, calls):
+            continue
+        best = found
+        if len(best.sequence) and method is not _by_order_in_iteration:
+            return best
+        if len(best.sequence) == min(map(len, calls)):
+            return best
+    return best
+
+
+def _by_stated_sequence(calls: Sequence[Calls]) -> Matching:
+    """By number; of several calls of one number (a coalesced group) by place among them."""
+    if any((own.stated == NOTHING).any() or not len(own) for own in calls):
+        return _none("sequence_number", len(calls))
+    if _are_alike([own.stated for own in calls]) and (np.diff(calls[0].stated) > 0).all():
+        # Nothing is missing: as many distinct numbers everywhere.
+        every = np.arange(len(calls[0]))
+        return _agreeing(calls, calls[0].stated, np.repeat(every[:, None], len(calls), axis=1))
+    keys = [_numbered(own.stated) for own in calls]
+    common = reduce(np.intersect1d, keys)
+    places = [np.argsort(key, kind="stable")[np.searchsorted(np.sort(key), common)] for key in keys]
+    place = np.stack(places, axis=1) if len(common) else np.zeros((0, len(calls)), dtype=np.int64)
+    return _agreeing(calls, common >> _REPEATS_BITS, place)
+
+
+def _agreeing(calls: Sequence[Calls], sequence: Numbers, place: Numbers) -> Matching:
+    """Of calls of one number those that are of one kind."""
+    reference = calls[0].kind[place[:, 0]]
+    agreeing = np.ones(len(place), dtype=np.bool_)
+    for own, places in zip(calls[1:], place.T[1:], strict=True):
+        agreeing &= own.kind[places] == reference
+    if agreeing.all():
+        return Matching("sequence_number", sequence, place)
+    return Matching("sequence_number", sequence[agreeing], place[agreeing])
+
+
+_REPEATS_BITS = 16
+
+
+def _numbered(stated: Numbers) -> Numbers:
+    """Numbers made unique: in the low bits how often the number was there before."""
+    order = np.argsort(stated, kind="stable")
+    ordered = stated[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    since = np.arange(len(ordered)) - np.maximum.accumulate(np.where(first, np.arange(len(ordered)), 0))
+    repeats = np.empty_like(since)
+    repeats[order] = since
+    return (stated << _REPEATS_BITS) + np.minimum(repeats, (1 << _REPEATS_BITS) - 1)
+
+
+def _by_order(calls: Sequence[Calls]) -> Matching:
+    if not _are_alike([own.kind for own in calls]):
+        return _none("order", len(calls))
+    every = np.arange(len(calls[0]))
+    return Matching("order", every, np.repeat(every[:, None], len(calls), axis=1))
+
+
+def _by_order_in_iteration(calls: Sequence[Calls]) -> Matching:
+    places = [_by_iteration(own.iteration) for own in calls]
+    common = set.intersection(*(set(own) for own in places)) - {NOTHING}
+    found = [np.zeros((0, len(calls)), dtype=np.int64)]
+    for iteration in sorted(common):
+        own = [of_rank[iteration] for of_rank in places]
+        if _are_alike([of_rank.kind[place] for of_rank, place in zip(calls, own, strict=True)]):
+            found.append(np.stack(own, axis=1))
+    place = np.concatenate(found)
+    return Matching("order_in_iteration", np.arange(len(place)), place)
+
+
+def _by_iteration(iteration: Numbers) -> Mapping[int, Numbers]:
+    order = np.argsort(iteration, kind="stable")
+    numbers, first = np.unique(iteration[order], return_index=True)
+    return dict(zip(numbers.tolist(), np.split(order, first[1:]), strict=True))
+
+
+def _by_alignment(calls: Sequence[Calls]) -> Matching:
+    """Against the rank with most calls, those of every other one laid beside it in time."""
+    fullest = max(range(len(calls)), key=lambda rank: (len(calls[rank]), -rank))
+    reference = calls[fullest]
+    place = np.full((len(reference), len(calls)), NOTHING, dtype=np.int64)
+    place[:, fullest] = np.arange(len(reference))
+    for rank, own in enumerate(calls):
+        if rank != fullest:
+            pairs = lay_side_by_side(reference.kind, reference.arrival_ns, reference.end_ns,
+                                     own.kind, own.arrival_ns, own.end_ns)  # fmt: skip
+            place[pairs[:, 0], rank] = pairs[:, 1]
+    place = place[(place != NOTHING).all(axis=1)]
+    return Matching("alignment", np.arange(len(place)), place)
+
+
+def _are_alike(kinds: Sequence[Numbers]) -> bool:
+    return all(np.array_equal(kinds[0], other) for other in kinds[1:])
+
+
+def _none(method: str, ranks: int) -> Matching:
+    return Matching(method, np.zeros(0, dtype=np.int64), np.zeros((0, ranks), dtype=np.int64))
+
+
+def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_second: bool) -> bool:
+    """Whether, with clocks that differ by a line, nobody ends before another has started.
+
+    What was sent may be under way when the receiver starts, and the sender be done: only the receiver must not end
+    before the sender has started.
+    """
+    some = matching.place[:: len(matching.place) // _SAMPLE + 1]
+    ends, arrivals = (
+        np.stack([getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)], axis=1)
+        for field in ("end_ns", "arrival_ns")
+    )
+    shift = _shift(ends)
+    arrivals, ends = arrivals - shift, ends - shift
+    if from_first_to_second:
+        in_order = arrivals[:, 0] <= ends[:, 1] + _TOLERANCE_NS
+    else:
+        in_order = arrivals.max(axis=1) <= ends.min(axis=1) + _TOLERANCE_NS
+    return bool(np.mean(in_order) >= _PLAUSIBLE_SHARE)
+
+
+def _is_shifted(matching: Matching, calls: Sequence[Calls]) -> bool:
+    """Whether a rank's window begins elsewhere in the loop than the first one's."""
+    some = matching.place[:_SAMPLE]
+    kinds, ends = (
+        [getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)] for field in ("kind", "end_ns")
+    )
+    return any(is_shifted(kinds[0], ends[0], kind, end) for kind, end in zip(kinds[1:], ends[1:], strict=True))
+
+
+def _shift(ends_ns: Numbers) -> Numbers:
+    """Median difference to the first rank's ends, and its growth from one half to the other; like `ends_ns`."""
+    differences = ends_ns - ends_ns[:, :1]
+    base = differences[:1]
+    apart = (differences - base).astype(np.float64)
+    offset = np.median(apart, axis=0)
+    half = len(ends_ns) // 2
+    if half >= 5:
+        since = (ends_ns[:, :1] - ends_ns[:1, :1]).astype(np.float64)
+        run = np.median(since[-half:] - since[:half])
+        slope = np.median(apart[-half:] - apart[:half], axis=0) / max(run, 1.0)
+        offset = np.median(apart - slope * since, axis=0) + slope * since
+    result: Numbers = base + np.floor(offset).astype(np.int64)
+    return result

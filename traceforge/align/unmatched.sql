@@ -1,0 +1,27 @@
+-- Every collective call without partners on other ranks, and why.
+CREATE OR REPLACE TABLE align.unmatched (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Global rank.
+  rank,
+  -- Joins align.call.call_id within the rank.
+  call_id,
+  -- Joins align.communicator.communicator_id; NULL when the communicator is unknown.
+  communicator_id,
+  -- not_launched (before the window, or outside of any call), communicator_unknown, peer_unknown (a send or receive
+  -- that names none) or no_partner.
+  reason
+) AS
+SELECT
+  c.run_id, c.rank, c.call_id, k.communicator_id,
+  CASE
+    WHEN NOT c.is_linked THEN 'not_launched'
+    WHEN k.communicator_id IS NULL THEN 'communicator_unknown'
+    WHEN c.op IN ('send', 'recv') AND c.peer IS NULL AND k.size > 2 THEN 'peer_unknown'
+    ELSE 'no_partner'
+  END
+FROM align.call AS c
+ANTI JOIN align.match USING (run_id, rank, call_id)
+LEFT JOIN align.membership AS m USING (run_id, rank, call_id)
+LEFT JOIN align.communicator AS k ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
+ORDER BY c.run_id, c.rank, c.call_id

@@ -1,0 +1,168 @@
+"""Why a device had nothing to do. Reads timeline.segment, raw events and align.*; fills timeline.gap.
+
+A gap is a stretch of an iteration in which no kernel and no copy runs on any stream of the device. Its one cause is
+what the training thread did for most of it, where that is something particular: fetching data, a checkpoint, garbage
+collection, the allocator, a blocking copy, a synchronisation. Else what ends the gap decides: work that was launched
+after the gap began came late from the host; work that was launched before was held up on the device (its streams and
+events). Where the trace does not tell, or nothing ends the gap, it is unknown.
+"""
+
+import numpy as np
+import polars as pl
+
+from traceforge.align.clock_line import Pieces
+from traceforge.store.database import Store
+from traceforge.timeline.layers import Intervals, Times, covered_before, union
+
+_RANKS = "SELECT run_id, rank, source_id FROM align.rank WHERE has_device ORDER BY run_id, rank"
+
+_PIECES = """
+SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
+"""
+
+_IDLE = """
+SELECT iteration, activity, start_ns, duration_ns
+FROM timeline.segment
+WHERE run_id = ? AND rank = ? AND phase IN ('input', 'runtime', 'idle')
+ORDER BY start_ns
+"""
+
+# Start of each device event, and of the host call that launched it.
+_LAUNCHES = """
+WITH event AS (
+  SELECT c.canonical_category AS category, e.correlation, e.raw_start_ns
+  FROM raw.kineto_event AS e
+  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+  WHERE e.source_id = ? AND e.phase = 'X'
+    AND c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_runtime', 'cuda_driver')
+),
+launch AS (
+  SELECT correlation, MIN(raw_start_ns) AS raw_launch_ns
+  FROM event
+  WHERE category IN ('cuda_runtime', 'cuda_driver') AND correlation IS NOT NULL
+  GROUP BY correlation
+)
+SELECT d.raw_start_ns, l.raw_launch_ns
+FROM event AS d
+LEFT JOIN launch AS l USING (correlation)
+WHERE d.category IN ('kernel', 'gpu_memcpy', 'gpu_memset')
+ORDER BY d.raw_start_ns, l.raw_launch_ns
+"""
+
+_COPY_CALLS = """
+SELECT raw_start_ns, raw_start_ns + duration_ns AS raw_end_ns
+FROM raw.kineto_event
+WHERE source_id = ? AND phase = 'X' AND duration_ns > 0 AND category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
+  AND (name LIKE 'cudaMemcpy%' OR name LIKE 'hipMemcpy%' OR name LIKE 'cuMemcpy%')
+"""
+
+# What the training thread may be held by, and what the gap is called then.
+_PARTICULAR = {
+    "input": "data_loading",
+    "checkpoint": "checkpoint",
+    "garbage_collection": "garbage_collection",
+    "allocator": "allocator",
+    "copy": "copy_wait",
+    "synchronisation": "synchronisation",
+}
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "iteration": pl.Int32,
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "cause": pl.String,
+    "cause_ns": pl.Int64,
+    "launch_lead_ns": pl.Int64,
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a gap of each rank with a device."""
+    frames = []
+    for run_id, rank, source_id in store.query(_RANKS).iter_rows():
+        idle = store.query(_IDLE, [run_id, rank])
+        if idle.is_empty():
+            continue
+        clock = Pieces(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+        launches = store.query(_LAUNCHES, [source_id])
+        copies = store.arrays(_COPY_CALLS, [source_id])
+        start, launch = (_aligned(launches[name], clock) for name in ("raw_start_ns", "raw_launch_ns"))
+        copying = union(*(raw - clock.at(raw) for raw in (copies["raw_start_ns"], copies["raw_end_ns"])))
+        found = gaps(idle, copying, pl.DataFrame({"start_ns": start, "launch_ns": launch}))
+        frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank)))
+    if not frames:
+        return pl.DataFrame(schema=_SCHEMA)
+    return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def _aligned(raw_ns: pl.Series, clock: Pieces) -> pl.Series:
+    known = raw_ns.fill_null(0).to_numpy().astype(np.int64)
+    return pl.Series(known - clock.at(known)).zip_with(raw_ns.is_not_null(), pl.Series([None], dtype=pl.Int64))
+
+
+def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataFrame:
+    """Gaps of one rank with their causes.
+
+    Args:
+        idle: iteration, activity, start_ns and duration_ns of the stretches without device work, in order of time.
+        copying: when the host is inside a copy call.
+        work: start_ns and launch_ns (null when unknown) of what runs on the device, by start and launch.
+    """
+    ends = pl.col("start_ns") + pl.col("duration_ns")
+    begins = (pl.col("start_ns") != ends.shift(1)) | (pl.col("iteration") != pl.col("iteration").shift(1))
+    pieces = idle.with_columns(gap=begins.fill_null(value=True).cum_sum())
+    pieces = pieces.with_columns(copy_ns=pl.Series(_inside(copying, pieces)))
+    amounts = [
+        pl.col("duration_ns").filter(pl.col("activity") == activity).sum().alias(name)
+        for activity, name in _PARTICULAR.items()
+        if activity != "copy"
+    ]
+    # A copy call counts as that, whatever class it has.
+    free = ~pl.col("activity").is_in(["input", "checkpoint", "garbage_collection", "allocator"])
+    copied = pl.col("copy_ns").filter(free).sum().alias("copy_wait")
+    blocked = (pl.col("duration_ns") - pl.col("copy_ns")).filter(pl.col("activity") == "synchronisation").sum()
+    found = pieces.group_by("gap", maintain_order=True).agg(
+        pl.first("iteration", "start_ns"),
+        pl.sum("duration_ns"),
+        *amounts[:-1],
+        copied,
+        blocked.alias("synchronisation"),
+    )
+    names = list(_PARTICULAR.values())
+    most = pl.max_horizontal(names)
+    particular = pl.coalesce(pl.when(pl.col(name) == most).then(pl.lit(name)) for name in names)
+    lead = _launch_lead(found["start_ns"].to_numpy(), (found["start_ns"] + found["duration_ns"]).to_numpy(), work)
+    return found.with_columns(launch_lead_ns=lead).select(
+        "iteration", "start_ns", "duration_ns", "launch_lead_ns",
+        cause=pl.when(2 * most >= pl.col("duration_ns"))
+        .then(particular)
+        .when(pl.col("launch_lead_ns").is_null())
+        .then(pl.lit("unknown"))
+        .when(pl.col("launch_lead_ns") <= 0)
+        .then(pl.lit("late_launch"))
+        .otherwise(pl.lit("device_queue")),
+        cause_ns=pl.when(2 * most >= pl.col("duration_ns")).then(most).otherwise("duration_ns"),
+    )  # fmt: skip
+
+
+def _inside(copying: Intervals, pieces: pl.DataFrame) -> Times:
+    starts = pieces["start_ns"].to_numpy()
+    lasting = copying.ends_ns - copying.starts_ns
+    until, since = (
+        covered_before(copying.starts_ns, lasting, instants)
+        for instants in (starts + pieces["duration_ns"].to_numpy(), starts)
+    )
+    result: Times = until - since
+    return result
+
+
+def _launch_lead(starts_ns: Times, ends_ns: Times, work: pl.DataFrame) -> pl.Series:
+    """How long before each gap began the work that ends it was launched, ns; null where none does or tells."""
+    place = np.searchsorted(work["start_ns"].to_numpy(), ends_ns)
+    ended = pl.DataFrame({"gap_end": ends_ns, "gap_start": starts_ns, "place": place})
+    numbered = work.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
+    joined = ended.join(numbered, on="place", how="left", maintain_order="left")
+    lead = pl.when(pl.col("start_ns") == pl.col("gap_end")).then(pl.col("gap_start") - pl.col("launch_ns"))
+    return joined.select(lead.alias("launch_lead_ns")).to_series()

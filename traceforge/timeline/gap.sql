@@ -1,0 +1,25 @@
+-- When a device had nothing to do, and why: one row a stretch of an iteration in which nothing runs on any stream.
+--
+-- Each gap has one cause; the gaps of a rank's iteration add up to its phases input, runtime and idle. Ranks without
+-- a device have no gaps.
+-- Reads: timeline.segment, align.rank, align.clock_piece, align.name_class, raw.kineto_event
+CREATE OR REPLACE TABLE timeline.gap (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Iteration number.
+  iteration INTEGER NOT NULL,
+  -- Start, aligned clock, ns.
+  start_ns BIGINT NOT NULL,
+  -- Duration, ns, > 0.
+  duration_ns BIGINT NOT NULL,
+  -- What the training thread did for most of it: data_loading, checkpoint, garbage_collection, allocator, copy_wait
+  -- (inside a copy call) or synchronisation. Else by what ends the gap: late_launch (launched after the gap began),
+  -- device_queue (launched before: held up by streams, events or the device), or unknown.
+  cause VARCHAR NOT NULL,
+  -- Of its duration, what the thread spent so; all of it where what ends the gap decides, ns.
+  cause_ns BIGINT NOT NULL,
+  -- How long before the gap began the work that ends it was launched, ns; negative where later, NULL when unknown.
+  launch_lead_ns BIGINT
+)

@@ -1,0 +1,43 @@
+-- Collectives whose transfer took more than twice what others of their communicator, operation and size take.
+--
+-- Only where there are four of a kind or more, and the difference is above three clock residuals.
+CREATE OR REPLACE VIEW timeline.slow_collective (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins timeline.collective.collective_id.
+  collective_id,
+  -- Iteration in which it was issued; NULL outside of all iterations.
+  iteration,
+  -- Joins timeline.communicator.communicator_id.
+  communicator_id,
+  -- Operation.
+  op,
+  -- Bytes.
+  size_bytes,
+  -- From the last arrival to the last end, ns.
+  transfer_ns,
+  -- First quartile of the transfers of the same kind, ns.
+  reference_transfer_ns,
+  -- How many there are of the kind.
+  alike,
+  -- Bus bandwidth reached, bytes/s; NULL when the size is unknown.
+  bus_bandwidth_bytes_per_s
+) AS
+WITH compared AS (
+  SELECT *,
+    QUANTILE_DISC(transfer_ns, 0.25) OVER kind AS reference_transfer_ns,
+    COUNT(*) OVER kind AS alike
+  FROM timeline.collective
+  WINDOW kind AS (PARTITION BY run_id, communicator_id, op, size_bytes)
+),
+resolution AS (
+  SELECT run_id, 3 * COALESCE(MAX(residual_ns), 0) AS resolution_ns FROM align.clock GROUP BY ALL
+)
+SELECT
+  c.run_id, c.collective_id, c.iteration, c.communicator_id, c.op, c.size_bytes, c.transfer_ns, c.reference_transfer_ns,
+  c.alike, c.bus_bandwidth_bytes_per_s
+FROM compared AS c
+JOIN resolution AS r USING (run_id)
+WHERE c.alike >= 4 AND c.transfer_ns > 2 * c.reference_transfer_ns
+  AND c.transfer_ns - c.reference_transfer_ns > r.resolution_ns
+ORDER BY c.run_id, c.transfer_ns - c.reference_transfer_ns DESC, c.collective_id
