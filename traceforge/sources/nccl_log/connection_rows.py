@@ -38,7 +38,8 @@ class ConnectionRows:
         row = {**row_of(rule, "link", match.groupdict()), **row_of(form, "link", via.groupdict())}
         row["options"] = " ".join(via[name] for name in ("o1", "o2") if via.groupdict().get(name)) or None
         ranks = [rank for rank in (row.get("source_rank"), row.get("target_rank")) if isinstance(rank, int)]
-        own_rank = row.get("target_rank" if match["direction"] == "receive" else "source_rank") or row["source_rank"]
+        receives = match["direction"] == "receive" and row.get("target_rank") is not None
+        own_rank = row["target_rank"] if receives else row.get("source_rank")
         handle, origin = self._whose(record, match, own_rank, max(ranks, default=0))
         row |= {"handle_id": None if handle is None else handle.handle_id, "handle_origin": origin}
         return self._tables.add("link", {**row, "record_id": record.record_id})
