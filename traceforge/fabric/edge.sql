@@ -14,7 +14,8 @@ CREATE OR REPLACE TABLE fabric.edge (
   target_rank,
   -- P2P, SHM, NET or COLLNET.
   transport,
-  -- p2p (NVLink or PCIe between GPUs), shared_memory, network_gdr, network_host (through host memory), socket or collnet.
+  -- p2p (NVLink or PCIe between GPUs), shared_memory, network_gdr, network_host (through host memory), socket,
+  -- collnet.
   path_class,
   -- As printed: IPC, CUMEM, direct/direct, ...; NULL for NET.
   mode,

@@ -91,7 +91,8 @@ SELECT
   COALESCE(u.ranks, []),
   COALESCE(u.edge_count, 0),
   COALESCE(u.gdr_edge_count, 0),
-  COALESCE(u.edge_count / SUM(u.edge_count) OVER (PARTITION BY COALESCE(u.run_id, k.run_id), COALESCE(u.host, k.host)), 0),
+  COALESCE(u.edge_count / SUM(u.edge_count) OVER (PARTITION BY COALESCE(u.run_id, k.run_id), COALESCE(u.host,
+    k.host)), 0),
   u.send_bytes
 FROM used AS u
 FULL JOIN every_nic AS k ON k.run_id = u.run_id AND k.host = u.host AND k.network = u.network AND k.nic = u.nic
