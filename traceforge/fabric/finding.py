@@ -11,24 +11,22 @@ import polars as pl
 from traceforge.fabric.rule import SEVERITIES, Rule, rules
 from traceforge.store.database import Store
 
-_SCHEMA = pl.Schema(
-    {
-        "run_id": pl.Int32,
-        "finding_id": pl.Int32,
-        "code": pl.String,
-        "mode": pl.String,
-        "severity": pl.String,
-        "subject_kind": pl.String,
-        "subject": pl.String,
-        "ranks": pl.List(pl.Int32),
-        "summary": pl.String,
-        "next_step": pl.String,
-        "basis": pl.String,
-        "source_id": pl.Int32,
-        "line": pl.Int64,
-        "citation_count": pl.Int64,
-    }
-)
+_SCHEMA: dict[str, pl.DataType] = {
+    "run_id": pl.Int32(),
+    "finding_id": pl.Int32(),
+    "code": pl.String(),
+    "mode": pl.String(),
+    "severity": pl.String(),
+    "subject_kind": pl.String(),
+    "subject": pl.String(),
+    "ranks": pl.List(pl.Int32),
+    "summary": pl.String(),
+    "next_step": pl.String(),
+    "basis": pl.String(),
+    "source_id": pl.Int32(),
+    "line": pl.Int64(),
+    "citation_count": pl.Int64(),
+}
 _MOST_SHOWN = 12
 
 
