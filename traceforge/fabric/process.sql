@@ -26,15 +26,20 @@ stated AS (
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   WHERE v.component IN ('nccl', 'rccl')
   GROUP BY r.source_id, r.process_id
+),
+headless AS (
+  -- Banners without a head, as rank 0 prints them until 2.21, speak for the file.
+  SELECT source_id, MIN(nccl_version) AS nccl_version FROM stated WHERE process_id IS NULL GROUP BY source_id
 )
 SELECT
   s.run_id,
   CAST(DENSE_RANK() OVER (PARTITION BY s.run_id ORDER BY p.host, p.pid) - 1 AS INTEGER),
   p.source_id, p.process_id, p.host, p.pid,
   COALESCE(p.launcher_rank, CASE WHEN c.processes = 1 THEN s.rank END),
-  own.nccl_version
+  COALESCE(own.nccl_version, h.nccl_version)
 FROM raw.nccl_process AS p
 JOIN meta.source AS s USING (source_id)
 JOIN counted AS c USING (source_id)
 LEFT JOIN stated AS own ON own.source_id = p.source_id AND own.process_id = p.process_id
+LEFT JOIN headless AS h ON h.source_id = p.source_id
 ORDER BY s.run_id, p.host, p.pid, p.source_id, p.process_id
