@@ -52,6 +52,12 @@ class Process:
 def store_of_logs(*files: list[Process]) -> Store:
     """A store with one log a list of processes; its only run has number 0."""
     store = Store(None)
+    add_logs(store, *files, run_name="job")
+    return store
+
+
+def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> None:
+    """Logs added to a store, to the run that `tests.given` makes unless another is named."""
     with TemporaryDirectory() as folder:
         paths = []
         for number, processes in enumerate(files):
@@ -62,12 +68,11 @@ def store_of_logs(*files: list[Process]) -> Store:
             store,
             paths,
             {"nccl_log": SOURCE},
-            run_name="job",
+            run_name=run_name,
             executor=InlineExecutor(),
             options=ReadOptions(),
             shown=lambda path: path.name,
         )
-    return store
 
 
 def fabric_of(*files: list[Process], through: str = "fabric") -> Store:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fabric.logs import Process, fabric_of
+from tests.fabric.logs import Process, add_logs, fabric_of
 from tests.fabric.test_findings import no_gdr, pair
 from tests.fabric.test_paths import two_hosts
+from tests.given import built, data_parallel_job, store_of
 from traceforge.report import Report, build_report
 
 from .browser import Page
@@ -77,3 +78,18 @@ def test_the_section_is_drawn_in_a_browser_within_its_window(page: Page, tmp_pat
 
     assert page.complaints() == []
     assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics() -> None:
+    store = store_of(*data_parallel_job([[100, 100]] * 4))
+    choice = "AllReduce: 4000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}"
+    processes = pair()
+    for process in processes * 4:
+        process.calls(elements=1_000).says(choice)
+    add_logs(store, processes)
+
+    with built(store, "forecast") as joined:
+        words = words_of(build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None), "fabric")
+
+    assert "How the timeline's collectives travel" in words.replace("&#39;", "'")
+    assert re.search(r"all_reduce .{0,40} ring simple 8 network, GPU Direct RDMA mlx5_0", words)
