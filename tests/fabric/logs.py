@@ -1,10 +1,12 @@
 """Debug logs as a story tells them. In: lines of NCCL by process. Out: a store in memory with stage fabric built."""
 
+import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from traceforge.api import STAGES, InlineExecutor
 from traceforge.records import ReadOptions
+from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
@@ -81,3 +83,21 @@ def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
     for stage in STAGES[: STAGES.index(through) + 1]:
         build_stage(store, f"traceforge.{stage}")
     return store
+
+
+def add_dumps(store: Store, *dumps: dict[str, object], run_name: str = "job") -> None:
+    """Flight recorder dumps of ranks 0, 1, ... added to a run of a store."""
+    with TemporaryDirectory() as folder:
+        paths = []
+        for rank, dump in enumerate(dumps):
+            path = Path(folder, f"nccl_trace_rank_{rank}")
+            path.write_bytes(pickle.dumps(dump, protocol=2))
+            paths.append(path)
+        ingest_files(
+            store,
+            paths,
+            {"flight_recorder": RECORDER},
+            run_name=run_name,
+            executor=InlineExecutor(),
+            options=ReadOptions(),
+        )

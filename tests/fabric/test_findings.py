@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fabric.logs import Process, fabric_of
+from tests.fabric.logs import Process, add_dumps, fabric_of
+from tests.given import built
 from traceforge.fabric.rule import rules
+from traceforge.store.database import Store
 
 GDR = "NET/IB/{}/GDRDMA"
 Pair = list[Process]
@@ -194,7 +196,20 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
 
 
 def test_every_rule_has_its_story() -> None:
-    assert set(STORIES) == set(rules())
+    assert {*STORIES, "hang_recorded"} == set(rules())
+
+
+def test_flight_recorders_tell_who_is_behind() -> None:
+    store = Store(None)
+    statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
+    config = {"0": {"name": "0", "desc": "default_pg"}}
+    add_dumps(store, *({"entries": [], "pg_config": config, "pg_status": status} for status in statuses))
+
+    with built(store, "fabric") as joined:
+        rows = joined.query("SELECT code, subject, ranks, summary FROM fabric.finding").rows()
+
+    assert [row[:3] for row in rows] == [("hang_recorded", "default_pg", [2])]
+    assert "rank(s) 2 stopped at 7" in rows[0][3]
 
 
 @pytest.mark.parametrize("code", STORIES)
