@@ -41,6 +41,21 @@ class ByteWords:
         """The eight bytes from each place on; places within -8 .. size + 8."""
         return self._words[places + _WORD]
 
+    def masked(self, starts: Int64Array, lengths: Int64Array, number: int) -> UInt64Array:
+        """The n-th eight bytes of texts, with zeros behind their ends."""
+        left = np.clip(lengths - number * _WORD, 0, _WORD)
+        return self.at(np.minimum(starts + number * _WORD, self.size)) & _HEAD[left]
+
+    def changes(self, starts: Int64Array, ends: Int64Array) -> BoolArray:
+        """Where a text differs from the one before it; the first always does."""
+        lengths = ends - starts
+        found = np.ones(starts.size, dtype=np.bool_)
+        found[1:] = np.diff(lengths) != 0
+        for number in range(-(-int(lengths.max(initial=0)) // _WORD)):
+            column = self.masked(starts, lengths, number)
+            found[1:] |= column[1:] != column[:-1]
+        return found
+
     def begin_with(self, places: Int64Array, literal: bytes) -> BoolArray:
         """Where the bytes from each place on are a literal of at most eight bytes."""
         wanted = np.uint64(int.from_bytes(literal, "little"))

@@ -5,7 +5,8 @@ pointer that no record announced is a handle of its own, numbered by its first c
 Not handled: which call of the application a line stands for (opCount does not tell; order within the handle does).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -83,7 +84,7 @@ class Calls:
         self._tables = tables
         self._communicators = communicators
         self._rows: list[dict[str, object]] = []
-        self._frames: list[pl.DataFrame] = []
+        self._frames: list[tuple[pl.DataFrame, list[_Group]]] = []
         schema = {name: SCHEMAS["collective_call"][name] for name in _TAIL}
         self._tails = Entries({**schema, "element_bytes": TYPES["i64"], "comm": TYPES["u64"]})
         self._waiting_schema = {**SCHEMAS["collective_call"], "process_id": TYPES["i32"], "comm": TYPES["u64"]}
@@ -110,54 +111,63 @@ class Calls:
             tails: all tails that were learnt, which `lines.tail` counts.
         """
         numbers = lines.numbers
-        counts = pl.Series(numbers["element_count"].view(np.int64))
-        frame = self._tails.frame(tails)[lines.tail].with_columns(
-            heads["process_id"],
+        known = self._tails.frame(tails)
+        widths = known["element_bytes"].fill_null(0).to_numpy()[lines.tail]
+        counts = numbers["element_count"].view(np.int64)
+        frame = known.select(*_TAIL, has_size=pl.col("element_bytes").is_not_null())[lines.tail]
+        frame = frame.with_columns(
             heads["op"],
             pl.Series("record_id", record_ids),
             pl.Series("op_count", numbers["op_count"].view(np.int64)),
             pl.Series("send_address", numbers["send_address"]),
             pl.Series("receive_address", numbers["receive_address"]),
-            element_count=counts,
-            size_bytes=counts * pl.col("element_bytes"),
+            pl.Series("element_count", counts),
+            size_bytes=pl.when("has_size").then(pl.Series(counts * widths)),
             stated_by=pl.lit("coll"),
-            handle_id=pl.lit(None, dtype=pl.Int64),
-        )
-        self._frames.append(frame.select(list(self._waiting_schema)))
+        ).drop("has_size")
+        self._frames.append((frame, list(_groups_of(lines, heads["process_id"].to_numpy(), tails))))
+        self.global_ranks.update(rank for tail in tails if isinstance(rank := tail["global_rank"], int))
+        self.stated_by.add("coll")
 
     def finish_block(self) -> None:
         """Name the communicators of all waiting calls, and hand them on."""
-        frames = self._frames
+        waiting = self._frames
         if self._rows:
-            columns = {name: [row.get(name) for row in self._rows] for name in self._waiting_schema}
-            frames = [*frames, pl.DataFrame(columns, schema=self._waiting_schema)]
+            waiting = [*waiting, self._slow_frame()]
         self._rows, self._frames = [], []
-        if not frames:
-            return
-        calls = frames[0] if len(frames) == 1 else pl.concat(frames).sort("record_id")
-        self.global_ranks.update(calls["global_rank"].drop_nulls().unique().to_list())
-        self.stated_by.update(calls["stated_by"].unique().to_list())
-        named = calls.with_columns(handle_id=self._handles(calls)).drop("process_id", "comm")
-        self._tables.add_frame("collective_call", named)
+        ids = [frame["record_id"].to_numpy() for frame, _ in waiting]
+        handles = [np.full(own.size, _NONE, dtype=np.int64) for own in ids]
+        groups = [(int(ids[n][group.rows[0]]), n, group) for n, (_, found) in enumerate(waiting) for group in found]
+        # A pointer that only calls tell of is numbered by its first call, whichever way that was read.
+        for _, number, group in sorted(groups, key=lambda found: found[0]):
+            self._name(group, ids[number], handles[number])
+        for (frame, _), own in zip(waiting, handles, strict=True):
+            named = frame.with_columns(handle_id=pl.Series(own).replace(_NONE, None))
+            self._tables.add_frame("collective_call", named)
 
-    def _handles(self, calls: pl.DataFrame) -> pl.Series:
-        record_ids = calls["record_id"].to_numpy()
-        handles = np.full(calls.height, _NONE, dtype=np.int64)
-        pairs = calls.select("process_id", "comm").with_row_index("row")
-        for (process_id, pointer), group in pairs.group_by("process_id", "comm", maintain_order=True):
-            if not isinstance(pointer, int):
-                continue
-            key = (process_id if isinstance(process_id, int) else None, pointer)
-            rows = group["row"].to_numpy()
-            lives = np.array([start for start, _ in self._communicators.history.get(key, ())], dtype=np.int64)
-            numbers = np.searchsorted(lives, record_ids[rows], side="right")
-            for number in np.unique(numbers).tolist():
-                within = rows[numbers == number]
-                first = int(within[0])
-                handles[within] = self._handle(
-                    (key, number), int(record_ids[first]), {"rank_count": calls["rank_count"][first]}
-                )
-        return pl.Series(handles).replace(_NONE, None)
+    def _slow_frame(self) -> "tuple[pl.DataFrame, list[_Group]]":
+        """Calls that were read one by one."""
+        columns = {name: [row.get(name) for row in self._rows] for name in self._waiting_schema}
+        frame = pl.DataFrame(columns, schema=self._waiting_schema)
+        self.global_ranks.update(frame["global_rank"].drop_nulls().to_list())
+        self.stated_by.update(frame["stated_by"].unique().to_list())
+        places: dict[tuple[int | None, int], list[int]] = {}
+        for row, (process_id, pointer) in enumerate(frame.select("process_id", "comm").iter_rows()):
+            if pointer is not None:
+                places.setdefault((process_id, pointer), []).append(row)
+        sizes = frame["rank_count"].to_list()
+        groups = [_Group(key, np.array(rows, dtype=np.int64), sizes[rows[0]]) for key, rows in places.items()]
+        return frame.drop("process_id", "comm"), groups
+
+    def _name(self, group: "_Group", record_ids: Int64Array, handles: Int64Array) -> None:
+        lives = np.array([start for start, _ in self._communicators.history.get(group.key, ())], dtype=np.int64)
+        numbers = np.searchsorted(lives, record_ids[group.rows], side="right")
+        first, last = int(numbers[0]), int(numbers[-1])
+        # Records are in order, so are the lives they fall into.
+        for number in [first] if first == last else np.unique(numbers).tolist():
+            within = group.rows if first == last else group.rows[numbers == number]
+            segment = (group.key, number)
+            handles[within] = self._handle(segment, int(record_ids[within[0]]), {"rank_count": group.rank_count})
 
     def _handle(self, segment: Segment, first_record_id: int, facts: Mapping[str, object]) -> int:
         """Handle of a life of a pointer, whose first call in this block has a number and facts."""
@@ -170,3 +180,28 @@ class Calls:
             handle = self.implied[segment] = Handle(first_record_id, process_id, {"comm_pointer": pointer})
         handle.learn(facts)
         return handle.handle_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Calls of a block on one pointer of one process: their rows, in order, and the ranks the first one states."""
+
+    key: tuple[int | None, int]
+    rows: Int64Array
+    rank_count: object
+
+
+def _groups_of(lines: Lines, process_ids: Int64Array, tails: Sequence[Mapping[str, object]]) -> Iterator[_Group]:
+    """Calls read many at once, by process and pointer."""
+    if not lines.index.size:
+        return
+    pointers = {tail["comm"]: number for number, tail in enumerate(tails)}
+    of_tail = np.array([pointers[tail["comm"]] for tail in tails], dtype=np.int64)
+    codes = process_ids.astype(np.int64) * len(tails) + of_tail[lines.tail]
+    order = np.argsort(codes.astype(np.uint16) if int(codes.max()) < 2**16 else codes, kind="stable")
+    cuts = np.flatnonzero(np.diff(codes[order])) + 1
+    for rows in np.split(order, cuts):
+        tail = tails[lines.tail[rows[0]]]
+        pointer = tail["comm"]
+        if isinstance(pointer, int):
+            yield _Group((int(process_ids[rows[0]]), pointer), rows, tail["rank_count"])

@@ -9,44 +9,17 @@ more), 2.24 to 2.30 (choices). Not handled: tabs, double blanks, numbers beyond 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from traceforge.sources.nccl_log.byte_words import BoolArray, ByteWords, Int64Array, UInt64Array
+from traceforge.sources.nccl_log.known_texts import KnownTexts
 from traceforge.sources.nccl_log.launchers import NO_PREFIX, Prefix
 from traceforge.sources.nccl_log.prefixes import KnownPrefixes
 from traceforge.sources.nccl_log.stream import Block
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
-_MOST_KNOWN = 200_000
 _RCCL_WORDS = 4
-
-Entry = TypeVar("Entry")
-
-
-class Known(Generic[Entry]):
-    """Texts that were read the slow way, numbered.
-
-    Attributes:
-        entries: what they mean, by number.
-    """
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self._numbers: dict[bytes, int] = {}
-
-    def learn(self, text: bytes, entry: Entry) -> None:
-        """Remember what a text means; beyond a bound nothing more is learnt."""
-        if text not in self._numbers and len(self.entries) < _MOST_KNOWN:
-            self._numbers[text] = len(self.entries)
-            self.entries.append(entry)
-
-    def numbers(self, data: bytes, starts: Int64Array, ends: Int64Array) -> Int64Array:
-        """Numbers of many texts; -1 where unknown."""
-        get = self._numbers.get
-        found = [get(data[start:end], -1) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return np.array(found, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +106,9 @@ class CanonicalLines:
     """Finds lines of the two forms; learns as the file is read."""
 
     def __init__(self, prefixes: KnownPrefixes) -> None:
-        self.heads: Known[Head] = Known()
-        self.call_tails: Known[Mapping[str, object]] = Known()
-        self.tuning_tails: Known[Mapping[str, object]] = Known()
+        self.heads: KnownTexts[Head] = KnownTexts()
+        self.call_tails: KnownTexts[Mapping[str, object]] = KnownTexts()
+        self.tuning_tails: KnownTexts[Mapping[str, object]] = KnownTexts()
         self._prefixes = prefixes
 
     def learn(self, line: bytes, cuts: tuple[int, int, int], head: Head, tail: Mapping[str, object]) -> None:
@@ -197,7 +170,7 @@ class CanonicalLines:
         valid: BoolArray,
         numbers: dict[str, UInt64Array],
         places: tuple[Int64Array, Int64Array, Int64Array],
-        tails: Known[Mapping[str, object]],
+        tails: KnownTexts[Mapping[str, object]],
     ) -> Lines:
         """Of these lines those whose head, tail and prefix are known.
 
@@ -211,8 +184,8 @@ class CanonicalLines:
         """
         host, head_end, tail = (layout.word(lines, from_end) for from_end in places)
         valid = valid & (layout.last[lines] >= places[0]) & (host >= layout.starts[lines])
-        heads = self.heads.numbers(layout.data, host, head_end)
-        tail_numbers = tails.numbers(layout.data, tail, layout.blanks[layout.last[lines]])
+        heads = self.heads.numbers(layout.words, host, head_end)
+        tail_numbers = tails.numbers(layout.words, tail, layout.blanks[layout.last[lines]])
         prefix = self._prefixes.read(layout.data, layout.words, layout.starts[lines], np.maximum(host, 0))
         # Two prefixes, before the head and glued to it, are read together, the slow way.
         glued = np.array([head.prefix != NO_PREFIX for head in self.heads.entries] + [False])

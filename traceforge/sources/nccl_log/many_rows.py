@@ -57,8 +57,10 @@ class ManyRows:
     def _count(self, lines: Lines) -> None:
         """Count records by process, launcher's prefix and form of time stamp, as the slow way does."""
         state, heads = self._state, self._canonical.heads.entries
-        pairs, counts = np.unique(np.stack((lines.head, lines.style)), axis=1, return_counts=True)
-        for head_number, style_number, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+        styles = len(state.prefixes.styles) + 1
+        counts = np.bincount(lines.head * styles + lines.style + 1, minlength=1)
+        for pair in np.flatnonzero(counts).tolist():
+            head_number, style_number, count = pair // styles, pair % styles - 1, int(counts[pair])
             head = heads[head_number]
             prefix = head.prefix if style_number < 0 else state.prefixes.styles[style_number]
             state.styles[prefix.style] += count

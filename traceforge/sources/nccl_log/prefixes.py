@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceforge.sources.nccl_log.byte_words import BoolArray, ByteWords, Int64Array
+from traceforge.sources.nccl_log.known_texts import KnownTexts
 from traceforge.sources.nccl_log.launchers import NO_PREFIX, Prefix, read_prefix
 from traceforge.sources.nccl_log.stamps import Stamp, read_stamp
 
-_MOST_KNOWN = 100_000
+_MOST_SECONDS = 4_096
 _UNREADABLE = -(2**63)
 _UNKNOWN_STYLE = -2
 
@@ -66,8 +67,8 @@ class KnownPrefixes:
         self.styles: list[Prefix] = []
         self.stamp: tuple[str, int] | None = None
         self._form: StampForm | None = None
-        self._numbers: dict[bytes, int] = {b"": -1}
-        self._seconds: dict[bytes, int] = {}
+        self._texts: KnownTexts[int] = KnownTexts()
+        self._seconds: KnownTexts[int] = KnownTexts()
 
     def learn(self, prefix: bytes, stamp: Stamp | None) -> None:
         """Remember the form of the first stamp, as it stands at the end of a prefix."""
@@ -92,7 +93,7 @@ class KnownPrefixes:
             first, behind = starts[places], ends[places]
             times, timed = self._times(data, words, first, behind)
             width = 0 if self._form is None else self._form.width
-            numbers = self._style_numbers(data, first, behind - np.where(timed, width, 0))
+            numbers = self._style_numbers(data, words, first, behind - np.where(timed, width, 0))
             time_ns[places], has_time[places], style[places] = times, timed, numbers
             is_known[places] = (numbers > _UNKNOWN_STYLE) & (timed | (self._form is None))
         return PrefixColumns(is_known, style, time_ns, has_time)
@@ -105,8 +106,7 @@ class KnownPrefixes:
             return np.zeros(starts.size, dtype=np.int64), np.zeros(starts.size, dtype=np.bool_)
         begin, point = ends - form.width, ends - form.fraction_start
         fits = begin >= starts
-        texts = zip(np.maximum(begin, 0).tolist(), point.tolist(), strict=True)
-        seconds = np.array([self._second(data[a:b], form) for a, b in texts], dtype=np.int64)
+        seconds = self._all_seconds(data, words, np.maximum(begin, 0), point, form)
         fits &= seconds != _UNREADABLE
         if not form.fraction_digits:
             return seconds, fits
@@ -115,36 +115,61 @@ class KnownPrefixes:
         fraction_ns = fraction.astype(np.int64) * 10 ** (9 - form.fraction_digits)
         return np.where(fits, seconds, 0) + np.where(fits, fraction_ns, 0), fits
 
-    def _second(self, text: bytes, form: StampForm) -> int:
-        """Time of a stamp with a fraction of zero."""
-        found = self._seconds.get(text)
-        if found is None:
-            whole = text + b"0" * form.fraction_digits + (form.tail if form.fraction_digits else b"")
-            stamp = read_stamp(whole.decode("latin-1"))
-            found = _UNREADABLE if stamp is None or stamp.start else stamp.time_ns
-            if len(self._seconds) > _MOST_KNOWN:
-                self._seconds.clear()
-            self._seconds[text] = found
+    def _all_seconds(
+        self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array, form: StampForm
+    ) -> Int64Array:
+        """Times of stamps with fractions of zero; few differ, so each is read once."""
+        if len(self._seconds.entries) > _MOST_SECONDS:
+            self._seconds = KnownTexts()
+        numbers = self._seconds.numbers(words, starts, ends)
+        unknown = _unknown(data, words, starts, ends, numbers)
+        for text in unknown:
+            self._seconds.learn(text, _second(text, form))
+        if unknown:
+            numbers = self._seconds.numbers(words, starts, ends)
+        return np.array([*self._seconds.entries, _UNREADABLE], dtype=np.int64)[numbers]
+
+    def _style_numbers(self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array) -> Int64Array:
+        """Numbers of launchers' prefixes; -2 where there are too many, or more than that stands in one."""
+        found = np.full(starts.size, -1, dtype=np.int64)
+        places = np.flatnonzero(ends > starts)
+        if not places.size:
+            return found
+        first, behind = starts[places], ends[places]
+        numbers = self._texts.numbers(words, first, behind)
+        unknown = _unknown(data, words, first, behind, numbers)
+        for text in unknown:
+            self._texts.learn(text, self._style(text))
+        if unknown:
+            numbers = self._texts.numbers(words, first, behind)
+        found[places] = np.array([*self._texts.entries, _UNKNOWN_STYLE], dtype=np.int64)[numbers]
         return found
 
-    def _style_numbers(self, data: bytes, starts: Int64Array, ends: Int64Array) -> Int64Array:
-        """Numbers of launchers' prefixes; -2 where there are too many, or more than that stands in one."""
-        found = [self._style(data[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return np.array(found, dtype=np.int64)
-
     def _style(self, text: bytes) -> int:
-        number = self._numbers.get(text)
-        if number is None:
-            decoded = text.decode("utf-8", "replace")
-            if len(self._numbers) > _MOST_KNOWN or b"NCCL " in text or self._is_stamped(decoded):
-                return _UNKNOWN_STYLE
-            prefix = read_prefix(decoded)
-            number = self._numbers[text] = -1 if prefix == NO_PREFIX else len(self.styles)
-            if number >= 0:
-                self.styles.append(prefix)
-        return number
+        decoded = text.decode("utf-8", "replace")
+        if b"NCCL " in text or self._is_stamped(decoded):
+            return _UNKNOWN_STYLE
+        prefix = read_prefix(decoded)
+        if prefix == NO_PREFIX:
+            return -1
+        self.styles.append(prefix)
+        return len(self.styles) - 1
 
     def _is_stamped(self, text: str) -> bool:
         """Whether a stamp of another form stands at the end, or one that begins here and ends with the known form."""
         stamp = read_stamp(text + ("" if self._form is None else self._form.sample))
         return stamp is not None and stamp.start < len(text)
+
+
+def _second(text: bytes, form: StampForm) -> int:
+    """Time of a stamp with a fraction of zero."""
+    whole = text + b"0" * form.fraction_digits + (form.tail if form.fraction_digits else b"")
+    stamp = read_stamp(whole.decode("latin-1"))
+    return _UNREADABLE if stamp is None or stamp.start else stamp.time_ns
+
+
+def _unknown(data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array, numbers: Int64Array) -> list[bytes]:
+    """The texts that have no number yet, each once, in order."""
+    unknown = np.flatnonzero(numbers < 0)
+    fresh = unknown[words.changes(starts[unknown], ends[unknown])] if unknown.size else unknown
+    return list(dict.fromkeys(data[a:b] for a, b in zip(starts[fresh].tolist(), ends[fresh].tolist(), strict=True)))
