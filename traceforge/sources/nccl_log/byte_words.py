@@ -31,9 +31,9 @@ def _number(value: int) -> np.uint64:
 class ByteWords:
     """Eight-byte windows at any place of some bytes, up to eight bytes before the first and behind the last."""
 
-    def __init__(self, data: bytes) -> None:
-        padded = b"\0" * _WORD + data + b"\0" * (2 * _WORD)
-        self.size = len(data)
+    def __init__(self, padded: bytes) -> None:
+        """Take bytes between eight zeros in front and sixteen behind, which do not count."""
+        self.size = len(padded) - 3 * _WORD
         self.bytes = np.frombuffer(padded, dtype=np.uint8)[_WORD : _WORD + self.size]
         self._words: UInt64Array = np.ndarray(shape=(len(padded) - _WORD,), dtype="<u8", buffer=padded, strides=(1,))
 

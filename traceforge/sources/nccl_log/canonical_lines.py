@@ -16,7 +16,7 @@ from traceforge.sources.nccl_log.byte_words import BoolArray, ByteWords, Int64Ar
 from traceforge.sources.nccl_log.known_texts import KnownTexts
 from traceforge.sources.nccl_log.launchers import NO_PREFIX, Prefix
 from traceforge.sources.nccl_log.prefixes import KnownPrefixes
-from traceforge.sources.nccl_log.stream import Block
+from traceforge.sources.nccl_log.stream import FRONT_PADDING, Block
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _RCCL_WORDS = 4
@@ -65,18 +65,22 @@ class Layout:
     """Where the words of a block stand; every line ends with a newline.
 
     Attributes:
-        data: the bytes.
+        padded: the bytes between paddings.
         words: the same as numbers.
         blanks: places of blanks, control characters and line ends, after one before the first byte.
         last: by line, which of `blanks` ends it.
         starts: by line, place of its first byte.
     """
 
-    data: bytes
+    padded: bytes
     words: ByteWords
     blanks: Int64Array
     last: Int64Array
     starts: Int64Array
+
+    def text(self, start: int, end: int) -> bytes:
+        """The bytes between two places."""
+        return self.padded[len(FRONT_PADDING) + start : len(FRONT_PADDING) + end]
 
     def word(self, lines: Int64Array, from_end: Int64Array | int) -> Int64Array:
         """Place where the n-th word from the end of each line starts; the last word is 1."""
@@ -92,14 +96,14 @@ class Layout:
 
 def layout_of(block: Block) -> Layout:
     """The words of a block."""
-    words = ByteWords(block.data)
+    words = ByteWords(block.padded)
     blanks = np.concatenate(([-1], np.flatnonzero(words.bytes <= _BLANK)))
     kinds = words.bytes[blanks]
     kinds[0] = _BLANK
     last = np.flatnonzero(kinds == _NEWLINE)
     starts = np.concatenate(([0], blanks[last] + 1))[: last.size]
     returned = (kinds[last - 1] == _RETURN) & (blanks[last] - blanks[last - 1] == 1)
-    return Layout(block.data, words, blanks, last - returned, starts)
+    return Layout(block.padded, words, blanks, last - returned, starts)
 
 
 class CanonicalLines:
@@ -186,7 +190,7 @@ class CanonicalLines:
         valid = valid & (layout.last[lines] >= places[0]) & (host >= layout.starts[lines])
         heads = self.heads.numbers(layout.words, host, head_end)
         tail_numbers = tails.numbers(layout.words, tail, layout.blanks[layout.last[lines]])
-        prefix = self._prefixes.read(layout.data, layout.words, layout.starts[lines], np.maximum(host, 0))
+        prefix = self._prefixes.read(layout.text, layout.words, layout.starts[lines], np.maximum(host, 0))
         # Two prefixes, before the head and glued to it, are read together, the slow way.
         glued = np.array([head.prefix != NO_PREFIX for head in self.heads.entries] + [False])
         valid = valid & ~(glued[heads] & (prefix.style >= 0))

@@ -5,6 +5,7 @@ differ) and fractions as numbers. Launchers' prefixes are few texts, looked up a
 Not handled: stamps of another width than the first one (left to the slow way).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ from traceforge.sources.nccl_log.stamps import Stamp, read_stamp
 _MOST_SECONDS = 4_096
 _UNREADABLE = -(2**63)
 _UNKNOWN_STYLE = -2
+
+TextAt = Callable[[int, int], bytes]
+"""The bytes of a block between two places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class KnownPrefixes:
             self._form = StampForm(len(sample), len(prefix) - start, end - start, tail, sample)
             self.stamp = stamp.form, stamp.resolution_ns
 
-    def read(self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array) -> PrefixColumns:
+    def read(self, text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array) -> PrefixColumns:
         """Prefixes between the lines' starts and their heads."""
         has_prefix = ends > starts
         time_ns = np.zeros(starts.size, dtype=np.int64)
@@ -91,22 +95,22 @@ class KnownPrefixes:
         places = np.flatnonzero(has_prefix)
         if places.size:
             first, behind = starts[places], ends[places]
-            times, timed = self._times(data, words, first, behind)
+            times, timed = self._times(text_at, words, first, behind)
             width = 0 if self._form is None else self._form.width
-            numbers = self._style_numbers(data, words, first, behind - np.where(timed, width, 0))
+            numbers = self._style_numbers(text_at, words, first, behind - np.where(timed, width, 0))
             time_ns[places], has_time[places], style[places] = times, timed, numbers
             is_known[places] = (numbers > _UNKNOWN_STYLE) & (timed | (self._form is None))
         return PrefixColumns(is_known, style, time_ns, has_time)
 
     def _times(
-        self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array
+        self, text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array
     ) -> tuple[Int64Array, BoolArray]:
         form = self._form
         if form is None:
             return np.zeros(starts.size, dtype=np.int64), np.zeros(starts.size, dtype=np.bool_)
         begin, point = ends - form.width, ends - form.fraction_start
         fits = begin >= starts
-        seconds = self._all_seconds(data, words, np.maximum(begin, 0), point, form)
+        seconds = self._all_seconds(text_at, words, np.maximum(begin, 0), point, form)
         fits &= seconds != _UNREADABLE
         if not form.fraction_digits:
             return seconds, fits
@@ -116,20 +120,20 @@ class KnownPrefixes:
         return np.where(fits, seconds, 0) + np.where(fits, fraction_ns, 0), fits
 
     def _all_seconds(
-        self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array, form: StampForm
+        self, text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array, form: StampForm
     ) -> Int64Array:
         """Times of stamps with fractions of zero; few differ, so each is read once."""
         if len(self._seconds.entries) > _MOST_SECONDS:
             self._seconds = KnownTexts()
         numbers = self._seconds.numbers(words, starts, ends)
-        unknown = _unknown(data, words, starts, ends, numbers)
+        unknown = _unknown(text_at, words, starts, ends, numbers)
         for text in unknown:
             self._seconds.learn(text, _second(text, form))
         if unknown:
             numbers = self._seconds.numbers(words, starts, ends)
         return np.array([*self._seconds.entries, _UNREADABLE], dtype=np.int64)[numbers]
 
-    def _style_numbers(self, data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array) -> Int64Array:
+    def _style_numbers(self, text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array) -> Int64Array:
         """Numbers of launchers' prefixes; -2 where there are too many, or more than that stands in one."""
         found = np.full(starts.size, -1, dtype=np.int64)
         places = np.flatnonzero(ends > starts)
@@ -137,7 +141,7 @@ class KnownPrefixes:
             return found
         first, behind = starts[places], ends[places]
         numbers = self._texts.numbers(words, first, behind)
-        unknown = _unknown(data, words, first, behind, numbers)
+        unknown = _unknown(text_at, words, first, behind, numbers)
         for text in unknown:
             self._texts.learn(text, self._style(text))
         if unknown:
@@ -168,8 +172,10 @@ def _second(text: bytes, form: StampForm) -> int:
     return _UNREADABLE if stamp is None or stamp.start else stamp.time_ns
 
 
-def _unknown(data: bytes, words: ByteWords, starts: Int64Array, ends: Int64Array, numbers: Int64Array) -> list[bytes]:
+def _unknown(
+    text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array, numbers: Int64Array
+) -> list[bytes]:
     """The texts that have no number yet, each once, in order."""
     unknown = np.flatnonzero(numbers < 0)
     fresh = unknown[words.changes(starts[unknown], ends[unknown])] if unknown.size else unknown
-    return list(dict.fromkeys(data[a:b] for a, b in zip(starts[fresh].tolist(), ends[fresh].tolist(), strict=True)))
+    return list(dict.fromkeys(text_at(a, b) for a, b in zip(starts[fresh].tolist(), ends[fresh].tolist(), strict=True)))

@@ -57,29 +57,31 @@ class _Reading:
 
     def run(self, stream: LineStream) -> SourceSummary:
         for block in stream.blocks():
-            self._take(block)
+            stream.line_count += self._take(block, stream.line_count + 1)
             self._state.calls.finish_block()
             for handle in self._state.communicators.take_ended():
                 self._tables.add("communicator", handle.row())
             self._tables.flush_full()
         return self._state.finish(stream)
 
-    def _take(self, block: Block) -> None:
+    def _take(self, block: Block, first_line: int) -> int:
+        """Read a block; returns its number of lines."""
         layout = layout_of(block)
         found = {"collective_call": self._canonical.calls(layout), "tuning": self._canonical.tunings(layout)}
         is_fast = np.zeros(layout.starts.size, dtype=np.bool_)
         for lines in found.values():
             is_fast[lines.index] = True
         first = self._state.record_count
-        slow_records = self._slow(layout, block.first_line, is_fast)
+        slow_records = self._slow(layout, first_line, is_fast)
         # A record's number is the count of records before it, fast ones and slow ones.
         fast = np.flatnonzero(is_fast)
         ids = np.zeros(layout.starts.size, dtype=np.int64)
         ids[fast] = first + np.arange(fast.size) + np.searchsorted(slow_records, fast)
         for rule, lines in found.items():
             if lines.index.size:
-                self._many.add(lines, ids[lines.index], lines.index + block.first_line, rule)
+                self._many.add(lines, ids[lines.index], lines.index + first_line, rule)
         self._state.record_count = first + fast.size + slow_records.size
+        return layout.last.size
 
     def _slow(self, layout: Layout, first_line: int, is_fast: BoolArray) -> Int64Array:
         """Read the other lines one by one; returns the line of each record, counted from the block's first."""
@@ -88,7 +90,7 @@ class _Reading:
         starts, ends = layout.starts[slow].tolist(), layout.blanks[layout.last[slow]].tolist()
         found: list[int] = []
         for index, start, end, fast_id in zip(slow.tolist(), starts, ends, ids, strict=True):
-            line = layout.data[start:end]
+            line = layout.text(start, end)
             if self._line_reader.may_hold_records(line):
                 count = self._line_reader.read(line, first_line + index, fast_id + len(found))
                 found.extend([index] * count)

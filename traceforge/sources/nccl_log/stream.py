@@ -1,4 +1,4 @@
-"""A log's lines, in blocks. In: a path. Out: blocks of whole lines, decompressed, each with its first line's number.
+"""A log's lines, in blocks. In: a path. Out: blocks of whole lines, decompressed.
 
 Idea: blocks grow from small to a few MiB, so that what the first lines teach is known before most lines are read.
 Damage is noted, not raised; a damaged gzip file is inflated once more in small steps to save the bytes before it.
@@ -19,6 +19,7 @@ BLOCK_BYTES = 4 * 1024 * 1024
 _FIRST_BLOCK_BYTES = 64 * 1024
 _LONGEST_LINE_BYTES = 16 * 1024 * 1024
 _STEP_BYTES = 512
+FRONT_PADDING, BACK_PADDING = b"\0" * 8, b"\0" * 16
 _DAMAGE = (*DAMAGE, cast(type[Exception], IsalError), zlib.error)
 
 
@@ -27,19 +28,22 @@ class Block:
     """Whole lines of a file, each with its newline.
 
     Attributes:
-        data: the bytes.
-        first_line: number of the first line, from 1.
+        padded: the bytes between paddings, which let eight-byte windows hang over both ends.
     """
 
-    data: bytes
-    first_line: int
+    padded: bytes
+
+    @classmethod
+    def of(cls, *pieces: bytes | memoryview) -> "Block":
+        """Some bytes one after another, copied once."""
+        return cls(b"".join((FRONT_PADDING, *pieces, BACK_PADDING)))
 
 
 class LineStream:
     """The lines of a file.
 
     Attributes:
-        line_count: lines handed out so far.
+        line_count: lines so far; counted by whoever takes the blocks apart.
         damage: why the file could not be read to its end, else None.
         is_cut: whether the last line has no newline.
     """
@@ -59,21 +63,19 @@ class LineStream:
             InputUnusableError: the file cannot be opened.
         """
         rest = b""
-        first_line = 1
         for piece in self._pieces():
-            data = rest + piece
-            end = data.rfind(b"\n") + 1
-            rest = data[end:]
+            end = piece.rfind(b"\n") + 1
             if end:
-                yield Block(data[:end], first_line)
-                first_line += data.count(b"\n", 0, end)
-            elif len(rest) > _LONGEST_LINE_BYTES:
-                yield Block(rest + b"\n", first_line)
+                yield Block.of(rest, memoryview(piece)[:end])
+                rest = piece[end:]
+            else:
+                rest += piece
+            if len(rest) > _LONGEST_LINE_BYTES:
+                yield Block.of(rest, b"\n")
                 rest = b""
-        self.line_count = first_line - 1 + bool(rest)
         self.is_cut = bool(rest)
         if rest:
-            yield Block(rest + b"\n", first_line)
+            yield Block.of(rest, b"\n")
 
     def _pieces(self) -> Iterator[bytes]:
         size = min(_FIRST_BLOCK_BYTES, self._block_bytes)
