@@ -33,8 +33,8 @@ def write_log(path: Path, size_bytes: int, *, is_stamped: bool) -> None:
     with path.open("w", encoding="ascii") as file:
         for rank, comm in enumerate(comms):
             file.write(
-                f"{_HOST}:{4711 + rank}:{4711 + rank} [{rank}] NCCL INFO comm {comm:#x} rank {rank} nranks {_PROCESSES} "
-                f"cudaDev {rank} nvmlDev {rank} busId {0x10000 + rank * 0x1000:x} commId 0xd0eaa3973aece91a"
+                f"{_HOST}:{4711 + rank}:{4711 + rank} [{rank}] NCCL INFO comm {comm:#x} rank {rank} "
+                f"nranks {_PROCESSES} cudaDev {rank} nvmlDev {rank} busId {0x10000 + rank * 0x1000:x} commId 0xd0eaa3973aece91a"
                 " - Init COMPLETE\n"
             )
         turn = clock_us = 0
@@ -47,7 +47,8 @@ def write_log(path: Path, size_bytes: int, *, is_stamped: bool) -> None:
                 for rank, comm in enumerate(comms):
                     clock_us += 1_370
                     lines.append(
-                        f"{_stamp(clock_us) if is_stamped else ''}{_HOST}:{4711 + rank}:{4911 + rank} [{rank}] NCCL INFO "
+                        f"{_stamp(clock_us) if is_stamped else ''}{_HOST}:{4711 + rank}:{4911 + rank} [{rank}] "
+                        "NCCL INFO "
                         f"{op}: opCount {turn:x} sendbuff 0x7f{rng.getrandbits(32):08x}00 recvbuff "
                         f"0x7f{rng.getrandbits(32):08x}00 count {count} datatype {datatype} op 0 root 0 comm {comm:#x} "
                         f"[nranks={_PROCESSES}] stream {comm + 0x77:#x}\n"
