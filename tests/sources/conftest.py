@@ -2,10 +2,13 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.sources.nccl_logs import LogReading
+from tests.sources.nccl_logs import read_path as read_log_path
 from tests.sources.reading import Read, Reading
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.kineto.reader import read_file
@@ -36,3 +39,14 @@ def read_path(path: Path, keep_all_args: bool, unit_bytes: int, batch_rows: int)
     options = ReadOptions(keep_all_args=keep_all_args)
     summary = read_file(path, batches.append, options, unit_bytes=unit_bytes, batch_rows=batch_rows)
     return Reading(summary, batches)
+
+
+@pytest.fixture(scope="session")
+def read_log(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., LogReading]:
+    path = tmp_path_factory.mktemp("nccl") / "nccl.log"
+
+    def read(*lines: str | bytes, block_bytes: int = 4 * 1024 * 1024) -> LogReading:
+        path.write_bytes(b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines))
+        return read_log_path(path, block_bytes=block_bytes)
+
+    return read

@@ -24,6 +24,11 @@ counted AS (
   SELECT
     r.run_id,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
+    (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.kind = 'kineto') AS timelines,
+    (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
+    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
+    (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
+     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
     (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
     (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
@@ -38,6 +43,7 @@ state AS (
     CASE WHEN j.excess_ns < 0 THEN 'below' ELSE 'above' END AS side,
     f.summary, f.confidence AS finding_confidence, f.next_step,
     CASE
+      WHEN c.timelines = 0 AND c.processes > 0 THEN 'logs_alone'
       WHEN c.sources = 0 THEN 'no_timeline'
       WHEN c.ranks = 0 THEN 'rank_unknown'
       WHEN c.ranks = 1 THEN 'one_rank'
@@ -56,6 +62,8 @@ SELECT
   CASE WHEN state IN ('finding', 'nothing_significant') THEN state ELSE 'cannot_be_known' END,
   CASE state
     WHEN 'no_timeline' THEN 'No file of this run holds a timeline.'
+    WHEN 'logs_alone' THEN
+      'Logs alone tell how ranks are connected, not how long they wait: what it costs cannot be known from this.'
     WHEN 'rank_unknown' THEN 'No trace of this run says which rank it belongs to: who waits for whom cannot be known from this.'
     WHEN 'one_rank' THEN 'Only one rank was recorded: who waits for whom cannot be known from this.'
     WHEN 'no_communication' THEN
@@ -68,6 +76,11 @@ SELECT
     ELSE 'Nothing significant: no rank and no transfer stands out of this run''s own noise.'
   END,
   CASE
+    WHEN state = 'logs_alone' AND problems = 0 THEN
+      FORMAT('The logs of {} process(es) show no problem of configuration; see the section on the fabric.', processes)
+    WHEN state = 'logs_alone' THEN
+      FORMAT('The logs of {} process(es) show {} problem(s) of configuration, none of them a measured delay; first: {}',
+        processes, problems, first_problem)
     WHEN state NOT IN ('finding', 'nothing_significant') THEN
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
@@ -91,6 +104,8 @@ SELECT
   END,
   CASE
     WHEN state = 'finding' THEN next_step
+    WHEN state = 'logs_alone' THEN
+      'Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are joined.'
     WHEN state = 'rank_unknown' THEN
       'Record with torch.distributed initialised, or name the files or their folders by rank (rank0.json, rank1.json).'
     WHEN state IN ('no_timeline', 'one_rank') THEN

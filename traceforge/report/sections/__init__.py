@@ -13,6 +13,7 @@ ORDER = (
     "strip",
     "lanes",
     "collectives",
+    "fabric",
     "pacing",
     "scaling",
     "appendix",

@@ -1,0 +1,257 @@
+"""Each rule finds what it is for, cites the line, and stays silent on a healthy job."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.fabric.logs import Process, add_dumps, fabric_of
+from tests.given import built
+from traceforge.fabric.rule import rules
+from traceforge.store.database import Store
+
+GDR = "NET/IB/{}/GDRDMA"
+Pair = list[Process]
+
+
+def pair(via: str = GDR) -> Pair:
+    """Two ranks on two hosts, one NIC each, joined by a ring."""
+    first, second = Process(0, host="a").init(), Process(1, host="b").init()
+    for process in (first, second):
+        process.says("NCCL version 2.27.5+cuda12.9", "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>")
+    first.sends(1, via.format(0)).receives(1, via.format(0))
+    second.sends(0, via.format(0)).receives(0, via.format(0))
+    return [first, second]
+
+
+def sockets() -> Pair:
+    return pair("NET/Socket/{}")
+
+
+def no_gdr() -> Pair:
+    return pair("NET/IB/{}")
+
+
+def rails() -> Pair:
+    first, second = pair()
+    return [first.sends(1, GDR.format(0), channel=1), second.receives(0, GDR.format(1), channel=1).sends(
+        0, GDR.format(0), channel=1)]  # fmt: skip
+
+
+def far() -> Pair:
+    first, second = pair()
+    first.says("=== System : maxBw 24.0 totalBw 24.0 ===", "GPU/0-10000 :NET/0-0 (5/12.0/SYS) NET/0-1 (3/24.0/PIX) ")
+    return [first, second]
+
+
+def shared() -> Pair:
+    """Two ranks a host, one NIC for both although there are two."""
+    processes = [Process(rank, host="ab"[rank // 2], device=rank % 2).init(size=4) for rank in range(4)]
+    for process in processes:
+        process.says("NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>")
+        process.sends((process.rank + 2) % 4, GDR.format(0)).receives((process.rank + 2) % 4, GDR.format(0))
+    return processes
+
+
+def relayed() -> Pair:
+    first, second = pair()
+    return [first.sends(1, "NET/IB/0(1)/GDRDMA", channel=1), second]
+
+
+def through_memory() -> Pair:
+    processes = [Process(rank, device=rank).init() for rank in range(2)]
+    processes[0].sends(1, "SHM/direct/direct").says("NCCL_P2P_DISABLE set by environment to 1.")
+    return [processes[0], processes[1].sends(0, "SHM/direct/direct")]
+
+
+def across_numa() -> Pair:
+    """Four GPUs, two a NUMA node, in the ring 0 2 1 3: it crosses four times."""
+    processes = [Process(rank, device=rank).init(size=4) for rank in range(4)]
+    bus = [f"GPU/0-{0x10000 * (rank + 1):x}" for rank in range(4)]
+    for a, process in enumerate(processes):
+        paths = " ".join(f"{bus[b]} (2/10.0/{'SYS' if a // 2 != b // 2 else 'PIX'})" for b in range(4))
+        process.says(f"{bus[a]} :{paths} ")
+    ring = [0, 2, 1, 3]
+    for a, b in zip(ring, [*ring[1:], 0], strict=True):
+        processes[a].sends(b, "P2P/IPC")
+    return processes
+
+
+def few_channels() -> Pair:
+    return [
+        process.says(
+            "4 coll channels, 4 p2p channels, 1 p2p channels per peer", "NCCL_MAX_NCHANNELS set by environment to 4."
+        )
+        for process in pair()
+    ]
+
+
+def no_nvls() -> Pair:
+    first, second = pair()
+    first.says("NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)")
+    return [first, second.says("NVLS multicast support is not available on dev 0")]
+
+
+def environments() -> Pair:
+    first, second = pair()
+    first.says("NCCL_BUFFSIZE set by environment to 8388608.")
+    return [first, second.says("NCCL_BUFFSIZE set by environment to 1048576.")]
+
+
+def versions() -> Pair:
+    first, second = pair()
+    second.lines = [line.replace("2.27.5", "2.26.2") for line in second.lines]
+    return [first, second]
+
+
+def slow_init() -> Pair:
+    timing = "Init timings - ncclCommInitRank: rank {} nranks 2 total 31.20 (kernels 30.10, alloc 0.20, bootstrap 0.50)"
+    return [process.says(timing.format(process.rank)) for process in pair()]
+
+
+def late() -> Pair:
+    processes = pair()
+    for process in processes:
+        for _ in range(120):
+            process.calls()
+        process.init(comm=0xB0, comm_hash="0x2")
+    return processes
+
+
+def unbound() -> Pair:
+    text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
+    return [process.says(text) for process in pair()]
+
+
+def broken_link() -> Pair:
+    first, second = pair()
+    first.says(
+        "NET/IB: Got completion from peer 10.0.0.2<5116> with status=12 opcode=0 len=0 vendor err 129 (Send)"
+        " localGid ::1 remoteGids::2 hca mlx5_0"
+    )
+    return [first, second]
+
+
+def flapping() -> Pair:
+    first, second = pair()
+    return [first.says("NET/IB : mlx5_0:1 Got async error event: port error"), second]
+
+
+def out_of_step() -> Pair:
+    first, second = pair()
+    return [first.calls().calls("AllReduce"), second.calls().calls("Broadcast")]
+
+
+def stuck() -> Pair:
+    first, second = pair()
+    for rank, enqueued in ((0, 7), (1, 6)):
+        first.lines.append(
+            f"[rank{rank}]:[E] [PG 0 Rank {rank}] Timeout at NCCL work: 7, last enqueued NCCL work: {enqueued}, last "
+            "completed NCCL work: 6."
+        )
+    first.lines.append(
+        "[rank0]:[E] [PG 0 Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE,"
+        " NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before timing out."
+    )
+    return [first, second]
+
+
+def forced() -> Pair:
+    return [process.says("NCCL_ALGO set by environment to Ring") for process in pair()]
+
+
+def host_straggler() -> Pair:
+    """Three ranks of a host; rank 2 calls 5 ms after the others, each time."""
+    processes = [Process(rank, device=rank).init(size=3) for rank in range(3)]
+    for call in range(25):
+        for process in processes:
+            process.calls(size=3)
+            stamp = f"[2026-03-03 12:00:{call:02}.{5 * (process.rank == 2):03}] "
+            process.lines[-1] = stamp + process.lines[-1]
+    return processes
+
+
+STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
+    "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
+    "gdr_off": (no_gdr, "2 of 2 network connections", [0, 1]),
+    "rail_mismatch": (rails, "mlx5_0 to 1", []),
+    "far_nic": (far, "SYS away from its GPU, although NIC 1 is PIX away", [0]),
+    "shared_nic": (shared, "1 of 2 NICs", [0, 1, 2, 3]),
+    "proxy_relay": (relayed, "1 of 3 connections", [0]),
+    "p2p_disabled": (through_memory, "NCCL_P2P_DISABLE=1 is set", [0, 1]),
+    "ring_across_numa": (across_numa, "4 times where 2 would do", [0, 1, 2, 3]),
+    "few_channels": (few_channels, "4 channel(s) for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
+    "nvls_lost": (no_nvls, "1 of 2 processes", [1]),
+    "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
+    "version_differs": (versions, "2.26.2 (1), 2.27.5 (1)", []),
+    "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
+    "late_communicator": (late, "2 communicator side(s)", [0, 1]),
+    "cpu_affinity": (unbound, "On 2 host(s), such as a", [0, 1]),
+    "completion_error": (broken_link, "12/129 (retry time-out", [0]),
+    "link_trouble": (flapping, "async event 1 time(s)", [0]),
+    "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
+    "hang": (stuck, "rank(s) 1 never entered it", [1]),
+    "odd_algorithm": (forced, "NCCL_ALGO=Ring takes the choice from NCCL", []),
+    "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),
+}
+
+
+def test_every_rule_has_its_story() -> None:
+    assert {*STORIES, "hang_recorded"} == set(rules())
+
+
+def test_flight_recorders_tell_who_is_behind() -> None:
+    store = Store(None)
+    statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
+    config = {"0": {"name": "0", "desc": "default_pg"}}
+    add_dumps(store, *({"entries": [], "pg_config": config, "pg_status": status} for status in statuses))
+
+    with built(store, "fabric") as joined:
+        rows = joined.query("SELECT code, subject, ranks, summary FROM fabric.finding").rows()
+
+    assert [row[:3] for row in rows] == [("hang_recorded", "default_pg", [2])]
+    assert "rank(s) 2 stopped at 7" in rows[0][3]
+
+
+@pytest.mark.parametrize("code", STORIES)
+def test_a_rule_finds_what_it_is_for_and_cites_a_line(code: str) -> None:
+    story, words, ranks = STORIES[code]
+
+    with fabric_of(story()) as store:
+        found = {row["code"]: row for row in store.query("FROM fabric.finding").to_dicts()}
+
+    assert code in found
+    row = found[code]
+    assert words in row["summary"]
+    assert row["ranks"] == ranks
+    assert row["line"] >= 1
+    assert row["citation_count"] >= 1
+    assert row["severity"] in ("problem", "notice")
+
+
+def test_a_healthy_job_has_no_finding() -> None:
+    processes = [process.calls() for process in pair()]
+
+    with fabric_of(processes) as store:
+        assert store.query("FROM fabric.finding").rows() == []
+
+
+def test_sockets_are_no_problem_where_nothing_faster_is_known() -> None:
+    processes = sockets()
+    for process in processes:
+        process.lines = [line.replace("NET/IB : Using [0]mlx5_0:1/IB [RO]", "NET/Socket : Using [0]eth0:10.0.0.1<0>")
+                         for line in process.lines]  # fmt: skip
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT code, severity FROM fabric.finding").rows()
+
+    assert rows == [("socket_fallback", "notice")]
+
+
+def test_text_from_a_log_is_quoted_and_never_taken_for_a_format() -> None:
+    first, second = pair()
+    first.says("NCCL_BUFFSIZE set by environment to {subject}<b>")
+
+    with fabric_of([first, second.says("NCCL_BUFFSIZE set by environment to 1")]) as store:
+        summary = store.query("SELECT summary FROM fabric.finding WHERE code = 'environment_differs'").item()
+
+    assert "{subject}<b>" in summary

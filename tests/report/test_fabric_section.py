@@ -1,0 +1,95 @@
+"""What the section on the fabric says of logs, and that their text stays text."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.fabric.logs import Process, add_logs, fabric_of
+from tests.fabric.test_findings import no_gdr, pair
+from tests.fabric.test_paths import two_hosts
+from tests.given import built, data_parallel_job, store_of
+from traceforge.report import Report, build_report
+
+from .browser import Page
+from .conftest import HOSTILE
+
+
+def report_on(processes: list[Process]) -> Report:
+    with fabric_of(processes, through="forecast") as store:
+        return build_report(store, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
+
+
+def words_of(report: Report, section: str) -> str:
+    body = report.html.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def test_logs_alone_get_a_verdict_that_promises_no_delay() -> None:
+    report = report_on(no_gdr())
+
+    verdict = report.summary["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["kind"] == "cannot_be_known"
+    assert "cannot be known from this" in verdict["headline"]
+    assert "1 problem(s) of configuration" in "\n".join(report.verdict_lines)
+    assert report.summary["findings"] == []
+
+
+def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:
+    words = words_of(report_on(no_gdr()), "fabric")
+
+    assert "GPU Direct RDMA is off for 2 of 2 network connections" in words
+    assert re.search(r"nccl0\.log, line \d+", words)
+    assert "none of it is a measured delay" in words
+
+
+def test_ranks_nics_and_rings_are_told_in_words() -> None:
+    words = words_of(report_on(two_hosts()), "fabric")
+
+    assert "4 ranks of 2 hosts use 4 NICs, each rank its own." in words
+    assert "runs 1 ring through 4 ranks; the first crosses the network 2 times." in words
+    assert "mlx5_2 (IB/2) carry none" in words
+    assert "network, GPU Direct RDMA" in words
+
+
+def test_a_run_without_logs_says_how_to_record_them(late_report: Report) -> None:
+    words = words_of(late_report, "fabric")
+
+    assert "No log of NCCL is among the files" in words
+    assert "NCCL_DEBUG=INFO" in words
+
+
+def test_text_from_a_log_opens_no_element() -> None:
+    first, second = pair()
+    report = report_on([first.says(f"NCCL_BUFFSIZE set by environment to {HOSTILE}"),
+                        second.says("NCCL_BUFFSIZE set by environment to 1")])  # fmt: skip
+
+    assert "NCCL_BUFFSIZE differs" in words_of(report, "fabric")
+    assert "<img src=x" not in report.html
+    assert "</script><script>window" not in report.html
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_section_is_drawn_in_a_browser_within_its_window(page: Page, tmp_path: Path, width: int) -> None:
+    page.open(report_on(two_hosts()).html, tmp_path, width=width)
+    page.draw_all()
+
+    assert page.complaints() == []
+    assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics() -> None:
+    store = store_of(*data_parallel_job([[100, 100]] * 4))
+    choice = "AllReduce: 4000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}"
+    processes = pair()
+    for process in processes * 4:
+        process.calls(elements=1_000).says(choice)
+    add_logs(store, processes)
+
+    with built(store, "forecast") as joined:
+        words = words_of(build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None), "fabric")
+
+    assert "How the timeline's collectives travel" in words.replace("&#39;", "'")
+    assert re.search(r"all_reduce .{0,40} ring simple 8 network, GPU Direct RDMA mlx5_0", words)

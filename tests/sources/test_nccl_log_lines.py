@@ -1,0 +1,110 @@
+"""Lines as launchers, clocks and torn pipes leave them still give their records."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.sources.nccl_logs import HEAD, LogReading, call, init
+from traceforge.sources.nccl_log import SOURCE
+
+ReadLog = Callable[..., LogReading]
+SETTING = HEAD + "NCCL_DEBUG set by environment to INFO"
+
+PREFIXES = {
+    "mpirun --tag-output": ("[1,3]<stdout>:", "mpirun_tag", 3),
+    "srun --label": (" 3: ", "srun_label", 3),
+    "torchrun rank": ("[rank3]:", "torchrun_tag", 3),
+    "torchrun role": ("[default0]:", "torchrun_role", None),
+    "Ray with colours": ("\x1b[36m(RayWorkerWrapper pid=17, ip=10.0.0.7)\x1b[0m ", "ray_actor", None),
+    "Kubernetes": ("2026-03-03T12:11:38.123456789Z ", "none", None),
+    "a progress bar": ("validation:  98%|####| ", "other", None),
+    "nothing": ("", "none", None),
+}
+
+
+@pytest.mark.parametrize("launcher", PREFIXES)
+def test_launchers_prefixes_are_told_from_records(read_log: ReadLog, launcher: str) -> None:
+    prefix, style, rank = PREFIXES[launcher]
+
+    log = read_log(prefix + SETTING, prefix + call())
+
+    assert log.file["prefix_style"] == style
+    assert log.row("process")["launcher_rank"] == rank
+    assert log.row("process")["host"] == "node-1"
+    assert len(log.rows("collective_call")) == 1
+
+
+STAMPS = {
+    "[2026-03-03 12:11:38] ": 0,
+    "[2026-03-03 12:11:38.250] ": 250_000_000,
+    "2026-03-03T12:11:38.250000001Z ": 250_000_001,
+    "03/03/26 12:11:38 ": 0,
+    "Mar  3 12:11:38 2026 ": 0,
+    "1772539898.5 ": 500_000_000,
+}
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_time_stamps_of_any_form_are_exact(read_log: ReadLog, stamp: str) -> None:
+    (record,) = read_log(stamp + SETTING).rows("record")
+
+    assert record["raw_time_ns"] == 1_772_539_898_000_000_000 + STAMPS[stamp]
+
+
+def test_two_records_in_one_line_are_taken_apart(read_log: ReadLog) -> None:
+    log = read_log(SETTING + HEAD + "Using network IB")
+
+    assert log.rules == ["environment", "plugin"]
+    assert {"nccl_torn_line", "nccl_glued_host"} <= set(log.codes)
+
+
+def test_a_record_cut_by_another_ranks_text_is_no_fact(read_log: ReadLog) -> None:
+    log = read_log(HEAD + "Channel 00/0 : 3[3] -> 4[0] via P2P/Cx3006c0s1b1n0")
+
+    assert log.rows("link") == []
+    assert log.row("unparsed")["record_count"] == 1
+
+
+def test_text_glued_to_a_known_host_does_not_make_a_process(read_log: ReadLog) -> None:
+    log = read_log(SETTING, "12.5" + SETTING)
+
+    assert [row["host"] for row in log.rows("process")] == ["node-1"]
+
+
+def test_carriage_returns_and_a_missing_last_newline_do_no_harm(read_log: ReadLog) -> None:
+    log = read_log(call() + "\r", call(op_count=1) + "\r")
+
+    assert [row["op_count"] for row in log.rows("collective_call")] == [0, 1]
+    assert [row["stream"] for row in log.rows("collective_call")] == [0x55, 0x55]
+
+
+def test_one_process_makes_a_file_of_one_host(read_log: ReadLog) -> None:
+    assert read_log(SETTING).summary.host == "node-1"
+    assert read_log(SETTING, init(host="node-2", pid=9)).summary.host is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SETTING,
+        "NCCL version 2.27.5+cuda12.9",
+        "a long\ntraining output\n" + SETTING,
+        "# Collective test starting: all_reduce_perf\n#  size  count  type  redop  root  time",
+    ],
+)
+def test_logs_are_recognised_by_content(text: str) -> None:
+    assert SOURCE.recognises(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"traceEvents": []}',
+        "<system version='1'>",
+        "loss 3.2\nloss 3.1",
+        'import os\ndef f():\n  return "NCCL INFO"',
+        "",
+    ],
+)
+def test_other_texts_are_no_logs(text: str) -> None:
+    assert not SOURCE.recognises(text.encode())

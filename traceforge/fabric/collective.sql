@@ -1,0 +1,76 @@
+-- What NCCL's logs tell of a collective of the timeline: one row a collective whose communicator was matched.
+CREATE OR REPLACE TABLE fabric.collective (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins timeline.collective.collective_id within the run.
+  collective_id,
+  -- Joins fabric.communicator.communicator_id within the run.
+  communicator_id,
+  -- Algorithm chosen for this operation and size: ring, tree, nvls, ...; NULL where the log states no choice.
+  algorithm,
+  -- Protocol chosen: ll, ll128 or simple; NULL where the log states no choice.
+  protocol,
+  -- Channels: those of the choice, else all that the communicator has; NULL where not stated.
+  channel_count,
+  -- Share 0..1 of the choices for this operation and size that were these; NULL without choices.
+  choice_share,
+  -- Slowest class of path between its ranks, as in fabric.edge; NULL where no connection is logged.
+  path_class,
+  -- NICs its connections use, by name where known; empty within a node.
+  nics,
+  -- How sure the communicator's match is, as in fabric.communicator_match.score.
+  score
+) AS
+WITH slowest AS (
+  SELECT UNNEST(['p2p', 'shared_memory', 'collnet', 'network_gdr', 'network_host', 'socket']) AS path_class,
+    UNNEST(RANGE(6)) AS place
+),
+used AS (
+  SELECT e.run_id, e.communicator_id, ARG_MAX(e.path_class, s.place) AS path_class
+  FROM fabric.edge AS e
+  JOIN slowest AS s USING (path_class)
+  WHERE e.connection_index = 0
+  GROUP BY e.run_id, e.communicator_id
+),
+ends AS (
+  SELECT run_id, communicator_id, source_host AS host, network, send_nic AS nic FROM fabric.edge
+  UNION
+  SELECT run_id, communicator_id, target_host, network, receive_nic FROM fabric.edge
+),
+carried AS (
+  SELECT e.run_id, e.communicator_id,
+    LIST_SORT(LIST(DISTINCT COALESCE(l.name, e.network || '/' || e.nic))) AS nics
+  FROM ends AS e
+  LEFT JOIN fabric.nic_load AS l
+    ON l.run_id = e.run_id AND l.host = e.host AND l.network = e.network AND l.nic = e.nic
+  WHERE e.nic IS NOT NULL
+  GROUP BY e.run_id, e.communicator_id
+),
+-- A choice prints what one rank sends or receives (all ranks together until 2.23); a timeline counts all together.
+sized AS (
+  SELECT c.*, UNNEST(LIST_DISTINCT([c.size_bytes, CASE WHEN c.op IN ('all_gather', 'reduce_scatter')
+    THEN c.size_bytes * k.rank_count ELSE c.size_bytes END])) AS whole_bytes
+  FROM fabric.choice AS c
+  JOIN fabric.communicator AS k ON k.run_id = c.run_id AND k.communicator_id = c.communicator_id
+),
+chosen AS (
+  SELECT run_id, communicator_id, op, whole_bytes,
+    ARG_MAX(algorithm, choices) AS algorithm,
+    ARG_MAX(protocol, choices) AS protocol,
+    ARG_MAX(channel_high - channel_low + 1, choices) AS channel_count,
+    MAX(choices) / SUM(choices) AS choice_share
+  FROM sized
+  GROUP BY run_id, communicator_id, op, whole_bytes
+)
+SELECT
+  t.run_id, t.collective_id, m.communicator_id, c.algorithm, c.protocol,
+  COALESCE(c.channel_count, k.channel_count), c.choice_share, u.path_class, COALESCE(n.nics, []), m.score
+FROM timeline.collective AS t
+JOIN fabric.communicator_match AS m
+  ON m.run_id = t.run_id AND m.timeline_communicator_id = t.communicator_id
+JOIN fabric.communicator AS k ON k.run_id = m.run_id AND k.communicator_id = m.communicator_id
+LEFT JOIN used AS u ON u.run_id = m.run_id AND u.communicator_id = m.communicator_id
+LEFT JOIN carried AS n ON n.run_id = m.run_id AND n.communicator_id = m.communicator_id
+LEFT JOIN chosen AS c
+  ON c.run_id = m.run_id AND c.communicator_id = m.communicator_id AND c.op = t.op AND c.whole_bytes = t.size_bytes
+ORDER BY t.run_id, t.collective_id

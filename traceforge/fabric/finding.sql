@@ -1,0 +1,34 @@
+-- What the logs show of the configuration that can cost time, each with the line that shows it. None is a measurement:
+-- how long ranks wait for it only a timeline can tell.
+-- Reads: fabric.process, fabric.member, fabric.communicator, fabric.edge, fabric.ring, fabric.nic, fabric.nic_load
+-- Reads: fabric.operation, fabric.choice, raw.nccl_event, raw.nccl_environment
+CREATE OR REPLACE TABLE fabric.finding (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Number within the run, from 0; problems come first.
+  finding_id INTEGER NOT NULL,
+  -- Name of the rule, such as socket_fallback.
+  code VARCHAR NOT NULL,
+  -- Failure mode it may lead to, as in attribute.delay.
+  mode VARCHAR NOT NULL,
+  -- problem, or notice where it may be meant or be the best there is.
+  severity VARCHAR NOT NULL,
+  -- rank, host, communicator, link or job.
+  subject_kind VARCHAR NOT NULL,
+  -- Which; `all` for the job.
+  subject VARCHAR NOT NULL,
+  -- Ranks in the job that it concerns, ascending; empty where it concerns no rank in particular.
+  ranks INTEGER[] NOT NULL,
+  -- One sentence for a person.
+  summary VARCHAR NOT NULL,
+  -- What to do next.
+  next_step VARCHAR NOT NULL,
+  -- What it rests on: configuration evidence, or error message.
+  basis VARCHAR NOT NULL,
+  -- Joins meta.source.source_id: the log that shows it.
+  source_id INTEGER NOT NULL,
+  -- Line there, from 1.
+  line BIGINT NOT NULL,
+  -- How many lines of the run's logs show it.
+  citation_count BIGINT NOT NULL
+)

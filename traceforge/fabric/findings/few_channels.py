@@ -1,0 +1,43 @@
+"""A setting limits the channels of collectives, or a communicator has far fewer than its equals."""
+
+from traceforge.fabric.rule import Rule
+
+RULE = Rule(
+    mode="runtime_control_plane",
+    severity="notice",
+    summary="Communicator {subject} of {rank_count} ranks has {channels} channel(s) for collectives{compared}.",
+    next_step="See NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS and NCCL_NTHREADS, the width of PCI links (`lspci -vv`), and "
+    "links that "
+    "are down.",
+    query="""
+WITH limit_set AS (
+  SELECT p.run_id, MIN(e.name || '=' || e.value) AS setting, ARG_MIN(r.source_id, r.line) AS source_id,
+    MIN(r.line) AS line
+  FROM raw.nccl_environment AS e
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
+  WHERE e.name IN ('NCCL_MAX_NCHANNELS', 'NCCL_MAX_NRINGS', 'NCCL_MAX_CTAS')
+  GROUP BY p.run_id
+),
+peers AS (
+  SELECT *, MAX(channel_count) OVER (PARTITION BY run_id, rank_count, node_count) AS most_channels
+  FROM fabric.communicator
+  WHERE channel_count IS NOT NULL AND rank_count > 1
+),
+odd AS (
+  SELECT p.*, s.setting FROM peers AS p LEFT JOIN limit_set AS s USING (run_id)
+  WHERE 2 * p.channel_count < p.most_channels OR s.setting IS NOT NULL
+)
+SELECT
+  run_id, 'communicator' AS subject_kind, ARG_MIN(communicator_id, (channel_count, communicator_id)) AS subject,
+  ARG_MIN(rank_count, (channel_count, communicator_id)) AS rank_count,
+  MIN(channel_count) AS channels,
+  CASE
+    WHEN MIN(setting) IS NOT NULL THEN '; ' || MIN(setting) || ' is set'
+    ELSE ', where others of its size have ' || ARG_MIN(most_channels, (channel_count, communicator_id))
+  END AS compared,
+  MIN(source_id) AS source_id, ARG_MIN(line, (channel_count, communicator_id)) AS line, COUNT(*) AS citation_count
+FROM odd
+GROUP BY run_id
+""",
+)

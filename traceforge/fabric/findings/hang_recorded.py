@@ -1,0 +1,34 @@
+"""Flight recorders of a job's ranks disagree on how far a process group got: who is behind never entered."""
+
+from traceforge.fabric.rule import Rule
+
+RULE = Rule(
+    mode="runtime_control_plane",
+    severity="problem",
+    summary="By the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks, while "
+    "rank(s) {behind} stopped at {least}.",
+    next_step="Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).",
+    query="""
+WITH got AS (
+  SELECT s.run_id, s.source_id, s.rank, g.process_group_name, g.description, MAX(g.last_enqueued) AS last_enqueued
+  FROM raw.flight_recorder_group AS g
+  JOIN meta.source AS s USING (source_id)
+  WHERE g.last_enqueued >= 0 AND s.rank IS NOT NULL
+  GROUP BY s.run_id, s.source_id, s.rank, g.process_group_name, g.description
+),
+compared AS (
+  SELECT *, MAX(last_enqueued) OVER (PARTITION BY run_id, process_group_name) AS furthest FROM got
+)
+SELECT
+  run_id, 'communicator' AS subject_kind, COALESCE(NULLIF(MIN(description), ''), process_group_name) AS subject,
+  MAX(furthest) AS furthest, MIN(last_enqueued) AS least,
+  LIST(rank) FILTER (WHERE last_enqueued < furthest) AS ranks,
+  LIST(rank) FILTER (WHERE last_enqueued < furthest) AS behind,
+  'flight recorder' AS basis,
+  MIN(source_id) FILTER (WHERE last_enqueued < furthest) AS source_id, 1 AS line,
+  COUNT(*) FILTER (WHERE last_enqueued < furthest) AS citation_count
+FROM compared
+GROUP BY run_id, process_group_name
+HAVING COUNT(*) FILTER (WHERE last_enqueued < furthest) > 0
+""",
+)

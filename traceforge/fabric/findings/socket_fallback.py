@@ -1,0 +1,57 @@
+"""Nodes talk over TCP sockets. A problem where a faster NIC was found or looked for in vain, else worth knowing."""
+
+from traceforge.fabric.rule import Rule
+
+RULE = Rule(
+    mode="fabric_contention",
+    severity="notice",
+    summary="{socket_edges} of {edges} connections between nodes run over TCP sockets{of_ranks}{reason}.",
+    next_step="Let NCCL use the fast network: the driver or plug-in (libibverbs, aws-ofi-nccl) must be visible "
+    "inside the "
+    "container, and NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA must not exclude it.",
+    query="""
+WITH reason AS (
+  SELECT p.run_id, MIN(CASE g.event WHEN 'no_device' THEN g.name || ' found no device' ELSE g.detail END) AS reason
+  FROM raw.nccl_plugin AS g
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  JOIN fabric.process AS p ON p.source_id = g.source_id AND p.process_id = r.process_id
+  WHERE g.event = 'no_device'
+  GROUP BY p.run_id
+),
+disabled AS (
+  SELECT p.run_id, MIN(e.name || '=' || e.value) AS setting
+  FROM raw.nccl_environment AS e
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
+  WHERE (e.name = 'NCCL_IB_DISABLE' AND e.value = '1') OR (e.name = 'NCCL_NET' AND LOWER(e.value) = 'socket')
+  GROUP BY p.run_id
+),
+fast AS (
+  SELECT run_id, MIN(name) AS name FROM fabric.nic WHERE network <> 'Socket' GROUP BY run_id
+)
+SELECT
+  e.run_id, 'job' AS subject_kind, 'all' AS subject,
+  COUNT(*) FILTER (WHERE e.path_class = 'socket') AS socket_edges,
+  COUNT(*) AS edges,
+  LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'socket') AS ranks,
+  CASE WHEN MIN(f.name) IS NOT NULL OR MIN(d.setting) IS NOT NULL THEN 'problem' END AS severity,
+  CASE
+    WHEN MIN(d.setting) IS NOT NULL THEN ', as ' || MIN(d.setting) || ' asks for'
+    WHEN MIN(f.name) IS NOT NULL THEN ', although NIC ' || MIN(f.name) || ' was found'
+    WHEN MIN(r.reason) IS NOT NULL THEN '; ' || MIN(r.reason)
+    ELSE ''
+  END AS reason,
+  ARG_MIN(e.source_id, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS source_id,
+  ARG_MIN(e.line, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS line,
+  COUNT(*) FILTER (WHERE e.path_class = 'socket') AS citation_count
+FROM fabric.edge AS e
+LEFT JOIN fabric.member AS m
+  ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
+LEFT JOIN reason AS r ON r.run_id = e.run_id
+LEFT JOIN disabled AS d ON d.run_id = e.run_id
+LEFT JOIN fast AS f ON f.run_id = e.run_id
+WHERE e.transport = 'NET'
+GROUP BY e.run_id
+HAVING COUNT(*) FILTER (WHERE e.path_class = 'socket') > 0
+""",
+)

@@ -1,0 +1,33 @@
+"""Processes of one job run different versions of NCCL."""
+
+from traceforge.fabric.rule import Rule
+
+RULE = Rule(
+    mode="runtime_control_plane",
+    severity="problem",
+    summary="Processes run different versions of NCCL: {versions}.",
+    next_step="Use one image on all nodes; look for a second libnccl in LD_LIBRARY_PATH.",
+    query="""
+WITH counted AS (
+  SELECT run_id, nccl_version, COUNT(DISTINCT process) AS processes, MIN(source_id) AS source_id
+  FROM fabric.process
+  WHERE nccl_version IS NOT NULL
+  GROUP BY run_id, nccl_version
+),
+stated AS (
+  SELECT v.source_id, v.version, MIN(r.line) AS line
+  FROM raw.nccl_version AS v
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  WHERE v.component IN ('nccl', 'rccl')
+  GROUP BY v.source_id, v.version
+)
+SELECT
+  c.run_id, 'job' AS subject_kind, 'all' AS subject,
+  LIST(c.nccl_version || ' (' || c.processes || ')' ORDER BY c.processes DESC, c.nccl_version) AS versions,
+  ARG_MIN(c.source_id, c.processes) AS source_id, ARG_MIN(s.line, c.processes) AS line, COUNT(*) AS citation_count
+FROM counted AS c
+JOIN stated AS s ON s.source_id = c.source_id AND s.version = c.nccl_version
+GROUP BY c.run_id
+HAVING COUNT(*) > 1
+""",
+)

@@ -1,0 +1,175 @@
+"""Which object of which process is which rank of which communicator. Fills fabric.member.
+
+Idea: a pointer means something in its process only; what joins processes is the id that NCCL prints since 2.18, the
+parent, color and order of a split, or else size, order and place of the members. The rank in the job is what the
+launcher states, or the rank in the communicator that spans all processes.
+Not handled: guessed communicators whose members come up in different orders; their ranks stay `alone`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from traceforge.fabric.grouping import Place, split_into_communicators
+from traceforge.store.database import Store
+
+_HANDLES = """
+SELECT p.run_id, c.source_id, c.handle_id, p.process, p.host, p.stated_rank, c.comm_pointer, c.comm_hash, c.rank,
+  c.rank_count, c.device, c.pci_address, c.parent_pointer, c.split_color, r.line
+FROM raw.nccl_communicator AS c
+JOIN fabric.process AS p USING (source_id, process_id)
+JOIN raw.nccl_record AS r ON r.source_id = c.source_id AND r.record_id = c.handle_id
+WHERE c.rank_count IS NOT NULL
+ORDER BY p.run_id, c.source_id, c.handle_id
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "communicator_id": pl.Int32,
+    "rank": pl.Int32,
+    "global_rank": pl.Int32,
+    "global_rank_origin": pl.String,
+    "identity": pl.String,
+    "source_id": pl.Int32,
+    "handle_id": pl.Int64,
+    "process": pl.Int32,
+    "host": pl.String,
+    "device": pl.Int32,
+    "pci_address": pl.String,
+    "line": pl.Int64,
+}
+
+Slot = tuple[int, int | None]
+"""A GPU of the job: process and CUDA device."""
+
+
+@dataclass(slots=True)
+class Handle:
+    """One rank's side of a communicator, as in raw.nccl_communicator, with its process.
+
+    Attributes:
+        key: what members of one communicator share; found step by step.
+        identity: how it was found.
+    """
+
+    run_id: int
+    source_id: int
+    handle_id: int
+    process: int
+    host: str
+    stated_rank: int | None
+    comm_pointer: int | None
+    comm_hash: str | None
+    rank: int | None
+    rank_count: int
+    device: int | None
+    pci_address: str | None
+    parent_pointer: int | None
+    split_color: int | None
+    line: int
+    key: Hashable = None
+    identity: str = "alone"
+
+    @property
+    def slot(self) -> Slot:
+        """The GPU it runs on."""
+        return self.process, self.device
+
+
+@dataclass(slots=True)
+class GlobalRanks:
+    """Rank in the job by GPU, and how it is known."""
+
+    origin: str = "unknown"
+    of: dict[Slot, int] = field(default_factory=dict)
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a member of a communicator, over all runs."""
+    handles: dict[int, list[Handle]] = defaultdict(list)
+    for row in store.query(_HANDLES).iter_rows():
+        handles[row[0]].append(Handle(*row))
+    found = [row for own in handles.values() for row in _of_run(own)]
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+
+
+def _of_run(handles: list[Handle]) -> Iterator[tuple[object, ...]]:
+    _identify(handles)
+    ranks = global_ranks(handles)
+    first: dict[Hashable, int] = {}
+    for handle in sorted(handles, key=lambda own: (-own.rank_count, own.source_id, own.handle_id)):
+        first.setdefault(handle.key, len(first))
+    for handle in sorted(handles, key=lambda own: (first[own.key], own.rank is None, own.rank or 0)):
+        place = ranks.of.get(handle.slot)
+        yield (
+            handle.run_id, first[handle.key], handle.rank, place, "unknown" if place is None else ranks.origin,
+            handle.identity, handle.source_id, handle.handle_id, handle.process, handle.host, handle.device,
+            handle.pci_address, handle.line,
+        )  # fmt: skip
+
+
+def _identify(handles: list[Handle]) -> None:
+    """Give each handle the key of its communicator."""
+    _by_hash(handle for handle in handles if handle.comm_hash is not None)
+    _by_split(handles)
+    for size in sorted({handle.rank_count for handle in handles}):
+        open_ = [handle for handle in handles if handle.key is None and handle.rank_count == size]
+        _by_place(size, open_)
+
+
+def _by_hash(handles: Iterable[Handle]) -> None:
+    """A rank that turns up again under one hash belongs to a later communicator of that hash."""
+    seen: Counter[Hashable] = Counter()
+    for handle in handles:
+        name = ("hash", handle.comm_hash, handle.rank_count)
+        own = (name, handle.process, handle.device, handle.rank)
+        handle.key, handle.identity = (*name, seen[own]), "hash"
+        seen[own] += 1
+
+
+def _by_split(handles: list[Handle]) -> None:
+    """Children of one parent with one color, made in the same order, where their hash is not printed (2.23)."""
+    owners: dict[tuple[int, int | None], Handle] = {}
+    seen: Counter[Hashable] = Counter()
+    for handle in handles:
+        parent = owners.get((handle.process, handle.parent_pointer)) if handle.parent_pointer else None
+        if handle.key is None and parent is not None and parent.key is not None and handle.split_color is not None:
+            name = ("split", parent.key, handle.split_color, handle.rank_count)
+            own = (name, handle.process, handle.device)
+            handle.key, handle.identity = (*name, seen[own]), "split"
+            seen[own] += 1
+        owners[handle.process, handle.comm_pointer] = handle
+
+
+def _by_place(size: int, handles: list[Handle]) -> None:
+    """Communicators of one size that nothing names: the k-th ones of all GPUs come up together."""
+    turns: Counter[Slot] = Counter()
+    by_turn: dict[int, list[Handle]] = defaultdict(list)
+    for handle in handles:
+        by_turn[turns[handle.slot]].append(handle)
+        turns[handle.slot] += 1
+    for turn, own in by_turn.items():
+        places = [Place(one.rank, one.host, one.pci_address or str(one.device), one.process) for one in own]
+        for group, members in enumerate(split_into_communicators(places, size)):
+            for number in members.places:
+                own[number].key = ("place", size, turn, group)
+                own[number].identity = "inferred" if members.is_whole else "alone"
+
+
+def global_ranks(handles: list[Handle]) -> GlobalRanks:
+    """Ranks in the job of all GPUs of a run."""
+    stated = {handle.slot: handle.stated_rank for handle in handles if handle.stated_rank is not None}
+    slots = sorted({handle.slot for handle in handles}, key=lambda slot: (slot[0], slot[1] or 0))
+    has_one_device = len({process for process, _ in slots}) == len(slots)
+    if len(stated) == len(slots) == len(set(stated.values())) and has_one_device:
+        return GlobalRanks("launcher", stated)
+    largest = max((handle.rank_count for handle in handles), default=0)
+    spanning = {(handle.slot, handle.rank) for handle in handles if handle.rank_count == largest}
+    of = {slot: rank for slot, rank in spanning if rank is not None}
+    if len(of) == len(spanning) == len(set(of.values())):
+        return GlobalRanks("communicator", of)
+    seats = {handle.slot: (handle.host, handle.pci_address or "", handle.slot) for handle in handles}
+    in_order = sorted(seats, key=lambda slot: (seats[slot][0], seats[slot][1], slot[0], slot[1] or 0))
+    return GlobalRanks("order", {slot: number for number, slot in enumerate(in_order)})

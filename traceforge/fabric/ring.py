@@ -1,0 +1,104 @@
+"""Rings rebuilt from what ranks print. Fills fabric.ring.
+
+Idea: who sends to whom follows from each rank's GRAPH line, from the line that lists all ranks (cut at about 20 ranks),
+or from the first connection a rank makes on a channel, as rings are connected before trees. The first of these that
+closes over all ranks is taken; else the longest stretch that can be told.
+Not handled: rings of communicators whose algorithms connect lazily and never need a ring (they have none).
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from traceforge.store.database import Store
+
+_MEMBERS = """
+SELECT m.run_id, m.communicator_id, g.channel, g.rank, g.next_rank
+FROM raw.nccl_ring_member AS g
+JOIN fabric.member AS m USING (source_id, handle_id)
+ORDER BY ALL
+"""
+
+_ORDERS = """
+SELECT m.run_id, m.communicator_id, o.channel, ARG_MIN(o.ranks, (o.source_id, o.record_id)) AS ranks
+FROM raw.nccl_ring_order AS o
+JOIN fabric.member AS m USING (source_id, handle_id)
+GROUP BY ALL
+ORDER BY ALL
+"""
+
+_EDGES = """
+SELECT run_id, communicator_id, channel, source_rank, ARG_MIN(target_rank, record_id) AS next_rank
+FROM fabric.edge
+WHERE connection_index = 0 AND transport <> 'COLLNET'
+GROUP BY ALL
+ORDER BY ALL
+"""
+
+_SIZES = "SELECT run_id, communicator_id, rank_count FROM fabric.communicator ORDER BY ALL"
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "communicator_id": pl.Int32,
+    "channel": pl.Int32,
+    "position": pl.Int32,
+    "rank": pl.Int32,
+    "next_rank": pl.Int32,
+    "origin": pl.String,
+    "is_complete": pl.Boolean,
+}
+
+Channel = tuple[int, int, int]
+Successors = dict[int, int]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a rank of a ring of a channel."""
+    sizes = {(run_id, number): size for run_id, number, size in store.query(_SIZES).iter_rows()}
+    found: dict[Channel, dict[str, Successors]] = defaultdict(lambda: defaultdict(dict))
+    for origin, query in (("members", _MEMBERS), ("edges", _EDGES)):
+        for run_id, number, channel, rank, next_rank in store.query(query).iter_rows():
+            found[run_id, number, channel][origin][rank] = next_rank
+    for run_id, number, channel, ranks in store.query(_ORDERS).iter_rows():
+        found[run_id, number, channel]["order"] = _listed(ranks, sizes[run_id, number])
+    result = [row for place in sorted(found) for row in _ring(place, found[place], sizes[place[:2]])]
+    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+
+
+def _listed(ranks: list[int], size: int) -> Successors:
+    """Successors in a list of ranks, which closes where it is whole."""
+    pairs = dict(itertools.pairwise(ranks))
+    if len(ranks) == size:
+        pairs[ranks[-1]] = ranks[0]
+    return pairs
+
+
+def _ring(place: Channel, by_origin: Mapping[str, Successors], size: int) -> Iterator[tuple[object, ...]]:
+    stretches = [(origin, stretch(by_origin[origin])) for origin in ("members", "order", "edges") if by_origin[origin]]
+    whole = [(origin, ranks) for origin, ranks in stretches if len(ranks) == size and closes(by_origin[origin], ranks)]
+    if size < 2 or not stretches:
+        return
+    origin, ranks = whole[0] if whole else max(stretches, key=lambda found: len(found[1]))
+    for position, rank in enumerate(ranks):
+        yield (*place, position, rank, by_origin[origin].get(rank), origin, bool(whole))
+
+
+def closes(successors: Successors, ranks: list[int]) -> bool:
+    """Whether the last of some ranks sends to the first."""
+    return successors.get(ranks[-1]) == ranks[0]
+
+
+def stretch(successors: Successors) -> list[int]:
+    """The longest walk along successors that passes no rank twice; from the lowest rank where that is on it."""
+    targets = set(successors.values())
+    starts = sorted(rank for rank in successors if rank not in targets) or [min(successors)]
+    best: list[int] = []
+    for start in starts:
+        walk, seen = [start], {start}
+        while (following := successors.get(walk[-1])) is not None and following not in seen:
+            walk.append(following)
+            seen.add(following)
+        best = walk if len(walk) > len(best) else best
+    return best

@@ -1,0 +1,207 @@
+"""Figures of the section on the fabric: ranks and NICs, load of NICs, rings. In: a context. Out: blocks.
+
+The queries lie beside the section. Nothing here is a measured time.
+"""
+
+from traceforge.report.blocks import Block, Column, Figure, LegendEntry, Panel, Table, TableFigure
+from traceforge.report.charts.ring import PATHS, ring_spec
+from traceforge.report.charts.share import share_spec, share_table
+from traceforge.report.context import Context, Row
+from traceforge.report.words import clean, count, listed, percent, plural, rank_list, size
+
+_MOST_BARS = 24
+_MOST_CHANNELS = 24
+_MODEL = (
+    "By NCCL's plan, not measured: connections of rings and trees, and, where calls are logged, their bytes times the "
+    "share that a ring's links carry, split evenly over channels."
+)
+
+
+def _nic(row: Row) -> str:
+    number = f"{clean(row['network'], 40)}/{row['nic']}"
+    return f"{clean(row['name'], 40)} ({number})" if row["name"] else number
+
+
+def figure_of_ranks(context: Context) -> list[Block]:
+    """Which rank uses which NIC; nothing where no NIC is used."""
+    rows = context.rows("sections/fabric_ranks")
+    if not rows:
+        return []
+    columns = [
+        Column("rank", numeric=True),
+        Column("host"),
+        Column("GPU", code=True),
+        Column("NIC"),
+        Column("connections", numeric=True),
+        Column("GPU Direct RDMA"),
+        Column("relayed by another GPU"),
+    ]
+    table = [
+        [
+            "—" if row["rank"] is None else str(row["rank"]),
+            clean(row["host"], 60),
+            clean(row["pci_address"] or ("—" if row["device"] is None else f"device {row['device']}"), 40),
+            _nic(row),
+            count(row["connections"]),
+            "yes" if row["is_gdr"] else "no",
+            "yes" if row["is_relayed"] else "no",
+        ]
+        for row in rows
+    ]
+    limit = context.limits.table_rows
+    shown = Table(columns, table[:limit], max(0, len(table) - limit), summary=f"{plural(len(rows), 'pair')}")
+    return [TableFigure("fabric-ranks", _ranks_caption(rows), shown, ["sections/fabric_ranks"])]
+
+
+def _ranks_caption(rows: list[Row]) -> str:
+    users: dict[tuple[str, str, int], set[int]] = {}
+    for row in rows:
+        users.setdefault((row["host"], row["network"], row["nic"]), set()).add(row["rank"])
+    ranks = {row["rank"] for row in rows}
+    text = f"{plural(len(ranks), 'rank')} of {plural(len({row['host'] for row in rows}), 'host')} use "
+    text += plural(len(users), "NIC")
+    most = max(len(ranks) for ranks in users.values())
+    return f"{text}, up to {most} ranks a NIC." if most > 1 else f"{text}, each rank its own."
+
+
+def figure_of_nics(context: Context) -> list[Block]:
+    """What each NIC carries by plan; nothing where none is used."""
+    rows = context.rows("sections/fabric_nics")
+    used = [row for row in rows if row["edge_count"]]
+    if not used:
+        return []
+    values = [_carried(row) for row in rows]
+    labels = [f"{clean(row['host'], 40)} {_nic(row)}" for row in rows]
+    shares = [float(row["edge_share"]) for row in rows]
+    shown = min(len(rows), _MOST_BARS)
+    data = share_table(labels[:shown], values[:shown], shares[:shown])
+    columns = [
+        Column("host"),
+        Column("NIC"),
+        Column("ranks"),
+        Column("connections", numeric=True),
+        Column("with GPU Direct RDMA", numeric=True),
+        Column("share of the host's", numeric=True),
+        Column("bytes sent", numeric=True),
+    ]
+    table = [
+        [
+            clean(row["host"], 60),
+            _nic(row),
+            rank_list(row["ranks"]) if row["ranks"] else "—",
+            count(row["edge_count"]),
+            count(row["gdr_edge_count"]),
+            percent(row["edge_share"]),
+            size(row["send_bytes"]),
+        ]
+        for row in rows
+    ]
+    limit = context.limits.table_rows
+    panel = Panel(share_spec(values[:shown], "share of the host's connections"), {"shares": data}, "Share of each NIC.")
+    return [
+        Figure(
+            name="fabric-nics",
+            caption=_nics_caption(rows, used),
+            panels=[panel],
+            table=Table(columns, table[:limit], max(0, len(table) - limit)),
+            queries=["sections/fabric_nics"],
+            notes=[_MODEL, *([f"The first {shown} of {len(rows)} NICs are drawn."] if shown < len(rows) else [])],
+        )
+    ]
+
+
+def _carried(row: Row) -> str:
+    if not row["edge_count"]:
+        return "nothing"
+    amount = "" if row["send_bytes"] is None else f", {size(row['send_bytes'])} sent"
+    return f"{percent(row['edge_share'])}{amount}"
+
+
+def _nics_caption(rows: list[Row], used: list[Row]) -> str:
+    idle = [row for row in rows if not row["edge_count"] and row["host"] == rows[0]["host"]]
+    busiest = max(used, key=lambda row: (row["edge_share"], row["host"]))
+    text = f"The busiest NIC, {_nic(busiest)} of host {clean(busiest['host'], 40)}, carries "
+    text += f"{percent(busiest['edge_share'])} of its host's connections"
+    if idle:
+        text += f"; on {clean(rows[0]['host'], 40)}, {listed([_nic(row) for row in idle])} carry none"
+    return text + "."
+
+
+def figure_of_rings(context: Context) -> list[Block]:
+    """The rings of the largest communicator; nothing where none is told."""
+    rows = context.rows("sections/fabric_rings")
+    if not rows:
+        return []
+    channels = sorted({row["channel"] for row in rows})
+    length = max(row["position"] for row in rows) + 1
+    room = max(1, min(_MOST_CHANNELS, context.limits.marks // length))
+    drawn = [row for row in rows if row["channel"] in set(channels[:room])]
+    panel = Panel(ring_spec(len(channels[:room]), length), {"cells": _cells(drawn)}, "Rings by channel and place.")
+    seen = {row["path_class"] or "unknown" for row in rows}
+    notes = ["Each cell is a rank; its colour is the path to the next one, the last one's leads back to the first."]
+    if "unknown" in seen:
+        notes.append("A ring is planned at init; NCCL 2.22 and later connects it only when it is first used.")
+    if room < len(channels):
+        notes.append(f"The first {room} of {len(channels)} channels are drawn.")
+    return [
+        Figure(
+            name="fabric-rings",
+            caption=_rings_caption(rows, channels),
+            panels=[panel],
+            table=_ring_table(rows, channels, context.limits.table_rows),
+            queries=["sections/fabric_rings"],
+            legend=[LegendEntry(swatch, words) for path, (swatch, words) in PATHS.items() if path in seen],
+            notes=notes,
+        )
+    ]
+
+
+def _cells(rows: list[Row]) -> dict[str, list[object]]:
+    return {
+        "channel": [row["channel"] for row in rows],
+        "position": [row["position"] for row in rows],
+        "rank": [_rank(row) for row in rows],
+        "host": [clean(row["host"] or "unknown", 60) for row in rows],
+        "path": [row["path_class"] or "unknown" for row in rows],
+        "words": [PATHS[row["path_class"] or "unknown"][1] for row in rows],
+        "nics": [_nics(row) for row in rows],
+    }
+
+
+def _rank(row: Row) -> str:
+    return str(row["rank"] if row["global_rank"] is None else row["global_rank"])
+
+
+def _nics(row: Row) -> str:
+    ends = [row["send_nic"], row["receive_nic"]]
+    return "none" if ends == [None, None] else " to ".join("?" if end is None else str(end) for end in ends)
+
+
+def _rings_caption(rows: list[Row], channels: list[int]) -> str:
+    whole = {row["channel"] for row in rows if row["is_complete"]}
+    ranks = len({row["rank"] for row in rows})
+    text = f"The largest communicator runs {plural(len(channels), 'ring')} through {plural(ranks, 'rank')}"
+    if len(whole) < len(channels):
+        return f"{text}; {plural(len(channels) - len(whole), 'ring')} cannot be followed to the end in these logs."
+    nodes = len({row["host"] for row in rows if row["host"]})
+    first = [row for row in rows if row["channel"] == channels[0]]
+    hops = sum((row["path_class"] or "").startswith(("network", "socket")) for row in first)
+    if not hops:
+        return f"{text}, without leaving a node." if nodes == 1 else f"{text}."
+    extra = f", more than its {nodes} nodes ask for" if hops > nodes else ""
+    return f"{text}; the first crosses the network {plural(hops, 'time')}{extra}."
+
+
+def _ring_table(rows: list[Row], channels: list[int], limit: int) -> Table:
+    columns = [
+        Column("channel", numeric=True),
+        Column("ranks in order", wide=True),
+        Column("complete"),
+        Column("known by"),
+    ]
+    table = []
+    for channel in channels[:limit]:
+        own = [row for row in rows if row["channel"] == channel]
+        order = " → ".join(_rank(row) for row in own)
+        table.append([str(channel), order, "yes" if own[0]["is_complete"] else "no", own[0]["origin"]])
+    return Table(columns, table, max(0, len(channels) - limit))

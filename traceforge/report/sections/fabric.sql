@@ -1,0 +1,15 @@
+-- What NCCL's logs show of the run in numbers: processes, communicators, nodes, versions, records understood.
+SELECT
+  (SELECT COUNT(DISTINCT process) FROM fabric.process WHERE run_id = $run_id) AS processes,
+  (SELECT COUNT(DISTINCT host) FROM fabric.process WHERE run_id = $run_id) AS hosts,
+  (SELECT STRING_AGG(DISTINCT nccl_version, ', ' ORDER BY nccl_version)
+   FROM fabric.process WHERE run_id = $run_id) AS versions,
+  (SELECT COUNT(*) FROM fabric.communicator WHERE run_id = $run_id) AS communicators,
+  (SELECT COUNT(*) FROM fabric.communicator WHERE run_id = $run_id AND is_complete) AS complete,
+  (SELECT MAX(rank_count) FROM fabric.communicator WHERE run_id = $run_id) AS largest,
+  (SELECT STRING_AGG(DISTINCT global_rank_origin, ', ' ORDER BY global_rank_origin)
+   FROM fabric.member WHERE run_id = $run_id) AS rank_origins,
+  (SELECT CAST(SUM(f.record_count) AS BIGINT) FROM raw.nccl_file AS f
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS records,
+  (SELECT CAST(SUM(f.understood_count) AS BIGINT) FROM raw.nccl_file AS f
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS understood

@@ -1,0 +1,37 @@
+"""Dumps of PyTorch's flight recorder. In: a pickle or JSON file. Out: raw.flight_recorder_* rows.
+
+Idea: a dump is one object of plain lists, dicts, texts and numbers; a pickle that asks for anything else is refused
+before anything happens. Seen: versions 2.0 to 2.10 of the format (PyTorch 2.3 to 2.9).
+Not handled: what the ranks' dumps say together (fabric.finding compares them).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+
+
+class FlightRecorderSource:
+    """The source `flight_recorder`."""
+
+    name = "flight_recorder"
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first bytes name what only a dump has, in a pickle or an object of JSON."""
+        text = head.lstrip()
+        if text[:1] == b"{":
+            return b'"entries"' in text and (b'"collective_seq_id"' in text or b'"pg_config"' in text)
+        return head[:1] == b"\x80" and b"entries" in head and (b"collective_seq_id" in head or b"pg_config" in head)
+
+    def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+        """Read a whole dump.
+
+        Raises:
+            InputUnusableError: it is damaged, too large, or asks for more than plain containers.
+        """
+        from traceforge.sources.flight_recorder.dump import read_dump
+
+        return read_dump(path, emit, options)
+
+
+SOURCE: Source = FlightRecorderSource()

@@ -1,0 +1,180 @@
+"""One dump. In: a path. Out: batches of raw.flight_recorder_* rows, and a summary.
+
+Idea: every field is taken only if it is of the type it should be; a dump is a stranger's file. The rank is not stated
+inside; it stands at the end of the file's name. Not handled: dumps above 512 MiB.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from traceforge.errors import InputUnusableError
+from traceforge.files import DAMAGE, open_bytes
+from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
+from traceforge.sources.flight_recorder.plain_pickle import load_plain
+
+_LARGEST_BYTES = 512 * 1024 * 1024
+_MILLISECOND_NS = 1_000_000
+_MOST_FRAMES = 24
+_LONGEST_FRAME = 300
+
+_GROUP: dict[str, pl.DataType] = {
+    "process_group_name": pl.String(),
+    "description": pl.String(),
+    "ranks": pl.String(),
+    "last_enqueued": pl.Int64(),
+    "last_started": pl.Int64(),
+    "last_completed": pl.Int64(),
+}
+_ENTRY: dict[str, pl.DataType] = {
+    "entry_id": pl.Int64(),
+    "record_number": pl.Int64(),
+    "process_group_id": pl.Int32(),
+    "process_group_name": pl.String(),
+    "collective_sequence": pl.Int64(),
+    "p2p_sequence": pl.Int64(),
+    "name": pl.String(),
+    "is_p2p": pl.Boolean(),
+    "state": pl.String(),
+    "raw_created_ns": pl.Int64(),
+    "raw_noticed_start_ns": pl.Int64(),
+    "raw_noticed_end_ns": pl.Int64(),
+    "duration_ns": pl.Int64(),
+    "timeout_ns": pl.Int64(),
+    "in_shapes": pl.String(),
+    "out_shapes": pl.String(),
+    "in_dtypes": pl.String(),
+    "out_dtypes": pl.String(),
+    "is_retired": pl.Boolean(),
+    "stack": pl.String(),
+}
+Dump = Mapping[object, object]
+
+
+def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+    """Read a dump.
+
+    Raises:
+        InputUnusableError: it is damaged, too large, or no dump.
+    """
+    data = _bytes(path)
+    options.report_progress(len(data))
+    dump = _json(data, path) if data.lstrip()[:1] == b"{" else load_plain(data, where=str(path))
+    if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
+        raise InputUnusableError("no flight recorder dump: it has no list of entries", where=str(path))
+    entries = dump.get("entries", [])
+    rows = [_entry(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
+    groups = _groups(dump)
+    if rows:
+        emit(Batch("raw.flight_recorder_entry", pl.DataFrame(rows, schema=_ENTRY)))
+    if groups:
+        emit(Batch("raw.flight_recorder_group", pl.DataFrame(groups, schema=_GROUP)))
+    lost = len(entries) - len(rows)
+    detail = "entries of a dump that are no objects were left out"
+    issues = (Issue("flight_recorder_unreadable_entry", "warning", lost, None, detail, lost),) if lost else ()
+    return SourceSummary("flight_recorder", _integer(dump.get("rank")), None, None, len(entries), len(rows), issues)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with open_bytes(path) as stream:
+            data = stream.read(_LARGEST_BYTES + 1)
+    except DAMAGE as error:
+        raise InputUnusableError(f"cannot be decompressed: {error}", where=str(path)) from error
+    if len(data) > _LARGEST_BYTES:
+        raise InputUnusableError("a dump of more than 512 MiB is not read", where=str(path))
+    return data
+
+
+def _json(data: bytes, path: Path) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputUnusableError(f"the JSON is not well-formed: {error}", where=str(path)) from error
+
+
+def _entry(number: int, entry: Dump) -> dict[str, object]:
+    group = entry.get("process_group")
+    first = group[0] if isinstance(group, list | tuple) and group else None
+    is_p2p = entry.get("is_p2p")
+    retired = entry.get("retired")
+    return {
+        "entry_id": number,
+        "record_number": _integer(entry.get("record_id", entry.get("id"))),
+        "process_group_id": _integer(entry.get("pg_id"), 31),
+        "process_group_name": _text(first),
+        "collective_sequence": _integer(entry.get("collective_seq_id")),
+        "p2p_sequence": _integer(entry.get("p2p_seq_id")),
+        "name": _text(entry.get("profiling_name")),
+        "is_p2p": is_p2p if isinstance(is_p2p, bool) else None,
+        "state": _text(entry.get("state")),
+        "raw_created_ns": _integer(entry.get("time_created_ns")),
+        "raw_noticed_start_ns": _integer(entry.get("time_discovered_started_ns")),
+        "raw_noticed_end_ns": _integer(entry.get("time_discovered_completed_ns")),
+        "duration_ns": _milliseconds(entry.get("duration_ms")),
+        "timeout_ns": _milliseconds(entry.get("timeout_ms")),
+        "in_shapes": _as_json(entry.get("input_sizes")),
+        "out_shapes": _as_json(entry.get("output_sizes")),
+        "in_dtypes": _as_json(entry.get("input_dtypes")),
+        "out_dtypes": _as_json(entry.get("output_dtypes")),
+        "is_retired": retired if isinstance(retired, bool) else None,
+        "stack": _stack(entry.get("frames")),
+    }
+
+
+def _groups(dump: Dump) -> list[dict[str, object]]:
+    """Process groups by name, with how far each got: `pg_config` describes groups, `pg_status` tells their progress."""
+    config, status = dump.get("pg_config"), dump.get("pg_status")
+    configured = config if isinstance(config, dict) else {}
+    stated = status if isinstance(status, dict) else {}
+    found: list[dict[str, object]] = []
+    for key in [*configured, *(key for key in stated if key not in configured)]:
+        own, progress = configured.get(key), stated.get(key)
+        facts = own if isinstance(own, dict) else {}
+        progress = progress if isinstance(progress, dict) else {}
+        ranks = facts.get("ranks")
+        found.append(
+            {
+                "process_group_name": _text(facts.get("name")) or str(key),
+                "description": _text(facts.get("desc")),
+                "ranks": ranks if isinstance(ranks, str) else _as_json(ranks),
+                "last_enqueued": _integer(progress.get("last_enqueued_collective")),
+                "last_started": _integer(progress.get("last_started_collective")),
+                "last_completed": _integer(progress.get("last_completed_collective")),
+            }
+        )
+    return found
+
+
+def _stack(frames: object) -> str | None:
+    if not isinstance(frames, list) or not frames:
+        return None
+    told = [frame for frame in frames[:_MOST_FRAMES] if isinstance(frame, dict)]
+    lines = (f"{frame.get('name')} at {frame.get('filename')}:{frame.get('line')}"[:_LONGEST_FRAME] for frame in told)
+    return "\n".join(lines) or None
+
+
+def _integer(value: object, bits: int = 63) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and isinstance(value, int) and -(2**bits) <= value < 2**bits else None
+
+
+def _milliseconds(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        return None
+    return value * _MILLISECOND_NS if isinstance(value, int) else round(value * _MILLISECOND_NS)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _as_json(value: object) -> str | None:
+    """A value of plain containers as JSON text; None where it is none."""
+    try:
+        return None if value is None else json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,125 @@
+"""Lines of others in the same output: banners without head, nccl-tests tables, PyTorch's watchdog.
+
+In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, under a rule's name.
+Idea: they share the stream with NCCL's records, so they are read with them and are records too. Rows of a table are
+looked for only behind its heading. Not handled: JSON output of nccl-tests, the text of NCCL's RAS.
+Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.8.
+"""
+
+import re
+from collections.abc import Mapping
+
+from traceforge.sources.nccl_log.grammar import Rule, fitting, row_of, rule
+from traceforge.sources.nccl_log.quantities import Read, gigabytes, integer, microseconds, milliseconds
+from traceforge.sources.nccl_log.tables import Tables
+
+_BANNER = re.compile(r"(?:^|[>\])]:? ?|\d: )(?=NCCL version|RCCL version)")
+_TEST = re.compile(r"# Collective test starting: (?P<test>\w+)|\b(?P<binary>\w+_perf)\b")
+_HEADING = re.compile(r"# +size +count +type")
+_END = re.compile(r"# (?:Out of bounds|Avg bus)")
+
+_BENCH_RANK = rule(
+    "bench_rank",
+    "nccl-tests",
+    r".*?# +Rank +(?P<rank>\d+)(?: Group +(?P<bench_group>\d+))? Pid +(?P<pid>\d+) on +(?P<host>\S+)"
+    r" device +(?P<device>\d+) \[(?P<bus>[0-9a-fA-Fx:]+)\] (?P<device_name>.+)",
+    table="bench_rank",
+)
+_RESULT = r"[\d.]+\s+[\d.]+\s+[\d.]+\s+\S+"
+_BENCH = re.compile(
+    r"(?:.*?[>\]:] ?)?\s*(?P<size_bytes>\d+)\s+(?P<element_count>\d+)\s+(?P<datatype>[a-z]\w*)"
+    rf"(?:\s+(?P<reduction>[a-z]\w*))?(?:\s+(?P<root>-?\d+))?\s+(?P<out>{_RESULT})(?:\s+(?P<in>{_RESULT}))?$"
+)
+_BENCH_READ: Mapping[str, Read] = {
+    "duration_ns": microseconds,
+    "algorithm_bandwidth_bytes_per_s": gigabytes,
+    "bus_bandwidth_bytes_per_s": gigabytes,
+}
+
+_WHO = (
+    r".*?\[(?:PG (?:ID )?(?P<process_group_id>\d+)? ?(?:PG )?(?:GUID (?P<process_group_name>\S+) )?)?"
+    r"Rank (?P<rank>\d+)\] +"
+)
+_WATCHDOG = (
+    rule(
+        "watchdog",
+        "PyTorch 2.0-2.8",
+        rf"{_WHO}Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?P<sequence>\d+), OpType=(?P<op>\w+)"
+        r"(?:,? TensorShape=\[[^\]]*\])?(?:, NumelIn=(?P<in_elements>\d+), NumelOut=(?P<out_elements>\d+))?"
+        r",? Timeout\(ms\)=(?P<timeout_ns>\d+)\)(?: ran for (?P<age_ns>\d+) milliseconds)?",
+        table="watchdog",
+        constants={"event": "timeout"},
+        read={"timeout_ns": milliseconds, "age_ns": milliseconds},
+    ),
+    rule(
+        "watchdog",
+        "PyTorch 2.3-2.8",
+        rf"{_WHO}(?:.*?at work sequence id: (?P<sequence>\d+) )?.*?"
+        r"last enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+)"
+        r"(?:, last started (?:NCCL )?work: (?P<last_started>-?\d+))?"
+        r", last completed (?:NCCL )?work: (?P<last_completed>-?\d+)",
+        table="watchdog",
+        constants={"event": "progress"},
+    ),
+)
+
+
+class Neighbours:
+    """Reads the lines of one file that hold no record of NCCL.
+
+    Attributes:
+        in_table: whether rows of a table are expected.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.in_table = False
+        self._tables = tables
+        self._test: str | None = None
+
+    def banner(self, text: str) -> str | None:
+        """The banner in a line, from its first word on; None where there is none."""
+        match = _BANNER.search(text, 0, 200)
+        return None if match is None else text[match.end() :]
+
+    def read(self, text: str, record_id: int) -> str | None:
+        """Store what a line says; returns its rule's name, None where it says nothing."""
+        if "# " in text and self._heading(text, record_id):
+            return "bench_rank"
+        if self.in_table and (match := _BENCH.match(text)):
+            return "bench" if self._bench(match, record_id) else None
+        if "work" in text or "Work" in text:
+            for one in _WATCHDOG:
+                if match := one.pattern.match(text):
+                    return one.name if self._add(one, match, record_id) else None
+        return None
+
+    def _heading(self, text: str, record_id: int) -> bool:
+        """Note what a comment of nccl-tests tells; true where it is a row of its rank table."""
+        if match := _BENCH_RANK.pattern.match(text):
+            return self._add(_BENCH_RANK, match, record_id)
+        if _HEADING.search(text):
+            self.in_table = True
+        elif _END.search(text):
+            self.in_table = False
+        elif match := _TEST.search(text):
+            self._test = match["test"] or match["binary"]
+        return False
+
+    def _add(self, one: Rule, match: re.Match[str], record_id: int) -> bool:
+        if one.table is None:
+            return False
+        return self._tables.add(one.table, {**row_of(one, one.table, match.groupdict()), "record_id": record_id})
+
+    def _bench(self, match: re.Match[str], record_id: int) -> bool:
+        row: dict[str, object] = {"record_id": record_id, "test": self._test, "datatype": match["datatype"]}
+        row["reduction"] = match["reduction"]
+        for name, kind in (("size_bytes", "i64"), ("element_count", "i64"), ("root", "i32")):
+            row[name] = fitting(integer(match[name] or ""), kind)
+        stored = False
+        for place in ("out", "in"):
+            if match[place]:
+                words = match[place].split()
+                measured = {name: read(word) for (name, read), word in zip(_BENCH_READ.items(), words, strict=False)}
+                result = {**row, **measured, "is_in_place": place == "in", "wrong": words[3]}
+                stored |= self._tables.add("bench", result)
+        return stored

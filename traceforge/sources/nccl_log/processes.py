@@ -1,0 +1,89 @@
+"""Processes of a log. In: heads of records. Out: small numbers, and raw.nccl_process.
+
+Idea: host and pid name a process. Text that was glued in front of a host name (torn lines) is cut off where the rest is
+a known host with the same pid. Not handled: a process whose first record is torn so counts as another one.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from traceforge.sources.nccl_log.tables import Tables
+
+
+@dataclass(slots=True)
+class Process:
+    """A process that wrote records.
+
+    Attributes:
+        process_id: small integer, in order of appearance.
+        host: host name.
+        pid: operating system's process id.
+        record_count: its records so far.
+        launcher_ranks: how many of them carry each rank in the launcher's prefix.
+    """
+
+    process_id: int
+    host: str
+    pid: int
+    record_count: int = 0
+    launcher_ranks: Counter[int] = field(default_factory=Counter)
+
+    def count(self, records: int, launcher_rank: int | None) -> None:
+        """Count records, and the rank in their launcher's prefix."""
+        self.record_count += records
+        if launcher_rank is not None:
+            self.launcher_ranks[launcher_rank] += records
+
+    @property
+    def launcher_rank(self) -> int | None:
+        """Rank in the launcher's prefix on most of its records."""
+        return (
+            max(self.launcher_ranks.items(), key=lambda item: (item[1], -item[0]))[0] if self.launcher_ranks else None
+        )
+
+
+class Processes:
+    """The processes of one file.
+
+    Attributes:
+        all: processes by number.
+        glued_count: records whose host name had text glued to its front.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Process] = []
+        self.glued_count = 0
+        self._by_name: dict[tuple[str, int], Process] = {}
+        self._by_pid: dict[int, list[Process]] = {}
+
+    def of(self, host: str, pid: int) -> Process:
+        """The process of a host name and pid as printed."""
+        process = self._by_name.get((host, pid))
+        if process is not None:
+            return process
+        for known in self._by_pid.get(pid, ()):
+            if host.endswith(known.host):
+                self.glued_count += 1
+                return known
+        process = Process(len(self.all), host, pid)
+        self.all.append(process)
+        self._by_name[host, pid] = process
+        self._by_pid.setdefault(pid, []).append(process)
+        return process
+
+    def glued_bytes(self, host: str, pid: int) -> int:
+        """How much of a host name was glued to its front, as processes seen so far tell."""
+        known = (process.host for process in self._by_pid.get(pid, ()) if host.endswith(process.host))
+        return len(host) - len(next(known, host))
+
+    def store(self, tables: Tables) -> None:
+        """Hand on one row a process."""
+        for process in self.all:
+            row = {
+                "process_id": process.process_id,
+                "host": process.host,
+                "pid": process.pid,
+                "launcher_rank": process.launcher_rank,
+                "record_count": process.record_count,
+            }
+            tables.add("process", row)

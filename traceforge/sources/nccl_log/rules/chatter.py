@@ -1,0 +1,45 @@
+"""Messages that are known but carry no datum worth a column. Fill only raw.nccl_record, under these names.
+
+Idea: a name says that the message was recognised; add a table when a datum in it becomes useful.
+"""
+
+from traceforge.sources.nccl_log.grammar import Rule, rule
+
+# By name: first words of messages, and patterns.
+_BY_WORD = {
+    "launch_mode": {"Launch": r"Launch mode "},
+    "thread_thresholds": {"threadThresholds": r"threadThresholds [\d/ |]+"},
+    "confidential_computing": {"CC": r"CC (?:Off|On)"},
+    "multi_node_nvlink": {"MNNVL": r"MNNVL "},
+    "p2p_type": {"Check": r"Check P2P Type "},
+    "ras": {"RAS": r"RAS "},
+    "memory_manager": {"MemManager": r"MemManager: ", "Mem": r"Mem Realloc "},
+    "proxy_connection": {"New": r"New proxy \w+ connection ", "Connected": r"Connected to proxy "},
+    "proxy_message": {
+        "proxyProgressAsync": r"proxyProgressAsync ",
+        "ncclPollProxyResponse": r"ncclPollProxyResponse ",
+        "Received": r"Received and initiated operation",
+    },
+    "shared_buffer": {
+        "MMAP": r"MMAP allocated shareable",
+        "Allocated": r"Allocated (?:\d+ bytes of )?(?:shareable|shared)",
+        "CUMEM": r"CUMEM ",
+    },
+    "symmetric_memory": {"Symmetric": r"Symmetric memory "},
+    "kernel_limits": {"Kernels": r"Kernels? ", "Skipping": r"Skipping "},
+    "virtual_nic": {"TOPO/NET": r"TOPO/NET"},
+    "net_devices": {"Local": r"Local Net device counts", "Rank": r"Rank \d+: \d+ Net devices"},
+}
+# By name: literals inside messages, and patterns.
+_BY_ANCHOR = {
+    "allocation": {
+        " Cuda ": r"\S+:\d+ Cuda (?:Host )?(?:[CM]?[Aa]lloc|Free)\w* ",
+        "memory stack": r"\S+:\d+ memory stack hunk malloc",
+    },
+    "proxy_message": {"resp.opId=": r"resp\.opId=0x"},
+}
+
+CHATTER: tuple[Rule, ...] = (
+    *(rule(name, "any", text, word=word) for name, words in _BY_WORD.items() for word, text in words.items()),
+    *(rule(name, "any", text, anchor=anchor) for name, some in _BY_ANCHOR.items() for anchor, text in some.items()),
+)

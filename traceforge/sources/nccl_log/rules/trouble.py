@@ -1,0 +1,83 @@
+"""Warnings and errors, and what explains them. Fills raw.nccl_event.
+
+Completion errors changed their wording with 2.20 (status=) and 2.28 (names beside numbers); opcodes of failed
+operations are garbage before 2.28. A WARN that no rule reads is kept with its text, kind `warning`.
+"""
+
+from traceforge.sources.nccl_log.grammar import Rule, rule
+from traceforge.sources.nccl_log.quantities import peer_address
+
+_COMPLETION = r"NET/\w+ ?: Got completion(?: from peer (?P<peer>[^\s<]+(?:<\d+>)?))? with "
+_GIDS = r"(?: localGid (?P<local_gid>\S+))?(?: remoteGids? ?(?P<remote_gid>\S+))?(?: hca (?P<nic_name>\S+))?"
+
+
+def _event(kind: str, versions: str, pattern: str, *, word: str | None = None, anchor: str = "") -> Rule:
+    return rule(
+        kind,
+        versions,
+        pattern,
+        word=word,
+        anchor=anchor,
+        table="event",
+        constants={"kind": kind},
+        read={"peer": peer_address},
+        topic="event",
+    )
+
+
+TROUBLE = (
+    _event(
+        "completion_error",
+        "2.4-2.19",
+        _COMPLETION + r"error (?P<code>\d+)(?:, opcode (?P<opcode>-?\d+))?(?:, len(?: -?\d+)?)?"
+        rf"(?:, vendor err (?P<vendor_error>-?\d+))?(?: \(\w+\))?{_GIDS}",
+        anchor="Got completion",
+    ),
+    _event(
+        "completion_error",
+        "2.20-2.27",
+        _COMPLETION + r"status=(?P<code>\d+) opcode=(?P<opcode>-?\d+) len=-?\d+"
+        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+)(?: \(\w+\))?{_GIDS}",
+        anchor="Got completion",
+    ),
+    _event(
+        "completion_error",
+        "2.28-2.30",
+        _COMPLETION + r"status=\w+\((?P<code>\d+)\),? opcode=(?P<opcode>\w+)\(\d+\),?(?: \w+=-?\d+,?)*?"
+        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+)(?:,? [^ ]*?)??(?: \(\w+\))?,?{_GIDS}",
+        anchor="Got completion",
+    ),
+    _event(
+        "async_event",
+        "2.4-2.30",
+        r"NET/\w+ ?: (?:(?P<nic_name>[\w.-]+):\d+ )?(?:[Aa]sync fatal event|Got async (?:error )?event)",
+        anchor="async",
+    ),
+    _event(
+        "connect_retry",
+        "2.27-2.30",
+        r".*?connect(?: to (?P<peer>\S+))? (?:returned|failed).*retrying(?: \((?P<code>\d+)/)?",
+        anchor="retrying",
+    ),
+    _event(
+        "connection_closed",
+        "2.4-2.30",
+        r".*?[Cc]onnection closed by (?:remote )?(?:peer|localRank)(?: (?P<peer>[^\s<]+))?",
+        anchor="onnection closed",
+    ),
+    _event("call_failed", "2.4-2.30", r"(?:NET/\w+ ?: )?Call to \w+ (?:failed|returned|timed out)", anchor="Call to "),
+    _event("call_failed", "2.4-2.30", r"\w+\(\) failed", anchor="() failed"),
+    _event("cuda_failure", "2.4-2.30", r"(?:Cuda|CUDA|HIP|Hip) failure (?:(?P<code>\d+) )?'", anchor=" failure "),
+    _event(
+        "unwinding",
+        "2.3-2.30",
+        r"(?P<place>[\w./-]+\.(?:cc|cu|cuh|cpp|c|h|hpp):\d+) -> (?P<code>-?\d+)",
+        anchor=" -> ",
+    ),
+    _event("p2p_disabled", "2.8-2.30", r"P2P is disabled between", word="P2P"),
+    _event("duplicate_gpu", "2.5-2.30", r"Duplicate GPU detected", word="Duplicate"),
+    _event("mismatched_collective", "2.4", r"Mismatched collective detected", word="Mismatched"),
+    _event("no_path", "2.5-2.30", r"Could not find a path for pattern (?P<code>\d+)", word="Could"),
+    _event("shared_memory", "2.8-2.30", r"Error(?:: failed to extend| while (?:creating|attaching))", word="Error"),
+    _event("network_not_found", "2.8-2.30", r"Error: network .+ not found", word="Error"),
+)
