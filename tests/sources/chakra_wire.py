@@ -8,8 +8,21 @@ from collections.abc import Sequence
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 SCALARS = {
-    "double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15, "sint64": 17,
-    "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "string": 29, "bytes": 31,
+    "double": 3,
+    "float": 5,
+    "int32": 7,
+    "int64": 9,
+    "uint32": 11,
+    "uint64": 13,
+    "sint32": 15,
+    "sint64": 17,
+    "fixed32": 19,
+    "fixed64": 21,
+    "sfixed32": 23,
+    "sfixed64": 25,
+    "bool": 27,
+    "string": 29,
+    "bytes": 31,
 }
 """Field number of a single value in an attribute; the number above it is a list of the same type."""
 _FORMATS = {"double": "<d", "float": "<f", "fixed32": "<I", "fixed64": "<Q", "sfixed32": "<i", "sfixed64": "<q"}

@@ -28,16 +28,26 @@ BINARY = framed(
 DOCUMENTS = (
     {"version": "0.0.4"},
     {
-        "id": "1", "name": "linear", "type": "COMP_NODE", "durationMicros": "10",
+        "id": "1",
+        "name": "linear",
+        "type": "COMP_NODE",
+        "durationMicros": "10",
         "attr": [{"name": "is_cpu_op", "boolVal": True}],
     },
     {
-        "id": "2", "name": "gemm", "type": "COMP_NODE", "dataDeps": ["1"], "durationMicros": "100",
+        "id": "2",
+        "name": "gemm",
+        "type": "COMP_NODE",
+        "dataDeps": ["1"],
+        "durationMicros": "100",
         "attr": [{"name": "is_cpu_op", "boolVal": False}],
     },
     {
-        "id": "9007199254740993", "name": "all-reduce", "type": "COMM_COLL_NODE",
-        "ctrlDeps": ["1"], "dataDeps": ["2"],
+        "id": "9007199254740993",
+        "name": "all-reduce",
+        "type": "COMM_COLL_NODE",
+        "ctrlDeps": ["1"],
+        "dataDeps": ["2"],
         "attr": [{"name": "comm_type", "int64Val": "2"}, {"name": "comm_size", "int64Val": "4096"}],
     },
 )
@@ -68,8 +78,14 @@ def test_the_feeders_list_with_its_mixed_case_reads_like_the_binary_form(tmp_pat
         {"Id": 1, "Name": "linear", "NodeType": 4, "ctrlDeps": [], "data_deps": [], "runtime": 10, "is_cpu_op": True},
         {"Id": 2, "Name": "gemm", "NodeType": 4, "ctrlDeps": [], "data_deps": [1], "runtime": 100, "is_cpu_op": 0},
         {
-            "Id": 2**53 + 1, "Name": "all-reduce", "NodeType": 7, "ctrlDeps": [1], "data_deps": [2], "runtime": 0,
-            "comm_type": 2, "comm_size": 4096,
+            "Id": 2**53 + 1,
+            "Name": "all-reduce",
+            "NodeType": 7,
+            "ctrlDeps": [1],
+            "data_deps": [2],
+            "runtime": 0,
+            "comm_type": 2,
+            "comm_size": 4096,
         },
     ]
     content = json.dumps({"workload_graph": listed, "workload_name": "toy", "ngpus": 8}).encode()

@@ -84,8 +84,13 @@ def facts_of(path: Path, source: object) -> dict[str, int]:
         (
             "chakra/feeder_tests_et/chakra.0.et.gz",
             {
-                "nodes": 3664, "collectives": 21, "data": 181_878, "control": 3664, "dangling_control": 210,
-                "with_duration": 3507, "with_start": 0,
+                "nodes": 3664,
+                "collectives": 21,
+                "data": 181_878,
+                "control": 3664,
+                "dangling_control": 210,
+                "with_duration": 3507,
+                "with_start": 0,
             },
         ),
         (

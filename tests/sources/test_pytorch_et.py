@@ -31,7 +31,9 @@ def nested(node_id: int, name: str, parent: int, rf_id: int, *, values: object =
     """A node since 1.0.2."""
     stated = {"rf_id": rf_id, "fw_parent": 0, "seq_id": -1, "scope": 0, "tid": 1, "fw_tid": 0, "op_schema": ""}
     return {
-        "id": node_id, "name": name, "ctrl_deps": parent,
+        "id": node_id,
+        "name": name,
+        "ctrl_deps": parent,
         "inputs": {"values": values, "shapes": [[1024]], "types": ["Tensor(c10::Half)"]},
         "outputs": {"values": [], "shapes": [], "types": []},
         "attrs": [{"name": key, "type": "int", "value": value} for key, value in {**stated, **attributes}.items()],
