@@ -126,8 +126,6 @@ def _attempts(both: Sides) -> list[dict[str, object]]:
 
 def _note_refusal(store: Store, trace: dict[str, int], attempts: list[dict[str, object]]) -> None:
     best = max(min(float(str(row["matched_share"])), float(str(row["name_agreement"]))) for row in attempts)
-    detail = (
-        f"the execution trace does not fit the timeline of its rank (best match {best:.0%}); it has no times"
-    )
+    detail = f"the execution trace does not fit the timeline of its rank (best match {best:.0%}); it has no times"
     issue = Issue("link_refused", "warning", 1, f"rank {trace['rank']}", detail)
     store.append("meta.issue", issue_rows(trace["run_id"], trace["source_id"], "graph", [issue]))
