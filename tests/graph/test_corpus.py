@@ -31,7 +31,7 @@ def megatron(corpus: Path) -> Iterator[Store]:
 def test_megatron_links_on_all_eight_ranks_where_no_handles_are_repeated(megatron: Store) -> None:
     links = rows_of(
         megatron,
-        "SELECT rank, method, id_offset, matched_count, operation_count, name_agreement FROM graph.link"
+        "SELECT rank, method, id_distance, matched_count, operation_count, name_agreement FROM graph.link"
         " WHERE is_accepted ORDER BY rank",
     )
 

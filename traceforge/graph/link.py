@@ -49,7 +49,7 @@ _SCHEMA = {
     "matched_count": pl.Int64,
     "matched_share": pl.Float64,
     "name_agreement": pl.Float64,
-    "id_offset": pl.Int64,
+    "id_distance": pl.Int64,
     "occurrences": pl.Int64,
     "is_accepted": pl.Boolean,
 }
@@ -114,7 +114,7 @@ def _attempts(both: Sides) -> list[dict[str, object]]:
                 "matched_count": len(pairs.operation),
                 "matched_share": share,
                 "name_agreement": same,
-                "id_offset": pairs.offset if method == "external_id" else None,
+                "id_distance": pairs.offset if method == "external_id" else None,
                 "occurrences": pairs.occurrences,
                 "is_accepted": min(share, same) >= LEAST_SHARE,
             }

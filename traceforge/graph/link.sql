@@ -28,7 +28,7 @@ CREATE OR REPLACE TABLE graph.link (
   -- Pairs whose names are equal, 0..1; 0 without pairs.
   name_agreement DOUBLE NOT NULL,
   -- Constant between handle and external id; NULL for other methods.
-  id_offset BIGINT,
+  id_distance BIGINT,
   -- How often the trace's sequence of names occurs in the timeline; the first place is taken. 1 for other methods.
   occurrences BIGINT NOT NULL,
   -- Whether the pairs are used (graph.linked_node).
