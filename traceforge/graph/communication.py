@@ -46,27 +46,25 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY c.source_id, c.position ORDER BY g.posit
 ORDER BY t.run_id, t.rank, CASE WHEN is_written THEN c.position ELSE c.node_id END, c.position
 """
 _PLACE = ("run_id", "rank")
-_SCHEMA = pl.Schema(
-    {
-        "run_id": pl.Int32,
-        "rank": pl.Int32,
-        "source_id": pl.Int32,
-        "position": pl.Int64,
-        "node_id": pl.Int64,
-        "process_group": pl.String,
-        "members": pl.List(pl.Int64),
-        "ordinal": pl.Int64,
-        "sequence": pl.Int64,
-        "op": pl.String,
-        "dtype": pl.String,
-        "in_bytes": pl.Int64,
-        "out_bytes": pl.Int64,
-        "in_split_sizes": pl.List(pl.Int64),
-        "out_split_sizes": pl.List(pl.Int64),
-        "source_rank": pl.Int64,
-        "destination_rank": pl.Int64,
-    }
-)
+_SCHEMA: dict[str, pl.DataType] = {
+    "run_id": pl.Int32(),
+    "rank": pl.Int32(),
+    "source_id": pl.Int32(),
+    "position": pl.Int64(),
+    "node_id": pl.Int64(),
+    "process_group": pl.String(),
+    "members": pl.List(pl.Int64()),
+    "ordinal": pl.Int64(),
+    "sequence": pl.Int64(),
+    "op": pl.String(),
+    "dtype": pl.String(),
+    "in_bytes": pl.Int64(),
+    "out_bytes": pl.Int64(),
+    "in_split_sizes": pl.List(pl.Int64()),
+    "out_split_sizes": pl.List(pl.Int64()),
+    "source_rank": pl.Int64(),
+    "destination_rank": pl.Int64(),
+}
 
 
 def rows(store: Store) -> pl.DataFrame:

@@ -21,21 +21,19 @@ ORDER BY run_id, process_group, members, rank, ordinal
 """
 _EVEN = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "barrier")
 """Operations in which all ranks send the same number of bytes."""
-_SCHEMA = pl.Schema(
-    {
-        "run_id": pl.Int32,
-        "process_group": pl.String,
-        "ranks": pl.List(pl.Int64),
-        "compared_count": pl.Int64,
-        "status": pl.String,
-        "first_place": pl.Int64,
-        "rank": pl.Int32,
-        "source_id": pl.Int32,
-        "node_id": pl.Int64,
-        "found": pl.String,
-        "expected": pl.String,
-    }
-)
+_SCHEMA: dict[str, pl.DataType] = {
+    "run_id": pl.Int32(),
+    "process_group": pl.String(),
+    "ranks": pl.List(pl.Int64()),
+    "compared_count": pl.Int64(),
+    "status": pl.String(),
+    "first_place": pl.Int64(),
+    "rank": pl.Int32(),
+    "source_id": pl.Int32(),
+    "node_id": pl.Int64(),
+    "found": pl.String(),
+    "expected": pl.String(),
+}
 _KEY = ["run_id", "process_group", "members"]
 Row = dict[str, object]
 
