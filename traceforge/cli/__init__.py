@@ -11,6 +11,7 @@ import traceback
 import typer
 
 from traceforge.cli.console import print_error
+from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
 from traceforge.cli.ingest import ingest
 from traceforge.cli.replay import replay
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 for command in (report, ingest, sql, replay, forecast):
     app.command()(command)
+app.add_typer(export, name="export")
 
 
 def _print_version(asked: bool) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from traceforge.sources.chakra.issues import IssueLog
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.tensors import Tensor, tensor_columns, tensors_of
 from traceforge.sources.chakra.literals import UnreadableError, value_of
 from traceforge.sources.chakra.nodes import NodeColumns
 from traceforge.sources.chakra.schema import INPUTS, OUTPUTS
-from traceforge.sources.chakra.tables import frame_of_rows
-from traceforge.sources.chakra.tensors import Tensor, tensors_of
 from traceforge.sources.chakra.wire import LENGTH, Int64s, read_fields
 
 _PARTS = (1, 2, 3)  # values, shapes, types
@@ -75,20 +75,3 @@ def node_key(columns: NodeColumns, node: int) -> dict[str, object]:
     """What identifies one node of a block."""
     block = columns.block
     return {"part": block.part, "position": int(block.positions[node]), "node_id": int(columns.ids[node])}
-
-
-def tensor_columns(tensor: Tensor) -> dict[str, object]:
-    """A tensor as columns of raw.chakra_tensor."""
-    return {
-        "argument": tensor.argument,
-        "element": tensor.element,
-        "tensor_id": tensor.tensor_id,
-        "storage_id": tensor.storage_id,
-        "storage_position": tensor.storage_position,
-        "element_count": tensor.element_count,
-        "element_bytes": tensor.element_bytes,
-        "dtype": tensor.dtype,
-        "device": tensor.device,
-        "shape": tensor.shape,
-        "strides": tensor.strides,
-    }

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traceforge.reading.chakra_rows import ABSENT
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.chakra.framing import NodeBlock
-from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.schema import ATTRIBUTE, ATTRIBUTE_NAME, INTEGERS, TEXTS, VALUE_NUMBERS
-from traceforge.sources.chakra.tables import ABSENT
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.values import STRING, integers_of, is_of_wire, json_of
 from traceforge.sources.chakra.wire import (

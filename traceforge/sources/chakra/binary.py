@@ -9,18 +9,19 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from traceforge.reading.chakra_file import Part
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.process_groups import INIT_NODE, group_rows
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.chakra.arguments import argument_texts, node_key, tensor_rows
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.communication import attribute_rows, communicating, communication_rows
-from traceforge.sources.chakra.file_facts import Part, read_metadata
+from traceforge.sources.chakra.file_facts import read_metadata
 from traceforge.sources.chakra.framing import UNIT_BYTES, Framing, MetadataFrame, NodeBlock
-from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.literals import UnreadableError, json_of_text, listed_texts
 from traceforge.sources.chakra.nodes import NodeColumns, edge_rows, node_rows
-from traceforge.sources.chakra.process_groups import INIT_NODE, group_rows
 from traceforge.sources.chakra.schema import INPUTS
-from traceforge.sources.chakra.stream import ByteStream
-from traceforge.sources.chakra.tables import frame_of_rows
 from traceforge.sources.chakra.texts import Texts
 
 Frames = list[tuple[str, pl.DataFrame]]

@@ -9,9 +9,10 @@ which a converter copies as text; members of groups that stand in a file beside 
 import numpy as np
 import polars as pl
 
+from traceforge.reading.chakra_rows import ABSENT, frame_of, frame_of_rows
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.chakra.arguments import node_key, tensors_of_nodes
 from traceforge.sources.chakra.attributes import Attributes
-from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.nodes import NodeColumns
 from traceforge.sources.chakra.schema import (
     COLLECTIVE,
@@ -22,7 +23,6 @@ from traceforge.sources.chakra.schema import (
     SEND,
     collective_name,
 )
-from traceforge.sources.chakra.tables import ABSENT, frame_of, frame_of_rows
 from traceforge.sources.chakra.wire import Bools, Int64s
 
 

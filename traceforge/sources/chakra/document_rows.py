@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from traceforge.sources.chakra.arguments import tensor_columns
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.numbers import text_of
+from traceforge.reading.process_groups import INIT_NODE, group_rows
+from traceforge.reading.tensors import Tensor, tensor_columns, tensors_of
 from traceforge.sources.chakra.documents import NodeDocument, Spelling
-from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.literals import UnreadableError, json_of_text, listed_texts, value_of
-from traceforge.sources.chakra.process_groups import INIT_NODE, group_rows
 from traceforge.sources.chakra.schema import (
     COLLECTIVE,
     COMMUNICATION_ATTRIBUTES,
@@ -27,8 +29,6 @@ from traceforge.sources.chakra.schema import (
     TEXTS,
     collective_name,
 )
-from traceforge.sources.chakra.tables import frame_of_rows
-from traceforge.sources.chakra.tensors import Tensor, tensors_of
 
 Row = dict[str, object]
 _COMMUNICATION_TYPES = {NODE_TYPES[number] for number in (SEND, RECEIVE, COLLECTIVE)}
@@ -80,7 +80,7 @@ class DocumentRows:
             "raw_start_ns": node.start_ns,
             "duration_ns": node.duration_ns,
             **{column: self._integer(node, name) for column, name in NODE_ATTRIBUTES.items()},
-            **{name: _text(node.attributes.get(name)) for name in NODE_TEXTS},
+            **{name: text_of(node.attributes.get(name)) for name in NODE_TEXTS},
         }
 
     def _communication(self, part: int, node: NodeDocument) -> Row:
@@ -134,10 +134,6 @@ class DocumentRows:
 
 def _key(part: int, node: NodeDocument) -> Row:
     return {"part": part, "position": node.position, "node_id": node.node_id}
-
-
-def _text(value: object) -> str | None:
-    return None if value in (None, "") else str(value)
 
 
 def _json(value: object) -> str:

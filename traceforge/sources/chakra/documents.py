@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from traceforge.sources.chakra.issues import IssueLog
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.numbers import integer_of
 from traceforge.sources.chakra.schema import type_name
 
 Document = dict[str, object]
@@ -140,17 +141,6 @@ class Spelling:
             self._issues.add("out_of_range", at=place)
             return None
         return number * 1000 if number else None
-
-
-def integer_of(value: object) -> int | None:
-    """A value of any numeric type as an integer; None where it is none."""
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
-    return None
 
 
 def _arguments(value: object) -> tuple[str, str, str]:

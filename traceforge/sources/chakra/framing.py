@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.sources.chakra.issues import IssueLog
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.chakra.judge import (
     DAMAGED,
     EMPTY,
@@ -21,7 +22,6 @@ from traceforge.sources.chakra.judge import (
     judge_frames,
     refuse_old_versions,
 )
-from traceforge.sources.chakra.stream import ByteStream
 from traceforge.sources.chakra.wire import Bools, Bytes, Fields, Int64s, padded, read_fields
 
 UNIT_BYTES = 2 * 1024 * 1024

@@ -11,6 +11,10 @@ from collections.abc import Iterator
 import msgspec
 import polars as pl
 
+from traceforge.reading.chakra_file import Part
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_elements import MEMBER, UNDECODABLE, UNIT_BYTES, ElementReader, Layout, Members
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.chakra.document_rows import DocumentRows
 from traceforge.sources.chakra.documents import (
     Document,
@@ -20,11 +24,8 @@ from traceforge.sources.chakra.documents import (
     is_document,
     is_metadata,
 )
-from traceforge.sources.chakra.file_facts import Part
-from traceforge.sources.chakra.issues import IssueLog
-from traceforge.sources.chakra.json_elements import MEMBER, UNDECODABLE, UNIT_BYTES, ElementReader, Layout, Members
 from traceforge.sources.chakra.recognition import DOCUMENTS, FEEDER
-from traceforge.sources.chakra.stream import ByteStream
+from traceforge.sources.chakra.text_repair import repair_text
 
 Frames = list[tuple[str, pl.DataFrame]]
 _LIST = re.compile(rb'\{\s*(?:%b\s*,\s*)*"workload_graph"\s*:\s*\[' % MEMBER)
@@ -42,9 +43,10 @@ _DOCUMENT_LAYOUT: Layout[Document] = Layout(
     lambda text: _many.decode(b"[%b]" % _BETWEEN_DOCUMENTS.sub(b"},", text)),
     _one.decode,
     is_document,
+    repair_text,
 )
 _LIST_LAYOUT: Layout[Document] = Layout(
-    _LIST, _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document
+    _LIST, _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document, repair_text
 )
 
 

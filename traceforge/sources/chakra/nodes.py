@@ -8,9 +8,10 @@ Not handled: parents (the converter writes the caller as a control dependency; i
 import numpy as np
 import polars as pl
 
+from traceforge.reading.chakra_rows import ABSENT, frame_of, repeated
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.framing import NodeBlock
-from traceforge.sources.chakra.issues import IssueLog
 from traceforge.sources.chakra.schema import (
     ATTRIBUTE,
     CONTROL,
@@ -24,7 +25,6 @@ from traceforge.sources.chakra.schema import (
     TYPE,
     type_name,
 )
-from traceforge.sources.chakra.tables import ABSENT, frame_of, repeated
 from traceforge.sources.chakra.texts import Texts
 from traceforge.sources.chakra.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
 

@@ -4,9 +4,7 @@ Idea: the first bytes tell which of the three forms it is; each form yields fram
 Not handled: archives; the rank, unless the metadata states it (writers put it into the file's name).
 """
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +12,16 @@ import numpy.typing as npt
 import polars as pl
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.batches import BATCH_ROWS, Batches
+from traceforge.reading.chakra_file import nothing_there
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.collection import no_garbage_collection
+from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.chakra.batches import BATCH_ROWS, Batches
 from traceforge.sources.chakra.binary import BinaryTrace
-from traceforge.sources.chakra.issues import IssueLog
+from traceforge.sources.chakra.issues import new_log
 from traceforge.sources.chakra.json_trace import JsonTrace
 from traceforge.sources.chakra.recognition import BINARY, form_of_json
-from traceforge.sources.chakra.stream import ByteStream
-from traceforge.sources.chakra.tables import frame_of_rows
 
 KIND = "chakra"
 _HEAD_BYTES = 256 * 1024
@@ -48,20 +48,8 @@ def read_file(
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _Reading(path, emit, options, batch_rows).run(unit_bytes)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Decoded nodes form no cycles; looking for some would cost more than decoding."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Reading:
@@ -71,7 +59,7 @@ class _Reading:
         self._path = path
         self._options = options
         self._batches = Batches(emit, batch_rows)
-        self._issues = IssueLog()
+        self._issues = new_log()
         self._ids: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
         self._stored = 0
 
@@ -79,7 +67,7 @@ class _Reading:
         with ByteStream(self._path, self._options.report_progress) as stream:
             head = stream.read(_HEAD_BYTES)
             if not head:
-                raise self._nothing_there(stream)
+                raise nothing_there(stream, self._path)
             form = form_of_json(head) or BINARY
             trace = self._trace(stream, head, form, unit_bytes)
             for frames in trace.frames():
@@ -88,10 +76,6 @@ class _Reading:
             if stream.damage is not None:
                 self._issues.add("damaged_compression", at=f"byte {stream.position}", because=stream.damage)
         return self._finish(trace, form, trace.is_complete and stream.damage is None)
-
-    def _nothing_there(self, stream: ByteStream) -> InputUnusableError:
-        what = "the file is empty" if stream.damage is None else f"nothing can be decompressed: {stream.damage}"
-        return InputUnusableError(what, where=str(self._path), hint="copy the file again from where it was written")
 
     def _trace(self, stream: ByteStream, head: bytes, form: str, unit_bytes: int | None) -> BinaryTrace | JsonTrace:
         where, keep_all = str(self._path), self._options.keep_all_args
@@ -112,7 +96,7 @@ class _Reading:
                 "no node of a Chakra trace can be read", where=str(self._path), hint="write or copy the file again"
             )
         self._count_repeated_ids()
-        rows = [part.row(number, form, is_complete) for number, part in enumerate(trace.parts)]
+        rows = [part.row(number, form, "us", is_complete) for number, part in enumerate(trace.parts)]
         self._batches.add("raw.chakra_file", frame_of_rows("raw.chakra_file", rows))
         self._batches.flush()
         if not self._stored:

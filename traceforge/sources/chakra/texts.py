@@ -3,7 +3,7 @@
 Idea: names and schemas repeat by the thousand, so bytes seen before cost a look-up and no decoding.
 """
 
-from traceforge.sources.chakra.issues import IssueLog
+from traceforge.reading.issue_log import IssueLog
 
 _LARGEST_CACHE = 65_536
 

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 from msgspec import Raw, field
 
+from traceforge.reading.issue_log import IssueLog
 from traceforge.records import Batch
 from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Unit
-from traceforge.sources.kineto.issues import IssueLog
 from traceforge.sources.kineto.kinds import Flag, FlagArray
 from traceforge.sources.kineto.lenient import integer_of, text_of
 

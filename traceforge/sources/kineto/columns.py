@@ -14,9 +14,9 @@ import numpy.typing as npt
 import polars as pl
 from msgspec import Raw
 
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.kineto.decode import ABSENT, Args, Event, Unit
 from traceforge.sources.kineto.exact_time import Times, to_nanoseconds
-from traceforge.sources.kineto.issues import IssueLog
 from traceforge.sources.kineto.kinds import FLOW_PHASES, Flag, FlagArray, Kinds
 from traceforge.sources.kineto.lenient import integer_of
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw
 
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.kineto.decode import UNDECODABLE
 from traceforge.sources.kineto.exact_time import LIMIT_NS
-from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import integer_of, text_of
 from traceforge.sources.kineto.text_repair import repair_text
 
@@ -99,7 +100,7 @@ def find_base_time(tail: bytes) -> int:
         place = tail.rfind(f'"{BASE_TIME_KEY}"'.encode(), 0, place)
         if place < 0:
             break
-        members, rest = read_members(b"{" + tail[place:], IssueLog())
+        members, rest = read_members(b"{" + tail[place:], new_log())
         if BASE_TIME_KEY in members and (rest or b"").strip()[:1] not in _CLOSERS:
             return base_time_ns(members)
     return 0

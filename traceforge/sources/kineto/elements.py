@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from msgspec import Raw
 
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Event, Unit, decode_elements, is_incomplete
 from traceforge.sources.kineto.document import decode_members
-from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
 from traceforge.sources.kineto.text_repair import repair_text
 
@@ -254,7 +255,7 @@ class _Element:
             if end is None:
                 return False
             try:
-                event, _ = read_event(self._text.data[start:end], self._place, IssueLog())
+                event, _ = read_event(self._text.data[start:end], self._place, new_log())
             except UNDECODABLE as error:
                 if not is_incomplete(error):
                     return False

@@ -9,8 +9,8 @@ import re
 import msgspec
 from msgspec import Raw, field
 
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.kineto.decode import ABSENT, NO_ARGS, NO_TOKEN, UNDECODABLE, Args, Event
-from traceforge.sources.kineto.issues import IssueLog
 
 _INTEGER = re.compile(rb'("?)\s*([+-]?[0-9]{1,40})(?:\.0{0,20})?\s*\1')
 _HEXADECIMAL = re.compile(rb'"\s*0[xX]([0-9a-fA-F]{1,40})\s*"')

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass, field
 
 from traceforge.errors import InputUnusableError, NotATraceError
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.kineto.decode import UNDECODABLE, is_incomplete
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, first_members
-from traceforge.sources.kineto.issues import IssueLog
-from traceforge.sources.kineto.stream import ByteStream
 from traceforge.sources.kineto.text_repair import repair_text
 
 _BOM = b"\xef\xbb\xbf"

@@ -5,23 +5,22 @@ that need it, and is then fetched from the end of the file before the first batc
 Not handled: several files of one rank (each is read on its own).
 """
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
+from traceforge.reading.collection import no_garbage_collection
+from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.kineto.collectives import CommunicationArgs
 from traceforge.sources.kineto.columns import EventColumns
 from traceforge.sources.kineto.decode import NO_ARGS, Unit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
-from traceforge.sources.kineto.issues import IssueLog
+from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
 from traceforge.sources.kineto.opening import read_opening
 from traceforge.sources.kineto.splitter import UNIT_BYTES, Splitter
-from traceforge.sources.kineto.stream import ByteStream
 from traceforge.sources.kineto.tracks import Tracks
 
 BATCH_ROWS = 122_880  # a row group of DuckDB
@@ -50,20 +49,8 @@ def read_file(
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _Reading(path, emit, options, batch_rows).run(unit_bytes)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Decoded events form no cycles; looking for some among millions of them would cost more than decoding."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Reading:
@@ -74,7 +61,7 @@ class _Reading:
         self._emit = emit
         self._options = options
         self._batch_rows = batch_rows
-        self._issues = IssueLog()
+        self._issues = new_log()
         self._tracks = Tracks()
         self._kinds = Kinds(self._tracks)
         self._columns = EventColumns(self._kinds, self._issues)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.kineto.decode import UNDECODABLE, Unit, decode_events, is_incomplete
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
 from traceforge.sources.kineto.elements import Text, Walk, read_damaged, read_each
-from traceforge.sources.kineto.issues import IssueLog
 from traceforge.sources.kineto.opening import Opening
-from traceforge.sources.kineto.stream import ByteStream
 from traceforge.sources.kineto.text_repair import repair_text
 
 UNIT_BYTES = 256 * 1024

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import polars as pl
 from msgspec import Raw
 
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.tensors import Tensor, tensor_columns, tensors_of
 from traceforge.sources.pytorch_et.decode import Node, value_of
-from traceforge.sources.pytorch_et.issues import IssueLog
-from traceforge.sources.pytorch_et.tables import frame_of_rows
-from traceforge.sources.pytorch_et.tensors import Tensor, tensors_of
 from traceforge.sources.pytorch_et.units import Unit
 
 
@@ -54,21 +54,7 @@ def tensor_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
         for direction, arguments in (("input", inputs_of(node)), ("output", outputs_of(node))):
             if not isinstance(arguments.values, list) and bytes(node.inputs):
                 issues.add("unreadable_arguments", at=unit.place(index))
-            rows += [{**unit.key(index), "direction": direction, **_columns(tensor)} for tensor in arguments.tensors()]
+            rows += [
+                {**unit.key(index), "direction": direction, **tensor_columns(tensor)} for tensor in arguments.tensors()
+            ]
     return frame_of_rows("raw.chakra_tensor", rows)
-
-
-def _columns(tensor: Tensor) -> dict[str, object]:
-    return {
-        "argument": tensor.argument,
-        "element": tensor.element,
-        "tensor_id": tensor.tensor_id,
-        "storage_id": tensor.storage_id,
-        "storage_position": tensor.storage_position,
-        "element_count": tensor.element_count,
-        "element_bytes": tensor.element_bytes,
-        "dtype": tensor.dtype,
-        "device": tensor.device,
-        "shape": tensor.shape,
-        "strides": tensor.strides,
-    }

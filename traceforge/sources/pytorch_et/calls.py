@@ -7,8 +7,8 @@ Not handled: lists of splits that PyTorch shortened (NULL).
 
 from collections.abc import Mapping
 
+from traceforge.reading.numbers import integer_of, text_of
 from traceforge.sources.pytorch_et.decode import value_of
-from traceforge.sources.pytorch_et.lenient import integer_of
 from traceforge.sources.pytorch_et.positional import Call, call_of, integers_in
 
 _WAIT = "wait"
@@ -24,7 +24,7 @@ def record_columns(attributes: Mapping[str, object], values: object) -> dict[str
         values: its inputs.
     """
     call = call_of(values) or _NO_CALL
-    name = _text(attributes.get("collective_name")) or call.name or None
+    name = text_of(attributes.get("collective_name")) or call.name or None
     if name == _WAIT:
         return {
             "collective_name": name,
@@ -37,8 +37,8 @@ def record_columns(attributes: Mapping[str, object], values: object) -> dict[str
         "collective_name": name,
         "is_wait": False,
         "sequence": call.sequence,
-        "process_group_name": _text(attributes.get("pg_name")) or call.group_name,
-        "process_group_description": _text(attributes.get("pg_desc")) or call.group_description,
+        "process_group_name": text_of(attributes.get("pg_name")) or call.group_name,
+        "process_group_description": text_of(attributes.get("pg_desc")) or call.group_description,
         "process_group_handle": call.group_handle,
         "group_rank": call.group_rank,
         "group_size": _integer(attributes, "pg_size", call.group_size),
@@ -46,15 +46,11 @@ def record_columns(attributes: Mapping[str, object], values: object) -> dict[str
         "global_rank_stride": _integer(attributes, "global_rank_stride", call.global_rank_stride),
         "in_elements": _integer(attributes, "in_msg_nelems", None),
         "out_elements": _integer(attributes, "out_msg_nelems", None),
-        "dtype": _text(attributes.get("dtype")),
+        "dtype": text_of(attributes.get("dtype")),
         "in_split_sizes": _splits(attributes.get("in_split_size"), call.in_splits),
         "out_split_sizes": _splits(attributes.get("out_split_size"), call.out_splits),
         "is_asynchronous": _truth(attributes.get("is_asynchronized_op"), call.is_asynchronous),
     }
-
-
-def _text(value: object) -> str | None:
-    return None if value is None or value == "" else str(value)
 
 
 def _integer(attributes: Mapping[str, object], name: str, otherwise: int | None) -> int | None:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.tensors import Tensor
 from traceforge.sources.pytorch_et.arguments import inputs_of, outputs_of
 from traceforge.sources.pytorch_et.calls import record_columns
-from traceforge.sources.pytorch_et.issues import IssueLog
 from traceforge.sources.pytorch_et.nodes import is_on_device
 from traceforge.sources.pytorch_et.operators import Operator
-from traceforge.sources.pytorch_et.tables import frame_of_rows
-from traceforge.sources.pytorch_et.tensors import Tensor
 from traceforge.sources.pytorch_et.units import Unit
 
 _RECORD = "record_param_comms"

@@ -6,10 +6,11 @@ by its first two keys. Seen: PyTorch's own layout, and those of Python's json wi
 
 import re
 
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_elements import MEMBER, Layout
 from traceforge.sources.pytorch_et.decode import Node, decode_nodes, is_node
-from traceforge.sources.pytorch_et.issues import IssueLog
-from traceforge.sources.pytorch_et.json_elements import MEMBER, Layout
 from traceforge.sources.pytorch_et.lenient import read_node
+from traceforge.sources.pytorch_et.text_repair import repair_text
 
 _OPENING = re.compile(rb'\{\s*+(?:%b\s*+,\s*+)*"nodes"\s*+:\s*+\[' % MEMBER)
 _BOUNDARY = re.compile(
@@ -20,4 +21,6 @@ _ID_KEY = re.compile(rb'"id"\s*:')
 
 def layout_of(issues: IssueLog) -> Layout[Node]:
     """The layout; `issues` counts values of unexpected types."""
-    return Layout(_OPENING, _BOUNDARY, _ID_KEY, decode_nodes, lambda text: read_node(text, issues), is_node)
+    return Layout(
+        _OPENING, _BOUNDARY, _ID_KEY, decode_nodes, lambda text: read_node(text, issues), is_node, repair_text
+    )

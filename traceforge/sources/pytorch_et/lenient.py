@@ -4,15 +4,13 @@ Idea: every field is first taken as raw text and then read on its own, so that a
 Integers may stand in quotes or carry a zero fraction. Not handled: an element that is no object.
 """
 
-import re
-
 import msgspec
 from msgspec import Raw
 
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.numbers import integer_of
 from traceforge.sources.pytorch_et.decode import ABSENT, NO_TEXT, Attribute, Node, decode_node, value_of
-from traceforge.sources.pytorch_et.issues import IssueLog
 
-_INTEGER = re.compile(r"[+-]?\d{1,40}")
 _INTEGERS = ("id", "rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "stream")
 _TEXTS = ("name", "op_schema", "cat")
 _REFERENCES = ("ctrl_deps", "parent", "inter_thread_dep", "sync_dep")
@@ -33,17 +31,6 @@ def read_node(text: bytes, issues: IssueLog) -> Node:
         return decode_node(text)
     except msgspec.ValidationError:
         return _Reading(issues).node(_fields.decode(text))
-
-
-def integer_of(value: object) -> int | None:
-    """A JSON value as an integer of any size; None where it is none."""
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
-    return None
 
 
 class _Reading:

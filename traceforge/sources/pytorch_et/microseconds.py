@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 from msgspec import Raw
 
-from traceforge.sources.pytorch_et.issues import IssueLog
+from traceforge.reading.issue_log import IssueLog
 
 _LIMIT_NS = 2**62
 _ABSENT = (b"", b"null")

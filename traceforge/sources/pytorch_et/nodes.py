@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from msgspec import Raw
 
+from traceforge.reading.chakra_rows import Column, frame_of, repeated
+from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.pytorch_et.decode import ABSENT, NO_TEXT, Node, value_of
-from traceforge.sources.pytorch_et.issues import IssueLog
 from traceforge.sources.pytorch_et.microseconds import to_nanoseconds
-from traceforge.sources.pytorch_et.tables import Column, frame_of, repeated
 from traceforge.sources.pytorch_et.units import Int64s, Unit
 
 _DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "memcpy", "memset"})

@@ -8,9 +8,9 @@ names the group. Roots of broadcasts and reductions.
 
 import re
 
+from traceforge.reading.tensors import Tensor
 from traceforge.sources.pytorch_et.arguments import Arguments
 from traceforge.sources.pytorch_et.positional import integers_in
-from traceforge.sources.pytorch_et.tensors import Tensor
 
 _SCHEMA = re.compile(r"[\w:.]+\((?P<arguments>.*)\)\s*->", re.DOTALL)
 _BETWEEN_ARGUMENTS = re.compile(r",\s*(?![^()]*\))")

@@ -4,28 +4,28 @@ Idea: units of some hundred nodes pass through in order, once; only communicatio
 Not handled: archives; files of generated kernels that a trace names.
 """
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.batches import BATCH_ROWS, Batches
+from traceforge.reading.chakra_file import Part, nothing_there
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.collection import no_garbage_collection
+from traceforge.reading.json_elements import UNIT_BYTES, ElementReader, Members
+from traceforge.reading.process_groups import INIT_NODE, group_rows, world_size_of
+from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.pytorch_et.arguments import inputs_of, tensor_rows
-from traceforge.sources.pytorch_et.batches import BATCH_ROWS, Batches
 from traceforge.sources.pytorch_et.communication import Communication
 from traceforge.sources.pytorch_et.decode import ABSENT, NO_TEXT, UNDECODABLE, Node, value_of
-from traceforge.sources.pytorch_et.file_facts import Part
-from traceforge.sources.pytorch_et.issues import IssueLog
-from traceforge.sources.pytorch_et.json_elements import UNIT_BYTES, ElementReader, Members
+from traceforge.sources.pytorch_et.issues import new_log
 from traceforge.sources.pytorch_et.layout import layout_of
 from traceforge.sources.pytorch_et.nodes import edge_rows, node_rows
-from traceforge.sources.pytorch_et.process_groups import INIT_NODE, group_rows, world_size_of
-from traceforge.sources.pytorch_et.stream import ByteStream
-from traceforge.sources.pytorch_et.tables import frame_of_rows
+from traceforge.sources.pytorch_et.schema_versions import check_schema
 from traceforge.sources.pytorch_et.units import Int64s, Unit
 
 KIND = "pytorch_et"
@@ -54,20 +54,8 @@ def read_file(
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _Reading(path, emit, options, batch_rows).run(unit_bytes)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Decoded nodes form no cycles; looking for some would cost more than decoding."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Reading:
@@ -77,17 +65,18 @@ class _Reading:
         self._path = path
         self._options = options
         self._batches = Batches(emit, batch_rows)
-        self._issues = IssueLog()
+        self._issues = new_log()
         self._parts: list[Part] = []
         self._communication = Communication(self._issues)
         self._ids: list[Int64s] = []
+        self._timed: set[int] = set()
         self._stored = 0
 
     def run(self, unit_bytes: int) -> SourceSummary:
         with ByteStream(self._path, self._options.report_progress) as stream:
             head = stream.read(_HEAD_BYTES).removeprefix(_BOM)
             if not head:
-                raise self._nothing_there(stream)
+                raise nothing_there(stream, self._path)
             elements = ElementReader(stream, head, layout_of(self._issues), self._issues, unit_bytes)
             for found in elements.units():
                 if isinstance(found, Members):
@@ -97,10 +86,6 @@ class _Reading:
             if stream.damage is not None:
                 self._issues.add("damaged_compression", at=f"byte {stream.position}", because=stream.damage)
         return self._finish(elements.is_complete and stream.damage is None)
-
-    def _nothing_there(self, stream: ByteStream) -> InputUnusableError:
-        what = "the file is empty" if stream.damage is None else f"nothing can be decompressed: {stream.damage}"
-        return InputUnusableError(what, where=str(self._path), hint="copy the file again from where it was written")
 
     def _take_members(self, members: Members) -> None:
         """Metadata before or behind a list of nodes; a second list begins a second trace."""
@@ -127,7 +112,8 @@ class _Reading:
         self._stored += len(nodes)
         self._ids.append(unit.ids[unit.ids != ABSENT])
         part.node_count += len(nodes)
-        part.has_times |= any(node.ts is not NO_TEXT for node in nodes)
+        if any(node.ts is not NO_TEXT for node in nodes):
+            self._timed.add(len(self._parts) - 1)
         self._batches.add("raw.chakra_node", node_rows(unit, self._issues))
         for edges in edge_rows(unit):
             self._batches.add("raw.chakra_edge", edges)
@@ -153,8 +139,7 @@ class _Reading:
 
     def _end_part(self) -> None:
         part = self._parts[-1]
-        stated = part.facts.get("rank")
-        part.rank = stated if isinstance(stated, int) and 0 <= stated < 2**31 else self._communication.rank
+        part.recorded_rank = self._communication.rank
         self._batches.add("raw.chakra_communication", self._communication.frame())
         self._communication = Communication(self._issues)
         ids = np.concatenate([np.zeros(0, np.int64), *self._ids])
@@ -170,15 +155,20 @@ class _Reading:
             )
         self._end_part()
         for part in self._parts:
-            part.check_schema(self._issues)
+            check_schema(part.schema, self._issues)
         if not self._stored:
             self._issues.add("no_nodes")
         if not is_complete:
             self._issues.add("unfinished")
-        rows = [part.row(number, is_complete) for number, part in enumerate(self._parts)]
+        rows = [self._file_row(number, part, is_complete) for number, part in enumerate(self._parts)]
         self._batches.add("raw.chakra_file", frame_of_rows("raw.chakra_file", rows))
         self._batches.flush()
         largest = max(self._parts, key=lambda part: part.node_count)
         event_count = self._stored + self._issues.lost_events
         issues = tuple(self._issues)
         return SourceSummary(KIND, largest.rank, None, largest.world_size, event_count, self._stored, issues)
+
+    def _file_row(self, number: int, part: Part, is_complete: bool) -> dict[str, object]:
+        """The row of a part; one whose nodes have starts is an ET+."""
+        form, unit = ("pytorch_et_plus", "us") if number in self._timed else ("pytorch_et", None)
+        return part.row(number, form, unit, is_complete)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceforge.reading.chakra_rows import frame_of_rows
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.numbers import integer_of, text_of
 from traceforge.sources.pytorch_et.decode import ABSENT, Node
-from traceforge.sources.pytorch_et.issues import IssueLog
-from traceforge.sources.pytorch_et.lenient import integer_of
-from traceforge.sources.pytorch_et.tables import frame_of_rows
 
 Int64s = npt.NDArray[np.int64]
 _LIMIT = 2**63
@@ -81,7 +81,7 @@ class Unit:
 
     def texts(self, name: str) -> list[str | None]:
         """A column of texts that are attributes; None for missing and empty ones."""
-        return [_text(found.get(name)) for found in self.attributes]
+        return [text_of(found.get(name)) for found in self.attributes]
 
     def other_attributes(self) -> pl.DataFrame:
         """Rows of raw.chakra_attribute: attributes that have no column and say something."""
@@ -127,7 +127,3 @@ def _first(references: int | list[int] | None) -> int:
     if isinstance(references, list):
         return references[0] if references else ABSENT
     return references
-
-
-def _text(value: object) -> str | None:
-    return None if value is None or value == "" else str(value)

@@ -13,9 +13,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from traceforge.sources.pytorch_et.issues import IssueLog
-from traceforge.sources.pytorch_et.stream import ByteStream
-from traceforge.sources.pytorch_et.text_repair import repair_text
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.stream import ByteStream
 
 UNIT_BYTES = 512 * 1024
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -47,6 +46,7 @@ class Layout(Generic[Node]):
         decode_many: decodes a stretch of whole nodes.
         decode_one: decodes one node.
         is_node: whether a decoded object is a node, not a part of one.
+        repair_text: makes damaged text of one node better, where its meaning is beyond doubt.
     """
 
     opening: re.Pattern[bytes] | None
@@ -55,6 +55,7 @@ class Layout(Generic[Node]):
     decode_many: Callable[[bytes], list[Node]]
     decode_one: Callable[[bytes], Node]
     is_node: Callable[[Node], bool]
+    repair_text: Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class ElementReader(Generic[Node]):
         end = len(self._text) if resume is None else resume
         damaged = self._text[start:end]
         place = f"byte {self._stream.position - len(self._text) + start}"
-        repaired = self._decoded(repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
+        repaired = self._decoded(self._layout.repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
         if repaired is not None:
             nodes.append(repaired)
             self._issues.add("repaired_node", at=place)

@@ -119,3 +119,20 @@ def _sizes(value: object) -> tuple[int, ...] | None:
     if not isinstance(value, list | tuple) or not all(isinstance(size, int) and abs(size) < 2**63 for size in items):
         return None
     return tuple(size for size in items if isinstance(size, int))
+
+
+def tensor_columns(tensor: Tensor) -> dict[str, object]:
+    """A tensor as columns of raw.chakra_tensor."""
+    return {
+        "argument": tensor.argument,
+        "element": tensor.element,
+        "tensor_id": tensor.tensor_id,
+        "storage_id": tensor.storage_id,
+        "storage_position": tensor.storage_position,
+        "element_count": tensor.element_count,
+        "element_bytes": tensor.element_bytes,
+        "dtype": tensor.dtype,
+        "device": tensor.device,
+        "shape": tensor.shape,
+        "strides": tensor.strides,
+    }

@@ -1,0 +1,32 @@
+"""`traceforge export chakra` as a person meets it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import SAMPLE, run
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("db") / "job.duckdb"
+    assert run("ingest", SAMPLE, "--db", path, "--jobs", 1).returncode == 0
+    return path
+
+
+def test_one_file_a_rank_is_written_and_named_on_stdout(database: Path, tmp_path: Path) -> None:
+    result = run("export", "chakra", database, "-o", tmp_path / "out", "--prefix", "../a b")
+
+    assert result.returncode == 0, result.stderr
+    names = [Path(line).name for line in result.stdout.split("\n") if line]
+    assert names == [f".._a_b.{rank}.et" for rank in range(4)]
+    assert all((tmp_path / "out" / name).stat().st_size > 100_000 for name in names)
+    assert "timed" in result.stderr
+
+
+def test_an_unknown_run_is_said_in_a_line_and_a_hint(database: Path, tmp_path: Path) -> None:
+    result = run("export", "chakra", database, "-o", tmp_path, "--run", "other")
+
+    assert result.returncode == 2
+    assert "hint:" in result.stderr
+    assert "Traceback" not in result.stderr

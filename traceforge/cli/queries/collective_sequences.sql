@@ -1,0 +1,5 @@
+-- Whether ranks issue the same collectives in each process group, and the first one that differs.
+SELECT run_id, process_group, CAST(ranks AS VARCHAR) AS ranks, status, compared_count, first_place, rank, node_id,
+  found, expected
+FROM graph.divergence
+ORDER BY run_id, status = 'agrees', process_group

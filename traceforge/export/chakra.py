@@ -1,0 +1,158 @@
+"""Chakra execution traces for simulators. In: a run of a store. Out: one `.et` file a rank, `<prefix>.<rank>.et`.
+
+Each file holds metadata, a node that lists the process groups, and the nodes of `chakra_graph`: with start times on the
+aligned clock, group names, and dependencies that all exist. Compatible with MLCommons Chakra schema 0.0.4 and 1.0.0.
+Not handled: tensors; more than one trace a rank (timed ones first).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceforge.errors import InputUnusableError
+from traceforge.export.chakra_graph import ExportNode, exported_nodes
+from traceforge.export.protobuf import framed, number, packed, text
+from traceforge.sources.chakra import schema
+from traceforge.store.database import Store
+
+_TRACES = """
+SELECT source_id, part, rank, label
+FROM graph.quality
+WHERE run_id = ? AND rank IS NOT NULL
+QUALIFY ROW_NUMBER() OVER (
+  PARTITION BY rank ORDER BY LIST_POSITION(['timed', 'modelled', 'structure_only'], label), source_id, part
+) = 1
+ORDER BY rank
+"""
+_GROUPS = """
+SELECT DISTINCT process_group_name AS pg_name, description AS pg_desc, backend AS backend_config, ranks, size
+FROM raw.chakra_process_group
+WHERE source_id = ? AND part = ?
+ORDER BY pg_name
+"""
+_KNOWN_GROUPS = """
+SELECT DISTINCT process_group AS pg_name, members AS ranks, LEN(members) AS size
+FROM graph.communication
+WHERE source_id = ? AND process_group IS NOT NULL AND members IS NOT NULL
+ORDER BY pg_name
+"""
+_INIT_NODE = "## process_group:init ##"
+_WIRE_VERSION = "0.0.4"
+_METADATA, _COMPUTE, _COLLECTIVE = 1, 4, schema.COLLECTIVE
+_INT64, _BOOL, _TEXT = 9, 27, 29
+_NS_PER_US = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A file that was written.
+
+    Attributes:
+        path: of the file.
+        rank: global rank.
+        node_count: nodes in it.
+        label: as in graph.quality.
+    """
+
+    path: Path
+    rank: int
+    node_count: int
+    label: str
+
+
+def export_chakra(store: Store, run_id: int, folder: Path, prefix: str) -> Iterator[ExportedFile]:
+    """Write one file a rank into a folder, which is made if it is missing.
+
+    Raises:
+        InputUnusableError: the run holds no execution trace whose rank is known.
+    """
+    traces = store.query(_TRACES, [run_id]).rows()
+    if not traces:
+        raise InputUnusableError(
+            "the run holds no execution trace whose rank is known",
+            where=str(store.path),
+            hint="record execution traces (torch.profiler.ExecutionTraceObserver) beside the timelines and ingest both",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for source_id, part, rank, label in traces:
+        nodes = exported_nodes(store, source_id, part)
+        path = folder / f"{prefix}.{rank}.et"
+        with path.open("wb") as file:
+            file.write(framed(_metadata(rank, label)))
+            file.write(framed(_groups_node(store, source_id, part, len(nodes) + 1)))
+            for node in nodes:
+                file.write(framed(_message(node)))
+        yield ExportedFile(path, rank, len(nodes) + 1, label)
+
+
+def _metadata(rank: int, label: str) -> bytes:
+    stated = {
+        "rank": _attribute("rank", rank),
+        "label": _attribute("label", label),
+        "unit": _attribute("time_unit", "us"),
+    }
+    return text(schema.VERSION, _WIRE_VERSION) + b"".join(
+        text(schema.METADATA_ATTRIBUTE, message) for message in stated.values()
+    )
+
+
+def _groups_node(store: Store, source_id: int, part: int, node_id: int) -> bytes:
+    """The node that lists the process groups, as PyTorch and its converter write it."""
+    listed = store.query(_GROUPS, [source_id, part]).to_dicts() or store.query(_KNOWN_GROUPS, [source_id]).to_dicts()
+    groups = [{**{key: group[key] for key in group if key != "size"}, "group_size": group["size"]} for group in listed]
+    arguments = text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
+    return b"".join(
+        (
+            number(schema.ID, node_id),
+            text(schema.NAME, _INIT_NODE),
+            number(schema.TYPE, _METADATA),
+            text(schema.INPUTS, arguments),
+            text(schema.ATTRIBUTE, _attribute("is_cpu_op", True)),
+        )
+    )
+
+
+def _message(node: ExportNode) -> bytes:
+    attributes = {"is_cpu_op": node.is_cpu, **_further(node)}
+    return b"".join(
+        (
+            number(schema.ID, node.node_id),
+            text(schema.NAME, node.name),
+            number(schema.TYPE, _type(node)),
+            packed(schema.CONTROL, node.control),
+            packed(schema.DATA, node.data),
+            number(schema.START, None if node.start_ns is None else max(0, node.start_ns) // _NS_PER_US),
+            number(schema.DURATION, (node.duration_ns + _NS_PER_US // 2) // _NS_PER_US),
+            *(text(schema.ATTRIBUTE, _attribute(name, value)) for name, value in attributes.items()),
+        )
+    )
+
+
+def _type(node: ExportNode) -> int:
+    if node.kind == "metadata":
+        return _METADATA
+    if node.kind != "communication":
+        return _COMPUTE
+    return {"send": schema.SEND, "recv": schema.RECEIVE}.get(str(node.facts.get("op")), _COLLECTIVE)
+
+
+def _further(node: ExportNode) -> dict[str, int | str | bool]:
+    """Attributes by the names that readers of such files expect."""
+    names = {"stream": "stream", "rf_id": "rf_id", "tid": "thread_id", "op_schema": "op_schema"}
+    if node.kind == "communication":
+        names |= {"comm_size": "size_bytes", "pg_name": "process_group"}
+        names |= {"comm_src": "source_rank", "comm_dst": "destination_rank"}
+    found = {name: node.facts[fact] for name, fact in names.items() if fact in node.facts}
+    op = node.facts.get("op")
+    if node.kind == "communication" and op in schema.COLLECTIVES:
+        found["comm_type"] = schema.COLLECTIVES.index(str(op))
+    return {name: value for name, value in found.items() if isinstance(value, int | str)}
+
+
+def _attribute(name: str, value: int | str | bool) -> bytes:
+    if isinstance(value, bool):
+        return text(schema.ATTRIBUTE_NAME, name) + number(_BOOL, int(value), keep_zero=True)
+    if isinstance(value, int):
+        return text(schema.ATTRIBUTE_NAME, name) + number(_INT64, value, keep_zero=True)
+    return text(schema.ATTRIBUTE_NAME, name) + text(_TEXT, value, keep_empty=True)

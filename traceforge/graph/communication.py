@@ -1,0 +1,107 @@
+"""Recorded communication of all ranks, comparable. Reads raw.chakra_communication; fills graph.communication.
+
+One trace speaks for a rank: PyTorch's own rather than a converted one. A process group is known by its name; where old
+traces hold only a pointer, which differs between processes, by the order in which a rank first uses its groups.
+Members are those that the trace lists, or that start and stride state. Not handled: groups of one rank (left out).
+"""
+
+import polars as pl
+
+from traceforge.align.collective_names import operation_of
+from traceforge.store.database import Store
+
+_CALLS = """
+WITH chosen AS (
+  SELECT run_id, rank, source_id, part
+  FROM graph.trace
+  WHERE rank IS NOT NULL
+  QUALIFY ROW_NUMBER() OVER (
+    PARTITION BY run_id, rank
+    ORDER BY LIST_POSITION(['pytorch_et', 'pytorch_et_plus', 'chakra_et'], format) NULLS LAST, source_id, part
+  ) = 1
+),
+job AS (
+  SELECT run_id, COUNT(DISTINCT rank) AS ranks FROM chosen GROUP BY run_id
+)
+SELECT t.run_id, t.rank, t.source_id, c.position, c.node_id, c.collective_name, c.process_group_name AS name,
+  c.process_group_handle AS handle, c.group_size, c.sequence, c.dtype, c.in_bytes, c.out_bytes, c.in_split_sizes,
+  c.out_split_sizes, c.source_rank, c.destination_rank, j.ranks AS job_ranks,
+  CASE
+    WHEN LEN(g.ranks) > 0 THEN g.ranks
+    WHEN g.size IS NOT NULL THEN RANGE(g.size)
+    WHEN c.global_rank_stride > 0 AND c.group_size < 100000
+      THEN LIST_TRANSFORM(RANGE(c.group_size), LAMBDA k: c.global_rank_start + k * c.global_rank_stride)
+    WHEN c.group_size = j.ranks THEN RANGE(c.group_size)
+  END AS members,
+  c.origin = 'attributes' AS is_written,
+  (SELECT COUNT(*) FROM raw.chakra_process_group AS o
+    WHERE o.source_id = t.source_id AND o.part = t.part AND COALESCE(o.size, 2) > 1) AS listed_groups
+FROM chosen AS t
+JOIN job AS j USING (run_id)
+JOIN raw.chakra_communication AS c USING (source_id, part)
+LEFT JOIN raw.chakra_process_group AS g
+  ON g.source_id = c.source_id AND g.part = c.part AND g.process_group_name = c.process_group_name
+WHERE NOT c.is_wait AND c.origin <> 'kernel' AND c.collective_name IS NOT NULL AND COALESCE(c.group_size, 2) > 1
+QUALIFY ROW_NUMBER() OVER (PARTITION BY c.source_id, c.position ORDER BY g.position) = 1
+ORDER BY t.run_id, t.rank, CASE WHEN is_written THEN c.position ELSE c.node_id END, c.position
+"""
+_PLACE = ("run_id", "rank")
+_SCHEMA: dict[str, pl.DataType] = {
+    "run_id": pl.Int32(),
+    "rank": pl.Int32(),
+    "source_id": pl.Int32(),
+    "position": pl.Int64(),
+    "node_id": pl.Int64(),
+    "process_group": pl.String(),
+    "members": pl.List(pl.Int64()),
+    "ordinal": pl.Int64(),
+    "sequence": pl.Int64(),
+    "op": pl.String(),
+    "dtype": pl.String(),
+    "in_bytes": pl.Int64(),
+    "out_bytes": pl.Int64(),
+    "in_split_sizes": pl.List(pl.Int64()),
+    "out_split_sizes": pl.List(pl.Int64()),
+    "source_rank": pl.Int64(),
+    "destination_rank": pl.Int64(),
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a call."""
+    calls = store.query(_CALLS)
+    if calls.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    names = calls["collective_name"].unique().to_list()
+    spoken = {name: _operation(name) for name in names}
+    dtype = pl.col("dtype").str.to_lowercase().str.replace(r"^.*::", "")
+    empty = [pl.when(pl.col(name).list.len() > 0).then(pl.col(name)).alias(name) for name in _SPLITS]
+    found = (
+        _with_groups(calls)
+        .with_columns(*empty, op=pl.col("collective_name").replace_strict(spoken, return_dtype=pl.String), dtype=dtype)
+        .with_columns(ordinal=pl.int_range(pl.len()).over(*_PLACE, "process_group"))
+    )
+    return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+_SPLITS = ("in_split_sizes", "out_split_sizes")
+
+
+def _operation(name: str) -> str | None:
+    plain = name.lower().rstrip("_")
+    return plain if plain in ("send", "recv") else operation_of(plain)
+
+
+def _with_groups(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls with `process_group`: name, number of the handle, or the only group there is."""
+    first = pl.col("position").rank("dense").over(*_PLACE).min().over(*_PLACE, "handle")
+    numbered = calls.with_columns(first=pl.when(pl.col("handle").is_not_null()).then(first))
+    number = (pl.col("first").rank("dense").over(*_PLACE) - 1).cast(pl.Int64)
+    return numbered.with_columns(
+        process_group=pl.when(pl.col("name").is_not_null())
+        .then(pl.col("name"))
+        .when(pl.col("handle").is_not_null())
+        .then(pl.format("group {} of {} ranks", number, "group_size"))
+        .when((pl.col("listed_groups") == 1) | (pl.col("is_written") & (pl.col("listed_groups") == 0)))
+        .then(pl.lit("all"))
+    )

@@ -1,0 +1,32 @@
+-- One row a dependency or a call between two nodes of one trace's graph, stated by its file or derived.
+CREATE OR REPLACE VIEW graph.edge (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins graph.trace.source_id.
+  source_id,
+  -- Joins graph.trace.part.
+  part,
+  -- What comes first; joins graph.node.node.
+  from_node,
+  -- What depends on it, or is called by it; joins graph.node.node.
+  to_node,
+  -- Of a recorded edge as in raw.chakra_edge: data, control, parent, inter_thread, sync. Of a derived one as in
+  -- graph.derived_edge: call, launch, thread, handover, stream, order, sync.
+  kind,
+  -- recorded (the file states it) or derived (it follows from a linked timeline).
+  origin
+) AS
+WITH known AS (
+  SELECT source_id, part, node_id, MIN(position) AS position
+  FROM raw.chakra_node
+  WHERE node_id IS NOT NULL
+  GROUP BY ALL
+)
+SELECT t.run_id, e.source_id, e.part, f.position, n.position, e.kind, 'recorded'
+FROM raw.chakra_edge AS e
+JOIN graph.trace AS t USING (source_id, part)
+JOIN known AS f ON f.source_id = e.source_id AND f.part = e.part AND f.node_id = e.from_node_id
+JOIN known AS n ON n.source_id = e.source_id AND n.part = e.part AND n.node_id = e.to_node_id
+UNION ALL
+SELECT run_id, source_id, part, from_node, to_node, kind, 'derived'
+FROM graph.derived_edge

@@ -1,0 +1,41 @@
+"""The pairs of accepted links. Reads graph.link, raw.chakra_node and raw.kineto_event; fills graph.linked_node.
+
+The accepted method is run once more, as a table is filled by one function. Not handled: refused links (no rows).
+"""
+
+import polars as pl
+
+from traceforge.graph.ladder import pair
+from traceforge.graph.link import sides
+from traceforge.store.database import Store
+
+_ACCEPTED = """
+SELECT run_id, source_id, part, timeline_source_id, method FROM graph.link WHERE is_accepted
+ORDER BY run_id, source_id, part
+"""
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "source_id": pl.Int32,
+    "part": pl.Int32,
+    "position": pl.Int64,
+    "timeline_source_id": pl.Int32,
+    "event_id": pl.Int64,
+    "is_same_name": pl.Boolean,
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a pair."""
+    frames = [pl.DataFrame(schema=_SCHEMA)]
+    for run_id, source_id, part, timeline, method in store.query(_ACCEPTED).iter_rows():
+        both = sides(store, source_id, part, timeline)
+        pairs = pair(method, both.operations, both.events)
+        columns = {
+            "position": pl.Series(both.positions[pairs.operation]),
+            "event_id": pl.Series(both.event_ids[pairs.event]),
+            "is_same_name": pl.Series(both.operations.name[pairs.operation] == both.events.name[pairs.event]),
+        }
+        keys = (pl.lit(value).alias(name) for name, value in (("run_id", run_id), ("source_id", source_id)))
+        frame = pl.DataFrame(columns).with_columns(*keys, part=pl.lit(part), timeline_source_id=pl.lit(timeline))
+        frames.append(frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items()))
+    return pl.concat(frames)

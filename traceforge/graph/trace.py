@@ -1,0 +1,99 @@
+"""Which rank an execution trace belongs to. Reads raw.chakra_file, meta.source and align.rank; fills graph.trace.
+
+Writers rarely state the rank. What is stated counts first; then the process id, if exactly one timeline of the run has
+it; then the number that alone tells the names of the files of one kind apart. Not handled: ranks by a pattern that
+a person gives.
+"""
+
+import re
+from collections import Counter
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from traceforge.store.database import Store
+
+_TRACES = """
+SELECT s.run_id, f.source_id, f.part, f.format, s.kind, s.path, f.process_id, s.rank, s.rank_origin
+FROM raw.chakra_file AS f
+JOIN meta.source AS s USING (source_id)
+ORDER BY s.run_id, f.source_id, f.part
+"""
+_TIMELINES = """
+SELECT r.run_id, r.rank, r.source_id, ARRAY_AGG(DISTINCT TRY_CAST(t.process AS BIGINT)) AS processes
+FROM align.rank AS r
+LEFT JOIN raw.kineto_track AS t USING (source_id)
+GROUP BY r.run_id, r.rank, r.source_id
+ORDER BY r.run_id, r.rank
+"""
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "source_id": pl.Int32,
+    "part": pl.Int32,
+    "format": pl.String,
+    "rank": pl.Int32,
+    "rank_origin": pl.String,
+    "timeline_source_id": pl.Int32,
+}
+_NUMBER = re.compile(r"\d+")
+_LONGEST_RANK = 6
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a trace."""
+    traces = store.query(_TRACES)
+    if traces.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    timelines = store.query(_TIMELINES)
+    parts = [
+        _of_run(own, timelines.filter(pl.col("run_id") == run_id))
+        for (run_id,), own in traces.group_by("run_id", maintain_order=True)
+    ]
+    return pl.concat(parts).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def _of_run(traces: pl.DataFrame, timelines: pl.DataFrame) -> pl.DataFrame:
+    by_process = _ranks_by_process(timelines)
+    by_number = _ranks_by_number(traces)
+    found = []
+    for row in traces.iter_rows(named=True):
+        rank, origin = row["rank"], row["rank_origin"]
+        if rank is None and row["process_id"] in by_process:
+            rank, origin = by_process[row["process_id"]], "process_id"
+        elif rank is None and row["source_id"] in by_number:
+            rank, origin = by_number[row["source_id"]], "file_number"
+        elif rank is None and traces["source_id"].n_unique() == 1 and timelines.height <= 1:
+            rank, origin = (timelines["rank"][0] if timelines.height else 0), "only_file"
+        found.append({"rank": rank, "rank_origin": origin})
+    ranks = pl.DataFrame(found, schema={"rank": pl.Int32, "rank_origin": pl.String})
+    timeline_of = timelines.select("rank", timeline_source_id="source_id")
+    named = traces.drop("rank", "rank_origin").hstack(ranks)
+    return named.join(timeline_of, on="rank", how="left", maintain_order="left")
+
+
+def _ranks_by_process(timelines: pl.DataFrame) -> dict[int, int]:
+    """Rank by process id, of processes that stand in one timeline only."""
+    pairs = [
+        (process, rank)
+        for rank, processes in timelines.select("rank", "processes").iter_rows()
+        for process in processes
+        if process
+    ]
+    often = Counter(process for process, _ in pairs)
+    return {process: rank for process, rank in pairs if often[process] == 1}
+
+
+def _ranks_by_number(traces: pl.DataFrame) -> dict[int, int]:
+    """Rank by source: the one number of a file's name that differs between all files of its kind and folder."""
+    found: dict[int, int] = {}
+    files = traces.unique("source_id", maintain_order=True).with_columns(
+        folder=pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+    )
+    for _, group in files.group_by("kind", "folder", maintain_order=True):
+        numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in group["path"]]
+        if len({len(own) for own in numbers}) != 1:
+            continue
+        columns = [column for column in zip(*numbers, strict=True) if len(set(column)) == group.height > 1]
+        if len(columns) == 1 and all(len(number) <= _LONGEST_RANK for number in columns[0]):
+            found |= {source: int(n) for source, n in zip(group["source_id"], columns[0], strict=True)}
+    return found
