@@ -39,7 +39,12 @@ _COMMANDS = {
 }
 _JSON_LOAD = "import gzip, json, sys; json.load(gzip.open(sys.argv[1]))"
 _LARGEST_HELD_BYTES = 2 * 10**9  # beyond, peers need more memory than most machines have
-_HTA = "import sys; from hta.common.trace_parser import parse_trace_dataframe as p; p(sys.argv[1])"
+_HTA = """
+import sys
+from hta.common.trace_parser import parse_trace_dataframe
+from hta.configs.parser_config import ParserConfig
+parse_trace_dataframe(sys.argv[1], ParserConfig.get_default_cfg())
+"""
 
 
 @dataclass(frozen=True)
