@@ -1,9 +1,8 @@
-"""Interval arithmetic. In: starts and ends of any order. Out: unions, differences, and the layer that wins when.
+"""Interval arithmetic. In: starts and ends of any order. Out: unions, differences, and which are active when.
 
 All arithmetic is on int64 ns and half-open intervals. The idea: a layer is one bit; the ends of all layers, sorted
 once, switch bits on and off, so that a running sum tells which layers are active between any two ends. Cost is that
-of merging sorted ends, whatever overlaps what. Layers are given in order of precedence: where several are active,
-the first wins.
+of merging sorted ends, whatever overlaps what.
 """
 
 from collections.abc import Sequence
@@ -113,16 +112,6 @@ def sweep(layers: Sequence[Intervals], extra_edges_ns: Times | None = None) -> S
     is_last = np.ones(len(edges), dtype=np.bool_)
     is_last[:-1] = edges[1:] != edges[:-1]
     return Sweep(edges[is_last], masks[is_last])
-
-
-def first_active(masks: NDArray[np.int32], layers: int) -> NDArray[np.int64]:
-    """Index of the first of the lowest `layers` bits set in each mask, `layers` where none is."""
-    known = np.arange(1 << layers)
-    lowest = np.full(1 << layers, layers, dtype=np.int64)
-    for layer in range(layers - 1, -1, -1):
-        lowest[(known >> layer) & 1 == 1] = layer
-    result: NDArray[np.int64] = lowest[masks & ((1 << layers) - 1)]
-    return result
 
 
 def _where(layers: Sequence[Intervals], mask: int) -> Intervals:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
-from traceforge.timeline.layers import Intervals, first_active, join, subtract, sweep, union
+from traceforge.timeline.layers import Intervals, join, subtract, sweep, union
 
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
@@ -73,16 +73,14 @@ class RankLayers:
     """A rank's intervals.
 
     Attributes:
-        phases: phase name and intervals, in order of precedence; a name may come twice.
+        layers: intervals by name; those of activities bear their names.
+        phases: phase and the layers of which any brings it about, in order of precedence; a phase may come twice.
         remainder: phase of the instants that no layer covers.
-        activities: what the host did, in the order in which it explains a gap (see `_ACTIVITIES`).
-        communication: all communication, hidden or not.
     """
 
-    phases: tuple[tuple[str, Intervals], ...]
+    layers: Mapping[str, Intervals]
+    phases: tuple[tuple[str, tuple[str, ...]], ...]
     remainder: str
-    activities: tuple[Intervals, ...]
-    communication: Intervals
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -142,27 +140,24 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         has_device: whether device kernels were recorded.
     """
     by_class = {str(key[0]): frame for key, frame in events.group_by("class")}
-    training = {name: frame.filter(pl.col("on_training_thread")) for name, frame in by_class.items()}
+    training = {
+        name: by_class[name].filter(pl.col("on_training_thread"))
+        for name in (*_ACTIVITIES, "communication_call")
+        if name in by_class
+    }
     communication = _of(by_class, "communication" if has_device else "host_communication")
     transfer, wait = _split(matched, communication)
-    activities = tuple(_of(training, name) for name in _ACTIVITIES)
-    phases = [
-        ("transfer", transfer),
-        ("wait", wait),
-        ("copy", _of(by_class, "copy")),
-        ("input", activities[0]),
-    ]
+    layers = {name: _of(training, name) for name in _ACTIVITIES}
+    layers |= {"transfer": transfer, "wait": wait, "copy": _of(by_class, "copy"), "communication": communication}
+    phases = (("transfer", ("transfer",)), ("wait", ("wait",)), ("copy", ("copy",)), ("input", ("input",)))
     if has_device:
-        layers = [("compute", _of(by_class, "compute")), *phases, ("runtime", join(*activities[1:]))]
-        return RankLayers(tuple(layers), "idle", activities, communication)
+        layers["compute"] = _of(by_class, "compute")
+        return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", _ACTIVITIES[1:])), "idle")
     # Host operations stand in for kernels; what fetches data or awaits communication is none.
-    excluded = join(activities[0], _of(training, "communication_call"))
-    working, enclosing = _operations(training)
-    operations = subtract(working, excluded)
-    pauses = join(_of(training, "checkpoint"), _of(training, "garbage_collection"))
-    named = join(enclosing, _of(training, "annotation"))
-    layers = [("compute", operations), *phases, ("runtime", pauses), ("compute", named)]
-    return RankLayers(tuple(layers), "runtime", activities, communication)
+    working, layers["enclosing"] = _operations(training)
+    layers["compute"] = subtract(working, join(layers["input"], _of(training, "communication_call")))
+    pauses, named = ("checkpoint", "garbage_collection"), ("enclosing", "annotation")
+    return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", pauses), ("compute", named)), "runtime")
 
 
 def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Intervals]:
@@ -194,34 +189,30 @@ def segments(layers: RankLayers, windows: Sequence[tuple[int, int]]) -> pl.DataF
         windows: start and end of each, ns, in order of time and apart; column `window` counts them.
     """
     starts, ends = np.array(windows, dtype=np.int64).reshape(-1, 2).T
-    found = sweep(
-        [*(layer for _, layer in layers.phases), *layers.activities, layers.communication],
-        np.concatenate([starts, ends]),
-    )
+    found = sweep(list(layers.layers.values()), np.concatenate([starts, ends]))
     kinds = _kinds(layers)
     first, last = np.searchsorted(found.edges_ns, starts), np.searchsorted(found.edges_ns, ends)
-    inside = np.concatenate([np.arange(0), *(np.arange(*edges) for edges in zip(first, last, strict=True))])
-    window = np.repeat(np.arange(len(starts)), last - first)
+    inside = slice(first[0], last[-1])
     edges, masks = found.edges_ns[inside], found.masks[inside]
     kind = kinds.number[masks]
-    changes = np.ones(len(kind), dtype=np.bool_)
-    changes[1:] = (kind[1:] != kind[:-1]) | (window[1:] != window[:-1])
+    changes = np.ones(len(kind) + 1, dtype=np.bool_)
+    changes[1:-1] = kind[1:] != kind[:-1]
+    changes[first - first[0]] = changes[last - first[0]] = True
+    # Pieces follow one another from the first window to the last; those between windows are dropped.
     piece = np.flatnonzero(changes)
-    window, since = window[piece], edges[piece]
-    # Within a window pieces follow one another.
-    until = np.append(since[1:], 0)
-    is_last = np.append(window[1:] != window[:-1], True)[: len(window)]
-    until[is_last] = ends[window[is_last]]
-    lasting = np.diff(found.edges_ns, append=0)[inside]
-    hidden = np.append(0, np.cumsum(np.where(kinds.hides[masks], lasting, 0)))
+    reached = np.append(edges, ends[-1])
+    hidden = np.concatenate([[0], np.cumsum(np.where(kinds.hides[masks], np.diff(reached), 0))])
+    since, amount = reached[piece], hidden[piece]
+    window = np.searchsorted(starts, since[:-1], side="right") - 1
+    kept = np.flatnonzero(since[:-1] < ends[window])
     return pl.DataFrame(
         {
-            "window": window,
-            "phase": kinds.phases.gather(kind[piece]),
-            "activity": kinds.activities.gather(kind[piece]),
-            "start_ns": since,
-            "duration_ns": (until - since)[: len(since)],
-            "hidden_communication_ns": hidden[np.append(piece[1:], len(kind))[: len(piece)]] - hidden[piece],
+            "window": window[kept],
+            "phase": kinds.phases.gather(kind[piece[kept]]),
+            "activity": kinds.activities.gather(kind[piece[kept]]),
+            "start_ns": since[kept],
+            "duration_ns": np.diff(since)[kept],
+            "hidden_communication_ns": np.diff(amount)[kept],
         }
     )
 
@@ -244,14 +235,15 @@ class _Kinds:
 
 def _kinds(layers: RankLayers) -> _Kinds:
     names = [*(name for name, _ in layers.phases), layers.remainder]
-    phases, activities = len(layers.phases), len(layers.activities)
-    masks = np.arange(1 << (phases + activities + 1), dtype=np.int32)
-    phase, activity = first_active(masks, phases), first_active(masks >> phases, activities)
-    # A phase may have two layers; they are one name. While the device is busy the host explains nothing.
+    bit = {name: 1 << n for n, name in enumerate(layers.layers)}
+    masks = np.arange(1 << len(bit), dtype=np.int32)
+    phase = _first(masks, [sum(bit[layer] for layer in own) for _, own in layers.phases])
+    activity = _first(masks, [bit[name] for name in _ACTIVITIES])
+    # A phase may come twice under one name. While the device is busy the host explains nothing.
     phase = np.array([names.index(name) for name in names])[phase]
-    activity[np.array([name in _BUSY for name in names])[phase]] = activities + 1
+    activity[np.array([name in _BUSY for name in names])[phase]] = len(_ACTIVITIES) + 1
     doing = [*_ACTIVITIES, "unnamed", None]
-    hides = (phase == names.index("compute")) & (masks >> (phases + activities) == 1)
+    hides = (phase == names.index("compute")) & (masks & bit["communication"] != 0)
     pairs = [(name, does) for name in names for does in doing]
     return _Kinds(
         phase * len(doing) + activity,
@@ -259,6 +251,14 @@ def _kinds(layers: RankLayers) -> _Kinds:
         pl.Series([name for name, _ in pairs]),
         pl.Series([does for _, does in pairs], dtype=pl.String),
     )
+
+
+def _first(masks: NDArray[np.int32], bits: Sequence[int]) -> NDArray[np.int64]:
+    """Index of the first of several groups of bits of which a mask holds any; their number where it holds none."""
+    first = np.full(len(masks), len(bits), dtype=np.int64)
+    for n in range(len(bits) - 1, -1, -1):
+        first[masks & bits[n] != 0] = n
+    return first
 
 
 _NOTHING = Intervals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
