@@ -36,6 +36,16 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay() -> None:
     assert report.summary["findings"] == []
 
 
+def test_machines_get_the_findings_with_their_place() -> None:
+    fabric = report_on(no_gdr()).summary["fabric"]
+
+    assert isinstance(fabric, dict)
+    (finding,) = fabric["findings"]
+    assert (finding["code"], finding["severity"], finding["basis"]) == ("gdr_off", "problem", "configuration evidence")
+    assert finding["path"] == "nccl0.log"
+    assert finding["line"] > 0
+
+
 def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:
     words = words_of(report_on(no_gdr()), "fabric")
 
