@@ -28,14 +28,14 @@ _HOST = "node-03.cluster"
 
 def write_log(path: Path, size_bytes: int, *, is_stamped: bool) -> None:
     """A log of about a size."""
-    rng = random.Random(5)  # noqa: S311 - a log, no secret
+    rng = random.Random(5)  # noqa: S311  # the same log each time, no secret
     comms = [0x55F36FFB11F0 + 0x1000 * number for number in range(_PROCESSES)]
     with path.open("w", encoding="ascii") as file:
         for rank, comm in enumerate(comms):
             file.write(
                 f"{_HOST}:{4711 + rank}:{4711 + rank} [{rank}] NCCL INFO comm {comm:#x} rank {rank} "
-                f"nranks {_PROCESSES} cudaDev {rank} nvmlDev {rank} busId {0x10000 + rank * 0x1000:x}"
-                " commId 0xd0eaa3973aece91a - Init COMPLETE\n"
+                f"nranks {_PROCESSES} cudaDev {rank} nvmlDev {rank} busId {0x10000 + rank * 0x1000:x} "
+                "commId 0xd0eaa3973aece91a - Init COMPLETE\n"
             )
         turn = clock_us = 0
         while file.tell() < size_bytes:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fabric.logs import Process, add_logs, fabric_of
+from tests.fabric.logs import Process, add_dumps, add_logs, fabric_of
 from tests.fabric.test_findings import no_gdr, pair
 from tests.fabric.test_paths import two_hosts
 from tests.given import built, data_parallel_job, store_of
 from traceforge.report import Report, build_report
+from traceforge.store.database import Store
 
 from .browser import Page
 from .conftest import HOSTILE
@@ -32,8 +33,31 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay() -> None:
     assert isinstance(verdict, dict)
     assert verdict["kind"] == "cannot_be_known"
     assert "cannot be known from this" in verdict["headline"]
-    assert "1 problem(s) of configuration" in "\n".join(report.verdict_lines)
+    assert "1 problem(s), none of them a measured delay" in "\n".join(report.verdict_lines)
     assert report.summary["findings"] == []
+
+
+def test_machines_get_the_findings_with_their_place() -> None:
+    fabric = report_on(no_gdr()).summary["fabric"]
+
+    assert isinstance(fabric, dict)
+    (finding,) = fabric["findings"]
+    assert (finding["code"], finding["severity"], finding["basis"]) == ("gdr_off", "problem", "configuration evidence")
+    assert finding["path"] == "nccl0.log"
+    assert finding["line"] > 0
+
+
+def test_flight_recorders_alone_show_who_is_behind() -> None:
+    store = Store(None)
+    config = {"0": {"name": "0", "desc": "default_pg"}}
+    progress = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 7)]
+    add_dumps(store, *({"entries": [], "pg_config": config, "pg_status": status} for status in progress))
+
+    with built(store, "forecast") as joined:
+        report = build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
+
+    assert "rank(s) 1 stopped at 7" in words_of(report, "fabric")
+    assert "1 problem(s)" in "\n".join(report.verdict_lines)
 
 
 def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:

@@ -43,8 +43,8 @@ state AS (
     CASE WHEN j.excess_ns < 0 THEN 'below' ELSE 'above' END AS side,
     f.summary, f.confidence AS finding_confidence, f.next_step,
     CASE
-      WHEN c.timelines = 0 AND c.processes > 0 THEN 'logs_alone'
-      WHEN c.sources = 0 THEN 'no_timeline'
+      WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
+      WHEN c.sources = 0 OR c.timelines = 0 THEN 'no_timeline'
       WHEN c.ranks = 0 THEN 'rank_unknown'
       WHEN c.ranks = 1 THEN 'one_rank'
       WHEN c.calls = 0 THEN 'no_communication'
@@ -77,10 +77,9 @@ SELECT
   END,
   CASE
     WHEN state = 'logs_alone' AND problems = 0 THEN
-      FORMAT('The logs of {} process(es) show no problem of configuration; see the section on the fabric.', processes)
+      'They show no problem of configuration; see the section on the fabric.'
     WHEN state = 'logs_alone' THEN
-      FORMAT('The logs of {} process(es) show {} problem(s) of configuration, none of them a measured delay; first: {}',
-        processes, problems, first_problem)
+      FORMAT('They show {} problem(s), none of them a measured delay; first: {}', problems, first_problem)
     WHEN state NOT IN ('finding', 'nothing_significant') THEN
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN

@@ -1,5 +1,8 @@
-"""How the network carried it. Reads timeline.*; adds fabric.*: load and pace of each communicator's transfers.
+"""How the network carried it. Reads timeline.* and raw.nccl_*; adds fabric.*: load, communicators, paths, findings.
 
-The idea: once all ranks have arrived, the same bytes in the same communicator should take the same time. NCCL logs,
-which tell NICs and paths, are not read yet.
+The idea: once all ranks have arrived, the same bytes in the same communicator should take the same time (load); NCCL's
+logs say through which NICs, channels, rings and trees they went and what of the configuration may cost time
+(process, member, communicator, edge, ring, tree, nic, nic_load, operation, choice, finding); ranks and the order of
+operations join the two (communicator_match, collective).
+Not handled: load of links inside a node; switch tiers; bytes of trees and NVLS (all are taken for rings).
 """

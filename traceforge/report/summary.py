@@ -28,6 +28,7 @@ def summarise(context: Context) -> Json:
         "issues": _issues(context),
         "replay": _replay(context),
         "forecast": _forecast(context),
+        "fabric": _fabric(context),
     }
 
 
@@ -132,6 +133,26 @@ def _forecast(context: Context) -> Json:
     return {
         "refused": not any(row["extrapolated"] for row in context.rows("sections/scaling")),
         "needs": [clean(need["item"], 160) for need in needs[:_MOST_ENTRIES]],
+    }
+
+
+def _fabric(context: Context) -> Json:
+    facts = context.rows("sections/fabric")[0]
+    return {
+        "processes": facts["processes"],
+        "communicators": facts["communicators"],
+        "findings": [
+            {
+                "code": row["code"],
+                "severity": row["severity"],
+                "subject_kind": row["subject_kind"],
+                "subject": clean(row["subject"], 120),
+                "basis": row["basis"],
+                "path": clean(row["path"], 200),
+                "line": row["line"],
+            }
+            for row in context.rows("sections/fabric_findings")[:_MOST_ENTRIES]
+        ],
     }
 
 

@@ -41,10 +41,12 @@ _MISSING = Missing(
 
 def _build(context: Context) -> Section | Missing:
     facts = context.rows("sections/fabric")[0]
+    findings = context.rows("sections/fabric_findings")
     if not facts["processes"]:
-        return _MISSING
+        # Dumps of flight recorders make findings without any log.
+        return Section(_findings(findings, context)) if findings else _MISSING
     paths = context.rows("sections/fabric_paths")
-    blocks: list[Block] = [_tiles(facts, paths), *_findings(context)]
+    blocks: list[Block] = [_tiles(facts, paths), *_findings(findings, context)]
     blocks += figure_of_ranks(context)
     blocks += figure_of_nics(context)
     blocks += figure_of_rings(context)
@@ -72,8 +74,7 @@ def _tiles(facts: Row, paths: list[Row]) -> Tiles:
     return Tiles(tiles)
 
 
-def _findings(context: Context) -> list[Block]:
-    rows = context.rows("sections/fabric_findings")
+def _findings(rows: list[Row], context: Context) -> list[Block]:
     if not rows:
         return [Note("The logs show nothing in the configuration that is known to cost time.")]
     note = "What the logs show of the configuration; none of it is a measured delay. " + (
