@@ -16,5 +16,6 @@ ORDER = (
     "fabric",
     "pacing",
     "scaling",
+    "execution_traces",
     "appendix",
 )

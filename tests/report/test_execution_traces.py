@@ -1,0 +1,64 @@
+"""The section on execution traces says what they are good for, in words."""
+
+import pytest
+
+from tests.given import built, store_of
+from tests.graph.recordings import add_execution_trace, operation
+from tests.graph.test_communication import call, job
+from tests.graph.test_operations import rank_that_waits
+from traceforge.report.blocks import Missing, Note, Paragraph, Section, Table
+from traceforge.report.context import Context
+from traceforge.report.sections.execution_traces import SECTION
+from traceforge.store.database import Store
+
+
+def section(store: Store) -> Section | Missing:
+    return SECTION.build(Context(store, 0, {}, None))
+
+
+def texts(found: Section | Missing) -> list[str]:
+    assert isinstance(found, Section)
+    return [plain(block.text) for block in found.blocks if isinstance(block, Note | Paragraph)]
+
+
+def plain(text: str) -> str:
+    """A text with ordinary blanks between numbers and units."""
+    return text.replace("\u00a0", " ").replace("\u202f", " ")
+
+
+@pytest.fixture
+def linked() -> Store:
+    store = store_of(rank_that_waits(0, 30_000), rank_that_waits(1, 80_000))
+    names = ("aten::mm", "record_param_comms", "aten::item")
+    for rank in range(2):
+        add_execution_trace(store, [operation(name, place) for place, name in enumerate(names, 1)], rank=rank)
+    return built(store)
+
+
+def test_without_execution_traces_the_section_says_how_to_record_them() -> None:
+    found = section(built(store_of(rank_that_waits(0, 30_000))))
+
+    assert isinstance(found, Missing)
+    assert "ExecutionTraceObserver" in found.how
+
+
+def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
+    found = section(linked)
+
+    assert isinstance(found, Section)
+    (table,) = [block for block in found.blocks if isinstance(block, Table)]
+    assert [row[0] for row in table.rows] == ["0", "1"]
+    assert [plain(cell) for cell in table.rows[0][2:5]] == ["operation handles", "100 %", "100 %"]
+    assert "2 execution traces of 2 can be placed in time." in texts(found)[0]
+    assert "the job takes 110 µs; measured were 110 µs" in texts(found)[-1]
+
+
+def test_the_first_rank_that_differs_is_named() -> None:
+    plain = [call(), call()]
+
+    said = texts(section(job(plain, [plain[0], call(elements=5)], plain)))
+
+    assert any(
+        "do not issue the same collectives: rank 1, node 101 has all_reduce 20 bytes float" in text for text in said
+    )
+    assert any("structure only, and nothing is computed from them" in text for text in said)
