@@ -1,38 +1,49 @@
 """Events one by one, from text that cannot be decoded as a whole. In: bytes. Out: a `Unit`, and how far it reaches.
 
-Idea: an element ends at the first closing brace before a separator for which everything from its beginning decodes; no
-damage elsewhere can change that. Where no end fits, the text up to the next element that does decode is lost, and
-counted by the number of `"ph"` keys in it. Not handled: an element of more than 8 MiB (skipped and counted).
+Idea: an element ends where JSON's grammar says so, and no damage elsewhere can change that. Text that is sound up to
+the end of the file is one event cut off; text that is beyond repair is lost up to the next object that decodes and
+looks like an event, and counted by the number of `"ph"` keys in it. Not handled: an element of more than 64 MiB
+(skipped and counted).
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import Raw
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Event, Unit, decode_elements, is_incomplete
+from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Event, Unit, decode_elements
 from traceforge.sources.kineto.document import decode_members
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
 from traceforge.sources.kineto.text_repair import repair_text
+from traceforge.sources.kineto.value_end import value_end
 
-_LARGEST_ELEMENT = 8 * 1024 * 1024
-_MOST_ENDS = 64
+_LARGEST_ELEMENT = 64 * 1024 * 1024
 _LOOK_AHEAD = 4096
 _MEMBERS_OF_A_TRACE = frozenset(
-    {"traceName", "displayTimeUnit", "baseTimeNanoseconds", "schemaVersion", "deviceProperties", "distributedInfo"}
+    {
+        "baseTimeNanoseconds",
+        "deviceProperties",
+        "displayTimeUnit",
+        "distributedInfo",
+        "metadata",
+        "otherData",
+        "schemaVersion",
+        "stackFrames",
+        "traceName",
+    }
 )
 _BLANK = rb"[ \t\r\n]*"
 _SEPARATOR = re.compile(rb"[ \t\r\n,]*")
-_OBJECT_END = re.compile(rb"\}(?=[ \t\r\n,]*(?:\{|\]|\Z))")
-_BRACE = re.compile(rb"\}")
-_OTHER_END = re.compile(rb"(?=%b(?:,%b\{|\]|\Z))" % (_BLANK, _BLANK))
+_BETWEEN_ELEMENTS = b" \t\r\n,[{"
 _RESUME = re.compile(rb'\{(?=%b")' % _BLANK)
 _PHASE_KEY = re.compile(rb'"ph"%b:' % _BLANK)
+_BEHIND_ELEMENT = re.compile(rb"%b(?:[,\]]|\Z)" % _BLANK)
 _BEHIND_LIST_IN_OBJECT = re.compile(rb'%b(?:\}|,%b"|\Z)' % (_BLANK, _BLANK))
 _BRACKET = re.compile(rb"\](?=%b[,}]|%b\Z)" % (_BLANK, _BLANK))
+_SECOND_LIST = re.compile(rb"\][ \t\r\n,]*\[?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +123,12 @@ def read_damaged(text: Text, issues: IssueLog) -> Walk:
     while _skip_separator(text, walk, issues):
         if text.data[walk.position] == ord("]"):
             is_end = _is_end_of_list(text, walk.position)
-            if is_end is None:
-                break
-            if is_end:
-                walk.ended = True
+            walk.ended = is_end is True
+            if is_end is not False:
                 break
             issues.add("kineto_damaged_separator", at=_byte(text, walk.position))
-            walk.position += 1
+            if match := _SECOND_LIST.match(text.data, walk.position):
+                walk.position = match.end()
         elif not _Element(text, walk, issues).read():
             break
     return walk
@@ -158,119 +168,102 @@ class _Element:
         self._text = text
         self._walk = walk
         self._issues = issues
+        self._start = walk.position
         self._place = f"event {walk.next_id}"
 
     def read(self) -> bool:
         """Take the element, or count it as lost; False if it needs more bytes."""
-        start = self._walk.position
-        is_object = self._text.data[start] == ord("{")
-        done = self._read_object(start) if is_object else self._read_other(start)
-        if done is not None:
-            return done or self._skip_damage(start)
-        if len(self._text.data) - start > _LARGEST_ELEMENT and not self._text.is_last:
-            return self._skip_damage(start)
-        return self._text.is_last and self._skip_damage(start, cut_off=True)
-
-    def _read_object(self, start: int) -> bool | None:
-        """True if it could be read, False if it is damaged, None if its end is missing."""
-        for end in _ends(_OBJECT_END, self._text.data, start, _MOST_ENDS):
-            if end is None:
-                return False
-            try:
-                self._take(start, end)
-            except UNDECODABLE as error:
-                if not is_incomplete(error):
-                    return self._read_prefix(start, end)
-            else:
-                return True
-        return None
-
-    def _read_prefix(self, start: int, end: int) -> bool:
-        """Whether an object ends before `end`, where something that is no separator follows it."""
-        for earlier in _ends(_BRACE, self._text.data[:end], start, _MOST_ENDS):
-            if earlier is None:
-                return False
-            try:
-                self._take(start, earlier)
-            except UNDECODABLE as error:
-                if not is_incomplete(error):
-                    return False
-            else:
-                return True
-        return False
-
-    def _take(self, start: int, end: int) -> None:
-        self._walk.keep(*_decode(self._text.data[start:end], self._place, self._issues))
-        self._walk.position = end
-
-    def _read_other(self, start: int) -> bool | None:
-        """The same for elements that are no objects: they are counted."""
-        for number, match in enumerate(_OTHER_END.finditer(self._text.data, start + 1)):
-            end = match.start()
-            if number == _MOST_ENDS:
-                return False
-            if end == len(self._text.data) and not self._text.is_last:
-                return None
-            try:
-                count = len(decode_elements(repair_text(self._text.data[start:end]).text))
-            except UNDECODABLE:
-                continue
-            self._issues.add("kineto_not_an_object", count, at=self._place, lost_events=count)
-            self._walk.next_id += count
+        try:
+            end = self._read_object() if self._text.data[self._start] == ord("{") else self._read_other()
+        except UNDECODABLE:
+            return self._skip_damage()
+        if end is not None:
             self._walk.position = end
             return True
-        return False if self._text.is_last else None
+        return self._must_end() and self._skip_unfinished()
 
-    def _skip_damage(self, start: int, *, cut_off: bool = False) -> bool:
-        """Go on at the next element that decodes; False if it needs more bytes."""
-        resume = self._next_good(start + 1, cut_off)
-        too_long = len(self._text.data) - start > _LARGEST_ELEMENT
-        if resume is None and not self._text.is_last and not too_long:
+    def _must_end(self) -> bool:
+        return self._text.is_last or len(self._text.data) - self._start > _LARGEST_ELEMENT
+
+    def _read_object(self) -> int | None:
+        end = value_end(self._text.data, self._start)
+        if end is not None:
+            self._walk.keep(*_decode(self._text.data[self._start : end], self._place, self._issues))
+        return end
+
+    def _read_other(self) -> int | None:
+        """Step over an element that is no object."""
+        end = value_end(self._text.data, self._start)
+        if end is None or (end == len(self._text.data) and not self._text.is_last):
+            return None
+        if not _BEHIND_ELEMENT.match(self._text.data, end):
+            raise msgspec.DecodeError("something else follows without a comma")
+        decode_elements(repair_text(self._text.data[self._start : end]).text)
+        self._issues.add("kineto_not_an_object", at=self._place, lost_events=1)
+        self._walk.next_id += 1
+        return end
+
+    def _skip_damage(self) -> bool:
+        """Go on at the next event; False if it needs more bytes."""
+        for match in _RESUME.finditer(self._text.data, self._start + 1):
+            place = match.start()
+            try:
+                found = self._event_at(place)
+            except UNDECODABLE:
+                continue
+            if found is None and not self._must_end():
+                return False
+            is_cut_off = found is None and _PHASE_KEY.search(self._text.data, place) is not None
+            if is_cut_off or (found and _may_be_event(found)):
+                return self._lose(place)
+        if not self._must_end():
             return False
-        self._lose(start, len(self._text.data) if resume is None else resume, cut_off and resume is None)
+        return self._lose(_end_behind_damage(self._text, self._start + 1) or len(self._text.data))
+
+    def _skip_unfinished(self) -> bool:
+        """Step over an element without an end: to the end of the text, or to what can only be another event."""
+        for match in _RESUME.finditer(self._text.data, self._start + 1):
+            try:
+                found = self._event_at(match.start())
+            except UNDECODABLE:
+                continue
+            if found and found.ph and found.name and found.ts is not NO_TOKEN:
+                return self._lose(match.start())
+        self._walk.cut_off += 1
+        self._walk.next_id += 1
+        self._walk.position = len(self._text.data)
         return True
 
-    def _lose(self, start: int, end: int, cut_off: bool) -> None:
+    def _event_at(self, start: int) -> Event | None:
+        """The object at a place; None if the text ends inside it.
+
+        Raises:
+            msgspec.DecodeError, RecursionError: there is none, or it is damaged beyond repair.
+        """
+        end = value_end(self._text.data, start)
+        return None if end is None else _decode(self._text.data[start:end], self._place, new_log())[0]
+
+    def _lose(self, end: int) -> bool:
         """Step over text that cannot be read."""
-        lost = self._text.data[start:end]
-        count = max(1, sum(1 for _ in _PHASE_KEY.finditer(lost))) if b"{" in lost else 0
-        if cut_off:
-            self._walk.cut_off += count
-        elif count:
-            self._issues.add("kineto_undecodable_event", count, at=_byte(self._text, start), lost_events=count)
-        else:
-            self._issues.add("kineto_damaged_separator", at=_byte(self._text, start))
+        lost = self._text.data[self._start : end]
+        is_event = b"{" in lost and lost.strip(_BETWEEN_ELEMENTS)
+        count = max(1, sum(1 for _ in _PHASE_KEY.finditer(lost))) if is_event else 0
+        code = "kineto_undecodable_event" if count else "kineto_damaged_separator"
+        self._issues.add(code, max(1, count), at=_byte(self._text, self._start), lost_events=count)
         self._walk.next_id += count
         self._walk.position = end
+        return True
 
-    def _next_good(self, start: int, cut_off: bool) -> int | None:
-        """Where the next object begins that decodes and looks like an event, or the list ends."""
-        for match in _RESUME.finditer(self._text.data, start):
-            if self._is_event(match.start()):
-                return match.start()
-        return _end_behind_damage(self._text, start, cut_off) if self._text.is_last else None
 
-    def _is_event(self, start: int) -> bool:
-        for end in _ends(_OBJECT_END, self._text.data, start, _MOST_ENDS):
-            if end is None:
-                return False
-            try:
-                event, _ = read_event(self._text.data[start:end], self._place, new_log())
-            except UNDECODABLE as error:
-                if not is_incomplete(error):
-                    return False
-            else:
-                return event.ph is not None or (event.name is not None and event.ts is not NO_TOKEN)
-        return False
+def _may_be_event(found: Event) -> bool:
+    return found.ph is not None or (found.name is not None and found.ts is not NO_TOKEN)
 
 
 def _decode(data: bytes, place: str, issues: IssueLog) -> tuple[Event, Raw]:
     """An element, repaired where that suffices."""
     try:
         return read_event(data, place, issues)
-    except UNDECODABLE as error:
-        if is_incomplete(error) and b"\\" not in data:
-            raise
+    except UNDECODABLE:
         repaired = repair_text(data)
         event = read_event(repaired.text, place, issues)
         for code, count in repaired.counts.items():
@@ -278,31 +271,21 @@ def _decode(data: bytes, place: str, issues: IssueLog) -> tuple[Event, Raw]:
         return event
 
 
-def _ends(pattern: re.Pattern[bytes], data: bytes, start: int, most: int) -> Iterator[int | None]:
-    """Where an object that begins at `start` may end; None after too many."""
-    for number, match in enumerate(pattern.finditer(data, start)):
-        if number == most:
-            yield None
-            return
-        yield match.end()
-
-
-def _end_behind_damage(text: Text, start: int, cut_off: bool) -> int | None:
+def _end_behind_damage(text: Text, start: int) -> int | None:
     """Where the list of events ends: the first bracket from which on the file is sound.
 
-    Where the file may as well end inside an event, what follows the bracket must be members of a trace: `], "a": 1}`
-    alone can be the end of that event's arguments.
+    What follows it must be members of a trace: `], "a": 1}` can as well be the end of an event's arguments.
     """
     for match in _BRACKET.finditer(text.data, start):
         behind = text.data[match.end() :]
         if not text.in_object:
-            if not behind.strip() and not cut_off:
+            if not behind.strip():
                 return match.start()
             continue
         try:
             members = decode_members(b'{"":0' + behind)
         except UNDECODABLE:
             continue
-        if not cut_off or _MEMBERS_OF_A_TRACE & members.keys():
+        if members.keys() == {""} or _MEMBERS_OF_A_TRACE & members.keys():
             return match.start()
     return None
