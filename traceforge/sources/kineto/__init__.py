@@ -5,8 +5,9 @@ turned into columns at once, so that memory does not grow with the file; times k
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
 Not handled: execution traces (`nodes`), traces split over several files.
 
-Modules in the order in which bytes pass them: stream, opening, splitter (decode, or lenient, text_repair, value_end and elements
-where text is damaged), kinds, columns (exact_time), collectives, tracks, document; issues counts what was lost.
+Modules in the order in which bytes pass them: stream, opening, splitter (decode, or lenient, text_repair, value_end
+and elements where text is damaged), kinds, columns (exact_time), collectives, tracks, document; issues counts what
+was lost.
 """
 
 import re
