@@ -11,11 +11,13 @@ import traceback
 import typer
 
 from traceforge.cli.console import print_error
+from traceforge.cli.demo import demo
 from traceforge.cli.forecast import forecast
 from traceforge.cli.ingest import ingest
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
 from traceforge.cli.sql import sql
+from traceforge.cli.synth import synth
 from traceforge.errors import TraceforgeError
 
 app = typer.Typer(
@@ -27,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, ingest, sql, replay, forecast):
+for command in (report, ingest, sql, replay, forecast, demo, synth):
     app.command()(command)
 
 
