@@ -3,14 +3,16 @@
 Shares are real numbers; they are rounded to ns so that each iteration's rows still add up to its rounded excess.
 """
 
-from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from traceforge.attribute.blame import Blame, blame_iteration
-from traceforge.attribute.cause import UNEXPLAINED, cause_of_transfer, cause_of_work, causes
-from traceforge.replay.model import StepModel, load_model
+from traceforge.attribute.booking import Booked, booked
+from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.path import transfer_causes
+from traceforge.replay.model import load_model
 from traceforge.replay.reference import references
 from traceforge.store.database import Store
 
@@ -20,12 +22,14 @@ _SCHEMA = {
     "run_id": pl.Int32,
     "iteration": pl.Int32,
     "rank": pl.Int32,
+    "communicator_id": pl.Int32,
     "mode": pl.String,
     "cause": pl.String,
     "delay_ns": pl.Int64,
 }
 
-Owner = tuple[int | None, str]
+# Rank, communicator, cause.
+Owner = tuple[int | None, int | None, str]
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -35,26 +39,35 @@ def rows(store: Store) -> pl.DataFrame:
         model = load_model(store, run_id)
         if model is None:
             continue
-        of_length = references(model)
-        for i, iteration in enumerate(model.iterations.tolist()):
-            owned = _by_owner(model, blame_iteration(model, i, of_length[int(model.calls[i])]))
-            for (rank, cause), delay_ns in round_to_sum(owned).items():
-                result.append((run_id, iteration, rank, _mode(cause), cause, delay_ns))
+        for iteration, owned in _ledger(booked(model, store, run_id)):
+            for (rank, communicator, cause), delay_ns in round_to_sum(owned).items():
+                result.append((run_id, iteration, rank, communicator, _mode(cause), cause, delay_ns))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+
+
+def _ledger(run: Booked) -> Iterator[tuple[int, dict[Owner, float]]]:
+    """Owners of each iteration's excess."""
+    of_length = references(run.model)
+    causes_of_transfers = transfer_causes(run, of_length)
+    for i, iteration in enumerate(run.model.iterations.tolist()):
+        blame = blame_iteration(run.model, i, of_length[int(run.model.calls[i])], run.communicator[i])
+        yield iteration, _by_owner(run, blame, causes_of_transfers)
 
 
 def _mode(cause: str) -> str:
     return causes()[cause].mode if cause in causes() else UNEXPLAINED.mode
 
 
-def _by_owner(model: StepModel, blame: Blame) -> dict[Owner, float]:
-    owned: dict[Owner, float] = defaultdict(float)
-    names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
-    for rank, amounts in zip(model.ranks.tolist(), blame.work_ns, strict=True):
-        for name, amount in zip(names, amounts.tolist(), strict=True):
-            owned[rank, name] += amount
-    owned[None, cause_of_transfer()] += blame.transfer_ns
-    owned[None, FASTER] += blame.early_ns
+def _by_owner(run: Booked, blame: Blame, causes_of_transfers: Sequence[str]) -> dict[Owner, float]:
+    owned: dict[Owner, float] = {}
+    for rank, amounts in zip(run.model.ranks.tolist(), blame.work_ns, strict=True):
+        for (cause, _), amount in zip(run.model.kinds, amounts.tolist(), strict=True):
+            owned[rank, None, cause] = amount
+    for communicator, cause, amount in zip(
+        run.communicators, causes_of_transfers, blame.transfers_ns.tolist(), strict=False
+    ):
+        owned[None, communicator, cause] = amount
+    owned[None, None, FASTER] = blame.early_ns
     return {owner: amount for owner, amount in owned.items() if amount}
 
 
