@@ -23,8 +23,8 @@ _COMMUNICATORS = (
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
-# A wait is false where less than this part of the usual work is done before it, and this part of the rest after it.
-_MOST_DONE = 0.6
+# A wait is false where this part of the usual compute is not done yet, and at least half of that comes after it.
+_MISSING = 0.03
 _REAPPEARING = 0.5
 _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
 
@@ -102,33 +102,41 @@ def without_false_waits(model: StepModel) -> StepModel:
     """The model, by cause, without waits of ranks that do after them what the others do before.
 
     Such a rank's device stood idle while communication ran, but did not wait for it: its host came late. The time
-    counts as work of the cause by which the rank lost most around that place, compute apart.
+    counts as work of the cause by which the rank lost most in that iteration, compute apart.
     """
-    before, awaited = model.before_wait_ns.copy(), model.awaited.copy()
-    blocked = _blocked_ns(model)
     computing = np.array([name == _COMPUTING for name, _ in model.kinds])
-    if computing.all():
+    is_false = (
+        _false_waits(model, computing) if 0 < computing.sum() < len(computing) and model.group.shape[1] else np.zeros(0)
+    )
+    if not is_false.any():
         return model
-    for p in range(model.group.shape[1]):
-        waits = awaited[:, p] >= 0
+    lost = model.before_arrival_ns.sum(axis=1) + model.before_wait_ns.sum(axis=1)
+    above = np.where(computing, np.iinfo(np.int64).min, lost - np.median(lost, axis=(0, 1)).astype(np.int64))
+    loser = above.argmax(axis=2)
+    before, blocked = model.before_wait_ns.copy(), _blocked_ns(model)
+    for i, p, rank in zip(*np.nonzero(is_false), strict=True):
+        before[i, p, rank, loser[i, rank]] += blocked[i, p, rank]
+    return replace(model, before_wait_ns=before, awaited=np.where(is_false, -1, model.awaited))
+
+
+def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Waits before which a rank has computed less than the others have there, and after which it makes up for it."""
+    arrivals = model.before_arrival_ns[..., computing].sum(axis=3)
+    done = np.cumsum(arrivals[:, :-1] + model.before_wait_ns[..., computing].sum(axis=3), axis=1)
+    total = done[:, -1] + arrivals[:, -1]
+    result = np.zeros(done.shape, dtype=np.bool_)
+    for p in range(done.shape[1]):
+        waits = model.awaited[:, p] >= 0
         alike = model.calls > p
-        usual = waits[alike].mean() >= 0.5
-        entries = waits if usual else (alike[:, None] & ~waits)
-        done, left = (
-            before[:, p][..., computing].sum(axis=2),
-            model.before_arrival_ns[:, p + 1][..., computing].sum(axis=2),
-        )
-        # Where most ranks do not wait, all they do counts as done before.
-        expected = float(np.median((done if usual else done + left)[entries]))
-        remains = float(np.median(left[entries])) if usual else 0.0
-        is_false = waits & (done < _MOST_DONE * expected) & (left - remains > _REAPPEARING * (expected - done))
-        other = np.where(computing, np.iinfo(np.int64).min, before[:, p] + model.before_arrival_ns[:, p + 1])
-        usually = np.median((before[:, p] + model.before_arrival_ns[:, p + 1])[entries], axis=0)
-        loser = (other - usually.astype(np.int64)).argmax(axis=2)
-        for i, rank in zip(*np.nonzero(is_false), strict=True):
-            before[i, p, rank, loser[i, rank]] += blocked[i, p, rank]
-            awaited[i, p, rank] = -1
-    return replace(model, before_wait_ns=before, awaited=awaited)
+        is_usual = waits[alike].mean() >= 0.5
+        # Where most ranks do not wait, all that they do until the next arrival counts as done before.
+        entries = waits if is_usual else alike[:, None] & ~waits
+        reached = done[:, p] if is_usual else done[:, p] + arrivals[:, p + 1]
+        expected = float(np.median(reached[entries]))
+        missing = expected - done[:, p]
+        made_up = missing + total - float(np.median(total[entries]))
+        result[:, p] = waits & (missing > _MISSING * expected) & (made_up > _REAPPEARING * missing)
+    return result
 
 
 def _blocked_ns(model: StepModel) -> NDArray[np.int64]:

@@ -256,7 +256,11 @@ def _grade_job(
     longest = _longest_run(affected)
     if longest >= 3 and longest >= 0.6 * len(affected):
         return "high" if share >= rules.high_share else "medium" if share >= rules.medium_share else "low"
-    is_large = hit_share >= rules.hard_hit_share / 2 and above >= 2 * rules.job_spreads * spread
+    is_large = (
+        share >= rules.medium_share
+        and hit_share >= rules.hard_hit_share / 2
+        and above >= 2 * rules.job_spreads * spread
+    )
     return "medium" if is_large else "low"
 
 
