@@ -150,7 +150,11 @@ class _Flow:
         blame = np.stack([self._blame(ranks), self._end_blame[places, ranks]], axis=1)
         # The end holds a rank's own arrival already: its own chain counts only as far as it outlasts the transfer.
         outlasting = np.maximum(0, self._time[ranks] - self._end_alone[places, ranks])
-        self._settled[ranks] = self._shared(blame, time - reference[:, None], outlasting)
+        settled = self._shared(blame, time - reference[:, None], outlasting)
+        # A chain that ends before its own transfer would have adds nothing: the end's account is taken as it is.
+        alone = (outlasting <= 0) & (reference <= self._reference_end[places, ranks])
+        settled[alone] = blame[alone, 1]
+        self._settled[ranks] = settled
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 

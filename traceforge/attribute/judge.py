@@ -38,7 +38,7 @@ class Thresholds:
     high_dominance: float = 0.6
     medium_chance: float = 0.01
     high_chance: float = 0.002
-    turns_share: float = 0.05
+    turns_share: float = 0.06
     job_spreads: float = 4.0
 
 
