@@ -128,6 +128,8 @@ def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.b
     for p in range(done.shape[1]):
         waits = model.awaited[:, p] >= 0
         alike = model.calls > p
+        if not waits.any():
+            continue
         is_usual = waits[alike].mean() >= 0.5
         # Where most ranks do not wait, all that they do until the next arrival counts as done before.
         entries = waits if is_usual else alike[:, None] & ~waits
@@ -165,7 +167,7 @@ def _with_usual_parts(model: StepModel) -> StepModel:
     waits = model.awaited >= 0
     for p in range(model.group.shape[1]):
         alike = model.calls > p
-        if waits[alike, p].mean() < 0.5:
+        if not alike.any() or waits[alike, p].mean() < 0.5:
             before_share: NDArray[np.float64] | float = 0.0
         else:
             usual = np.median(before[:, p][waits[:, p]], axis=0)
