@@ -20,7 +20,7 @@ from tests.replay.models import (
     with_ranks_permuted,
 )
 from traceforge.attribute.airport import share_lateness
-from traceforge.attribute.blame import Blame, blame_iteration
+from traceforge.attribute.blame import Blame, blame_iteration, reference_around_waits
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Reference, references
 
@@ -48,8 +48,9 @@ def reference_time_ns(model: StepModel, i: int, reference: Reference) -> float:
         kinds=model.kinds,
     )
     plan.transfer_ns[0, :calls] = 4 * reference.transfer_ns[:, None]
-    plan.before_arrival_ns[0, : calls + 1] = 4 * reference.before_arrival_ns[:, None]
-    plan.before_wait_ns[0, :calls] = 4 * reference.before_wait_ns[:, None]
+    divided = reference_around_waits(model, i, reference)
+    plan.before_arrival_ns[0, : calls + 1] = 4 * divided.before_arrival_ns
+    plan.before_wait_ns[0, :calls] = 4 * divided.before_wait_ns
     return float(model_of(plan).end_ns.max()) / 4
 
 

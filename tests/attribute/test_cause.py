@@ -50,11 +50,13 @@ def test_a_cause_owns_something(cause: Cause) -> None:
     assert cause.claims or cause.claims_transfer or cause is UNEXPLAINED
 
 
-def test_slow_transfers_have_one_owner_on_the_fabric() -> None:
-    owners = [cause for cause in causes().values() if cause.claims_transfer]
+def test_slow_transfers_have_one_owner_on_the_fabric_and_one_on_the_path() -> None:
+    owners = {cause.claims_transfer: cause.mode for cause in causes().values() if cause.claims_transfer}
 
-    assert [cause.mode for cause in owners] == ["fabric_contention"]
-    assert cause_of_transfer() == owners[0].name
+    assert owners == {"fabric": "fabric_contention", "path": "gpu_locality"}
+    for claim, mode in owners.items():
+        assert claim is not None
+        assert causes()[cause_of_transfer(claim)].mode == mode
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, model_of, plans
+from traceforge.attribute.booking import by_cause
 from traceforge.attribute.cause import causes
 from traceforge.attribute.gain import gain_without_transfer_excess, gain_without_work_excess
 
@@ -14,20 +15,20 @@ def test_a_lone_straggler_gains_all_it_costs() -> None:
     # given 100, 100, 140 and a transfer of 10: 150 an iteration, 110 without the straggler's 40
     model = lockstep_model([[[100, 100, 140]]] * 4, transfer_ns=10)
 
-    assert gain_without_work_excess(model, "slow_compute", [2]) == pytest.approx(150 / 110 - 1)
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [2]) == pytest.approx(150 / 110 - 1)
 
 
 def test_behind_a_straggler_the_next_one_takes_its_place() -> None:
     # given 100, 100, 100, 130, 140: fixing the last rank leaves the one before it
     model = lockstep_model([[[100, 100, 100, 130, 140]]] * 4, transfer_ns=10)
 
-    assert gain_without_work_excess(model, "slow_compute", [4]) == pytest.approx(150 / 140 - 1)
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [4]) == pytest.approx(150 / 140 - 1)
 
 
 def test_fixing_a_rank_that_hides_behind_another_gains_nothing() -> None:
     model = lockstep_model([[[100, 100, 100, 130, 140]]] * 4, transfer_ns=10)
 
-    assert gain_without_work_excess(model, "slow_compute", [3]) == 0
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [3]) == 0
 
 
 def test_only_the_cause_that_is_fixed_goes_away() -> None:
@@ -36,8 +37,8 @@ def test_only_the_cause_that_is_fixed_goes_away() -> None:
     work[:, 0, 2] += [30, 10]
     model = lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS)
 
-    assert gain_without_work_excess(model, "slow_compute", [2]) == pytest.approx(150 / 120 - 1)
-    assert gain_without_work_excess(model, "input_stall", [2]) == pytest.approx(150 / 140 - 1)
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [2]) == pytest.approx(150 / 120 - 1)
+    assert gain_without_work_excess(by_cause(model), "input_stall", [2]) == pytest.approx(150 / 140 - 1)
 
 
 def test_without_slow_transfers_only_their_excess_goes_away() -> None:
@@ -56,5 +57,5 @@ def test_fixing_anything_never_costs(plan: Plan, data: st.DataObject) -> None:
     if model.end_ns[-1].max() <= model.start_ns[0].min():
         return  # a run of no length has no throughput
 
-    assert gain_without_work_excess(model, cause, [rank]) >= 0
+    assert gain_without_work_excess(by_cause(model), cause, [rank]) >= 0
     assert gain_without_transfer_excess(model) >= 0

@@ -11,7 +11,15 @@ from hypothesis.extra.numpy import arrays
 
 from tests.attribute.jobs import blame_of
 from tests.replay.models import lockstep_model
-from traceforge.attribute.judge import Judgement, Thresholds, judge_job, judge_ranks, pattern_of, rank_chances
+from traceforge.attribute.judge import (
+    Judgement,
+    Thresholds,
+    judge_job,
+    judge_ranks,
+    judge_turns,
+    pattern_of,
+    rank_chances,
+)
 
 RULES = Thresholds()
 
@@ -217,3 +225,43 @@ def test_chance_says_nothing_about_one_rank_or_one_iteration() -> None:
 )
 def test_patterns_by_hand(affected: list[int], iterations: int, pattern: str) -> None:
     assert pattern_of(np.array(sorted(affected)), iterations) == pattern
+
+
+def judged_turns(delays: np.ndarray) -> Judgement | None:
+    return judge_turns(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+
+
+def test_ranks_that_delay_the_job_in_turns_are_a_finding_of_the_job() -> None:
+    # given 20 lost in every iteration, by each of four ranks in turn
+    delays = np.zeros((40, 4))
+    delays[np.arange(40), np.arange(40) % 4] = 20
+
+    found = judged_turns(delays)
+    assert found is not None
+    assert (found.pattern, found.confidence, found.delay_ns_per_iteration) == ("rotating", "high", 20)
+
+
+def test_turns_of_two_ranks_or_of_little_cost_are_none() -> None:
+    two, little = np.zeros((40, 4)), np.zeros((40, 4))
+    two[np.arange(40), np.arange(40) % 2] = 20
+    little[np.arange(0, 40, 4), np.arange(0, 40, 4) // 4 % 4] = 20
+
+    assert judged_turns(two) is None
+    assert judged_turns(little) is None
+
+
+def test_a_rank_that_is_slow_for_a_while_stands_out_however_long_it_lasts() -> None:
+    # given rank 1 that loses 12 in nine iterations on end, among ranks whose delays do not last
+    delays = np.random.default_rng(0).exponential(0.2, (20, 8))
+    delays[5:14, 1] += 12
+
+    found = judged(delays)[0]
+    assert (found.place, found.confidence, found.pattern) == (1, "high", "episode")
+
+
+def test_two_stalls_of_one_rank_prove_nothing() -> None:
+    # given rank 2 that loses a third of an iteration twice in ten
+    delays = np.zeros((10, 4))
+    delays[[2, 7], 2] = 33
+
+    assert not is_believed(judged(delays))

@@ -29,13 +29,18 @@ class Blame:
 
     Attributes:
         work_ns: shape (R, K): by rank and kind of work.
-        transfer_ns: slow transfers, nobody's in particular.
+        transfers_ns: slow transfers, nobody's in particular, by communicator, shape (C,).
         early_ns: <= 0: everyone came before the reference.
     """
 
     work_ns: Amounts
-    transfer_ns: float
+    transfers_ns: Amounts
     early_ns: float
+
+    @property
+    def transfer_ns(self) -> float:
+        """Slow transfers of all communicators."""
+        return float(self.transfers_ns.sum())
 
     @property
     def excess_ns(self) -> float:
@@ -43,16 +48,46 @@ class Blame:
         return float(self.work_ns.sum()) + self.transfer_ns + self.early_ns
 
 
-def blame_iteration(model: StepModel, i: int, reference: Reference) -> Blame:
-    """Blame for iteration `i`."""
-    flow = _Flow(model, i, reference)
+def blame_iteration(
+    model: StepModel, i: int, reference: Reference, communicator: NDArray[np.int64] | None = None
+) -> Blame:
+    """Blame for iteration `i`.
+
+    Args:
+        communicator: index of the communicator of each place, 0 to C - 1, shape (P, R); all are one by default.
+    """
+    flow = _Flow(
+        model, i, reference, np.zeros(model.group.shape[1:], np.int64) if communicator is None else communicator
+    )
+    around_waits = reference_around_waits(model, i, reference)
     for position in range(int(model.calls[i])):
-        flow.work(model.before_arrival_ns[i, position], reference.before_arrival_ns[position])
+        flow.work(model.before_arrival_ns[i, position], around_waits.before_arrival_ns[position])
         flow.meet(position)
-        flow.work(model.before_wait_ns[i, position], reference.before_wait_ns[position])
+        flow.work(model.before_wait_ns[i, position], around_waits.before_wait_ns[position])
         flow.await_end(model.awaited[i, position])
-    flow.work(model.before_arrival_ns[i, model.calls[i]], reference.before_arrival_ns[-1])
+    flow.work(model.before_arrival_ns[i, model.calls[i]], around_waits.before_arrival_ns[-1])
     return flow.finish()
+
+
+def reference_around_waits(model: StepModel, i: int, reference: Reference) -> Reference:
+    """Reference work of each rank, divided around the waits of iteration `i` as the rank's own work is.
+
+    A rank waits where only communication runs, which need not be where the others wait. What it has less before a
+    wait and more after it than the reference is the same work on the other side, not a gain and a loss.
+
+    Returns:
+        Work with an axis of ranks: before_arrival_ns of shape (positions + 1, R, K), before_wait_ns (positions, R, K).
+    """
+    calls = int(model.calls[i])
+    arrivals = np.repeat(reference.before_arrival_ns[:, None], len(model.ranks), axis=1)
+    waits = np.repeat(reference.before_wait_ns[:, None], len(model.ranks), axis=1)
+    before = model.before_wait_ns[i, :calls] - waits
+    after = model.before_arrival_ns[i, 1 : calls + 1] - arrivals[1:]
+    is_opposed = np.sign(before) * np.sign(after) < 0
+    carried = np.where(is_opposed, np.sign(after) * np.minimum(np.abs(before), np.abs(after)), 0.0)
+    waits -= carried
+    arrivals[1:] += carried
+    return Reference(arrivals, waits, reference.transfer_ns)
 
 
 class _Flow:
@@ -60,18 +95,20 @@ class _Flow:
 
     Blame is held in two layers with the same columns: lateness (>= 0) and credit (<= 0). Were they netted, a rank
     that is fast after a meeting would take back what it cost everybody before it, and hand that to whoever is late
-    next. Only work since a rank's last wait cancels; it is held apart. Columns: rank x kind, then transfer, then early.
+    next. Only work since a rank's last wait cancels; it is held apart. Columns: rank x kind, then communicators (for
+    slow transfers), then early.
     """
 
-    def __init__(self, model: StepModel, i: int, reference: Reference) -> None:
-        self._model, self._i, self._reference = model, i, reference
+    def __init__(self, model: StepModel, i: int, reference: Reference, communicator: NDArray[np.int64]) -> None:
+        self._model, self._i, self._reference, self._communicator = model, i, reference, communicator
         ranks, kinds, calls = len(model.ranks), len(model.kinds), int(model.calls[i])
         self._kinds = kinds
-        self._transfer, self._early = ranks * kinds, ranks * kinds + 1
+        self._transfer = ranks * kinds
+        self._early = self._transfer + int(communicator.max(initial=0)) + 1
         start = model.start_ns[i].astype(np.float64)
         self._time = start - start.max()
         self._reference_time = np.zeros(ranks)
-        self._settled = np.zeros((ranks, 2, ranks * kinds + 2))
+        self._settled = np.zeros((ranks, 2, self._early + 1))
         # A rank that starts before the last one has a head start; at the next meeting it is worth nothing.
         self._settled[:, _CREDIT, self._early] = self._time
         self._since = np.zeros((ranks, kinds))
@@ -84,7 +121,7 @@ class _Flow:
 
     def work(self, work_ns: NDArray[np.int64], reference_ns: Amounts) -> None:
         self._time = self._time + work_ns.sum(axis=1)
-        self._reference_time = self._reference_time + reference_ns.sum()
+        self._reference_time = self._reference_time + reference_ns.sum(axis=-1)
         self._since += work_ns - reference_ns
 
     def meet(self, position: int) -> None:
@@ -99,8 +136,9 @@ class _Flow:
             self._end_alone[position, members] = self._time[members] + transfer[members]
             self._reference_end[position, members] = reference_time + reference_transfer
             self._end_blame[position, members] = blame
-            self._end_blame[position, members, _LATE, self._transfer] += np.maximum(0, slower[members])
-            self._end_blame[position, members, _CREDIT, self._transfer] += np.minimum(0, slower[members])
+            column = self._transfer + self._communicator[position, members]
+            self._end_blame[position, members, _LATE, column] += np.maximum(0, slower[members])
+            self._end_blame[position, members, _CREDIT, column] += np.minimum(0, slower[members])
 
     def await_end(self, awaited: NDArray[np.int64]) -> None:
         ranks = np.flatnonzero(awaited >= 0)
@@ -112,7 +150,11 @@ class _Flow:
         blame = np.stack([self._blame(ranks), self._end_blame[places, ranks]], axis=1)
         # The end holds a rank's own arrival already: its own chain counts only as far as it outlasts the transfer.
         outlasting = np.maximum(0, self._time[ranks] - self._end_alone[places, ranks])
-        self._settled[ranks] = self._shared(blame, time - reference[:, None], outlasting)
+        settled = self._shared(blame, time - reference[:, None], outlasting)
+        # A chain that ends before its own transfer would have adds nothing: the end's account is taken as it is.
+        alone = (outlasting <= 0) & (reference <= self._reference_end[places, ranks])
+        settled[alone] = blame[alone, 1]
+        self._settled[ranks] = settled
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
@@ -120,7 +162,7 @@ class _Flow:
         _, _, layers = self._join(self._everyone)
         blame = layers.sum(axis=0)
         work = blame[: self._transfer].reshape(-1, self._kinds)
-        return Blame(work, float(blame[self._transfer]), float(blame[self._early]))
+        return Blame(work, blame[self._transfer : self._early], float(blame[self._early]))
 
     def _blame(self, ranks: NDArray[np.int64]) -> Amounts:
         """Blame of ranks as of now, shape (ranks, 2, columns)."""

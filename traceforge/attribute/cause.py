@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import Literal
 
 from traceforge.errors import PluginError
 from traceforge.registry import discover
@@ -28,7 +29,8 @@ class Cause:
         name: as in `attribute.delay.cause`.
         mode: one of `MODES`.
         claims: phases with the host activities claimed; None claims all activities of the phase.
-        claims_transfer: whether it owns transfers that take longer than the reference.
+        claims_transfer: which transfers that take longer than the reference it owns: those of a communicator that is
+            slower than its peers throughout (`path`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in.
     """
@@ -38,7 +40,7 @@ class Cause:
     phrase: str
     next_step: str
     claims: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: MappingProxyType({}))
-    claims_transfer: bool = False
+    claims_transfer: Literal["path", "fabric"] | None = None
 
 
 # Where no cause claims a kind of work. Not a plug-in: it is what remains.
@@ -75,6 +77,6 @@ def cause_of_work(phase: str, activity: str | None) -> str:
     return UNEXPLAINED.name
 
 
-def cause_of_transfer() -> str:
-    """Name of the cause that owns slow transfers."""
-    return next((cause.name for cause in causes().values() if cause.claims_transfer), UNEXPLAINED.name)
+def cause_of_transfer(claim: Literal["path", "fabric"]) -> str:
+    """Name of the cause that owns slow transfers of a kind."""
+    return next((cause.name for cause in causes().values() if cause.claims_transfer == claim), UNEXPLAINED.name)

@@ -3,15 +3,19 @@
 Shares are real numbers; they are rounded to ns so that each iteration's rows still add up to its rounded excess.
 """
 
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from traceforge.attribute.blame import Blame, blame_iteration
-from traceforge.attribute.cause import UNEXPLAINED, cause_of_transfer, cause_of_work, causes
-from traceforge.replay.model import StepModel, load_model
-from traceforge.replay.reference import references
+from traceforge.attribute.blame import blame_iteration
+from traceforge.attribute.booking import Booked, booked
+from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
+from traceforge.attribute.path import transfer_causes
+from traceforge.replay.model import load_model
+from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
 
 FASTER = "faster_than_reference"
@@ -20,50 +24,83 @@ _SCHEMA = {
     "run_id": pl.Int32,
     "iteration": pl.Int32,
     "rank": pl.Int32,
+    "communicator_id": pl.Int32,
     "mode": pl.String,
     "cause": pl.String,
     "delay_ns": pl.Int64,
 }
 
-Owner = tuple[int | None, str]
-
 
 def rows(store: Store) -> pl.DataFrame:
     """One row an owner of a part of an iteration's excess."""
-    result: list[tuple[object, ...]] = []
+    frames = [pl.DataFrame(schema=_SCHEMA)]
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         model = load_model(store, run_id)
-        if model is None:
-            continue
-        of_length = references(model)
-        for i, iteration in enumerate(model.iterations.tolist()):
-            owned = _by_owner(model, blame_iteration(model, i, of_length[int(model.calls[i])]))
-            for (rank, cause), delay_ns in round_to_sum(owned).items():
-                result.append((run_id, iteration, rank, _mode(cause), cause, delay_ns))
-    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+        if model is not None:
+            frames.append(_rows(booked(model, store, run_id), run_id))
+    return pl.concat(frames)
+
+
+def _rows(run: Booked, run_id: int) -> pl.DataFrame:
+    of_length = references(run.model)
+    delays = round_to_sum(owned_ns(run, of_length))
+    owners = _owners(run, transfer_causes(run, of_length))
+    place, owner = np.nonzero(delays)
+    found = owners[owner].with_columns(
+        run_id=pl.lit(run_id, dtype=pl.Int32),
+        iteration=pl.Series(run.model.iterations[place], dtype=pl.Int32),
+        delay_ns=pl.Series(delays[place, owner], dtype=pl.Int64),
+    )
+    return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def owned_ns(run: Booked, of_length: Mapping[int, Reference]) -> Amounts:
+    """Who owns how much, ns, shape (I, owners): ranks by cause, then communicators, then what is everyone's."""
+    model = run.model
+    work = len(model.ranks) * len(model.kinds)
+    result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
+    is_lockstep = in_lockstep(model)
+    for calls, reference in of_length.items():
+        together = np.flatnonzero(is_lockstep & (model.calls == calls))
+        for blames in blame_lockstep(model, together, reference, run.communicator):
+            result[blames.iterations, :work] = blames.work_ns.reshape(len(blames.iterations), work)
+            result[blames.iterations, work : work + blames.transfers_ns.shape[1]] = blames.transfers_ns
+            result[blames.iterations, -1] = blames.early_ns
+    for i in np.flatnonzero(~is_lockstep):
+        blame = blame_iteration(model, int(i), of_length[int(model.calls[i])], run.communicator[i])
+        result[i, :work] = blame.work_ns.ravel()
+        result[i, work : work + len(blame.transfers_ns)] = blame.transfers_ns
+        result[i, -1] = blame.early_ns
+    return result
+
+
+def _owners(run: Booked, causes_of_transfers: Sequence[str]) -> pl.DataFrame:
+    """Rank, communicator, mode and cause of each owner, in the order of `owned_ns`."""
+    names = [cause for cause, _ in run.model.kinds]
+    ranks = run.model.ranks.tolist()
+    schema = {"rank": pl.Int32, "communicator_id": pl.Int32, "mode": pl.String, "cause": pl.String}
+    owners: list[tuple[int | None, int | None, str, str]] = [
+        (rank, None, _mode(cause), cause) for rank in ranks for cause in names
+    ]
+    owners += [(None, c, _mode(cause), cause) for c, cause in zip(run.communicators, causes_of_transfers, strict=True)]
+    owners.append((None, None, _mode(FASTER), FASTER))
+    return pl.DataFrame(owners, schema=schema, orient="row")
 
 
 def _mode(cause: str) -> str:
     return causes()[cause].mode if cause in causes() else UNEXPLAINED.mode
 
 
-def _by_owner(model: StepModel, blame: Blame) -> dict[Owner, float]:
-    owned: dict[Owner, float] = defaultdict(float)
-    names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
-    for rank, amounts in zip(model.ranks.tolist(), blame.work_ns, strict=True):
-        for name, amount in zip(names, amounts.tolist(), strict=True):
-            owned[rank, name] += amount
-    owned[None, cause_of_transfer()] += blame.transfer_ns
-    owned[None, FASTER] += blame.early_ns
-    return {owner: amount for owner, amount in owned.items() if amount}
+def round_to_sum(amounts: Amounts) -> NDArray[np.int64]:
+    """Round amounts to integers whose sum, row by row, is the rounded sum; the largest fractions are rounded up.
 
-
-def round_to_sum(amounts: dict[Owner, float]) -> dict[Owner, int]:
-    """Round amounts to integers whose sum is the rounded sum; those with the largest fractions are rounded up."""
-    if not amounts:
-        return {}
-    exact = np.array(list(amounts.values()))
-    rounded = np.floor(exact).astype(np.int64)
-    missing = round(float(exact.sum())) - int(rounded.sum())
-    rounded[np.argsort(rounded - exact, kind="stable")[:missing]] += 1
-    return {owner: int(amount) for owner, amount in zip(amounts, rounded, strict=True) if amount}
+    Args:
+        amounts: shape (iterations, owners).
+    """
+    rounded = np.floor(amounts).astype(np.int64)
+    missing = np.rint(amounts.sum(axis=1)).astype(np.int64) - rounded.sum(axis=1)
+    order = np.argsort(rounded - amounts, axis=1, kind="stable")
+    is_raised = np.arange(amounts.shape[1])[None, :] < missing[:, None]
+    raised = np.zeros_like(rounded)
+    np.put_along_axis(raised, order, is_raised.astype(np.int64), axis=1)
+    return rounded + raised

@@ -1,5 +1,5 @@
 -- The ledger: who owns how much of each iteration's excess. Sums to attribute.excess.excess_ns exactly.
--- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective
 CREATE OR REPLACE TABLE attribute.delay (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -7,6 +7,8 @@ CREATE OR REPLACE TABLE attribute.delay (
   iteration INTEGER NOT NULL,
   -- Culprit (not victim); NULL where the delay is no single rank's.
   rank INTEGER,
+  -- Communicator whose transfers took longer; joins timeline.communicator. NULL for what is a rank's.
+  communicator_id INTEGER,
   -- Failure mode: synchronization_amplification, fabric_contention, gpu_locality, runtime_control_plane, unexplained.
   mode VARCHAR NOT NULL,
   -- Cause, refining the mode; faster_than_reference is a credit of everyone's.

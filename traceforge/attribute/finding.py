@@ -5,16 +5,17 @@ delay to tell what fixing it would gain. Randomness comes from a generator with 
 always yields the same findings.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
 from traceforge.attribute.gain import gain_without_transfer_excess, gain_without_work_excess
-from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks
-from traceforge.replay.model import StepModel, load_model
+from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns
+from traceforge.replay.model import load_model
 from traceforge.store.database import Store
 from traceforge.units import format_ns, format_share
 
@@ -26,12 +27,20 @@ WHERE e.run_id = ? AND NOT i.is_warmup
 ORDER BY e.iteration
 """
 
-_DELAYS = "SELECT iteration, rank, cause, delay_ns FROM attribute.delay WHERE run_id = ? ORDER BY iteration, rank"
+_DELAYS = """
+SELECT iteration, COALESCE(rank, communicator_id) AS owner, cause, delay_ns
+FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
+"""
+
+_COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
 # A cause this many times smaller than another of the same rank is taken for its by-product.
 _COMPANION_FACTOR = 4
+
+# What befalls a host befalls so many of its ranks.
+_MOST_RANKS = 0.75
 
 _CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
 
@@ -41,11 +50,12 @@ class _Run:
     """What findings of one run are made from; durations in ns, shape (iterations,)."""
 
     run_id: int
-    model: StepModel
+    booked: Booked
     iterations: list[int]
     durations_ns: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     residual_ns: int
     hosts: list[str | None]
+    members: dict[int, list[int]]
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -60,7 +70,10 @@ def rows(store: Store) -> pl.DataFrame:
         residual = int(store.query(_RESIDUAL, [run_id]).item())
         hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
         of_ranks = [hosts.get(rank) for rank in model.ranks.tolist()]
-        run = _Run(run_id, model, judged["iteration"].to_list(), durations, residual, of_ranks)
+        members = dict(store.query(_COMMUNICATORS, [run_id]).rows())
+        run = _Run(
+            run_id, booked(model, store, run_id), judged["iteration"].to_list(), durations, residual, of_ranks, members
+        )
         found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
         found.sort(
             key=lambda row: (
@@ -89,66 +102,95 @@ def _without_companions(found: list[dict[str, object]]) -> list[dict[str, object
 
 def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[dict[str, object]]:
     rng = np.random.default_rng(0)
-    rules = Thresholds()
     for cause in causes().values():
         own = delays.filter(pl.col("cause") == cause.name)
         if own.is_empty():
             continue
-        if cause.claims_transfer:
-            by_iteration = _matrix(run, own.with_columns(rank=pl.lit(0, dtype=pl.Int32)), [0])[:, 0]
-            judgement = judge_job(by_iteration, run.durations_ns, run.residual_ns, rng, rules)
-            if judgement is not None:
-                yield _row(run, cause, judgement, "job", "all", gain_without_transfer_excess(run.model))
-            continue
-        by_rank = _matrix(run, own, run.model.ranks.tolist())
-        found = list(_of_ranks(run, cause, by_rank, rng))
-        yield from found
-        if all(row["confidence"] == "low" for row in found):
-            yield from _of_hosts_or_job(run, cause, by_rank, rng)
+        if cause.claims_transfer is None:
+            yield from _of_work(run, cause, _matrix(run, own, run.booked.model.ranks.tolist()), rng)
+        else:
+            yield from _of_transfers(run, cause, _matrix(run, own, run.booked.communicators), rng)
 
 
-def _of_ranks(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    found = []
     for judgement in judge_ranks(by_rank, run.durations_ns, rng, Thresholds()):
-        gain = gain_without_work_excess(run.model, cause.name, [judgement.place])
-        yield _row(run, cause, judgement, "rank", str(run.model.ranks[judgement.place]), gain)
+        gain = gain_without_work_excess(run.booked.model, cause.name, [judgement.place])
+        subject = str(run.booked.model.ranks[judgement.place])
+        found.append(_row(run, cause, judgement, "rank", subject, f"rank {subject}", gain))
+    yield from found
+    if all(row["confidence"] == "low" for row in found):
+        yield from _of_hosts_or_job(run, cause, by_rank, rng)
+
+
+def _of_transfers(
+    run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator
+) -> Iterator[dict[str, object]]:
+    """Slow paths are their communicators'; what the fabric owns is the job's."""
+    if cause.claims_transfer == "fabric":
+        judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, Thresholds())
+        if judgement is not None:
+            yield _row(run, cause, judgement, "job", "all", "the job", gain_without_transfer_excess(run.booked.model))
+        return
+    for found in judge_ranks(by_communicator, run.durations_ns, rng, Thresholds()):
+        number = run.booked.communicators[found.place]
+        gain = gain_without_transfer_excess(run.booked.model, run.booked.communicator == found.place)
+        name = f"communicator {number} ({_ranks_said(run.members[number])})"
+        yield _row(run, cause, found, "communicator", str(number), name, gain)
 
 
 def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
-    """Where no rank stands out alone: the ranks of one host together, else all ranks at the same times."""
+    """Where no rank stands out alone: the ranks of one host together, else all ranks at the same times or in turns."""
     names = sorted({host for host in run.hosts if host})
     members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
     if len(names) > 1 and max(map(len, members.values())) > 1 and None not in run.hosts:
         by_host = np.stack([by_rank[:, members[host]].sum(axis=1) for host in names], axis=1)
         for judgement in judge_ranks(by_host, run.durations_ns, rng, Thresholds()):
             host = names[judgement.place]
-            if judgement.confidence != "low" and len(members[host]) > 1:
-                gain = gain_without_work_excess(run.model, cause.name, members[host])
-                yield _row(run, cause, replace(judgement, pattern="node_wide"), "host", host, gain)
+            if judgement.confidence != "low" and _is_shared(by_rank[:, members[host]]):
+                gain = gain_without_work_excess(run.booked.model, cause.name, members[host])
+                yield _row(run, cause, replace(judgement, pattern="node_wide"), "host", host, f"host {host}", gain)
                 return
-    if cause.mode != "runtime_control_plane":
+    if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
-    judgement_ = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
-    if judgement_ is not None and judgement_.confidence != "low":
-        gain = gain_without_work_excess(run.model, cause.name, range(by_rank.shape[1]))
-        yield _row(run, cause, judgement_, "job", "all", gain)
+    turns = cause.mode == "synchronization_amplification"
+    found = (
+        judge_turns(by_rank, run.durations_ns, rng, Thresholds())
+        if turns
+        else judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
+    )
+    if found is not None and found.confidence != "low":
+        gain = gain_without_work_excess(run.booked.model, cause.name, range(by_rank.shape[1]))
+        yield _row(run, cause, found, "job", "all", "the job", gain)
 
 
-def _matrix(run: _Run, own: pl.DataFrame, ranks: list[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
-    result = np.zeros((len(run.iterations), len(ranks)))
+def _is_shared(delays_ns: Delays) -> bool:
+    """Whether most of a host's ranks have their part of its delay."""
+    totals = np.maximum(0, delays_ns).sum(axis=0)
+    even = float(totals.mean())
+    return len(totals) > 1 and float((totals >= even / 2).mean()) >= _MOST_RANKS
+
+
+def _ranks_said(ranks: Sequence[int]) -> str:
+    shown = [str(rank) for rank in ranks[:8]]
+    return f"ranks {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"
+
+
+def _matrix(run: _Run, own: pl.DataFrame, owners: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
+    result = np.zeros((len(run.iterations), len(owners)))
     place = {iteration: i for i, iteration in enumerate(run.iterations)}
-    column = {rank: r for r, rank in enumerate(ranks)}
-    for iteration, rank, delay_ns in own.select("iteration", "rank", "delay_ns").iter_rows():
-        if iteration in place and rank in column:
-            result[place[iteration], column[rank]] = delay_ns
+    column = {owner: c for c, owner in enumerate(owners)}
+    for iteration, owner, delay_ns in own.select("iteration", "owner", "delay_ns").iter_rows():
+        if iteration in place and owner in column:
+            result[place[iteration], column[owner]] = delay_ns
     return result
 
 
 def _row(
-    run: _Run, cause: Cause, judgement: Judgement, subject_kind: str, subject: str, gain: float
+    run: _Run, cause: Cause, judgement: Judgement, subject_kind: str, subject: str, name: str, gain: float
 ) -> dict[str, object]:
     low, high = judgement.interval_ns or (None, None)
     affected = [run.iterations[i] for i in judgement.affected]
-    name = "the job" if subject_kind == "job" else f"{subject_kind} {subject}"
     confidence = "low" if cause is UNEXPLAINED else judgement.confidence
     return {
         "run_id": run.run_id,
@@ -180,6 +222,8 @@ def _summary(run: _Run, cause: Cause, judgement: Judgement, name: str) -> str:
     subject = name[0].upper() + name[1:]
     if name == "the job":
         subject = "Communication" if cause.claims_transfer else "The job as a whole"
+    if judgement.pattern == "rotating":
+        subject = "One rank or another"
     cost = f"{format_ns(judgement.delay_ns_per_iteration)} an iteration ({format_share(judgement.share)})"
     judged, affected = len(run.iterations), len(judgement.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"

@@ -10,15 +10,18 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.cause import cause_of_work
 from traceforge.replay.engine import Durations, measured, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import clean_transfers, references
 
 
 def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence[int]) -> float:
-    """Throughput ratio less one if the work of some ranks by a cause never exceeded the reference."""
-    kinds = [k for k, (phase, activity) in enumerate(model.kinds) if cause_of_work(phase, activity) == cause]
+    """Throughput ratio less one if the work of some ranks by a cause never exceeded the reference.
+
+    Args:
+        model: with work by cause (see `booking.by_cause`).
+    """
+    kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
     before_arrival, before_wait = model.before_arrival_ns.copy(), model.before_wait_ns.copy()
     of_length = references(model)
     for i, calls in enumerate(model.calls.tolist()):
@@ -30,10 +33,16 @@ def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence
     return _gain(model, Durations(before_arrival.sum(axis=3), before_wait.sum(axis=3), model.transfer_ns))
 
 
-def gain_without_transfer_excess(model: StepModel) -> float:
-    """Throughput ratio less one if no transfer exceeded the reference."""
+def gain_without_transfer_excess(model: StepModel, places: NDArray[np.bool_] | None = None) -> float:
+    """Throughput ratio less one if no transfer exceeded the reference.
+
+    Args:
+        places: only transfers at these places are fixed, shape (I, P, R); all by default.
+    """
     unchanged = measured(model)
-    return _gain(model, Durations(unchanged.before_arrival_ns, unchanged.before_wait_ns, clean_transfers(model)))
+    clean = clean_transfers(model)
+    transfer = clean if places is None else np.where(places, clean, model.transfer_ns)
+    return _gain(model, Durations(unchanged.before_arrival_ns, unchanged.before_wait_ns, transfer))
 
 
 def _gain(model: StepModel, durations: Durations) -> float:

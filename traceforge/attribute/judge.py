@@ -5,6 +5,7 @@ them (permutation test), or if it is hit hard and alone in a few iterations. Wha
 only in iterations that leave the run's own spread. Small effects never count, however certain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ Delays = NDArray[np.float64]
 _SD_PER_LOWER_RANGE = 0.97
 _PERMUTATIONS = 2000
 _BOOTSTRAPS = 1000
+# So many ranks must lead in turns.
+_LEAST_LEADERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Thresholds:
     high_dominance: float = 0.6
     medium_chance: float = 0.01
     high_chance: float = 0.002
+    turns_share: float = 0.06
+    job_spreads: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ def judge_ranks(
     positive = np.maximum(0, delays_ns)
     total = positive.sum()
     result = []
-    chances = rank_chances(positive, rng)
+    candidates = np.flatnonzero(shares >= rules.reported_share)
+    chances = rank_chances(positive, rng, candidates.tolist())
     floor = rules.affected_share * typical
     for place in range(delays_ns.shape[1]):
         own = delays_ns[:, place]
@@ -114,7 +120,7 @@ def judge_job(
     if share < rules.reported_share:
         return None
     hit = float(delays_ns[affected].mean())
-    confidence = _grade_job(share, affected, hit / typical, rules)
+    confidence = _grade_job(delays_ns, float(share), affected, hit / typical, rules)
     own = np.where(np.isin(np.arange(len(delays_ns)), affected), delays_ns, 0.0)
     return Judgement(
         -1,
@@ -130,21 +136,64 @@ def judge_job(
     )
 
 
-def rank_chances(positive_ns: Delays, rng: np.random.Generator) -> NDArray[np.float64]:
+def judge_turns(
+    delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
+) -> Judgement | None:
+    """Whether ranks delay the job in turns: what is nobody's in particular and yet far beyond an even pace.
+
+    Args:
+        delays_ns: delay of one cause, shape (iterations, ranks).
+    """
+    typical = float(np.median(durations_ns))
+    by_iteration = delays_ns.sum(axis=1)
+    affected = np.flatnonzero(by_iteration >= rules.affected_share * typical)
+    share = by_iteration[affected].sum() / durations_ns.sum() if len(affected) else 0.0
+    leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
+    if share < rules.turns_share or len(leaders) < _LEAST_LEADERS:
+        return None
+    own = np.where(np.isin(np.arange(len(by_iteration)), affected), by_iteration, 0.0)
+    hit = float(by_iteration[affected].mean())
+    is_certain = share >= 2 * rules.turns_share and len(affected) >= 2 * _LEAST_LEADERS
+    return Judgement(
+        -1,
+        float(own.mean()),
+        _interval(own, rng),
+        float(share),
+        "high" if is_certain else "medium",
+        "rotating",
+        affected,
+        hit,
+        1.0,
+        None,
+    )
+
+
+def rank_chances(
+    positive_ns: Delays, rng: np.random.Generator, candidates: Sequence[int] | None = None
+) -> NDArray[np.float64]:
     """Probability, for each rank, that some rank gathers as much if ranks are interchangeable.
 
     Noise that lasts some iterations would pass for one rank's: as many iterations as it lasts change places together.
+    How long it lasts is told by the other ranks, since a fault of the rank itself may last as well.
+
+    Args:
+        candidates: ranks for which to tell it (all by default); 1 for the others.
     """
-    count, ranks = positive_ns.shape
+    ranks = positive_ns.shape[1]
+    result = np.ones(ranks)
     if ranks < 2:
-        return np.ones(ranks)
-    length = lasting_iterations(positive_ns)
-    blocks = np.add.reduceat(positive_ns, np.arange(0, count, length), axis=0)
-    own = positive_ns.sum(axis=0)
-    as_much = np.ones(ranks)
-    for _ in range(_PERMUTATIONS):  # one at a time: all at once would take gigabytes for a thousand ranks
-        as_much += rng.permuted(blocks, axis=1).sum(axis=0).max() >= own - 0.5
-    return as_much / (_PERMUTATIONS + 1)
+        return result
+    by_length: dict[int, list[int]] = {}
+    for rank in range(ranks) if candidates is None else candidates:
+        by_length.setdefault(lasting_iterations(np.delete(positive_ns, rank, axis=1)), []).append(rank)
+    for length, members in by_length.items():
+        own = positive_ns.sum(axis=0)[members]
+        as_much = np.ones(len(members))
+        blocks = np.add.reduceat(positive_ns, np.arange(0, len(positive_ns), length), axis=0)
+        for _ in range(_PERMUTATIONS):  # one at a time: all at once would take gigabytes for a thousand ranks
+            as_much += rng.permuted(blocks, axis=1).sum(axis=0).max() >= own - 0.5
+        result[members] = as_much / (_PERMUTATIONS + 1)
+    return result
 
 
 def lasting_iterations(delays_ns: Delays) -> int:
@@ -182,23 +231,36 @@ def _grade_rank(
     hit_share: float,
     rules: Thresholds,
 ) -> str:
-    hard_hits = affected >= 2 and hit_share >= rules.hard_hit_share and dominance >= 0.8
-    certain = chance <= rules.high_chance or (hard_hits and iterations >= 3)
-    if share >= rules.high_share and dominance >= rules.high_dominance and certain:
+    hard_hits = affected >= 4 and hit_share >= rules.hard_hit_share and dominance >= 0.8
+    if share >= rules.high_share and dominance >= rules.high_dominance and chance <= rules.high_chance:
         return "high"
-    if share >= rules.medium_share and hard_hits and affected >= 3:
+    if share >= rules.medium_share and hard_hits and chance <= 2 * rules.medium_chance:
         return "high"
-    likely = chance <= rules.medium_chance or hard_hits or (iterations == 1 and share >= 2 * rules.high_share)
+    likely = chance <= rules.medium_chance or (iterations == 1 and share >= 2 * rules.high_share)
     if share >= rules.medium_share and dominance >= rules.medium_dominance and likely:
         return "medium"
     return "low"
 
 
-def _grade_job(share: float, affected: NDArray[np.int64], hit_share: float, rules: Thresholds) -> str:
+def _grade_job(
+    delays_ns: Delays, share: float, affected: NDArray[np.int64], hit_share: float, rules: Thresholds
+) -> str:
+    """A stretch of slow iterations is hardly chance; single ones must be many and large."""
+    if len(affected) < 3:
+        return "low"
+    others = np.delete(delays_ns, affected)
+    spread = float(others.std()) if len(others) >= 3 else 0.0
+    above = float(delays_ns[affected].mean() - (others.mean() if len(others) else 0.0))
+    if above < rules.job_spreads * spread:
+        return "low"
     longest = _longest_run(affected)
-    if longest >= 3 and longest >= 0.6 * len(affected) and hit_share >= rules.hard_hit_share:
-        return "high" if share >= rules.high_share else "medium"
-    is_large = len(affected) >= 3 and hit_share >= rules.hard_hit_share and share >= 2 * rules.high_share
+    if longest >= 3 and longest >= 0.6 * len(affected):
+        return "high" if share >= rules.high_share else "medium" if share >= rules.medium_share else "low"
+    is_large = (
+        share >= rules.medium_share
+        and hit_share >= rules.hard_hit_share / 2
+        and above >= 2 * rules.job_spreads * spread
+    )
     return "medium" if is_large else "low"
 
 

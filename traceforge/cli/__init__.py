@@ -11,12 +11,14 @@ import traceback
 import typer
 
 from traceforge.cli.console import print_error
+from traceforge.cli.demo import demo
 from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
 from traceforge.cli.ingest import ingest
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
 from traceforge.cli.sql import sql
+from traceforge.cli.synth import synth
 from traceforge.errors import TraceforgeError
 
 app = typer.Typer(
@@ -28,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, ingest, sql, replay, forecast):
+for command in (report, ingest, sql, replay, forecast, demo, synth):
     app.command()(command)
 app.add_typer(export, name="export")
 

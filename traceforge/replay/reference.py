@@ -48,10 +48,18 @@ def references(model: StepModel) -> dict[int, Reference]:
 
 
 def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
-    """Quantile over iterations and ranks (first and third axis); none where an iteration has no collective."""
+    """Quantile over iterations and ranks (first and third axis), the lower of two values where it lies between."""
+    places, rest = durations_ns.shape[1], durations_ns.shape[3:]
+    result = np.zeros((places, *rest))
+    count = durations_ns.shape[0] * durations_ns.shape[2]
     if not durations_ns.size:
-        return np.zeros((durations_ns.shape[1], *durations_ns.shape[3:]))
-    result: Amounts = np.quantile(durations_ns, quantile, axis=(0, 2), method="lower").astype(np.float64)
+        return result
+    kth = int(quantile * (count - 1))
+    for place in range(places):
+        # One place at a time stays in the processor's cache; a partition is all that one quantile needs.
+        at_place = durations_ns[:, place].reshape(count, -1).T
+        if at_place.any():
+            result[place] = np.partition(at_place, kth, axis=1)[:, kth].reshape(rest)
     return result
 
 

@@ -1,4 +1,6 @@
-"""Workloads with a known answer. Writers of its own; shares no code with what reads or judges traces.
+"""A generator of training jobs whose trouble is known. In: a scenario. Out: trace files and what is true of them.
 
-Nothing is here yet: sample traces are recorded (sample_traces/record), and the generator is still to come.
+The idea: events are simulated, not drawn. A fault changes what a host or a device has to do, and what follows from
+that is worked out op by op; `truth.json` comes from simulating again with the same random draws and without the
+fault. It knows nothing of the code that reads or judges traces. Not handled: pipeline stages, sharded parameters.
 """

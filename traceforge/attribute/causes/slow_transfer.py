@@ -8,5 +8,5 @@ CAUSE = Cause(
     phrase="moves the same bytes more slowly although all ranks have arrived",
     next_step="Look at what else used the links in those iterations (other jobs, storage, checkpoints), at switch "
     "counters (ECN, PFC, drops) and at NIC errors; record NCCL_DEBUG=INFO to learn the paths.",
-    claims_transfer=True,
+    claims_transfer="fabric",
 )

@@ -1,0 +1,41 @@
+"""What an expert reads off the traces by hand. In: a store. Out: the rank that each simple reading names.
+
+The rank with the least time in communication kernels (the others wait for it there), the one that computes most, and
+the one that is last to start collectives on the clocks as they are.
+"""
+
+from traceforge.store.database import Store
+
+_LEAST_COMMUNICATION = """
+SELECT rank FROM align.call GROUP BY rank ORDER BY SUM(raw_end_ns - raw_arrival_ns), rank LIMIT 1
+"""
+_MOST_COMPUTE = """
+SELECT r.rank
+FROM raw.kineto_event AS e
+JOIN align.rank AS r USING (source_id)
+WHERE e.category = 'kernel' AND NOT STARTS_WITH(e.name, 'nccl')
+GROUP BY r.rank ORDER BY SUM(e.duration_ns) DESC, r.rank LIMIT 1
+"""
+_LAST_ON_RAW_CLOCKS = """
+WITH last AS (
+  SELECT m.collective_id, ARG_MAX(m.rank, c.raw_arrival_ns) AS rank
+  FROM align.match AS m
+  JOIN align.call AS c USING (run_id, rank, call_id)
+  GROUP BY m.collective_id
+)
+SELECT rank FROM last GROUP BY rank ORDER BY COUNT(*) DESC, rank LIMIT 1
+"""
+READINGS = {
+    "least communication": _LEAST_COMMUNICATION,
+    "most compute": _MOST_COMPUTE,
+    "last on raw clocks": _LAST_ON_RAW_CLOCKS,
+}
+
+
+def readings(store: Store) -> dict[str, int | None]:
+    """Rank named by each reading."""
+    answers = {}
+    for name, query in READINGS.items():
+        rows = store.query(query).rows()
+        answers[name] = int(rows[0][0]) if rows else None
+    return answers

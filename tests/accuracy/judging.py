@@ -1,0 +1,122 @@
+"""One case, from traces to a mark. In: a case. Out: what was answered, what was true, and whether they agree.
+
+A single fault is answered rightly if the first finding, of high or medium confidence, names its mode and its culprit.
+Where all groups that use the network are slow together the culprit is the job; where some are, one of them.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.accuracy.by_hand import readings
+from tests.accuracy.cases import Case
+from traceforge import api
+from traceforge.store.database import Store
+from traceforge.synth.folder import write_scenario
+
+# A fault that costs less than this share of the run is not asked for.
+MATERIAL_SHARE = 0.04
+
+_FINDINGS = """
+SELECT mode, cause, subject_kind, subject, delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, confidence,
+  pattern
+FROM attribute.finding ORDER BY finding_id
+"""
+_GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communicator"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A culprit: mode, kind of subject, and which subjects are it."""
+
+    mode: str
+    kind: str
+    subjects: frozenset[str]
+    delay_ns: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one case was answered.
+
+    Attributes:
+        asked: faults that are material, as they should be named.
+        found: place of each among the findings that count; None where it is not named.
+        errors: relative error of the delay of each that was found.
+        covered: whether its interval holds the true delay.
+        false_findings: findings that count and name what is no fault.
+        first: mode and subject of the first finding that counts.
+        by_hand: the rank that each simple reading names.
+    """
+
+    case: Case
+    asked: list[Named]
+    found: list[int | None]
+    errors: list[float | None]
+    covered: list[bool | None]
+    false_findings: list[str]
+    first: tuple[str, str, str] | None
+    by_hand: dict[str, int | None]
+    findings: list[dict[str, Any]]
+
+
+def judge_case(case: Case) -> Mark:
+    """Generate, ingest, attribute, compare."""
+    with TemporaryDirectory(prefix="accuracy-") as folder, Store(None, threads=1) as store:
+        path = Path(folder, "run")
+        write_scenario(case.scenario, path, compressed=False, left_out=case.left_out)
+        api.ingest([path], store, jobs=1)
+        truth = json.loads((path / "truth.json").read_text())
+        groups = {str(name): list(ranks) for name, ranks in store.query(_GROUPS).rows()}
+        findings = store.query(_FINDINGS).to_dicts()
+        return _mark(case, truth, findings, groups, readings(store))
+
+
+def _mark(
+    case: Case,
+    truth: dict[str, Any],
+    findings: list[dict[str, Any]],
+    groups: dict[str, list[int]],
+    by_hand: dict[str, int | None],
+) -> Mark:
+    every = [_named(fault, truth, groups, case.left_out) for fault in truth["faults"]]
+    asked = [one for one in every if one.share >= MATERIAL_SHARE]
+    counted = [one for one in findings if one["confidence"] in ("high", "medium")]
+    found = [next((p for p, one in enumerate(counted) if _is(one, named)), None) for named in asked]
+    errors, covered = [], []
+    for place, named in zip(found, asked, strict=True):
+        mine = [one for one in counted if _is(one, named)] if place is not None else []
+        total = sum(one["delay_ns_per_iteration"] for one in mine)
+        errors.append(total / named.delay_ns - 1 if mine else None)
+        bounds = [(one["delay_low_ns"], one["delay_high_ns"]) for one in mine]
+        # An interval speaks of one finding.
+        covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if len(bounds) == 1 else None)
+    false = [_said(one) for one in counted if not any(_is(one, named) for named in every)]
+    first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
+    return Mark(case, asked, found, errors, covered, false, first, by_hand, findings)
+
+
+def _named(fault: dict[str, Any], truth: dict[str, Any], groups: dict[str, list[int]], lost: frozenset[int]) -> Named:
+    # Of two faults, each one's Shapley value is the mean of what it adds alone and what removing it saves.
+    delay = (sum(fault["removed_ns"]) + sum(fault["added_ns"])) / 2 / len(fault["removed_ns"])
+    share = delay / (sum(truth["duration_ns"]) / len(truth["duration_ns"]))
+    if fault["mode"] == "gpu_locality":
+        slow = {name for name, ranks in groups.items() if ranks in fault["communicators"]}
+        return Named(fault["mode"], "communicator", frozenset(slow), delay, share)
+    if fault["befalls"] == "rank":
+        return Named(fault["mode"], "rank", frozenset({str(fault["place"])}), delay, share)
+    return Named(fault["mode"], "job", frozenset({"all"}), delay, share)
+
+
+def _is(finding: dict[str, Any], named: Named) -> bool:
+    return (
+        finding["mode"] == named.mode and finding["subject_kind"] == named.kind and finding["subject"] in named.subjects
+    )
+
+
+def _said(finding: dict[str, Any]) -> str:
+    kind, subject = finding["subject_kind"], finding["subject"]
+    return f"{finding['mode']}/{finding['cause']} of {kind} {subject} ({finding['share']:.1%}, {finding['confidence']})"

@@ -1,0 +1,174 @@
+"""The marks as one table. In: marks. Out: scores by group of cases, and the table in words and numbers."""
+
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.accuracy.by_hand import READINGS
+from tests.accuracy.judging import Mark
+
+THRESHOLDS = Path(__file__).with_name("thresholds.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How one group of cases was answered; None where the group does not ask.
+
+    Attributes:
+        runs: number of runs.
+        asked: runs with a material fault.
+        right: share of these that were answered rightly.
+        median_error: median of the relative errors of delays.
+        within_five_percent: share of delays within 5 %.
+        within_ten_percent: share of delays within 10 %.
+        covered: share of 95 % intervals that hold the true delay.
+        silent: share of the runs without a finding that is no fault.
+        by_hand: for each simple reading, share of the runs with a faulty rank in which it names that rank.
+        right_of_ranks: the same for the first finding.
+    """
+
+    runs: int
+    asked: int
+    right: float | None
+    median_error: float | None
+    within_five_percent: float | None
+    within_ten_percent: float | None
+    covered: float | None
+    silent: float
+    by_hand: dict[str, float]
+    right_of_ranks: float | None
+
+
+def is_right(mark: Mark) -> bool:
+    """Whether a single fault is named first, or two among the first three."""
+    if len(mark.asked) == 1:
+        return mark.found == [0]
+    return all(place is not None and place < 3 for place in mark.found)
+
+
+def scores(marks: Sequence[Mark]) -> dict[str, Score]:
+    """Scores by group."""
+    groups: dict[str, list[Mark]] = defaultdict(list)
+    for mark in marks:
+        groups[mark.case.group].append(mark)
+    return {group: _score(members) for group, members in groups.items()}
+
+
+def _score(marks: Sequence[Mark]) -> Score:
+    asked = [mark for mark in marks if mark.asked]
+    errors = np.array([abs(error) for mark in asked for error in mark.errors if error is not None])
+    covered = [one for mark in asked for one in mark.covered if one is not None]
+    of_ranks = [mark for mark in asked if len(mark.asked) == 1 and mark.asked[0].kind == "rank"]
+    return Score(
+        len(marks),
+        len(asked),
+        _share([is_right(mark) for mark in asked]),
+        float(np.median(errors)) if len(errors) else None,
+        _share((errors <= 0.05).tolist()),
+        _share((errors <= 0.10).tolist()),
+        _share(covered),
+        _share([not mark.false_findings for mark in marks]) or 0.0,
+        {
+            name: _share([str(mark.by_hand[name]) in mark.asked[0].subjects for mark in of_ranks]) or 0.0
+            for name in READINGS
+            if of_ranks
+        },
+        _share([is_right(mark) for mark in of_ranks]),
+    )
+
+
+def _share(truths: Sequence[bool]) -> float | None:
+    return sum(truths) / len(truths) if truths else None
+
+
+def shortfalls(found: dict[str, Score]) -> list[str]:
+    """What does not reach the thresholds."""
+    missed = []
+    for group, limits in tomllib.loads(THRESHOLDS.read_text(encoding="utf-8")).items():
+        for name, limit in limits.items():
+            value = getattr(found[group], name) if group in found else None
+            is_error = name == "median_error"
+            if value is not None and (value > limit if is_error else value < limit):
+                missed.append(
+                    f"{group}: {name} is {value:.3f}, must be {'at most' if is_error else 'at least'} {limit}"
+                )
+    return missed
+
+
+def table(marks: Sequence[Mark]) -> str:
+    """All results as Markdown."""
+    found = scores(marks)
+    lines = [
+        "# Accuracy on generated jobs",
+        "",
+        "Made by `python -m tests.accuracy`. What each column means is told in `table.py`.",
+        "",
+    ]
+    lines += [
+        "| group | runs | asked | right | median error | within 5 % | within 10 % | intervals hold | no false finding |"
+    ]
+    lines += ["|---|---|---|---|---|---|---|---|---|"]
+    for group, s in found.items():
+        cells = (s.right, s.median_error, s.within_five_percent, s.within_ten_percent, s.covered, s.silent)
+        lines.append(f"| {group} | {s.runs} | {s.asked} | {' | '.join(map(_percent, cells))} |")
+    return (
+        "\n".join([*lines, "", *_by_hand(found), "", *_by_fault(marks), "", *_confusion(marks), "", *_wrong(marks)])
+        + "\n"
+    )
+
+
+def _by_hand(found: dict[str, Score]) -> list[str]:
+    lines = ["## The faulty rank, named by traceforge and by simple readings", ""]
+    lines += [f"| group | traceforge | {' | '.join(READINGS)} |", "|---" * (2 + len(READINGS)) + "|"]
+    for group, s in found.items():
+        if s.right_of_ranks is not None:
+            lines.append(
+                f"| {group} | {_percent(s.right_of_ranks)} | {' | '.join(map(_percent, s.by_hand.values()))} |"
+            )
+    lines += ["", "A simple reading names a rank in every run, also in healthy ones and where the network is at fault."]
+    return lines
+
+
+def _by_fault(marks: Sequence[Mark]) -> list[str]:
+    by_fault: dict[str, list[Mark]] = defaultdict(list)
+    for mark in marks:
+        if mark.case.group == "single":
+            by_fault[mark.case.scenario.faults[0].fault].append(mark)
+    lines = ["## Single faults", "", "| fault | asked | right | median error |", "|---|---|---|---|"]
+    for fault, members in sorted(by_fault.items()):
+        s = _score(members)
+        lines.append(f"| {fault} | {s.asked} | {_percent(s.right)} | {_percent(s.median_error)} |")
+    return lines
+
+
+def _confusion(marks: Sequence[Mark]) -> list[str]:
+    pairs = Counter(
+        (mark.asked[0].mode, mark.first[0] if mark.first else "nothing") for mark in marks if len(mark.asked) == 1
+    )
+    answers = sorted({answer for _, answer in pairs})
+    lines = ["## Mode that is true, and mode of the first finding (single faults of all groups)", ""]
+    lines += [f"| true | {' | '.join(answers)} |", "|---" * (1 + len(answers)) + "|"]
+    for mode in sorted({mode for mode, _ in pairs}):
+        lines.append(f"| {mode} | {' | '.join(str(pairs[mode, answer]) for answer in answers)} |")
+    return lines
+
+
+def _wrong(marks: Sequence[Mark]) -> list[str]:
+    lines = ["## Every run that was answered wrongly", ""]
+    for mark in marks:
+        if (mark.asked and not is_right(mark)) or mark.false_findings:
+            asked = "; ".join(
+                f"{one.mode} of {one.kind} {'/'.join(sorted(one.subjects))} ({one.share:.1%})" for one in mark.asked
+            )
+            first = " ".join(mark.first) if mark.first else "nothing"
+            false = f"; false: {'; '.join(mark.false_findings)}" if mark.false_findings else ""
+            lines.append(f"- {mark.case.scenario.name}: {asked or 'nothing'}; answered: {first}{false}")
+    return lines if len(lines) > 2 else [*lines, "None."]
+
+
+def _percent(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,35 @@
+"""A part of the grid, with every change: right mode, right culprit, nothing false. `python -m tests.accuracy`: all."""
+
+import pytest
+
+from tests.accuracy.cases import Case, quick
+from tests.accuracy.judging import Mark, judge_case
+from tests.accuracy.table import is_right, scores, table
+
+CASES = quick()
+_marks: dict[str, Mark] = {}
+
+
+def marked(case: Case) -> Mark:
+    name = case.scenario.name
+    if name not in _marks:
+        _marks[name] = judge_case(case)
+    return _marks[name]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.scenario.name)
+def test_what_is_wrong_is_named_and_nothing_else(case: Case) -> None:
+    mark = marked(case)
+
+    assert is_right(mark) or not mark.asked, mark.findings
+    assert not mark.false_findings
+
+
+def test_the_table_tells_all_groups() -> None:
+    # given a healthy run and a faulty one
+    marks = [marked(case) for case in (CASES[0], CASES[-1])]
+
+    found = scores(marks)
+    assert {group: score.runs for group, score in found.items()} == {case.case.group: 1 for case in marks}
+    for group in found:
+        assert f"| {group} | 1 |" in table(marks)

@@ -1,0 +1,128 @@
+"""Runs as the ledger books them: same events, told so that they compare."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+
+from tests.replay.models import Plan, lockstep_plan, model_of, plans
+from traceforge.attribute.booking import (
+    by_cause,
+    with_even_boundaries,
+    without_empty_waits,
+    without_false_waits,
+)
+from traceforge.replay.engine import measured, replay
+from traceforge.replay.model import StepModel
+
+KINDS = (("compute", None), ("idle", "unnamed"), ("runtime", "launch"))
+
+
+def replays_as(model: StepModel, other: StepModel) -> bool:
+    """Whether two models end each iteration at the same times."""
+    return bool((replay(model, measured(model)).end_ns[-1] == replay(other, measured(other)).end_ns[-1]).all())
+
+
+def test_kinds_of_work_are_added_up_by_the_cause_that_claims_them() -> None:
+    plan = lockstep_plan(
+        [[[[70, 20, 0], [70, 0, 5]]]] * 3, kinds=(("compute", None), ("input", "input"), ("copy", None))
+    )
+    model = by_cause(model_of(plan))
+
+    assert [name for name, _ in model.kinds] == ["input_stall", "slow_compute", "slow_copy"]
+    assert model.before_arrival_ns[0, 0].tolist() == [[20, 70, 0], [0, 70, 5]]
+
+
+def test_a_device_kept_idle_between_operations_is_its_hosts_if_operations_are_on_record() -> None:
+    # given rank 1 whose device is idle for 50 while its host does nothing that has a name
+    work = np.array([[[[100, 0, 5], [100, 50, 5], [100, 0, 5]]]] * 3)
+    model = by_cause(model_of(lockstep_plan(work, kinds=KINDS)))
+
+    stalled = [name for name, _ in model.kinds].index("host_stall")
+    assert model.before_arrival_ns[0, 0, :, stalled].tolist() == [0, 50, 0]
+
+
+def test_unnamed_gaps_of_a_rank_that_launches_late_are_late_launches() -> None:
+    # given rank 1 that loses 80 in launches and 50 between them
+    work = np.array([[[[100, 0, 5], [100, 50, 85], [100, 0, 5]]]] * 3)
+    model = by_cause(model_of(lockstep_plan(work, kinds=KINDS)))
+
+    launching = [name for name, _ in model.kinds].index("late_launch")
+    assert model.before_arrival_ns[0, 0, :, launching].tolist() == [5, 135, 5]
+
+
+def test_without_operations_on_record_unnamed_gaps_stay_unexplained() -> None:
+    plan = lockstep_plan([[[[100, 0], [100, 50]]]] * 3, kinds=KINDS[:2])
+
+    assert ("unexplained", None) in by_cause(model_of(plan)).kinds
+
+
+@settings(max_examples=100, deadline=None)
+@given(plans())
+def test_dropping_waits_in_which_no_time_passed_changes_no_end(plan: Plan) -> None:
+    model = model_of(plan)
+
+    assert replays_as(without_empty_waits(model), model)
+
+
+@settings(max_examples=100, deadline=None)
+@given(plans())
+def test_cutting_iterations_elsewhere_changes_no_work_and_no_last_end(plan: Plan) -> None:
+    model = model_of(plan)
+    even = with_even_boundaries(model)
+
+    assert (even.before_arrival_ns.sum(axis=(0, 1)) == model.before_arrival_ns.sum(axis=(0, 1))).all()
+    assert (even.start_ns[0] == model.start_ns[0]).all()
+    assert (even.end_ns[-1] == model.end_ns[-1]).all()
+
+
+def test_work_that_falls_into_the_next_iteration_on_one_rank_is_put_back() -> None:
+    # given 30 of work after the last meeting, which rank 1's window once cuts off: it stands before the next arrival
+    work = np.full((4, 1, 3), 100)
+    plan = lockstep_plan(work)
+    plan.before_arrival_ns[:, 1] = 30
+    plan.before_arrival_ns[1, 1, 1], plan.before_arrival_ns[2, 0, 1] = 0, 130
+
+    even = with_even_boundaries(model_of(plan))
+    assert (even.before_arrival_ns[:, 1] == 30).all()
+    assert (even.before_arrival_ns[:, 0] == 100).all()
+
+
+def test_a_wait_before_work_that_others_do_before_it_is_none() -> None:
+    # given 60 of compute under a transfer, then a wait; rank 2's host is late: it stands still after 20 of it, for 30,
+    # and does the other 40 afterwards
+    #   others   |100·······|60······|w 10|
+    #   rank 2   |100·······|20|"w 30"|···|40····|
+    kinds = (("compute", None), ("runtime", "launch"))
+    work = np.zeros((4, 2, 4, 2), dtype=np.int64)
+    work[:, 0, :, 0] = 100
+    plan = lockstep_plan(work, transfer_ns=70, kinds=kinds)
+    plan.before_wait_ns[:, 0, :, 0] = 60
+    plan.before_wait_ns[:, 0, 2, 0] = 20
+    plan.before_arrival_ns[:, 1, 2] = [40, 20]
+    model = without_empty_waits(by_cause(model_of(plan)))
+
+    told = without_false_waits(model)
+
+    # then rank 2 waits for nothing, and the 50 in which it stood still are its late launches
+    assert (told.awaited[:, 0, 2] == -1).all()
+    assert (told.awaited[:, 0, [0, 1, 3]] == 0).all()
+    launching = [name for name, _ in told.kinds].index("late_launch")
+    assert (told.before_wait_ns[:, 0, 2, launching] == 50).all()
+    assert replays_as(told, model)
+
+
+def test_a_run_without_collectives_stays_as_it_is() -> None:
+    plan = lockstep_plan(np.full((2, 1, 2), 100))
+    empty = replace(
+        model_of(plan),
+        calls=np.zeros(2, dtype=np.int64),
+        group=np.zeros((2, 0, 2), dtype=np.int64),
+        awaited=np.zeros((2, 0, 2), dtype=np.int64),
+        transfer_ns=np.zeros((2, 0, 2), dtype=np.int64),
+        before_wait_ns=np.zeros((2, 0, 2, 1), dtype=np.int64),
+        before_arrival_ns=np.full((2, 1, 2, 1), 100),
+    )
+
+    told = with_even_boundaries(without_false_waits(by_cause(without_empty_waits(empty))))
+    assert (told.before_arrival_ns == 100).all()

@@ -1,0 +1,52 @@
+"""The quick way for ranks in lockstep gives what the general one gives."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
+from traceforge.attribute.blame import blame_iteration
+from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import references
+
+shapes = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(2, 5), st.integers(1, 3))
+
+
+@st.composite
+def lockstep_models(draw: st.DrawFn) -> StepModel:
+    """Runs in which all meet, every place awaited at once or not at all, with transfers that differ by rank."""
+    shape = draw(shapes)
+    work = draw(arrays(np.int64, shape, elements=st.integers(0, 60)))
+    plan = lockstep_plan(
+        work, start_ns=draw(st.lists(st.integers(0, 30), min_size=shape[2], max_size=shape[2])), kinds=THREE_KINDS
+    )
+    transfer = draw(arrays(np.int64, shape[:3], elements=st.integers(0, 40)))
+    awaited = draw(arrays(np.bool_, shape[:2]))
+    places = np.where(awaited, np.arange(shape[1])[None, :], -1)
+    return model_of(replace(plan, transfer_ns=transfer, awaited=np.repeat(places[..., None], shape[2], axis=2)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(lockstep_models())
+def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
+    assert in_lockstep(model).all()
+    reference = references(model)[int(model.calls[0])]
+    nowhere = np.zeros(model.group.shape, dtype=np.int64)
+
+    (quick,) = blame_lockstep(model, np.arange(len(model.iterations)), reference, nowhere)
+
+    for i in range(len(model.iterations)):
+        slow = blame_iteration(model, i, reference)
+        np.testing.assert_allclose(quick.work_ns[i], slow.work_ns, atol=1e-6)
+        np.testing.assert_allclose(quick.transfers_ns[i], slow.transfers_ns, atol=1e-6)
+        np.testing.assert_allclose(quick.early_ns[i], slow.early_ns, atol=1e-6)
+
+
+def test_ranks_that_meet_in_groups_are_not_in_lockstep() -> None:
+    model = model_of(lockstep_plan(np.full((2, 1, 4), 100), groups=[[0, 0, 1, 1]]))
+
+    assert not in_lockstep(model).any()

@@ -1,0 +1,63 @@
+"""Whose path is slow, and what is the fabric's."""
+
+import numpy as np
+import pytest
+
+from tests.replay.models import lockstep_model
+from traceforge.attribute.booking import Booked
+from traceforge.attribute.path import transfer_causes
+from traceforge.replay.reference import references
+
+PAIRS = [[0, 0, 1, 1, 2, 2, 3, 3]]
+"""One place, at which four pairs of ranks meet."""
+
+
+def causes_of(transfer_ns: np.ndarray) -> list[str]:
+    """Cause of each pair's slow transfers; transfers by iteration and pair."""
+    model = lockstep_model(np.full((len(transfer_ns), 1, 8), 100), groups=PAIRS)
+    transfer = np.repeat(transfer_ns, 2, axis=1)[:, None, :]
+    model.transfer_ns[:] = transfer
+    communicator = np.broadcast_to(np.array(PAIRS), model.group.shape)
+    return transfer_causes(Booked(model, (10, 11, 12, 13), communicator), references(model))
+
+
+def transfers(slow: dict[int, slice | list[int]]) -> np.ndarray:
+    """Twelve iterations of transfers of 20, or 50 where a pair is slow."""
+    result = np.full((12, 4), 20)
+    for pair, iterations in slow.items():
+        result[iterations, pair] = 50
+    return result
+
+
+@pytest.mark.parametrize(
+    ("slow", "paths"),
+    [
+        ({}, []),
+        ({2: slice(None)}, [2]),  # always slower than its three peers
+        ({1: slice(None), 2: slice(None)}, [1, 2]),  # two of four
+        ({2: slice(4, 9)}, []),  # for a while
+        ({2: [0, 3, 7]}, []),  # now and then
+        ({pair: slice(None) for pair in (0, 1, 2)}, []),  # most of them: the fabric's
+    ],
+)
+def test_a_path_is_slow_if_it_is_slower_than_its_peers_all_the_time(
+    slow: dict[int, slice | list[int]], paths: list[int]
+) -> None:
+    expected = ["slow_path" if pair in paths else "slow_transfer" for pair in range(4)]
+
+    assert causes_of(transfers(slow)) == expected
+
+
+def test_differences_that_are_small_are_no_path() -> None:
+    # given a pair that takes 21 where the others take 20
+    times = np.full((12, 4), 20)
+    times[:, 3] = 21
+
+    assert causes_of(times) == ["slow_transfer"] * 4
+
+
+def test_a_communicator_without_peers_tells_nothing_of_its_path() -> None:
+    model = lockstep_model(np.full((12, 1, 4), 100), transfer_ns=np.array([[20]] * 2 + [[60]] * 10))
+    run = Booked(model, (7,), np.zeros(model.group.shape, dtype=np.int64))
+
+    assert transfer_causes(run, references(model)) == ["slow_transfer"]

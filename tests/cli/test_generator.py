@@ -1,0 +1,38 @@
+"""`synth` and `demo` from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from traceforge.cli import app
+
+RUN = CliRunner()
+
+
+def test_synth_writes_the_job_that_options_describe(tmp_path: Path) -> None:
+    arguments = ["--nodes", "1", "--devices", "2", "--iterations", "3", "--fault", "input_stall:place=1,severity=0.5"]
+    done = RUN.invoke(app, ["synth", "-o", str(tmp_path / "job"), *arguments], catch_exceptions=False)
+
+    assert done.exit_code == 0
+    assert len(list((tmp_path / "job").glob("rank*.json.gz"))) == 2
+    (fault,) = json.loads((tmp_path / "job" / "truth.json").read_text())["faults"]
+    assert (fault["kind"], fault["place"], len(fault["removed_ns"])) == ("input_stall", 1, 3)
+
+
+@pytest.mark.parametrize("fault", ["gremlins", "gc_pause:who=2", "gc_pause:place=two"])
+def test_a_fault_that_does_not_exist_is_a_usage_error(tmp_path: Path, fault: str) -> None:
+    done = RUN.invoke(app, ["synth", "-o", str(tmp_path), "--fault", fault])
+
+    assert done.exception is not None
+    assert getattr(done.exception, "exit_code", None) == 2
+
+
+def test_demo_shows_the_verdict_beside_the_truth(tmp_path: Path) -> None:
+    done = RUN.invoke(app, ["demo", "-o", str(tmp_path)], catch_exceptions=False)
+
+    assert done.exit_code == 0
+    assert "Injected: compute_straggler:place=5" in done.output
+    assert "Rank 5 computes longer" in done.output
+    assert (tmp_path / "report.html").exists()

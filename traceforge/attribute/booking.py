@@ -1,0 +1,215 @@
+"""A run as the ledger books it. In: a run's model. Out: the same run, its work by cause, and who met in which group.
+
+Kinds of work are added up by the cause that claims them, so that what one kind gains and another of the same cause
+loses cancels. A rank that came so late that a collective was over would be settled at a wait that never was (the
+graph gives late ranks the waits of the others, at no cost); such waits are dropped.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import references
+from traceforge.store.database import Store
+
+_COMMUNICATORS = (
+    "SELECT collective_id, communicator_id FROM timeline.collective WHERE run_id = ? ORDER BY collective_id"
+)
+
+# Host activities that only a trace of the host's operations can tell.
+_HOST_OPERATIONS = frozenset({"operation", "launch"})
+_UNNAMED = ("idle", "unnamed")
+_COMPUTING = cause_of_work("compute", None)
+# A wait is false where this part of the usual compute is not done yet, and at least half of that comes after it.
+_MISSING = 0.03
+_REAPPEARING = 0.5
+_STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """A run ready for the ledger.
+
+    Attributes:
+        model: kinds of work are (cause, None); waits that never were are gone.
+        communicators: communicator ids, ascending, length C.
+        communicator: index of the communicator of each place, 0 where there is none, shape (I, P, R).
+    """
+
+    model: StepModel
+    communicators: tuple[int, ...]
+    communicator: NDArray[np.int64]
+
+
+def booked(model: StepModel, store: Store, run_id: int) -> Booked:
+    """A run's model as the ledger books it."""
+    rows = store.query(_COMMUNICATORS, [run_id])
+    collectives, owners = rows["collective_id"].to_numpy(), rows["communicator_id"].to_numpy()
+    ids, index = np.unique(owners, return_inverse=True)
+    plain = with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
+    if not len(ids):
+        return Booked(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
+    place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
+    communicator = np.where(model.group >= 0, index[place], 0)
+    return Booked(plain, tuple(ids.tolist()), communicator)
+
+
+def by_cause(model: StepModel) -> StepModel:
+    """The model with work added up by cause; kinds are (cause, None).
+
+    With the host's operations on record, a device that is idle while its host does none of them is kept idle by its
+    host: between two launches that come late, or in a stall, whichever is the greater on that rank.
+    """
+    names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
+    unnamed = [k for k, kind in enumerate(model.kinds) if kind == _UNNAMED and names[k] == UNEXPLAINED.name]
+    launching = [k for k, (_, activity) in enumerate(model.kinds) if activity in _HOST_OPERATIONS]
+    targets = sorted({*names, *((_STALLED, _LAUNCHING) if unnamed and launching else ())})
+    member = np.array([[name == target for target in targets] for name in names], dtype=np.int64)
+    of_rank = np.broadcast_to(member.reshape(len(names), len(targets)), (len(model.ranks), len(names), len(targets)))
+    if unnamed and launching:
+        of_rank = of_rank.copy()
+        of_rank[:, unnamed] = 0
+        is_late = _above_typical(model, launching) > _above_typical(model, unnamed)
+        for rank, late in enumerate(is_late.tolist()):
+            of_rank[rank, unnamed, targets.index(_LAUNCHING if late else _STALLED)] = 1
+    return replace(
+        model,
+        kinds=tuple((target, None) for target in targets),
+        before_arrival_ns=np.einsum("iprk,rkc->iprc", model.before_arrival_ns, of_rank),
+        before_wait_ns=np.einsum("iprk,rkc->iprc", model.before_wait_ns, of_rank),
+    )
+
+
+def _above_typical(model: StepModel, kinds: list[int]) -> NDArray[np.float64]:
+    """Work of some kinds above the ranks' median, ns of the whole run, shape (R,)."""
+    total = model.before_arrival_ns[..., kinds].sum(axis=(0, 1, 3)) + model.before_wait_ns[..., kinds].sum(
+        axis=(0, 1, 3)
+    )
+    above: NDArray[np.float64] = total - np.median(total)
+    return above
+
+
+def without_empty_waits(model: StepModel) -> StepModel:
+    """The model without the waits in which no rank's time passed."""
+    awaited = np.where(_blocked_ns(model) > 0, model.awaited, -1)
+    return _with_usual_parts(replace(model, awaited=awaited))
+
+
+def without_false_waits(model: StepModel) -> StepModel:
+    """The model, by cause, without waits of ranks that do after them what the others do before.
+
+    Such a rank's device stood idle while communication ran, but did not wait for it: its host came late. The time
+    counts as work of the cause by which the rank lost most in that iteration, compute apart.
+    """
+    computing = np.array([name == _COMPUTING for name, _ in model.kinds])
+    is_false = (
+        _false_waits(model, computing) if 0 < computing.sum() < len(computing) and model.group.shape[1] else np.zeros(0)
+    )
+    if not is_false.any():
+        return model
+    lost = model.before_arrival_ns.sum(axis=1) + model.before_wait_ns.sum(axis=1)
+    above = np.where(computing, np.iinfo(np.int64).min, lost - np.median(lost, axis=(0, 1)).astype(np.int64))
+    loser = above.argmax(axis=2)
+    before, blocked = model.before_wait_ns.copy(), _blocked_ns(model)
+    for i, p, rank in zip(*np.nonzero(is_false), strict=True):
+        before[i, p, rank, loser[i, rank]] += blocked[i, p, rank]
+    return replace(model, before_wait_ns=before, awaited=np.where(is_false, -1, model.awaited))
+
+
+def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Waits before which a rank has computed less than the others have there, and after which it makes up for it."""
+    arrivals = model.before_arrival_ns[..., computing].sum(axis=3)
+    done = np.cumsum(arrivals[:, :-1] + model.before_wait_ns[..., computing].sum(axis=3), axis=1)
+    total = done[:, -1] + arrivals[:, -1]
+    result = np.zeros(done.shape, dtype=np.bool_)
+    for p in range(done.shape[1]):
+        waits = model.awaited[:, p] >= 0
+        alike = model.calls > p
+        if not waits.any():
+            continue
+        is_usual = waits[alike].mean() >= 0.5
+        # Where most ranks do not wait, all that they do until the next arrival counts as done before.
+        entries = waits if is_usual else alike[:, None] & ~waits
+        reached = done[:, p] if is_usual else done[:, p] + arrivals[:, p + 1]
+        expected = float(np.median(reached[entries]))
+        missing = expected - done[:, p]
+        made_up = missing + total - float(np.median(total[entries]))
+        result[:, p] = waits & (missing > _MISSING * expected) & (made_up > _REAPPEARING * missing)
+    return result
+
+
+def _blocked_ns(model: StepModel) -> NDArray[np.int64]:
+    """Time that each rank stands still in each wait, shape (I, P, R)."""
+    ends, blocked = np.zeros(model.group.shape, dtype=np.int64), np.zeros(model.group.shape, dtype=np.int64)
+    time = model.start_ns.copy()
+    rank, iteration = np.arange(len(model.ranks))[None, :], np.arange(len(model.iterations))[:, None]
+    arrival_work, wait_work = model.before_arrival_ns.sum(axis=3), model.before_wait_ns.sum(axis=3)
+    for p in range(model.group.shape[1]):
+        time = time + arrival_work[:, p]
+        ends[:, p] = _last_of_groups(time, model.group[:, p]) + model.transfer_ns[:, p]
+        time = time + wait_work[:, p]
+        awaited = model.awaited[:, p]
+        end = ends[iteration, np.maximum(awaited, 0), rank]
+        blocked[:, p] = np.where(awaited >= 0, np.maximum(0, end - time), 0)
+        time = time + blocked[:, p]
+    return blocked
+
+
+def _with_usual_parts(model: StepModel) -> StepModel:
+    """The model with work around the place of a wait divided, on ranks that do not wait, as on those that do.
+
+    Without a wait it makes no difference to the rank on which side its work is told, but it does to the reference.
+    """
+    before, after = model.before_wait_ns.copy(), model.before_arrival_ns.copy()
+    waits = model.awaited >= 0
+    for p in range(model.group.shape[1]):
+        alike = model.calls > p
+        if not alike.any() or waits[alike, p].mean() < 0.5:
+            before_share: NDArray[np.float64] | float = 0.0
+        else:
+            usual = np.median(before[:, p][waits[:, p]], axis=0)
+            total = usual + np.median(after[:, p + 1][waits[:, p]], axis=0)
+            before_share = np.divide(usual, total, out=np.zeros_like(usual), where=total > 0)
+        both = before[:, p] + after[:, p + 1]
+        moved = np.where((alike[:, None] & ~waits[:, p])[..., None], np.rint(both * before_share) - before[:, p], 0)
+        before[:, p] += moved.astype(np.int64)
+        after[:, p + 1] -= moved.astype(np.int64)
+    return replace(model, before_wait_ns=before, before_arrival_ns=after)
+
+
+def with_even_boundaries(model: StepModel) -> StepModel:
+    """The model with each rank's iterations cut at the same place of the program.
+
+    A rank's iteration ends with its host or with its last collective, whichever is later, so that the device's work
+    near the end falls into this iteration on one rank and into the next one on another. What a rank has more than the
+    reference on one side of a boundary and less on the other is put where the reference has it.
+    """
+    head, start, end = model.before_arrival_ns.copy(), model.start_ns.copy(), model.end_ns.copy()
+    of_length = references(model)
+    for i in range(len(model.iterations) - 1):
+        last = int(model.calls[i])
+        if not model.calls[i + 1] or not last:
+            continue
+        over = head[i, last] - np.rint(of_length[last].before_arrival_ns[-1]).astype(np.int64)
+        ahead = head[i + 1, 0] - np.rint(of_length[int(model.calls[i + 1])].before_arrival_ns[0]).astype(np.int64)
+        moved = np.clip(np.minimum(over, -ahead), 0, None) - np.clip(np.minimum(-over, ahead), 0, None)
+        head[i, last] -= moved
+        head[i + 1, 0] += moved
+        end[i] -= moved.sum(axis=1)
+        start[i + 1] -= moved.sum(axis=1)
+    return replace(model, before_arrival_ns=head, start_ns=start, end_ns=end)
+
+
+def _last_of_groups(times_ns: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Latest time of each rank's group, by iteration; shapes (I, R)."""
+    iterations, ranks = group.shape
+    key = (group + 1) + (group.max() + 2) * np.arange(iterations)[:, None]
+    _, index = np.unique(key, return_inverse=True)
+    index = index.reshape(iterations, ranks)
+    latest = np.full(index.max() + 1, np.iinfo(np.int64).min)
+    np.maximum.at(latest, index.ravel(), times_ns.ravel())
+    result: NDArray[np.int64] = latest[index]
+    return result

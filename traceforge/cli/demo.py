@@ -1,0 +1,41 @@
+"""`traceforge demo`: make a small job with a known fault, judge it, and show the verdict beside the truth."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from traceforge.cli.console import note, printable
+from traceforge.cli.synth import FaultNames, Seed, with_faults
+
+_DEFAULT = "compute_straggler:place=5,severity=0.25"
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for traces and report.")] = Path(
+        "traceforge-demo"
+    ),
+    fault: FaultNames = None,
+    seed: Seed = 0,
+) -> None:
+    """Show what a report says of a job of which we know what is wrong. Takes a few seconds."""
+    from traceforge import api
+    from traceforge.store.database import Store
+    from traceforge.synth.cluster import Cluster
+    from traceforge.synth.folder import write_scenario
+    from traceforge.synth.scenario import Scenario
+
+    texts = [_DEFAULT] if fault is None else [text for text in fault if text != "healthy"]
+    scenario = with_faults(Scenario("demo", seed, cluster=Cluster(2, 4)), texts)
+    cost = write_scenario(scenario, output / "traces")
+    print("Injected:", *(texts or ["nothing"]))
+    for text, removed in zip(texts, cost.removed_ns, strict=True):
+        share = removed.mean() / cost.duration_ns.mean()
+        print(f"  without {text.partition(':')[0]}: {removed.mean() / 1e6:.2f} ms an iteration less ({share:.0%})")
+    with Store(None) as store:
+        api.ingest([output / "traces"], store, run="demo")
+        made = api.report(store, command="traceforge demo")
+    (output / "report.html").write_text(made.html, encoding="utf-8")
+    print("\nVerdict:")
+    print("\n".join(printable(line) for line in made.verdict_lines))
+    note(f"report: {output / 'report.html'}; traces and truth.json: {output / 'traces'}")

@@ -1,0 +1,87 @@
+"""`traceforge synth`: traces of a made-up job whose trouble is known, to try the program on or to test it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import note
+from traceforge.errors import InputUnusableError, UsageError
+
+if TYPE_CHECKING:
+    from traceforge.synth.fault import Injection
+    from traceforge.synth.scenario import Scenario
+
+FaultNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        help="Fault to inject, such as compute_straggler or compute_straggler:place=3,severity=0.3,first=5,last=12; "
+        "may be repeated. None: a healthy job.",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="The same seed makes the same files.")]
+
+
+def synth(
+    scenario: Annotated[Path | None, typer.Argument(help="Scenario as TOML; else the options below.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write.")] = Path("synth"),
+    fault: FaultNames = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Hosts.")] = 2,
+    devices: Annotated[int, typer.Option(min=1, help="Devices a host.")] = 4,
+    tensor_parallel: Annotated[int, typer.Option(min=1, help="Ranks of a tensor-parallel group.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, help="Recorded iterations.")] = 20,
+    seed: Seed = 0,
+) -> None:
+    """Make traces of a job with known trouble, and truth.json that says what each fault costs."""
+    from traceforge.synth.cluster import Cluster
+    from traceforge.synth.folder import write_scenario
+    from traceforge.synth.scenario import Scenario
+
+    if scenario is not None:
+        made = read_scenario(scenario)
+    else:
+        cluster = Cluster(nodes, devices, tensor_parallel)
+        made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster), fault)
+    try:
+        cost = write_scenario(made, output)
+    except OSError as error:
+        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(output)) from error
+    excess = (cost.duration_ns - cost.healthy_ns).mean() / 1e6
+    note(f"{made.cluster.ranks} traces in {output}; faults cost {excess:.2f} ms an iteration (truth.json)")
+
+
+def read_scenario(path: Path) -> "Scenario":
+    """The scenario in a TOML file."""
+    from traceforge.synth.scenario import scenario_of
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputUnusableError(f"cannot be read: {error}", where=str(path)) from error
+    return scenario_of(text, path.name)
+
+
+def with_faults(scenario: "Scenario", texts: list[str] | None) -> "Scenario":
+    """The scenario with the faults that options name."""
+    return replace(scenario, faults=tuple(_injection(text) for text in texts or []))
+
+
+def _injection(text: str) -> "Injection":
+    from traceforge.synth.fault import Injection, faults
+
+    name, _, rest = text.partition(":")
+    if name not in faults():
+        raise UsageError(f"there is no fault `{name}`", hint=f"choose one of: {', '.join(faults())}")
+    values: dict[str, float | int] = {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = part.partition("=")
+        kinds: dict[str, type[float] | type[int]] = {
+            "place": int, "severity": float, "first": int, "last": int, "every": int
+        }  # fmt: skip
+        try:
+            values[key] = kinds[key](value)
+        except (KeyError, ValueError) as error:
+            raise UsageError(f"`{part}` is no parameter of a fault", hint=f"known are: {', '.join(kinds)}") from error
+    return Injection(name, **values)  # type: ignore[arg-type]  # converted above

@@ -1,0 +1,19 @@
+"""A device reaches the network through a card on the other socket; the groups of its rail are slow."""
+
+import numpy as np
+
+from traceforge.synth.cluster import Cluster, Group
+from traceforge.synth.fault import Fault, Site, crossing_nodes
+from traceforge.synth.load import Load
+
+
+def _groups(cluster: Cluster, place: int) -> list[Group]:
+    return [group for group in crossing_nodes(cluster) if place in group.ranks]
+
+
+def _apply(load: Load, site: Site) -> None:
+    groups = _groups(site.cluster, site.place)
+    site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
+
+
+FAULT = Fault("far_nic", "gpu_locality", "rank", "reaches the network through a far card", _apply, _groups)

@@ -1,0 +1,19 @@
+"""The devices of a node have lost their direct links and copy through host memory."""
+
+import numpy as np
+
+from traceforge.synth.cluster import Cluster, Group
+from traceforge.synth.fault import Fault, Site
+from traceforge.synth.load import Load
+
+
+def _groups(cluster: Cluster, place: int) -> list[Group]:
+    return [group for group in cluster.groups() if group.path == "node" and cluster.node_of(group.ranks[0]) == place]
+
+
+def _apply(load: Load, site: Site) -> None:
+    groups = _groups(site.cluster, site.place)
+    site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
+
+
+FAULT = Fault("p2p_lost", "gpu_locality", "node", "has lost the direct links between its devices", _apply, _groups)

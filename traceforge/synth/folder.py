@@ -1,0 +1,87 @@
+"""A scenario on disk. In: a scenario. Out: a folder with one trace a rank, `scenario.toml` and `truth.json`.
+
+Truth is in ns of true time: for every iteration how long it took, by how much it exceeds an undisturbed one, and what
+each fault contributed.
+"""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.synth.fault import faults
+from traceforge.synth.kineto import trace_text
+from traceforge.synth.scenario import Cost, Scenario, cost_of, run, table_of
+
+
+def write_scenario(
+    scenario: Scenario, folder: Path, *, compressed: bool = True, left_out: frozenset[int] = frozenset()
+) -> Cost:
+    """Write all files of a scenario; what its faults cost.
+
+    Args:
+        folder: is made where it does not exist.
+        compressed: whether traces are written as .json.gz.
+        left_out: ranks whose traces are not written, as if they had been lost.
+    """
+    job = run(scenario)
+    cost = cost_of(scenario)
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank in range(scenario.cluster.ranks):
+        if rank not in left_out:
+            text = trace_text(job, rank).encode()
+            name = f"rank{rank}.pt.trace.json"
+            data = gzip.compress(text, 6, mtime=0) if compressed else text
+            (folder / (name + ".gz" * compressed)).write_bytes(data)
+    (folder / "scenario.toml").write_text(_toml(scenario), encoding="utf-8")
+    (folder / "truth.json").write_text(json.dumps(truth_of(scenario, cost), indent=1) + "\n", encoding="utf-8")
+    return cost
+
+
+def truth_of(scenario: Scenario, cost: Cost) -> dict[str, Any]:
+    """What is true of a scenario's run."""
+    return {
+        "schema_version": 1,
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "world_size": scenario.cluster.ranks,
+        "hosts": [scenario.cluster.host_of(rank) for rank in range(scenario.cluster.ranks)],
+        "iterations": [scenario.first_step + i for i in range(scenario.iterations)],
+        "duration_ns": _whole(cost.duration_ns),
+        "excess_ns": _whole(cost.duration_ns - cost.healthy_ns),
+        "faults": [_fault(scenario, cost, number) for number in range(len(scenario.faults))],
+    }
+
+
+def _fault(scenario: Scenario, cost: Cost, number: int) -> dict[str, Any]:
+    injection = scenario.faults[number]
+    fault = faults()[injection.fault]
+    return {
+        "kind": fault.name,
+        "mode": fault.mode,
+        "befalls": fault.befalls,
+        "place": injection.place,
+        "severity": injection.severity,
+        "communicators": [list(group.ranks) for group in fault.groups(scenario.cluster, injection.place)],
+        "iterations": [scenario.first_step + int(i) for i in injection.iterations(scenario.iterations)],
+        "removed_ns": _whole(cost.removed_ns[number]),
+        "added_ns": _whole(cost.added_ns[number]),
+    }
+
+
+def _whole(times_ns: NDArray[np.float64]) -> list[int]:
+    return [int(time) for time in np.rint(times_ns)]
+
+
+def _toml(scenario: Scenario) -> str:
+    table = table_of(scenario)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in table.items() if not isinstance(value, dict | list)]
+    for name, value in table.items():
+        parts = [(f"[{name}]", value)] if isinstance(value, dict) else []
+        parts += [(f"[[{name}]]", one) for one in value] if isinstance(value, list) else []
+        for head, part in parts:
+            lines += ["", head, *(f"{key} = {json.dumps(item)}" for key, item in part.items() if item is not None)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,200 @@
+"""A whole job. In: a scenario, as an object or as TOML. Out: its simulation, and what each fault costs.
+
+What a fault costs is told by simulating again with the same draws: without it (removed alone), and with it and
+nothing else (added alone). Where faults hide one another the two differ.
+"""
+
+import tomllib
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.errors import UsageError
+from traceforge.synth.clocks import ClockErrors, Clocks, draw_clocks
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.fault import Injection, Site, faults
+from traceforge.synth.load import Load, Noise, healthy_load
+from traceforge.synth.program import Operation, Workload, program_of
+from traceforge.synth.simulate import Coupling, Events, simulate
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything that makes a run; the same scenario always makes the same files.
+
+    Attributes:
+        first_step: number of the first recorded iteration.
+    """
+
+    name: str = "healthy"
+    seed: int = 0
+    iterations: int = 20
+    first_step: int = 5
+    cluster: Cluster = field(default_factory=Cluster)
+    workload: Workload = field(default_factory=Workload)
+    noise: Noise = field(default_factory=Noise)
+    clocks: ClockErrors = field(default_factory=ClockErrors)
+    coupling: Coupling = field(default_factory=Coupling)
+    faults: tuple[Injection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A scenario that has been run.
+
+    Attributes:
+        load: what everything took, faults included.
+        events: when everything happened, true time.
+    """
+
+    scenario: Scenario
+    program: tuple[Operation, ...]
+    load: Load
+    events: Events
+    clocks: Clocks
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What faults cost, ns by iteration, shape (I,).
+
+    Attributes:
+        duration_ns: iterations as they were.
+        healthy_ns: iterations without any fault.
+        removed_ns: by fault, time saved were it alone not there.
+        added_ns: by fault, time lost were it the only one.
+    """
+
+    duration_ns: Times
+    healthy_ns: Times
+    removed_ns: list[Times]
+    added_ns: list[Times]
+
+
+def run(scenario: Scenario) -> Job:
+    """Simulate a scenario.
+
+    Raises:
+        UsageError: a fault is not known, or befalls what the cluster does not have.
+    """
+    program = _program(scenario)
+    load = _load(scenario, program)
+    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    clocks = draw_clocks(scenario.cluster, scenario.clocks, np.random.default_rng([scenario.seed, 1]))
+    return Job(scenario, program, load, events, clocks)
+
+
+def cost_of(scenario: Scenario) -> Cost:
+    """What each fault costs."""
+    every = _durations(scenario)
+    healthy = _durations(replace(scenario, faults=())) if scenario.faults else every
+    numbers = range(len(scenario.faults))
+    if len(numbers) == 1:
+        return Cost(every, healthy, [every - healthy], [every - healthy])
+    without = [_durations(scenario, [other for other in numbers if other != number]) for number in numbers]
+    alone = [_durations(scenario, [number]) for number in numbers]
+    return Cost(every, healthy, [every - other for other in without], [one - healthy for one in alone])
+
+
+def _durations(scenario: Scenario, kept: list[int] | None = None) -> Times:
+    program = _program(scenario)
+    load = _load(scenario, program, kept)
+    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    return np.diff(events.iteration_ends_ns(), prepend=0.0)
+
+
+def _program(scenario: Scenario) -> tuple[Operation, ...]:
+    kinds = {group.kind for group in scenario.cluster.groups()}
+    return program_of(
+        scenario.workload,
+        is_tensor_parallel="tensor_parallel" in kinds,
+        is_data_parallel="data_parallel" in kinds,
+    )
+
+
+def _load(scenario: Scenario, program: tuple[Operation, ...], kept: list[int] | None = None) -> Load:
+    """The load with some of the faults (by default all); a fault draws the same numbers whoever else is there."""
+    rng = np.random.default_rng([scenario.seed, 0])
+    load = healthy_load(scenario.cluster, program, scenario.iterations, scenario.noise, rng)
+    if not scenario.faults:
+        return load
+    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    typical_ns = float(np.median(np.diff(events.iteration_ends_ns(), prepend=0.0)))
+    for number, injection in enumerate(scenario.faults):
+        _check(injection, scenario.cluster)
+        if kept is None or number in kept:
+            site = Site(
+                scenario.cluster,
+                program,
+                injection.iterations(scenario.iterations),
+                injection.place,
+                injection.severity * typical_ns,
+                np.random.default_rng([scenario.seed, 2, number]),
+            )
+            faults()[injection.fault].apply(load, site)
+    return load
+
+
+def _check(injection: Injection, cluster: Cluster) -> None:
+    if injection.fault not in faults():
+        known = ", ".join(faults())
+        raise UsageError(f"there is no fault `{injection.fault}`", hint=f"choose one of: {known}")
+    count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[faults()[injection.fault].befalls]
+    if not 0 <= injection.place < count:
+        raise UsageError(f"the cluster has no {faults()[injection.fault].befalls} {injection.place}")
+
+
+def scenario_of(text: str, where: str) -> Scenario:
+    """A scenario written as TOML: one table a part, `[[faults]]` for each fault.
+
+    Raises:
+        UsageError: not TOML, or it names something that does not exist.
+    """
+    try:
+        scenario: Scenario = _filled(Scenario, tomllib.loads(text), where)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"no TOML: {error}", where=where) from error
+    return scenario
+
+
+_PARTS = {
+    "cluster": Cluster,
+    "workload": Workload,
+    "noise": Noise,
+    "clocks": ClockErrors,
+    "coupling": Coupling,
+}
+
+
+def _filled(kind: Any, table: dict[str, Any], where: str) -> Any:
+    known = {one.name: one for one in fields(kind)}
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise UsageError(f"unknown key `{name}`", where=where, hint=f"known are: {', '.join(known)}")
+        if kind is Scenario and name in _PARTS and isinstance(value, dict):
+            values[name] = _filled(_PARTS[name], value, f"{where}, [{name}]")
+        elif kind is Scenario and name == "faults" and isinstance(value, list):
+            values[name] = tuple(_filled(Injection, one, f"{where}, [[faults]]") for one in value)
+        elif isinstance(value, str | int | float | bool):
+            values[name] = value
+        else:
+            raise UsageError(f"`{name}` is of the wrong type", where=where)
+    return kind(**values)
+
+
+def table_of(part: Any) -> dict[str, Any]:
+    """A scenario, or a part of it, as plain values."""
+    result = {}
+    for one in fields(part):
+        value = getattr(part, one.name)
+        if is_dataclass(value):
+            value = table_of(value)
+        elif isinstance(value, tuple):
+            value = [table_of(item) for item in value]
+        result[one.name] = value
+    return result
