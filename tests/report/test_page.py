@@ -87,7 +87,7 @@ def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
     with empty_store() as store:
         report = report_of(store)
     missing = re.findall(r'<div class="missing">', report.html)
-    assert len(missing) == 9
+    assert len(missing) == 10
     page = texts(report.html)
     assert "Nothing can be said about this run" in page
     assert "traceforge doctor DIR" in page
