@@ -24,7 +24,7 @@ _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
 # A wait is false where this part of the usual compute is not done yet, and at least half of that comes after it.
-_MISSING = 0.03
+_MISSING = 0.05
 _REAPPEARING = 0.5
 _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
 
@@ -114,6 +114,8 @@ def without_false_waits(model: StepModel) -> StepModel:
     above = np.where(computing, np.iinfo(np.int64).min, lost - np.median(lost, axis=(0, 1)).astype(np.int64))
     loser = above.argmax(axis=2)
     before, blocked = model.before_wait_ns.copy(), _blocked_ns(model)
+    # Who has not lost as much elsewhere in the iteration has no host that comes late, and does wait.
+    is_false &= above.max(axis=2)[:, None] >= blocked
     for i, p, rank in zip(*np.nonzero(is_false), strict=True):
         before[i, p, rank, loser[i, rank]] += blocked[i, p, rank]
     return replace(model, before_wait_ns=before, awaited=np.where(is_false, -1, model.awaited))

@@ -35,9 +35,18 @@ counted AS (
     (SELECT COUNT(*) FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS steps
   FROM meta.run AS r
 ),
+led AS (
+  SELECT run_id, iteration, ARG_MAX(rank, stage) AS rank FROM attribute.frontier GROUP BY run_id, iteration
+),
+leader AS (
+  SELECT run_id, rank, COUNT(*) AS led_count, SUM(COUNT(*)) OVER (PARTITION BY run_id) AS iteration_count
+  FROM led
+  GROUP BY run_id, rank
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY COUNT(*) DESC, rank) = 1
+),
 state AS (
   SELECT
-    c.*, j.iterations, j.duration_ns, j.excess_ns,
+    c.*, l.rank AS leading_rank, l.led_count, l.iteration_count, j.iterations, j.duration_ns, j.excess_ns,
     CASE WHEN j.duration_ns < 1e6 THEN 1e3 ELSE 1e6 END AS unit_ns,
     CASE WHEN j.duration_ns < 1e6 THEN 'µs' ELSE 'ms' END AS unit,
     CASE WHEN j.excess_ns < 0 THEN 'below' ELSE 'above' END AS side,
@@ -55,6 +64,7 @@ state AS (
     END AS state
   FROM counted AS c
   LEFT JOIN judged AS j USING (run_id)
+  LEFT JOIN leader AS l USING (run_id)
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
 SELECT
@@ -80,6 +90,11 @@ SELECT
       'They show no problem of configuration; see the section on the fabric.'
     WHEN state = 'logs_alone' THEN
       FORMAT('They show {} problem(s), none of them a measured delay; first: {}', problems, first_problem)
+    WHEN state IN ('unmatched', 'irregular') AND iteration_count >= 3 AND led_count >= 0.6 * iteration_count THEN
+      FORMAT(
+        'From durations alone, without a common clock: rank {} has most work of its own in {} of {} iterations. Whether it delays the others, these files do not tell.',
+        leading_rank, led_count, CAST(iteration_count AS BIGINT)
+      )
     WHEN state NOT IN ('finding', 'nothing_significant') THEN
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
