@@ -26,7 +26,7 @@ class ValueEnds:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._beyond_repair: set[int | None] = set()
+        self._beyond_repair: set[int] = set()
 
     def end(self, start: int) -> int | None:
         """Where the value that begins at `start` ends, perhaps with blanks behind it; None if the text ends before.
@@ -34,24 +34,34 @@ class ValueEnds:
         Raises:
             msgspec.DecodeError, RecursionError: it is no sound JSON, not even after repair.
         """
+        place = None
         try:
-            return _sound_end(self._text, start)
+            end = _sound_end(self._text, start)
+            # Half a surrogate pair reads as if the text ended there.
+            if end is not None or not _HALF_A_PAIR.search(self._text, start):
+                return end
         except UNDECODABLE as error:
             place = _place(error, start)
-            if place in self._beyond_repair or not self._may_be_mended(error, place):
+            if place is None or place in self._beyond_repair or not self._may_be_mended(error, place):
                 raise
-            try:
-                return _repaired_end(self._text, start)
-            except UNDECODABLE:
-                if place is not None:
-                    self._beyond_repair.add(place)
-                raise
+        return self._repaired_end(start, place)
 
-    def _may_be_mended(self, error: Exception, place: int | None) -> bool:
-        """Whether the decoder stumbled over a bad character or escape; half a surrogate pair may have no place."""
-        if place is None:
-            return is_incomplete(error)
+    def _may_be_mended(self, error: Exception, place: int) -> bool:
+        """Whether the decoder stumbled over a bad character or escape."""
         return "invalid" in str(error) or "escape" in str(error) or self._text[place] < ord(" ")
+
+    def _repaired_end(self, start: int, place: int | None) -> int | None:
+        end = _end_by_brackets(self._text, start)
+        repaired = repair_text(self._text[start : start + _MOST_TO_REPAIR if end is None else end]).text
+        try:
+            is_whole = _sound_end(repaired, 0) is not None
+        except UNDECODABLE:
+            if place is not None:
+                self._beyond_repair.add(place)
+            raise
+        if is_whole != (end is not None):
+            raise msgspec.DecodeError("brackets and quotes do not match")
+        return end
 
 
 def _sound_end(text: bytes, start: int) -> int | None:
@@ -59,11 +69,9 @@ def _sound_end(text: bytes, start: int) -> int | None:
         _value.decode(memoryview(text)[start:])
     except UNDECODABLE as error:
         place = _place(error, start)
-        if "trailing characters" in str(error) and place is not None:
+        if place is not None and "trailing characters" in str(error):
             return place - 1
-        if place is not None and place >= len(text):
-            return None
-        if is_incomplete(error) and not _HALF_A_PAIR.search(text, start):
+        if is_incomplete(error) or (place is not None and place >= len(text)):
             return None
         raise
     return len(text)
@@ -73,14 +81,6 @@ def _place(error: Exception, start: int) -> int | None:
     """Where the decoder stumbled, if it says so."""
     found = _PLACE.search(str(error))
     return start + int(found[1]) if found else None
-
-
-def _repaired_end(text: bytes, start: int) -> int | None:
-    end = _end_by_brackets(text, start)
-    repaired = repair_text(text[start : start + _MOST_TO_REPAIR if end is None else end]).text
-    if (_sound_end(repaired, 0) is None) != (end is None):
-        raise msgspec.DecodeError("brackets and quotes do not match")
-    return end
 
 
 def _end_by_brackets(text: bytes, start: int) -> int | None:
