@@ -48,6 +48,49 @@ def test_a_file_cut_inside_an_event_keeps_all_events_before(read_kineto: Read, c
     assert reading.issue("kineto_truncated").first_at == f"byte {len(text)}"
 
 
+@pytest.mark.parametrize("unit_bytes", [1, 200, 100_000])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        '{"ph": "X", "args": {"\\ud800\\udc00": [1]',
+        '{"ph": "X", "args": {"shapes": [{"ph": "a"}], "x": 1}',
+        '{"ph": "X", "name": "\\ud8',
+        '{"ph": "X", "ts": 1.',
+        '{"ph": "X", "ts": -',
+        '{"ph": "X", "args": {"a": [' + "{}, " * 200,
+        '{"ph": "X", "args": {"a": NaN, "b": [1]',
+    ],
+    ids=["a surrogate pair", "a nested object", "an escape", "a fraction", "a sign", "many objects", "nan"],
+)
+def test_whatever_a_cut_goes_through_it_costs_one_event(read_kineto: Read, cut: str, unit_bytes: int) -> None:
+    reading = read_kineto(HEAD + event(0) + ", " + cut, unit_bytes=unit_bytes)
+    assert reading.names == ["op 0"]
+    assert reading.codes == ["kineto_truncated"]
+    assert reading.issue("kineto_truncated").lost_events == 1
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 100_000])
+def test_an_event_with_many_nested_objects_beside_damage_is_kept(read_kineto: Read, unit_bytes: int) -> None:
+    large = json.dumps({"ph": "X", "name": "large", "ts": 1, "args": {"list": [{"a": n} for n in range(500)]}})
+    reading = read_kineto(trace(event(0), large, '{"ph": "X", "name" "a"}', large, event(4)), unit_bytes=unit_bytes)
+    assert reading.names == ["op 0", "large", "large", "op 4"]
+    assert reading.summary.event_count == 5
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + event(0) + "]\n[" + event(1) + "]",
+        "[" + event(0) + ", [" + event(1) + ']{"',
+        "[{" + event(0) + "," + event(1) + "]",
+    ],
+    ids=["two lists", "a list begun in a list", "an added brace"],
+)
+def test_fragments_of_lists_put_together_lose_no_event(read_kineto: Read, text: str, unit_bytes: int) -> None:
+    assert read_kineto(text, unit_bytes=unit_bytes).names == ["op 0", "op 1"]
+
+
 @pytest.mark.parametrize(
     "text", [HEAD + event(0), HEAD + event(0) + ",", HEAD + event(0) + "]", HEAD + event(0) + '], "traceName']
 )

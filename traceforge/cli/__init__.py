@@ -4,6 +4,7 @@ A command parses, calls `traceforge.api`, prints. Heavy libraries are imported i
 that `--help` answers at once. Errors of a user's making are one line and a hint, never a traceback.
 """
 
+import errno
 import os
 import sys
 import traceback
@@ -19,7 +20,10 @@ from traceforge.cli.replay import replay
 from traceforge.cli.report import report
 from traceforge.cli.sql import sql
 from traceforge.cli.synth import synth
-from traceforge.errors import TraceforgeError
+from traceforge.errors import InputUnusableError, TraceforgeError
+
+# What the operating system says of it, whether through Python, polars or DuckDB.
+_NO_ROOM = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 app = typer.Typer(
     name="traceforge",
@@ -64,6 +68,10 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the last resort: say so and how to report it
         if os.environ.get("TRACEFORGE_DEBUG"):
             traceback.print_exc()
+        if any(reason in str(error) for reason in _NO_ROOM):
+            hint = "make room, or set TMPDIR to a larger disk, and run again: whole files are kept, the rest is read"
+            print_error(f"the disk is full, or a limit on file sizes is reached: {error}\n\nhint: {hint}")
+            sys.exit(InputUnusableError.exit_code)
         hint = "this is a fault of traceforge; run again with TRACEFORGE_DEBUG=1 and report what it prints"
         print_error(f"{type(error).__name__}: {error}\n\nhint: {hint}")
         sys.exit(1)

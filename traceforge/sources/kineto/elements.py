@@ -18,7 +18,7 @@ from traceforge.sources.kineto.document import decode_members
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
 from traceforge.sources.kineto.text_repair import repair_text
-from traceforge.sources.kineto.value_end import value_end
+from traceforge.sources.kineto.value_end import ValueEnds
 
 _LARGEST_ELEMENT = 64 * 1024 * 1024
 _LOOK_AHEAD = 4096
@@ -120,6 +120,7 @@ def read_each(text: Text, issues: IssueLog) -> Walk:
 def read_damaged(text: Text, issues: IssueLog) -> Walk:
     """Read whatever can be read, up to an element that needs more bytes or the end of the list."""
     walk = Walk(text.first_id)
+    ends = ValueEnds(text.data)
     while _skip_separator(text, walk, issues):
         if text.data[walk.position] == ord("]"):
             is_end = _is_end_of_list(text, walk.position)
@@ -129,7 +130,7 @@ def read_damaged(text: Text, issues: IssueLog) -> Walk:
             issues.add("kineto_damaged_separator", at=_byte(text, walk.position))
             if match := _SECOND_LIST.match(text.data, walk.position):
                 walk.position = match.end()
-        elif not _Element(text, walk, issues).read():
+        elif not _Element(text, walk, issues, ends).read():
             break
     return walk
 
@@ -164,10 +165,11 @@ def _is_end_of_list(text: Text, position: int) -> bool | None:
 class _Element:
     """Reads the element at a walk's position."""
 
-    def __init__(self, text: Text, walk: Walk, issues: IssueLog) -> None:
+    def __init__(self, text: Text, walk: Walk, issues: IssueLog, ends: ValueEnds) -> None:
         self._text = text
         self._walk = walk
         self._issues = issues
+        self._ends = ends
         self._start = walk.position
         self._place = f"event {walk.next_id}"
 
@@ -186,19 +188,18 @@ class _Element:
         return self._text.is_last or len(self._text.data) - self._start > _LARGEST_ELEMENT
 
     def _read_object(self) -> int | None:
-        end = value_end(self._text.data, self._start)
+        end = self._ends.end(self._start)
         if end is not None:
             self._walk.keep(*_decode(self._text.data[self._start : end], self._place, self._issues))
         return end
 
     def _read_other(self) -> int | None:
         """Step over an element that is no object."""
-        end = value_end(self._text.data, self._start)
+        end = self._ends.end(self._start)
         if end is None or (end == len(self._text.data) and not self._text.is_last):
             return None
         if not _BEHIND_ELEMENT.match(self._text.data, end):
             raise msgspec.DecodeError("something else follows without a comma")
-        decode_elements(repair_text(self._text.data[self._start : end]).text)
         self._issues.add("kineto_not_an_object", at=self._place, lost_events=1)
         self._walk.next_id += 1
         return end
@@ -240,7 +241,7 @@ class _Element:
         Raises:
             msgspec.DecodeError, RecursionError: there is none, or it is damaged beyond repair.
         """
-        end = value_end(self._text.data, start)
+        end = self._ends.end(start)
         return None if end is None else _decode(self._text.data[start:end], self._place, new_log())[0]
 
     def _lose(self, end: int) -> bool:

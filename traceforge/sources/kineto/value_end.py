@@ -21,22 +21,46 @@ _SCALAR = re.compile(rb"[^\s,\[\]{}]*")
 _value = msgspec.json.Decoder(Raw)
 
 
-def value_end(text: bytes, start: int) -> int | None:
-    """Where the value that begins at `start` ends, perhaps with blanks behind it; None if the text ends before.
+class ValueEnds:
+    """Finds where the values of one text end; remembers the places that no repair mends."""
 
-    The value decodes, at least after repair, unless it is of other types than expected.
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._beyond_repair: set[int] = set()
 
-    Raises:
-        msgspec.DecodeError, RecursionError: it is damaged beyond repair.
-    """
-    try:
-        return _sound_end(text, start)
-    except UNDECODABLE as error:
-        if not _can_be_mended(text, start, error):
+    def end(self, start: int) -> int | None:
+        """Where the value that begins at `start` ends, perhaps with blanks behind it; None if the text ends before.
+
+        Raises:
+            msgspec.DecodeError, RecursionError: it is no sound JSON, not even after repair.
+        """
+        place = None
+        try:
+            end = _sound_end(self._text, start)
+            # Half a surrogate pair reads as if the text ended there.
+            if end is not None or not _HALF_A_PAIR.search(self._text, start):
+                return end
+        except UNDECODABLE as error:
+            place = _place(error, start)
+            if place is None or place in self._beyond_repair or not self._may_be_mended(error, place):
+                raise
+        return self._repaired_end(start, place)
+
+    def _may_be_mended(self, error: Exception, place: int) -> bool:
+        """Whether the decoder stumbled over a bad character or escape."""
+        return "invalid" in str(error) or "escape" in str(error) or self._text[place] < ord(" ")
+
+    def _repaired_end(self, start: int, place: int | None) -> int | None:
+        end = _end_by_brackets(self._text, start)
+        repaired = repair_text(self._text[start : start + _MOST_TO_REPAIR if end is None else end]).text
+        try:
+            is_whole = _sound_end(repaired, 0) is not None
+        except UNDECODABLE:
+            if place is not None:
+                self._beyond_repair.add(place)
             raise
-        end = _end_by_brackets(text, start)
-        if end is None and _sound_end(repair_text(text[start : start + _MOST_TO_REPAIR]).text, 0) is not None:
-            raise
+        if is_whole != (end is not None):
+            raise msgspec.DecodeError("brackets and quotes do not match")
         return end
 
 
@@ -44,22 +68,19 @@ def _sound_end(text: bytes, start: int) -> int | None:
     try:
         _value.decode(memoryview(text)[start:])
     except UNDECODABLE as error:
-        place = _PLACE.search(str(error))
-        if place and "trailing" in str(error):
-            return start + int(place[1]) - 1
-        stops_at_end = place and start + int(place[1]) >= len(text)
-        if stops_at_end or (is_incomplete(error) and not _HALF_A_PAIR.search(text, start)):
+        place = _place(error, start)
+        if place is not None and "trailing characters" in str(error):
+            return place - 1
+        if is_incomplete(error) or (place is not None and place >= len(text)):
             return None
         raise
     return len(text)
 
 
-def _can_be_mended(text: bytes, start: int, error: Exception) -> bool:
-    """Whether the decoder stumbled over half a surrogate pair, a bad character or escape, or a control character."""
-    place = _PLACE.search(str(error))
-    if not place:
-        return is_incomplete(error)
-    return "invalid" in str(error) or "escape" in str(error) or text[start + int(place[1])] < ord(" ")
+def _place(error: Exception, start: int) -> int | None:
+    """Where the decoder stumbled, if it says so."""
+    found = _PLACE.search(str(error))
+    return start + int(found[1]) if found else None
 
 
 def _end_by_brackets(text: bytes, start: int) -> int | None:

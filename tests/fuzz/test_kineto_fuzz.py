@@ -1,0 +1,17 @@
+"""A short fuzz run, the same each time; `tests/fuzz/kineto.py` is run by hand or weekly for a long one."""
+
+from pathlib import Path
+
+from tests.fuzz.kineto import Judge, run_alone
+
+EXECUTIONS = 300
+
+
+def test_seeds_and_their_mutations_break_no_promise(tmp_path: Path) -> None:
+    judge = Judge(tmp_path)
+
+    run_alone(judge.judge, EXECUTIONS, seed=1)
+
+    assert judge.executions == EXECUTIONS
+    # Most inputs are read, not refused: else nothing was tried.
+    assert judge.refused < EXECUTIONS / 2
