@@ -89,17 +89,17 @@ def test_work_that_falls_into_the_next_iteration_on_one_rank_is_put_back() -> No
 
 
 def test_a_wait_before_work_that_others_do_before_it_is_none() -> None:
-    # given 60 of compute under a transfer, then a wait; rank 2's host is late: it stands still after 20 of it, for 30,
-    # and does the other 40 afterwards
+    # given 60 of compute under a transfer, then a wait; rank 2 stands still after 20 of it, as its host is late, and
+    # does the other 40 only after 60 more of launching
     #   others   |100·······|60······|w 10|
-    #   rank 2   |100·······|20|"w 30"|···|40····|
+    #   rank 2   |100·······|20|"w 50"|+60·|40····|
     kinds = (("compute", None), ("runtime", "launch"))
     work = np.zeros((4, 2, 4, 2), dtype=np.int64)
     work[:, 0, :, 0] = 100
     plan = lockstep_plan(work, transfer_ns=70, kinds=kinds)
     plan.before_wait_ns[:, 0, :, 0] = 60
     plan.before_wait_ns[:, 0, 2, 0] = 20
-    plan.before_arrival_ns[:, 1, 2] = [40, 20]
+    plan.before_arrival_ns[:, 1, 2] = [40, 60]
     model = without_empty_waits(by_cause(model_of(plan)))
 
     told = without_false_waits(model)
