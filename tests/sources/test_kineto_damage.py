@@ -307,6 +307,13 @@ def test_bytes_behind_the_trace_are_counted(read_kineto: Read, head: str) -> Non
     assert reading.issue("kineto_trailing_data").first_at == f"byte {len(text) - 7}"
 
 
+def test_the_events_of_another_trace_behind_the_trace_are_counted_as_lost(read_kineto: Read) -> None:
+    reading = read_kineto(trace(event(0)) + trace(event(1), event(2)))
+    assert reading.names == ["op 0"]
+    assert reading.issue("kineto_trailing_data").lost_events == 2
+    assert counted(reading)
+
+
 def test_a_damaged_header_does_not_cost_the_events(read_kineto: Read) -> None:
     reading = read_kineto('{"schemaVersion": 1, "odd": nope, "traceEvents": [' + event(0) + FOOT)
     assert reading.names == ["op 0"]
@@ -334,3 +341,22 @@ def test_one_event_larger_than_many_units_is_read(read_kineto: Read) -> None:
     reading = read_kineto([json.loads(event(0)), large, json.loads(event(2))], unit_bytes=1000)
     assert reading.names == ["op 0", "large", "op 2"]
     assert reading.summary.issues == ()
+
+
+def test_one_event_of_50_mb_is_read(read_kineto: Read) -> None:
+    large = json.dumps({"ph": "X", "name": "large", "ts": 1, "args": {"Call stack": "x" * 50_000_000}})
+    reading = read_kineto("[" + event(0) + "," + large + "," + event(2) + "]")
+    assert reading.names == ["op 0", "large", "op 2"]
+    assert reading.summary.issues == ()
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["[" * 500_000, '{"ph":"X","args":' + '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000],
+    ids=["lists", "objects", "closed lists"],
+)
+def test_nesting_without_an_end_is_passed_over_in_little_time(read_kineto: Read, bomb: str) -> None:
+    reading = read_kineto("[" + event(0) + "," + bomb)
+    assert reading.names == ["op 0"]
+    assert reading.summary.issues
+    assert counted(reading)

@@ -251,6 +251,7 @@ def test_the_source_reads_a_file_by_its_public_border(tmp_path: Path) -> None:
     [
         (b"", InputUnusableError, "the file is empty"),
         (b"   \n", InputUnusableError, "the file is empty"),
+        ("[{}]".encode("utf-16"), InputUnusableError, "the text is UTF-16; a trace is UTF-8"),
         (b"step 1 loss 0.3\n", NotATraceError, "not JSON: it begins with neither { nor ["),
         (b'{"schema": "1.0.1", "nodes": []}', NotATraceError, "without `traceEvents`"),
         (b'{"traceEvents": null}', NotATraceError, "without `traceEvents`"),

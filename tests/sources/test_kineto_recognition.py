@@ -53,3 +53,8 @@ def test_recognising_a_file_loads_no_heavy_library() -> None:
         "sys.exit(bool({'polars', 'numpy', 'msgspec'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_trace_in_utf_16_is_taken_so_that_it_can_be_refused_with_the_reason(encoding: str) -> None:
+    assert SOURCE.recognises('\ufeff{"traceEvents": []}'.encode(encoding))

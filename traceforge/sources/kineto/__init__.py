@@ -17,6 +17,7 @@ from pathlib import Path
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _HEADER_KEYS = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 _OTHER_FORMAT = re.compile(rb'"(?:nodes|workload_graph)"\s*:\s*\[|"schema"\s*:\s*"[^"]*(?:chakra|\d\.)')
@@ -35,6 +36,8 @@ class KinetoSource:
 
         An object with `traceEvents`, or with keys of Kineto's header before it; or a list of objects with `ph`.
         """
+        if head.startswith(_UTF_16):
+            head = head.decode("utf-16", "replace").encode()  # taken for what it is, to be refused with the reason
         text = head.removeprefix(_BOM).lstrip()
         if text[:1] == b"{":
             if _EVENTS.search(text):

@@ -7,6 +7,7 @@ looks like an event, and counted by the number of `"ph"` keys in it. Not handled
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,6 +23,7 @@ from traceforge.sources.kineto.value_end import ValueEnds
 
 _LARGEST_ELEMENT = 64 * 1024 * 1024
 _LOOK_AHEAD = 4096
+_STEP_INTO_NESTING = 500  # bytes; text that is nested too deeply goes on so for at least twice as many
 _MEMBERS_OF_A_TRACE = frozenset(
     {
         "baseTimeNanoseconds",
@@ -135,6 +137,11 @@ def read_damaged(text: Text, issues: IssueLog) -> Walk:
     return walk
 
 
+def events_in(text: bytes) -> int:
+    """Number of events in text that is not read, by their `"ph"` keys."""
+    return sum(1 for _ in _PHASE_KEY.finditer(text))
+
+
 def _byte(text: Text, position: int) -> str:
     return f"byte {text.offset + position}"
 
@@ -206,12 +213,7 @@ class _Element:
 
     def _skip_damage(self) -> bool:
         """Go on at the next event; False if it needs more bytes."""
-        for match in _RESUME.finditer(self._text.data, self._start + 1):
-            place = match.start()
-            try:
-                found = self._event_at(place)
-            except UNDECODABLE:
-                continue
+        for place, found in self._objects_behind():
             if found is None and not self._must_end():
                 return False
             is_cut_off = found is None and _PHASE_KEY.search(self._text.data, place) is not None
@@ -223,17 +225,27 @@ class _Element:
 
     def _skip_unfinished(self) -> bool:
         """Step over an element without an end: to the end of the text, or to what can only be another event."""
-        for match in _RESUME.finditer(self._text.data, self._start + 1):
-            try:
-                found = self._event_at(match.start())
-            except UNDECODABLE:
-                continue
+        for place, found in self._objects_behind():
             if found and found.ph and found.name and found.ts is not NO_TOKEN:
-                return self._lose(match.start())
+                return self._lose(place)
         self._walk.cut_off += 1
         self._walk.next_id += 1
         self._walk.position = len(self._text.data)
         return True
+
+    def _objects_behind(self) -> Iterator[tuple[int, Event | None]]:
+        """Places behind the beginning of the element where objects begin, None for one that the text cuts off."""
+        place = self._start + 1
+        while match := _RESUME.search(self._text.data, place):
+            place = match.start() + 1
+            try:
+                found = self._event_at(match.start())
+            except RecursionError:
+                place += _STEP_INTO_NESTING
+            except UNDECODABLE:
+                continue
+            else:
+                yield match.start(), found
 
     def _event_at(self, start: int) -> Event | None:
         """The object at a place; None if the text ends inside it.
@@ -248,7 +260,7 @@ class _Element:
         """Step over text that cannot be read."""
         lost = self._text.data[self._start : end]
         is_event = b"{" in lost and lost.strip(_BETWEEN_ELEMENTS)
-        count = max(1, sum(1 for _ in _PHASE_KEY.finditer(lost))) if is_event else 0
+        count = max(1, events_in(lost)) if is_event else 0
         code = "kineto_undecodable_event" if count else "kineto_damaged_separator"
         self._issues.add(code, max(1, count), at=_byte(self._text, self._start), lost_events=count)
         self._walk.next_id += count

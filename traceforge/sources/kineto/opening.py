@@ -1,7 +1,7 @@
 """Where the list of events begins. In: the first bytes of a file. Out: the members before the list, and what follows.
 
 Idea: `"traceEvents": [` is the right place if and only if the text before it, closed by `]}`, is a sound object.
-A file that begins with `[` is a list of events itself. Not handled: UTF-16 and UTF-32.
+A file that begins with `[` is a list of events itself. Not handled: UTF-16 (refused by name) and UTF-32.
 """
 
 import re
@@ -15,6 +15,7 @@ from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_membe
 from traceforge.sources.kineto.text_repair import repair_text
 
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BLANK = b" \t\r\n"
 _LIST = re.compile(rb'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
 _LARGEST_HEAD = 64 * 1024 * 1024
@@ -40,7 +41,7 @@ def read_opening(stream: ByteStream, piece_bytes: int, where: str, issues: Issue
     """Read up to the list of events.
 
     Raises:
-        InputUnusableError: the file is empty, or ends before the list begins.
+        InputUnusableError: the file is empty, UTF-16, or ends before the list begins.
         NotATraceError: it is no JSON object or list, or an object without a list of events.
     """
     head = b""
@@ -53,6 +54,10 @@ def read_opening(stream: ByteStream, piece_bytes: int, where: str, issues: Issue
         raise _nothing_there(stream, where)
     if text[:1] == b"[":
         return Opening(is_object=False, rest=text[1:])
+    if text[:2] in _UTF_16:
+        raise InputUnusableError(
+            "the text is UTF-16; a trace is UTF-8", where=where, hint="convert it: iconv -f UTF-16 -t UTF-8"
+        )
     if text[:1] != b"{":
         raise NotATraceError("not JSON: it begins with neither { nor [", where=where, hint=_RECORD_HINT)
     return _read_object(text, stream, piece_bytes, where, issues)

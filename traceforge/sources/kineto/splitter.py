@@ -16,7 +16,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.stream import ByteStream
 from traceforge.sources.kineto.decode import UNDECODABLE, Unit, decode_events, is_incomplete
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
-from traceforge.sources.kineto.elements import Text, Walk, read_damaged, read_each
+from traceforge.sources.kineto.elements import Text, Walk, events_in, read_damaged, read_each
 from traceforge.sources.kineto.opening import Opening
 from traceforge.sources.kineto.text_repair import repair_text
 
@@ -110,7 +110,10 @@ class Splitter:
             return self._typed(text)
         except msgspec.ValidationError:
             pass
-        except UNDECODABLE:
+        except UNDECODABLE as error:
+            # Half a surrogate pair reads as if the text ended there; any other early end cannot be mended.
+            if is_incomplete(error) and b"\\u" not in text:
+                raise
             repaired = repair_text(text)
             if not repaired.counts:
                 raise
@@ -187,7 +190,7 @@ class Splitter:
             if size <= _LARGEST_REST:
                 pieces.append(piece)
             else:
-                self._issues.add("kineto_trailing_data", len(piece), at=f"byte {self._stream.position - len(piece)}")
+                self._leave(piece)
         self._text, self._is_last = b"".join(pieces), True
 
     def _read_rest(self) -> Iterator[Unit]:
@@ -201,8 +204,12 @@ class Splitter:
         if behind is None:
             self._count_truncation(0)
         elif behind := behind.strip(_BLANK):
-            place = f"byte {self._stream.position - len(behind)}"
-            self._issues.add("kineto_trailing_data", len(behind), at=place)
+            self._leave(behind)
+
+    def _leave(self, behind: bytes) -> None:
+        """Count bytes behind the trace, just read from the stream, and the events of another trace in them."""
+        place = f"byte {self._stream.position - len(behind)}"
+        self._issues.add("kineto_trailing_data", len(behind), at=place, lost_events=events_in(behind))
 
     def _count_truncation(self, lost_events: int) -> None:
         self._is_truncated = True
