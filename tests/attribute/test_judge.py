@@ -241,6 +241,15 @@ def test_ranks_that_delay_the_job_in_turns_are_a_finding_of_the_job() -> None:
     assert (found.pattern, found.confidence, found.delay_ns_per_iteration) == ("rotating", "high", 20)
 
 
+def test_turns_in_a_few_iterations_are_a_hint_only() -> None:
+    delays = np.zeros((8, 4))
+    delays[np.arange(8), np.arange(8) % 4] = 20
+
+    found = judged_turns(delays)
+    assert found is not None
+    assert found.confidence == "low"
+
+
 def test_turns_of_two_ranks_or_of_little_cost_are_none() -> None:
     two, little = np.zeros((40, 4)), np.zeros((40, 4))
     two[np.arange(40), np.arange(40) % 2] = 20
@@ -257,6 +266,21 @@ def test_a_rank_that_is_slow_for_a_while_stands_out_however_long_it_lasts() -> N
 
     found = judged(delays)[0]
     assert (found.place, found.confidence, found.pattern) == (1, "high", "episode")
+
+
+def test_three_iterations_suffice_where_one_rank_takes_most_of_each() -> None:
+    # given rank 2 that loses 90 of 100 in each of three iterations: counting alone gives 1 in 16
+    delays = np.full((3, 4), 0.1)
+    delays[:, 2] = 90
+
+    (found,) = judged(delays)
+    assert (found.place, found.confidence, found.pattern) == (2, "high", "persistent")
+    assert found.chance is not None
+    assert found.chance > 0.03
+
+    # and a tenth of the iteration in three of three does not
+    delays[:, 2] = 10
+    assert not is_believed(judged(delays))
 
 
 def test_two_stalls_of_one_rank_prove_nothing() -> None:

@@ -39,6 +39,11 @@ _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id 
 # A cause this many times smaller than another of the same rank is taken for its by-product.
 _COMPANION_FACTOR = 4
 
+_TURNS_STEP = (
+    "No single rank is at fault: look for what varies between iterations on all ranks (uneven batches or sequence"
+    " lengths, other work on the hosts, threads that are not pinned), and even it out."
+)
+
 # What befalls a host befalls so many of its ranks.
 _MOST_RANKS = 0.75
 
@@ -208,7 +213,7 @@ def _row(
         "last_iteration": affected[-1],
         "pattern": judgement.pattern,
         "summary": _summary(run, cause, judgement, name),
-        "next_step": cause.next_step.format(subject=name),
+        "next_step": _TURNS_STEP if judgement.pattern == "rotating" else cause.next_step.format(subject=name),
         "iterations": len(run.iterations),
         "affected_iterations": len(affected),
         "affected_delay_ns": round(judgement.affected_delay_ns),

@@ -34,11 +34,14 @@ class Thresholds:
     medium_share: float = 0.025
     high_share: float = 0.05
     hard_hit_share: float = 0.2
+    overwhelming_share: float = 0.3
+    overwhelming_dominance: float = 0.9
     medium_dominance: float = 0.4
     high_dominance: float = 0.6
     medium_chance: float = 0.01
     high_chance: float = 0.002
     turns_share: float = 0.06
+    turns_iterations: int = 10
     job_spreads: float = 4.0
 
 
@@ -153,13 +156,14 @@ def judge_turns(
         return None
     own = np.where(np.isin(np.arange(len(by_iteration)), affected), by_iteration, 0.0)
     hit = float(by_iteration[affected].mean())
-    is_certain = share >= 2 * rules.turns_share and len(affected) >= 2 * _LEAST_LEADERS
+    # A few uneven iterations are what any run on a busy machine shows.
+    grade = "high" if share >= 2 * rules.turns_share else "medium"
     return Judgement(
         -1,
         float(own.mean()),
         _interval(own, rng),
         float(share),
-        "high" if is_certain else "medium",
+        grade if len(affected) >= rules.turns_iterations else "low",
         "rotating",
         affected,
         hit,
@@ -235,6 +239,10 @@ def _grade_rank(
     if share >= rules.high_share and dominance >= rules.high_dominance and chance <= rules.high_chance:
         return "high"
     if share >= rules.medium_share and hard_hits and chance <= 2 * rules.medium_chance:
+        return "high"
+    # Three iterations can never be unlikely by counting; but no noise takes a third of each, always on one rank.
+    overwhelms = share >= rules.overwhelming_share and dominance >= rules.overwhelming_dominance
+    if overwhelms and affected >= 3 and affected >= 0.6 * iterations:
         return "high"
     likely = chance <= rules.medium_chance or (iterations == 1 and share >= 2 * rules.high_share)
     if share >= rules.medium_share and dominance >= rules.medium_dominance and likely:
