@@ -76,6 +76,28 @@ def test_files_without_a_rank_among_others_are_left_out_and_counted() -> None:
     assert rows_of(store, ISSUES) == [("rank_unknown", "warning", 1, "stray.json")]
 
 
+def test_files_that_state_no_rank_are_told_apart_by_their_devices() -> None:
+    # given two files of one host, whose kernels ran on devices 1 and 0
+    files = [
+        Trace(None, path=f"{name}.json").event("kernel", "gemm", 10, 90, device=device, stream=7)
+        for name, device in (("a", 1), ("b", 0))
+    ]
+
+    store = built(store_of(*files), "align")
+
+    assert rows_of(store, "SELECT rank, source_id FROM align.rank ORDER BY rank") == [(0, 1), (1, 0)]
+    assert rows_of(store, ISSUES) == [("rank_from_device", "warning", 2, "a.json")]
+
+
+def test_files_of_one_device_are_not_told_apart() -> None:
+    files = [Trace(None, path=f"{name}.json").event("kernel", "gemm", 10, 90, device=0, stream=7) for name in "ab"]
+
+    store = built(store_of(*files), "align")
+
+    assert rows_of(store, "SELECT rank FROM align.rank") == []
+    assert rows_of(store, ISSUES) == [("rank_unknown", "warning", 2, "a.json")]
+
+
 def test_steps_are_those_of_the_annotation_on_the_host_not_of_its_copy_on_the_device() -> None:
     # host     |ProfilerStep#4 10–50|ProfilerStep#5 50–90|
     # device         |ProfilerStep#4 30–70|

@@ -2,7 +2,8 @@
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those speak that were recorded at
 the same time as most other ranks, the earliest of equals; the others are counted in `meta.issue` and left out. A lone
-file without a rank is rank 0. Not handled yet: joining windows.
+file without a rank is rank 0; several files of one host without any rank are told apart by the device that each used.
+Not handled yet: joining windows.
 """
 
 import polars as pl
@@ -20,6 +21,8 @@ SELECT
   s.path,
   MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > 0) AS raw_first_ns,
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) FILTER (WHERE e.phase = 'X') AS raw_last_ns,
+  MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
+  MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
   COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device
 FROM meta.source AS s
 JOIN raw.kineto_event AS e USING (source_id)
@@ -49,6 +52,11 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
+    elif _is_one_file_a_device(files):
+        files = files.with_columns(rank=pl.col("first_device").cast(pl.Int32))
+        detail = "no file states a rank, and each used a device of its own; taken for the rank"
+        issue = Issue("rank_from_device", "warning", files.height, files["path"][0], detail)
+        store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
     unknown = files.filter(pl.col("rank").is_null())
     known = files.filter(pl.col("rank").is_not_null())
     first = _one_window(known).unique("rank", keep="first", maintain_order=True)
@@ -82,6 +90,18 @@ def _one_window(known: pl.DataFrame) -> pl.DataFrame:
     ranks = windows.group_by("window", maintain_order=True).agg(pl.col("rank").n_unique())
     best = ranks.filter(pl.col("rank") == pl.col("rank").max())["window"][0]
     return windows.filter(pl.col("window") == best)
+
+
+def _is_one_file_a_device(files: pl.DataFrame) -> bool:
+    """Whether the devices of one host can stand for the ranks that no file states."""
+    devices = files.select("first_device", "last_device")
+    return (
+        files["rank"].is_null().all()
+        and files["host"].n_unique() == 1
+        and not devices["first_device"].has_nulls()
+        and devices["first_device"].equals(devices["last_device"].alias("first_device"))
+        and devices["first_device"].n_unique() == files.height
+    )
 
 
 def _assumed_rank(files: pl.DataFrame) -> Issue:
