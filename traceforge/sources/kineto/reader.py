@@ -112,11 +112,11 @@ class _Reading:
         That costs inflating the file once more, so it is left out where starts are absolute anyway.
         """
         if self._base_ns is None:
-            middle = frame["raw_start_ns"].median()
-            if not isinstance(middle, float):  # no event of this batch has a start
+            starts = frame["raw_start_ns"].drop_nulls().sort()
+            if starts.is_empty():
                 return 0
             self._base_ns = 0
-            if middle < _YEAR_2001_NS:
+            if starts[len(starts) // 2] < _YEAR_2001_NS:
                 with ByteStream(self._path) as stream:
                     self._base_ns = find_base_time(stream.tail(_TAIL_BYTES))
         return self._base_ns
