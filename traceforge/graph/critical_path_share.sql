@@ -12,8 +12,11 @@ CREATE OR REPLACE VIEW graph.critical_path_share (
   share
 ) AS
 SELECT
-  c.run_id, c.rank, p.cause, CAST(SUM(p.duration_ns) AS BIGINT),
-  SUM(p.duration_ns) / SUM(SUM(p.duration_ns)) OVER (PARTITION BY c.run_id)
+  c.run_id,
+  c.rank,
+  p.cause,
+  CAST(SUM(p.duration_ns) AS BIGINT) AS duration_ns,
+  SUM(p.duration_ns) / SUM(SUM(p.duration_ns)) OVER (PARTITION BY c.run_id) AS share
 FROM graph.critical_path AS c
 JOIN graph.critical_path_part AS p USING (run_id, piece)
 GROUP BY c.run_id, c.rank, p.cause

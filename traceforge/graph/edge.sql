@@ -22,7 +22,14 @@ WITH known AS (
   WHERE node_id IS NOT NULL
   GROUP BY ALL
 )
-SELECT t.run_id, e.source_id, e.part, f.position, n.position, e.kind, 'recorded'
+SELECT
+  t.run_id,
+  e.source_id,
+  e.part,
+  f.position AS from_node,
+  n.position AS to_node,
+  e.kind,
+  'recorded' AS origin
 FROM raw.chakra_edge AS e
 JOIN graph.trace AS t USING (source_id, part)
 JOIN known AS f ON f.source_id = e.source_id AND f.part = e.part AND f.node_id = e.from_node_id

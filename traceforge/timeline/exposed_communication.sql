@@ -28,10 +28,16 @@ WITH summed AS (
   GROUP BY ALL
 )
 SELECT
-  c.run_id, c.communicator_id, COALESCE(NULLIF(k.description, ''), k.name), c.op, COUNT(*),
-  CAST(SUM(s.wait_ns) AS BIGINT), CAST(SUM(s.transfer_ns) AS BIGINT), CAST(SUM(s.hidden_ns) AS BIGINT),
-  SUM(s.wait_ns + s.transfer_ns) / NULLIF(SUM(s.wait_ns + s.transfer_ns + s.hidden_ns), 0),
-  MEDIAN(c.bus_bandwidth_bytes_per_s)
+  c.run_id,
+  c.communicator_id,
+  COALESCE(NULLIF(k.description, ''), k.name) AS communicator,
+  c.op,
+  COUNT(*) AS collectives,
+  CAST(SUM(s.wait_ns) AS BIGINT) AS exposed_wait_ns,
+  CAST(SUM(s.transfer_ns) AS BIGINT) AS exposed_transfer_ns,
+  CAST(SUM(s.hidden_ns) AS BIGINT) AS hidden_ns,
+  SUM(s.wait_ns + s.transfer_ns) / NULLIF(SUM(s.wait_ns + s.transfer_ns + s.hidden_ns), 0) AS exposed_share,
+  MEDIAN(c.bus_bandwidth_bytes_per_s) AS median_bus_bandwidth_bytes_per_s
 FROM timeline.collective AS c
 JOIN summed AS s USING (run_id, collective_id)
 JOIN timeline.communicator AS k USING (run_id, communicator_id)

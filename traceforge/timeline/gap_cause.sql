@@ -19,8 +19,13 @@ WITH spent AS (
   SELECT run_id, rank, SUM(duration_ns) AS duration_ns FROM timeline.rank_iteration GROUP BY ALL
 )
 SELECT
-  g.run_id, g.rank, g.cause, COUNT(*), CAST(SUM(g.duration_ns) AS BIGINT), MAX(g.duration_ns),
-  SUM(g.duration_ns) / ANY_VALUE(s.duration_ns)
+  g.run_id,
+  g.rank,
+  g.cause,
+  COUNT(*) AS gaps,
+  CAST(SUM(g.duration_ns) AS BIGINT) AS total_gap_ns,
+  MAX(g.duration_ns) AS longest_gap_ns,
+  SUM(g.duration_ns) / ANY_VALUE(s.duration_ns) AS share
 FROM timeline.gap AS g
 JOIN spent AS s USING (run_id, rank)
 GROUP BY g.run_id, g.rank, g.cause

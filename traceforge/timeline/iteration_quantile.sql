@@ -16,8 +16,13 @@ CREATE OR REPLACE VIEW timeline.iteration_quantile (
   cv
 ) AS
 SELECT
-  run_id, COUNT(*), QUANTILE_DISC(duration_ns, 0.5), QUANTILE_DISC(duration_ns, 0.95), QUANTILE_DISC(duration_ns, 0.99),
-  MAX(duration_ns), STDDEV_SAMP(duration_ns) / AVG(duration_ns)
+  run_id,
+  COUNT(*) AS iterations,
+  QUANTILE_DISC(duration_ns, 0.5) AS p50_ns,
+  QUANTILE_DISC(duration_ns, 0.95) AS p95_ns,
+  QUANTILE_DISC(duration_ns, 0.99) AS p99_ns,
+  MAX(duration_ns) AS longest_duration_ns,
+  STDDEV_SAMP(duration_ns) / AVG(duration_ns) AS cv
 FROM timeline.iteration
 WHERE NOT is_warmup AND NOT is_partial
 GROUP BY run_id

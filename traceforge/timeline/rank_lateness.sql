@@ -29,14 +29,14 @@ WITH ranked AS (
 SELECT
   run_id,
   rank,
-  COUNT(*),
-  COUNT(*) FILTER (WHERE rank = last_rank AND NOT below_resolution),
-  CAST(MEDIAN(late_ns) AS BIGINT),
-  QUANTILE_DISC(late_ns, 0.95),
-  CAST(SUM(wait_ns) AS BIGINT),
+  COUNT(*) AS collectives,
+  COUNT(*) FILTER (WHERE rank = last_rank AND NOT below_resolution) AS last_count,
+  CAST(MEDIAN(late_ns) AS BIGINT) AS median_late_ns,
+  QUANTILE_DISC(late_ns, 0.95) AS p95_late_ns,
+  CAST(SUM(wait_ns) AS BIGINT) AS total_wait_ns,
   CAST(COALESCE(
     SUM((members - 1) * (last_arrival_ns - last_but_one_ns)) FILTER (WHERE rank = last_rank AND members > 1), 0
-  ) AS BIGINT)
+  ) AS BIGINT) AS caused_wait_ns
 FROM ranked
 GROUP BY run_id, rank
 ORDER BY run_id, rank

@@ -34,8 +34,16 @@ resolution AS (
   SELECT run_id, 3 * COALESCE(MAX(residual_ns), 0) AS resolution_ns FROM align.clock GROUP BY ALL
 )
 SELECT
-  c.run_id, c.collective_id, c.iteration, c.communicator_id, c.op, c.size_bytes, c.transfer_ns, c.reference_transfer_ns,
-  c.alike, c.bus_bandwidth_bytes_per_s
+  c.run_id,
+  c.collective_id,
+  c.iteration,
+  c.communicator_id,
+  c.op,
+  c.size_bytes,
+  c.transfer_ns,
+  c.reference_transfer_ns,
+  c.alike,
+  c.bus_bandwidth_bytes_per_s
 FROM compared AS c
 JOIN resolution AS r USING (run_id)
 WHERE c.alike >= 4 AND c.transfer_ns > 2 * c.reference_transfer_ns
