@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from itertools import accumulate
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.sources.reading import Read, Reading
@@ -189,6 +189,9 @@ def test_rows_equal_those_of_a_plain_parser(
     compress: bool,
 ) -> None:
     text = document(elements, layout, form, base_ns)
+    # A base time behind the events is asked for only where starts are not times of this century already.
+    late = [start for element in elements if (start := nanoseconds(element.get("ts"))) is not None and start >= 10**18]
+    assume(form != "footer" or not late)
     reading = read_kineto(text, unit_bytes=unit_bytes, batch_rows=5, compress=compress)
     assert stored_rows(reading) == oracle_rows(text)
     assert reading.summary.event_count == reading.summary.stored_count == len(elements)
