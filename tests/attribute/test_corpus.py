@@ -25,6 +25,8 @@ def test_a_rank_whose_host_sleeps_a_second_in_each_of_three_iterations_is_named(
     assert _believed(corpus / "traces/kineto" / job) == [("rank", "2", "runtime_control_plane")]
 
 
-@pytest.mark.parametrize("job", ["torchrec_resnet18_t16981079", "torchrec_sst_long_a2a_optimizer_4_t16989576"])
+@pytest.mark.parametrize(
+    "job", ["torchrec_resnet18_t16981079", "torchrec_sst_long_a2a_optimizer_4_t16989576", "self_gloo4_tp2dp2"]
+)
 def test_in_calm_jobs_nobody_is_named(job: str, corpus: Path) -> None:
     assert _believed(corpus / "traces/kineto" / job) == []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.blame import blame_iteration
 from traceforge.attribute.booking import Booked, booked
-from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.cause import UNEXPLAINED, cause_of_transfer, causes
 from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
 from traceforge.attribute.path import transfer_causes
 from traceforge.replay.model import load_model
@@ -19,6 +19,8 @@ from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
 
 FASTER = "faster_than_reference"
+
+_ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -37,14 +39,18 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         model = load_model(store, run_id)
         if model is not None:
-            frames.append(_rows(booked(model, store, run_id), run_id))
+            on_device = bool(store.query(_ON_DEVICE, [run_id]).item())
+            frames.append(_rows(booked(model, store, run_id), run_id, on_device=on_device))
     return pl.concat(frames)
 
 
-def _rows(run: Booked, run_id: int) -> pl.DataFrame:
+def _rows(run: Booked, run_id: int, *, on_device: bool) -> pl.DataFrame:
     of_length = references(run.model)
+    # Hosts that communicate by themselves share their cores with it: how long that takes tells nothing of a path.
+    fabric = [cause_of_transfer("fabric")] * len(run.communicators)
+    of_transfers = transfer_causes(run, of_length) if on_device else fabric
     delays = round_to_sum(owned_ns(run, of_length))
-    owners = _owners(run, transfer_causes(run, of_length))
+    owners = _owners(run, of_transfers)
     place, owner = np.nonzero(delays)
     found = owners[owner].with_columns(
         run_id=pl.lit(run_id, dtype=pl.Int32),
