@@ -117,7 +117,7 @@ def test_a_cut_gzip_file_is_read_to_its_last_byte(tmp_path: Path, kept_share: fl
     path.write_bytes(compressed)
     available = zlib.decompressobj(wbits=31).decompress(compressed)
     # when
-    reading = read_path(path, False, 128 * 1024, 100_000)
+    reading = read_path(path)
     # then every event that lies in the decompressible bytes is there
     complete = available.count(b"}},\n")
     assert reading.names == [f"op {number}" for number in range(complete)]
@@ -131,7 +131,7 @@ def test_a_gzip_file_with_a_wrong_checksum_is_read_and_reported(tmp_path: Path) 
     compressed[-5] ^= 0xFF
     path = tmp_path / "damaged.json.gz"
     path.write_bytes(compressed)
-    reading = read_path(path, False, 128 * 1024, 100_000)
+    reading = read_path(path)
     assert reading.names == ["op 0", "op 1"]
     assert reading.codes == ["kineto_damaged_compression"]
 
@@ -140,7 +140,7 @@ def test_a_gzip_file_of_which_nothing_can_be_inflated_is_refused(tmp_path: Path)
     path = tmp_path / "bad.json.gz"
     path.write_bytes(b"\x1f\x8b\x08\x00garbage")
     with pytest.raises(InputUnusableError, match="nothing can be decompressed"):
-        read_path(path, False, 128 * 1024, 100_000)
+        read_path(path)
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 150, 100_000])

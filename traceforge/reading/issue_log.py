@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from traceforge.records import Issue
 
+_EVENT = "event "
+
 
 @dataclass(slots=True)
 class _Finding:
@@ -39,7 +41,7 @@ class IssueLog:
         Args:
             code: one of the codes of the source, without the prefix.
             count: how many values, events or bytes it concerns.
-            at: place of the first one, such as `event 17` or `byte 93312`.
+            at: place of the first one, such as `event 17` or `byte 93312`; of two events, the earlier one counts.
             lost_events: events that are not stored because of it.
             because: a cause to add to the sentence for a person.
         """
@@ -53,7 +55,7 @@ class IssueLog:
             return
         found.count += count
         found.lost_events += lost_events
-        found.first_at = found.first_at or at
+        found.first_at = _earlier(found.first_at, at)
 
     @property
     def lost_events(self) -> int:
@@ -64,3 +66,10 @@ class IssueLog:
         for code, found in self._findings.items():
             severity = self._meanings[code][0]
             yield Issue(self._prefix + code, severity, found.count, found.first_at, found.detail, found.lost_events)
+
+
+def _earlier(known: str | None, other: str | None) -> str | None:
+    """The place to tell: the one known first, unless both are events, which are not always judged in their order."""
+    if known and other and known.startswith(_EVENT) and other.startswith(_EVENT):
+        return min(known, other, key=lambda place: int(place.removeprefix(_EVENT)))
+    return known or other

@@ -78,16 +78,17 @@ class CommunicationArgs:
         if not places:
             return
         texts, event_ids = unit.args_texts(), unit.event_ids()
-        stored = np.ones(len(flags), np.bool_) if self._keep_all else (flags & Flag.COMMUNICATION) != 0
         for place in places:
             text = bytes(texts[place])
-            if text in _NOTHING:
-                continue
-            event_id = int(event_ids[place])
-            if stored[place]:
-                self._texts.append((event_id, text.decode("utf-8", "replace")))
-            if _COLLECTIVE_KEY.search(text):
-                self._add_collective(event_id, text)
+            if text not in _NOTHING:
+                self.add_text(int(event_ids[place]), int(flags[place]), text)
+
+    def add_text(self, event_id: int, flags: int, text: bytes) -> None:
+        """Take the arguments of one event, which has the given `Flag`s."""
+        if self._keep_all or flags & Flag.COMMUNICATION:
+            self._texts.append((event_id, text.decode("utf-8", "replace")))
+        if _COLLECTIVE_KEY.search(text):
+            self._add_collective(event_id, text)
 
     def _places(self, unit: Unit, flags: FlagArray) -> Sequence[int]:
         """Which events may have arguments to be looked at."""

@@ -18,7 +18,8 @@ _COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_co
 FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
 
-_Kind = tuple[str | None, str | None, str | None, int | str | None, int | str | None]
+KindKey = tuple[str | None, str | None, str | None, int | str | None, int | str | None]
+"""Phase, category, name, pid and tid."""
 KindIds = npt.NDArray[np.int32]
 FlagArray = npt.NDArray[np.uint8]
 
@@ -44,14 +45,18 @@ def _flags(phase: str | None, name: str | None) -> int:
 
 
 class Kinds:
-    """Numbers the kinds of a file's events."""
+    """Numbers the kinds of a file's events.
+
+    Attributes:
+        first_id: the first number of the table in use; smaller ones are no longer known.
+    """
 
     def __init__(self, tracks: Tracks) -> None:
         self._tracks = tracks
-        self._ids: dict[_Kind, int] = {}
+        self._ids: dict[KindKey, int] = {}
         self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
         self._flags = bytearray()
-        self._first_id = 0
+        self.first_id = 0
 
     def ids(self, events: list[Event]) -> list[int]:
         """The kind of every event; `flags` of it can be asked until `flush`."""
@@ -59,31 +64,38 @@ class Kinds:
         try:
             return [known[e.ph, e.cat, e.name, e.pid, e.tid] for e in events]
         except KeyError:
-            keys = [(e.ph, e.cat, e.name, e.pid, e.tid) for e in events]
-            for key in keys:
-                if key not in known:
-                    self._learn(key)
-            return [known[key] for key in keys]
+            return self.ids_of([(e.ph, e.cat, e.name, e.pid, e.tid) for e in events])
 
-    def _learn(self, key: _Kind) -> None:
+    def ids_of(self, keys: list[KindKey]) -> list[int]:
+        """The numbers of kinds, known or new."""
+        for key in keys:
+            if key not in self._ids:
+                self._learn(key)
+        return [self._ids[key] for key in keys]
+
+    def _learn(self, key: KindKey) -> None:
         phase, category, name, pid, tid = key
-        self._ids[key] = self._first_id + len(self._flags)
+        self._ids[key] = self.first_id + len(self._flags)
         self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
         self._flags.append(_flags(phase, name))
 
     def flags(self, ids: KindIds) -> FlagArray:
         """`Flag`s of every event."""
-        return np.frombuffer(bytes(self._flags), np.uint8)[ids - self._first_id]
+        return np.frombuffer(bytes(self._flags), np.uint8)[ids - self.first_id]
+
+    def flags_of(self, kind_id: int) -> int:
+        """`Flag`s of one kind."""
+        return self._flags[kind_id - self.first_id]
 
     def flush(self) -> pl.DataFrame:
         """Rows of raw.kineto_kind learned since the last flush; a table that has grown large starts anew."""
         schema = {"phase": pl.String, "category": pl.String, "name": pl.String, "track_id": pl.Int32}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
-        first_id = self._first_id + len(self._flags) - len(self._rows)
-        ids = np.arange(first_id, first_id + len(self._rows), dtype=np.int32)
+        next_id = self.first_id + len(self._flags)
+        ids = np.arange(next_id - len(self._rows), next_id, dtype=np.int32)
         self._rows = []
         if len(self._ids) > _LARGEST_TABLE:
             self._ids.clear()
-            self._first_id += len(self._flags)
+            self.first_id += len(self._flags)
             self._flags.clear()
         return frame.insert_column(0, pl.Series("kind_id", ids))

@@ -19,8 +19,9 @@ from traceforge.sources.kineto.decode import NO_ARGS, Unit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
+from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_columns
 from traceforge.sources.kineto.opening import read_opening
-from traceforge.sources.kineto.splitter import UNIT_BYTES, Splitter
+from traceforge.sources.kineto.splitter import UNIT_BYTES, AnyUnit, Splitter
 from traceforge.sources.kineto.tracks import Tracks
 
 BATCH_ROWS = 122_880  # a row group of DuckDB
@@ -36,6 +37,7 @@ def read_file(
     *,
     unit_bytes: int = UNIT_BYTES,
     batch_rows: int = BATCH_ROWS,
+    native: bool = True,
 ) -> SourceSummary:
     """Read a file, handing over batches of at least `batch_rows` events.
 
@@ -45,18 +47,21 @@ def read_file(
         options: what to keep, and whom to tell of progress.
         unit_bytes: how much text is decoded at a time; the result does not depend on it.
         batch_rows: how many events a batch holds, up to one unit more.
+        native: read plain events with the scanner in C, where it is installed; the result does not depend on it.
 
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
     with no_garbage_collection():
-        return _Reading(path, emit, options, batch_rows).run(unit_bytes)
+        return _Reading(path, emit, options, batch_rows, native).run(unit_bytes)
 
 
 class _Reading:
     """What is gathered while one file is read."""
 
-    def __init__(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, batch_rows: int) -> None:
+    def __init__(
+        self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, batch_rows: int, native: bool
+    ) -> None:
         self._path = path
         self._emit = emit
         self._options = options
@@ -65,7 +70,9 @@ class _Reading:
         self._tracks = Tracks()
         self._kinds = Kinds(self._tracks)
         self._columns = EventColumns(self._kinds, self._issues)
+        self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
         self._communication = CommunicationArgs(options.keep_all_args, self._issues)
+        self._frames: list[pl.DataFrame] = []
         self._base_ns: int | None = None
         self._stored = 0
 
@@ -74,21 +81,35 @@ class _Reading:
             opening = read_opening(stream, unit_bytes, str(self._path), self._issues)
             if BASE_TIME_KEY in opening.members or not opening.is_object:
                 self._base_ns = base_time_ns(opening.members)
-            splitter = Splitter(stream, opening, self._issues, unit_bytes)
+            splitter = Splitter(stream, opening, self._issues, unit_bytes, self._native)
             for unit in splitter.units():
                 self._take(unit)
             self._flush()
         facts = FileFacts({**opening.members, **splitter.members})
         return self._finish(facts, base_time_ns(splitter.members))
 
-    def _take(self, unit: Unit) -> None:
-        if not unit.events:
-            return
-        flags = self._columns.add(unit)
-        self._communication.add(unit, flags)
-        self._name_tracks(unit, flags)
-        if self._columns.row_count >= self._batch_rows:
+    def _take(self, unit: AnyUnit) -> None:
+        if isinstance(unit, ScannedUnit):
+            self._end_frame(self._columns)
+            for event_id, kind_id, text in unit.args:
+                self._communication.add_text(event_id, self._kinds.flags_of(kind_id), text)
+        elif unit.events:
+            if self._native is not None:
+                self._end_frame(self._native)
+            flags = self._columns.add(unit)
+            self._communication.add(unit, flags)
+            self._name_tracks(unit, flags)
+        if self._row_count() >= self._batch_rows:
             self._flush()
+
+    def _end_frame(self, columns: EventColumns | NativeColumns) -> None:
+        """Close the rows of one way of reading before those of the other begin, so that rows stay in order."""
+        if columns.row_count:
+            self._frames.append(columns.flush())
+
+    def _row_count(self) -> int:
+        native = self._native.row_count if self._native is not None else 0
+        return sum(frame.height for frame in self._frames) + self._columns.row_count + native
 
     def _name_tracks(self, unit: Unit, flags: FlagArray) -> None:
         for place in (flags & Flag.NAMES_A_TRACK).nonzero()[0]:
@@ -97,8 +118,11 @@ class _Reading:
                 self._tracks.name(event.name, event.pid, event.tid, args)
 
     def _flush(self) -> None:
-        if self._columns.row_count:
-            frame = self._columns.flush()
+        self._end_frame(self._columns)
+        if self._native is not None:
+            self._end_frame(self._native)
+        if self._frames:
+            frame, self._frames = pl.concat(self._frames, rechunk=False), []
             self._stored += frame.height
             base_ns = self._base_for(frame)
             self._emit(Batch("raw.kineto_kind", self._kinds.flush()))

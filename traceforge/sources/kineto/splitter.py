@@ -17,10 +17,12 @@ from traceforge.reading.stream import ByteStream
 from traceforge.sources.kineto.decode import UNDECODABLE, Unit, decode_events, is_incomplete
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
 from traceforge.sources.kineto.elements import Text, Walk, events_in, read_damaged, read_each
+from traceforge.sources.kineto.native import NativeColumns, ScannedUnit
 from traceforge.sources.kineto.opening import Opening
 from traceforge.sources.kineto.text_repair import repair_text
 
 UNIT_BYTES = 256 * 1024
+AnyUnit = Unit | ScannedUnit
 _BOUNDARY = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{)")
 _STEPS_BACK = (0, 0, 1024, 8 * 1024, 64 * 1024)
 _BLANK = b" \t\r\n"
@@ -35,13 +37,22 @@ class Splitter:
         stream: positioned behind `opening`.
         opening: what was read of the file so far.
         unit_bytes: how much text to decode at a time.
+        native: reads units that are plain; without it, `decode` reads all.
 
     Attributes:
         members: members of the object behind the list of events, once all units were read.
     """
 
-    def __init__(self, stream: ByteStream, opening: Opening, issues: IssueLog, unit_bytes: int = UNIT_BYTES) -> None:
+    def __init__(
+        self,
+        stream: ByteStream,
+        opening: Opening,
+        issues: IssueLog,
+        unit_bytes: int = UNIT_BYTES,
+        native: NativeColumns | None = None,
+    ) -> None:
         self._stream = stream
+        self._native = native
         self._in_object = opening.is_object
         self._issues = issues
         self._unit_bytes = unit_bytes
@@ -52,7 +63,7 @@ class Splitter:
         self._is_truncated = False
         self.members: Members = {}
 
-    def units(self) -> Iterator[Unit]:
+    def units(self) -> Iterator[AnyUnit]:
         """All events of the file, in order."""
         ended = False
         while not ended:
@@ -86,7 +97,7 @@ class Splitter:
         self._text = b"".join(pieces)
         self._goal = self._unit_bytes
 
-    def _cut(self) -> Unit | None:
+    def _cut(self) -> AnyUnit | None:
         """A unit up to one of the last boundaries; None if none of them is sound."""
         end = len(self._text)
         for step_back in _STEPS_BACK:
@@ -104,8 +115,11 @@ class Splitter:
             return unit
         return None
 
-    def _decode(self, text: bytes) -> Unit:
+    def _decode(self, text: bytes) -> AnyUnit:
         """Whole elements, repaired where that suffices."""
+        if self._native is not None and (scanned := self._native.read(text, self._next_id)):
+            self._next_id += scanned.count
+            return scanned
         try:
             return self._typed(text)
         except msgspec.ValidationError:
@@ -157,7 +171,7 @@ class Splitter:
             self._count_truncation(walk.cut_off)
         return self._take(walk), walk.ended
 
-    def _finish(self) -> Iterator[Unit]:
+    def _finish(self) -> Iterator[AnyUnit]:
         """The last events and the members behind them."""
         try:
             yield self._finish_sound()
@@ -167,7 +181,7 @@ class Splitter:
             if ended:
                 yield from self._read_rest()
 
-    def _finish_sound(self) -> Unit:
+    def _finish_sound(self) -> AnyUnit:
         """The last events, if the file is sound up to its end.
 
         Raises:
@@ -193,7 +207,7 @@ class Splitter:
                 self._leave(piece)
         self._text, self._is_last = b"".join(pieces), True
 
-    def _read_rest(self) -> Iterator[Unit]:
+    def _read_rest(self) -> Iterator[AnyUnit]:
         """The members behind the list of events, whose closing bracket begins the text."""
         behind: bytes | None = self._text[1:]
         if self._in_object:
