@@ -91,6 +91,14 @@ def no_nvls() -> Pair:
     return [first, second.says("NVLS multicast support is not available on dev 0")]
 
 
+def slow_link() -> Pair:
+    """NICs state their speeds; that of the second host has come up at a quarter of it."""
+    first, second = pair()
+    for process, speed in ((first, 400_000), (second, 100_000)):
+        process.says(f"NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed={speed} context=0x5 pciPath=/sys/x ar=0")
+    return [first, second]
+
+
 def environments() -> Pair:
     first, second = pair()
     first.says("NCCL_BUFFSIZE set by environment to 8388608.")
@@ -175,6 +183,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "gdr_off": (no_gdr, "2 of 2 network connections", [0, 1]),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
     "far_nic": (far, "SYS away from its GPU, although NIC 1 is PIX away", [0]),
+    "nic_below_speed": (slow_link, "1 NIC(s) run at 100 Gbit/s, where others of the job run at 400", [1]),
     "shared_nic": (shared, "1 of 2 NICs", [0, 1, 2, 3]),
     "proxy_relay": (relayed, "1 of 3 connections", [0]),
     "p2p_disabled": (through_memory, "NCCL_P2P_DISABLE=1 is set", [0, 1]),

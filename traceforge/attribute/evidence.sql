@@ -21,18 +21,11 @@ collectives AS (
   SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
 ),
 configuration AS (
-  -- What NCCL's logs show that fits: paths for slow transfers, the same rank and mode for late ranks.
-  SELECT f.run_id, f.finding_id, g.summary, s.path, g.line
-  FROM attribute.finding AS f
-  JOIN fabric.finding AS g
-    ON g.run_id = f.run_id AND g.severity = 'problem'
-    AND CASE
-      WHEN f.mode = 'fabric_contention' THEN g.mode IN ('fabric_contention', 'gpu_locality')
-      ELSE f.subject_kind = 'rank' AND LIST_CONTAINS(g.ranks, TRY_CAST(f.subject AS INTEGER))
-        AND g.mode IN (f.mode, 'synchronization_amplification', 'runtime_control_plane')
-    END
+  SELECT c.run_id, c.finding_id, 11 + c.place AS place, g.summary, s.path, g.line
+  FROM attribute.configuration AS c
+  JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
   JOIN meta.source AS s ON s.source_id = g.source_id
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY f.run_id, f.finding_id ORDER BY g.finding_id) <= 3
+  WHERE c.place < 3
 ),
 told AS (
   SELECT *,
@@ -96,7 +89,7 @@ statement AS (
   FROM attribute.finding
   WHERE companion_of IS NOT NULL
   UNION ALL
-  SELECT run_id, finding_id, 11, 'for',
+  SELECT run_id, finding_id, place, 'for',
     FORMAT('Configuration evidence, not a measured delay: {} [{}, line {}]', summary, path, line)
   FROM configuration
   UNION ALL

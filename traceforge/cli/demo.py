@@ -23,10 +23,11 @@ def demo(
     from traceforge.store.database import Store
     from traceforge.synth.cluster import Cluster
     from traceforge.synth.folder import write_scenario
+    from traceforge.synth.nccl_grammar import NcclLogs
     from traceforge.synth.scenario import Scenario
 
     texts = [_DEFAULT] if fault is None else [text for text in fault if text != "healthy"]
-    scenario = with_faults(Scenario("demo", seed, cluster=Cluster(2, 4)), texts)
+    scenario = with_faults(Scenario("demo", seed, cluster=Cluster(2, 4), nccl=NcclLogs("2.27.5")), texts)
     cost = write_scenario(scenario, output / "traces")
     print("Injected:", *(texts or ["nothing"]))
     for text, removed in zip(texts, cost.removed_ns, strict=True):

@@ -33,17 +33,23 @@ def synth(
     tensor_parallel: Annotated[int, typer.Option(min=1, help="Ranks of a tensor-parallel group.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, help="Recorded iterations.")] = 20,
     seed: Seed = 0,
+    nccl: Annotated[
+        str, typer.Option("--nccl-log", help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.")
+    ] = "",
+    stamped: Annotated[bool, typer.Option("--stamped", help="With time stamps in these logs (2.27.5).")] = False,
 ) -> None:
     """Make traces of a job with known trouble, and truth.json that says what each fault costs."""
     from traceforge.synth.cluster import Cluster
     from traceforge.synth.folder import write_scenario
+    from traceforge.synth.nccl_grammar import NcclLogs
     from traceforge.synth.scenario import Scenario
 
     if scenario is not None:
         made = read_scenario(scenario)
     else:
         cluster = Cluster(nodes, devices, tensor_parallel)
-        made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster), fault)
+        logs = NcclLogs(nccl, stamped)
+        made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
     try:
         cost = write_scenario(made, output)
     except OSError as error:

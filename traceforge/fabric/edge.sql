@@ -44,7 +44,8 @@ WITH stated AS (
   SELECT m.run_id, m.communicator_id, COALESCE(l.connection_index, 0) AS connection_index, r.line, l.*
     EXCLUDE (connection_index)
   FROM raw.nccl_link AS l
-  JOIN fabric.member AS m USING (source_id, handle_id)
+  JOIN fabric.link AS w ON w.source_id = l.source_id AND w.record_id = l.record_id
+  JOIN fabric.member AS m ON m.source_id = w.source_id AND m.handle_id = w.handle_id
   JOIN raw.nccl_record AS r ON r.source_id = l.source_id AND r.record_id = l.record_id
   WHERE l.source_rank IS NOT NULL AND l.target_rank IS NOT NULL
 ),

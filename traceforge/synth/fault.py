@@ -16,6 +16,7 @@ from traceforge.registry import discover
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.load import Load
 from traceforge.synth.program import Operation
+from traceforge.synth.wiring import Wiring
 
 Where = Literal["rank", "node", "job"]
 
@@ -113,6 +114,7 @@ class Fault:
         description: what happens, in one sentence.
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
+        wire: changes what NCCL finds of the machines, where the fault lasts for the whole run.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Fault:
     description: str
     apply: Callable[[Load, Site], None]
     groups: Callable[[Cluster, int], list[Group]] = lambda _cluster, _place: []
+    wire: Callable[[Wiring, int], None] = lambda _wiring, _place: None
 
 
 @cache
@@ -136,6 +139,15 @@ def faults() -> Mapping[str, Fault]:
             raise PluginError("FAULT is not a Fault", where=f"traceforge.synth.faults.{module}")
         found[plugin.name] = plugin
     return found
+
+
+def wiring_of(cluster: Cluster, injections: Sequence[Injection], iterations: int) -> Wiring:
+    """What NCCL finds at the start of a job; faults that come or go later do not show in it."""
+    wiring = Wiring(cluster)
+    for injection in injections:
+        if len(injection.iterations(iterations)) == iterations:
+            faults()[injection.fault].wire(wiring, injection.place)
+    return wiring
 
 
 def crossing_nodes(cluster: Cluster) -> list[Group]:

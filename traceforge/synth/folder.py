@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
+from traceforge.synth.nccl_log import log_files
 from traceforge.synth.scenario import Cost, Scenario, cost_of, run, table_of
 
 
@@ -30,12 +31,16 @@ def write_scenario(
     job = run(scenario)
     cost = cost_of(scenario)
     folder.mkdir(parents=True, exist_ok=True)
-    for rank in range(scenario.cluster.ranks):
-        if rank not in left_out:
-            text = trace_text(job, rank).encode()
-            name = f"rank{rank}.pt.trace.json"
-            data = gzip.compress(text, 6, mtime=0) if compressed else text
-            (folder / (name + ".gz" * compressed)).write_bytes(data)
+    texts = {
+        f"rank{rank}.pt.trace.json": trace_text(job, rank)
+        for rank in range(scenario.cluster.ranks)
+        if rank not in left_out
+    }
+    if scenario.nccl.version:
+        texts |= log_files(job, scenario.nccl)
+    for name, text in texts.items():
+        data = gzip.compress(text.encode(), 6, mtime=0) if compressed else text.encode()
+        (folder / (name + ".gz" * compressed)).write_bytes(data)
     (folder / "scenario.toml").write_text(_toml(scenario), encoding="utf-8")
     (folder / "truth.json").write_text(json.dumps(truth_of(scenario, cost), indent=1) + "\n", encoding="utf-8")
     return cost

@@ -67,7 +67,7 @@ class _Writer:
                      "backend_config": "cuda:nccl", "ranks": list(group.ranks)}
                     for group in self._groups
                 ],
-                "nccl_version": "2.21.5",
+                "nccl_version": self._job.scenario.nccl.version or "2.21.5",
             },
             "host_name": cluster.host_of(self._rank),
             "displayTimeUnit": "ms",

@@ -16,6 +16,7 @@ from traceforge.synth.clocks import ClockErrors, Clocks, draw_clocks
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection, Site, faults
 from traceforge.synth.load import Load, Noise, healthy_load
+from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.program import Operation, Workload, program_of
 from traceforge.synth.simulate import Coupling, Events, simulate
 
@@ -39,6 +40,7 @@ class Scenario:
     noise: Noise = field(default_factory=Noise)
     clocks: ClockErrors = field(default_factory=ClockErrors)
     coupling: Coupling = field(default_factory=Coupling)
+    nccl: NcclLogs = field(default_factory=NcclLogs)
     faults: tuple[Injection, ...] = ()
 
 
@@ -167,6 +169,7 @@ _PARTS = {
     "noise": Noise,
     "clocks": ClockErrors,
     "coupling": Coupling,
+    "nccl": NcclLogs,
 }
 
 

@@ -99,6 +99,7 @@ def _card(row: Row) -> Card:
             ("Concerns", clean(whom, 120)),
             ("First seen", f"{clean(row['path'], 160)}, line {count(row['line'])}"),
             ("Shown by", plural(row["citation_count"], "line")),
+            *([("Measured delay that fits", clean(row["measured"], 300))] if row["measured"] else []),
         ],
         evidence_for=(),
         evidence_against=(),

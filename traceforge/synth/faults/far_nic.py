@@ -5,6 +5,7 @@ import numpy as np
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.fault import Fault, Site, crossing_nodes
 from traceforge.synth.load import Load
+from traceforge.synth.wiring import Wiring
 
 
 def _groups(cluster: Cluster, place: int) -> list[Group]:
@@ -16,4 +17,12 @@ def _apply(load: Load, site: Site) -> None:
     site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
 
 
-FAULT = Fault("far_nic", "gpu_locality", "rank", "reaches the network through a far card", _apply, _groups)
+def _wire(wiring: Wiring, place: int) -> None:
+    node = wiring.cluster.node_of(place)
+    wiring.nic_of[place] = wiring.far_nic(place)
+    # Where devices drive their NICs for one another, nobody needs a far one.
+    wiring.without_relay.add(node)
+    wiring.set(node, "NCCL_PXN_DISABLE", "1")
+
+
+FAULT = Fault("far_nic", "gpu_locality", "rank", "reaches the network through a far card", _apply, _groups, _wire)

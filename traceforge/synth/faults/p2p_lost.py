@@ -5,6 +5,7 @@ import numpy as np
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.fault import Fault, Site
 from traceforge.synth.load import Load
+from traceforge.synth.wiring import Wiring
 
 
 def _groups(cluster: Cluster, place: int) -> list[Group]:
@@ -16,4 +17,11 @@ def _apply(load: Load, site: Site) -> None:
     site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
 
 
-FAULT = Fault("p2p_lost", "gpu_locality", "node", "has lost the direct links between its devices", _apply, _groups)
+def _wire(wiring: Wiring, place: int) -> None:
+    wiring.without_p2p.add(place)
+    wiring.set(place, "NCCL_P2P_DISABLE", "1")
+
+
+FAULT = Fault(
+    "p2p_lost", "gpu_locality", "node", "has lost the direct links between its devices", _apply, _groups, _wire
+)

@@ -6,6 +6,7 @@ import numpy as np
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.fault import Fault, Site, crossing_nodes
 from traceforge.synth.load import Load
+from traceforge.synth.wiring import SPEED_MEGABITS, Wiring
 
 
 def _groups(cluster: Cluster, place: int) -> list[Group]:
@@ -17,6 +18,16 @@ def _apply(load: Load, site: Site) -> None:
     site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
 
 
+def _wire(wiring: Wiring, place: int) -> None:
+    wiring.speed_megabits |= {(place, nic): SPEED_MEGABITS // 4 for nic in range(wiring.nics)}
+
+
 FAULT = Fault(
-    "slow_nic", "fabric_contention", "node", "the network cards of a node run below their speed", _apply, _groups
+    "slow_nic",
+    "fabric_contention",
+    "node",
+    "the network cards of a node run below their speed",
+    _apply,
+    _groups,
+    _wire,
 )

@@ -1,0 +1,38 @@
+"""A NIC runs below the speed of the others of its kind: links that came up with fewer lanes or at a lower rate."""
+
+from traceforge.fabric.rule import Rule
+
+RULE = Rule(
+    mode="fabric_contention",
+    severity="problem",
+    summary="On {hosts} host(s), such as {subject}, {slow} NIC(s) run at {speed:.0f} Gbit/s, where others of "
+    "the job run at {usual:.0f}{of_ranks}.",
+    next_step="Look at the link's rate and width (`ibstat`, `mlxlink`), the cable or transceiver, and the switch port.",
+    query="""
+WITH stated AS (
+  -- Only NICs that carry something: a management NIC may be as slow as it likes.
+  SELECT n.*, l.ranks
+  FROM fabric.nic AS n
+  JOIN fabric.nic_load AS l
+    ON l.run_id = n.run_id AND l.host = n.host AND l.nic = n.nic AND STARTS_WITH(l.network, n.network)
+  WHERE n.speed_bytes_per_s > 0 AND l.edge_count > 0
+),
+compared AS (
+  -- Half of the job's NICs may be slow, but hardly three in four.
+  SELECT *, QUANTILE_DISC(speed_bytes_per_s, 0.75) OVER (PARTITION BY run_id, network, link) AS usual FROM stated
+),
+slowed AS (
+  SELECT c.run_id, c.host, COUNT(*) AS slow, MIN(c.speed_bytes_per_s) AS speed, MIN(c.usual) AS usual,
+    LIST_SORT(LIST_DISTINCT(FLATTEN(LIST(c.ranks)))) AS ranks, MIN((c.source_id, c.line)) AS first
+  FROM compared AS c
+  WHERE c.speed_bytes_per_s < 0.75 * c.usual
+  GROUP BY c.run_id, c.host
+)
+SELECT
+  run_id, 'host' AS subject_kind, MIN(host) AS subject, COUNT(*) AS hosts, CAST(SUM(slow) AS BIGINT) AS slow,
+  MIN(speed) * 8 / 1e9 AS speed, MIN(usual) * 8 / 1e9 AS usual, FLATTEN(LIST(ranks)) AS ranks,
+  ARG_MIN(first[1], host) AS source_id, ARG_MIN(first[2], host) AS line, CAST(SUM(slow) AS BIGINT) AS citation_count
+FROM slowed
+GROUP BY run_id
+""",
+)

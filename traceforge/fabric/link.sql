@@ -1,0 +1,62 @@
+-- Which communicator each logged connection belongs to: one row a connection that can be told.
+-- Since NCCL 2.22 connections are made at the first call, after the init, and name ranks alone. Then the communicator is
+-- that of the process's last call before, or the only one whose devices and hosts at both ends are the printed ones.
+CREATE OR REPLACE TABLE fabric.link (
+  -- Joins meta.source.source_id.
+  source_id,
+  -- Joins raw.nccl_link.record_id within the source.
+  record_id,
+  -- Joins raw.nccl_communicator.handle_id within the source.
+  handle_id,
+  -- stated, init or only (as in raw.nccl_link.handle_origin), call (last call before it), ends (by its two ends).
+  origin
+) AS
+WITH late AS (
+  SELECT l.source_id, l.record_id, r.process_id, l.transport,
+    CASE WHEN l.direction = 'receive' THEN l.target_rank ELSE l.source_rank END AS own_rank,
+    CASE WHEN l.direction = 'receive' THEN l.source_rank ELSE l.target_rank END AS other_rank,
+    CASE WHEN l.direction = 'receive' THEN l.target_device ELSE l.source_device END AS own_device,
+    CASE WHEN l.direction = 'receive' THEN l.source_device ELSE l.target_device END AS other_device
+  FROM raw.nccl_link AS l
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  WHERE l.handle_id IS NULL AND l.source_rank IS NOT NULL AND l.target_rank IS NOT NULL
+),
+side AS (
+  SELECT m.run_id, m.communicator_id, m.rank, m.host, m.source_id, m.handle_id, c.process_id, c.rank_count,
+    CAST(COALESCE(c.nvml_device, c.device) AS VARCHAR) AS device
+  FROM fabric.member AS m
+  JOIN raw.nccl_communicator AS c USING (source_id, handle_id)
+),
+called AS (
+  SELECT c.source_id, c.record_id, s.process_id, s.handle_id, s.rank, s.rank_count
+  FROM raw.nccl_collective_call AS c
+  JOIN side AS s USING (source_id, handle_id)
+  WHERE EXISTS (SELECT 1 FROM late AS l WHERE l.source_id = c.source_id)
+),
+by_call AS (
+  SELECT l.source_id, l.record_id, c.handle_id
+  FROM late AS l
+  ASOF JOIN called AS c
+    ON c.source_id = l.source_id AND c.process_id = l.process_id AND c.record_id <= l.record_id
+  WHERE c.rank = l.own_rank AND c.rank_count > l.other_rank
+),
+by_ends AS (
+  SELECT l.source_id, l.record_id, MIN(a.handle_id) AS handle_id
+  FROM late AS l
+  JOIN side AS a
+    ON a.source_id = l.source_id AND a.process_id = l.process_id AND a.rank = l.own_rank
+    AND a.rank_count > l.other_rank AND a.handle_id <= l.record_id
+  JOIN side AS b ON b.run_id = a.run_id AND b.communicator_id = a.communicator_id AND b.rank = l.other_rank
+  WHERE COALESCE(l.own_device = a.device, TRUE) AND COALESCE(l.other_device = b.device, TRUE)
+    AND (a.host = b.host) = (l.transport IN ('P2P', 'SHM'))
+  GROUP BY l.source_id, l.record_id
+  HAVING COUNT(DISTINCT a.handle_id) = 1
+)
+SELECT source_id, record_id, handle_id, handle_origin FROM raw.nccl_link WHERE handle_id IS NOT NULL
+UNION ALL
+SELECT l.source_id, l.record_id, COALESCE(c.handle_id, e.handle_id),
+  CASE WHEN c.handle_id IS NOT NULL THEN 'call' ELSE 'ends' END
+FROM late AS l
+LEFT JOIN by_call AS c USING (source_id, record_id)
+LEFT JOIN by_ends AS e USING (source_id, record_id)
+WHERE COALESCE(c.handle_id, e.handle_id) IS NOT NULL
