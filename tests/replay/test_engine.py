@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.given import built, data_parallel_job, store_of
 from tests.replay.models import Plan, lockstep_model, lockstep_plan, model_of, plans
-from traceforge.replay.engine import Durations, last_of_group, measured, replay
+from traceforge.replay.engine import Durations, measured, replay
 from traceforge.replay.model import load_model
 from traceforge.replay.policy import Past
 
@@ -145,9 +145,3 @@ def test_a_policy_sees_the_past_only_and_one_row_more_each_time() -> None:
     assert seen[2].wait_ns.tolist() == [[0, 40], [0, 35]]
     assert seen[2].delay_ns.tolist() == [[0, 0], [0, 5]]
     assert seen[2].duration_ns.tolist() == [[110, 110], [110, 110]]
-
-
-def test_the_latest_of_each_group_is_given_to_all_its_members() -> None:
-    times, groups = np.array([5, 9, 7, 1]), np.array([3, 8, 3, 8])
-
-    assert last_of_group(times, groups).tolist() == [7, 9, 7, 9]

@@ -1,21 +1,34 @@
 """The replay itself. In: durations, groups, waits and starts as arrays. Out: when each rank ends each iteration.
 
 One pure function. A rank works, arrives, goes on, and waits where it awaited; a collective ends a transfer after the
-last arrival of its group. With the measured durations and no delay this rebuilds the trace exactly, in integers.
-Everything here is a maximum or a sum, so that a delay can never make anything end earlier: gains from pacing need a
-coupling that is measured and put in by the caller.
+last arrival of its group. With the measured durations and no delay this rebuilds the trace exactly, in integers, for
+any couplings. Without couplings everything here is a maximum or a sum, so that a delay can never make anything end
+earlier: gains from pacing need a coupling that is measured and put in by the caller (see `coupling`).
+
+Several variants (arms) of one run are replayed side by side, as a leading axis V of all arrays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.replay.coupling import (
+    Baseline,
+    Cover,
+    baseline,
+    device_share,
+    more_transfer,
+    more_work,
+    strengths,
+    with_host_contention,
+    without_host_contention,
+)
+from traceforge.replay.couplings import NO_COUPLING, Couplings
+from traceforge.replay.meeting import Layout, Meetings, Times, meetings
 from traceforge.replay.model import StepModel
 from traceforge.replay.policy import Past
-
-Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,52 +62,223 @@ class Durations:
 Delay = Callable[[Past], Times]
 
 
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One variant of a replay: who is delayed, by which couplings that matters, and whether the delay foresees."""
+
+    delay: Delay | None = None
+    couplings: Couplings = NO_COUPLING
+    sees_future: bool = False
+
+
 def measured(model: StepModel) -> Durations:
     """The durations as they were."""
-    return Durations(model.before_arrival_ns.sum(axis=3), model.before_wait_ns.sum(axis=3), model.transfer_ns)
+    return Durations(_over_kinds(model.before_arrival_ns), _over_kinds(model.before_wait_ns), model.transfer_ns)
 
 
-def replay(model: StepModel, durations: Durations, delay: Delay | None = None) -> Replay:
+def _over_kinds(work_ns: Times) -> Times:
+    """Sum over the last axis; a sum of whole slices is many times faster than numpy's over a short axis."""
+    if work_ns.shape[-1] == 1:
+        return work_ns[..., 0]
+    total = np.zeros(work_ns.shape[:-1], dtype=np.int64)
+    for kind in range(work_ns.shape[-1]):
+        total += work_ns[..., kind]
+    return total
+
+
+def record(model: StepModel, host: NDArray[np.int64] | None = None) -> Baseline:
+    """The recorded run as couplings need it: a replay of the measured durations that keeps every arrival.
+
+    Args:
+        host: number of each rank's host, shape (R,); None where hosts are unknown.
+    """
+    met = meetings(model.group)
+    arrival = np.zeros(model.group.shape, dtype=np.int64)
+    run = _Run(model, measured(model), [Arm()], None, met)
+    for i in range(len(model.start_ns)):
+        run.iterate(i, model.start_ns[i][None, :], arrival_ns=arrival[i])
+    return baseline(model, met, arrival, host)
+
+
+def replay(
+    model: StepModel,
+    durations: Durations,
+    delay: Delay | None = None,
+    *,
+    couplings: Couplings = NO_COUPLING,
+    recorded: Baseline | None = None,
+) -> Replay:
     """Run all iterations one after another.
 
     Between two iterations each rank pauses as long as it did in the trace.
+
+    Args:
+        recorded: the run before any change, with couplings; made from the model where it is not given.
     """
+    return replay_arms(model, durations, [Arm(delay, couplings)], recorded=recorded)[0]
+
+
+def replay_arms(
+    model: StepModel, durations: Durations, arms: Sequence[Arm], *, recorded: Baseline | None = None
+) -> list[Replay]:
+    """One replay an arm, at a cost that grows less than their number."""
+    if recorded is None and any(arm.couplings != NO_COUPLING for arm in arms):
+        recorded = record(model)
+    run = _Run(model, durations, arms, recorded, meetings(model.group))
     count, ranks = model.start_ns.shape
-    start, end, wait, injected = (np.zeros((count, ranks), dtype=np.int64) for _ in range(4))
+    start, end, wait, injected, lasted = (np.zeros((count, len(arms), ranks), dtype=np.int64) for _ in range(5))
+    total = np.zeros((len(arms), ranks), dtype=np.int64)
     pause = model.start_ns[1:] - model.end_ns[:-1]
     for i in range(count):
         start[i] = model.start_ns[0] if i == 0 else end[i - 1] + pause[i - 1]
-        if delay is not None:
-            injected[i] = delay(Past(wait[:i], injected[:i], end[:i] - start[:i]))
-        end[i], wait[i] = replay_iteration(model, durations, i, start[i] + injected[i])
-    return Replay(start, end, wait, injected)
+        foreseen = run.slack(i, start[i]) if any(arm.sees_future for arm in arms) else None
+        for v, arm in enumerate(arms):
+            if arm.delay is not None:
+                past = Past(wait[:i, v], injected[:i, v], lasted[:i, v], total[v])
+                ahead = foreseen[v] if arm.sees_future and foreseen is not None else None
+                injected[i, v] = arm.delay(past if ahead is None else past.foreseeing(ahead))
+        end[i], wait[i] = run.iterate(i, start[i] + injected[i])
+        lasted[i] = end[i] - start[i]
+        total += lasted[i]
+    return [Replay(start[:, v], end[:, v], wait[:, v], injected[:, v]) for v in range(len(arms))]
 
 
 def replay_iteration(model: StepModel, durations: Durations, i: int, start_ns: Times) -> tuple[Times, Times]:
-    """End of iteration `i` and mean wait in it, both shape (R,), for given starts."""
-    time = start_ns.copy()
-    calls = int(model.calls[i])
-    ends = np.zeros((calls, len(time)), dtype=np.int64)
-    waited = np.zeros(len(time), dtype=np.int64)
-    everyone = np.arange(len(time))
-    for p in range(calls):
-        time = time + durations.before_arrival_ns[i, p]
-        last = last_of_group(time, model.group[i, p])
-        waited += last - time
-        ends[p] = last + durations.transfer_ns[i, p]
-        time = time + durations.before_wait_ns[i, p]
-        awaited = model.awaited[i, p]
-        reached = ends[np.maximum(awaited, 0), everyone]
-        time = np.where(awaited >= 0, np.maximum(time, reached), time)
-    return time + durations.before_arrival_ns[i, calls], waited // max(calls, 1)
+    """End of iteration `i` and mean wait in it, both shape (R,), for given starts and no couplings."""
+    run = _Run(model, durations, [Arm()], None, meetings(model.group[i : i + 1]), first=i)
+    end, wait = run.iterate(i, start_ns[None, :])
+    return end[0], wait[0]
 
 
-def last_of_group(times_ns: Times, group: NDArray[np.int64]) -> Times:
-    """For each rank the latest time within its group, shape (R,)."""
-    if (group == group[0]).all():
-        return np.full_like(times_ns, times_ns.max())
-    _, index = np.unique(group, return_inverse=True)
-    latest = np.full(index.max() + 1, np.iinfo(np.int64).min)
-    np.maximum.at(latest, index, times_ns)
-    result: Times = latest[index]
+class _Run:
+    """What all iterations of a replay share."""
+
+    def __init__(
+        self,
+        model: StepModel,
+        durations: Durations,
+        arms: Sequence[Arm],
+        recorded: Baseline | None,
+        met: Meetings,
+        *,
+        first: int = 0,
+    ) -> None:
+        self._durations, self._recorded, self._first = durations, recorded, first
+        self._met, self._awaited = met, model.awaited
+        self._calls: list[int] = model.calls.tolist()
+        self._layout: list[list[Layout]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
+        rows = slice(first, first + len(met.at))
+        places = np.arange(model.awaited.shape[1])[:, None]
+        self._own_end: list[list[bool]] = (model.awaited[rows] == places).all(axis=2).tolist()
+        self._no_end: list[list[bool]] = (model.awaited[rows] < 0).all(axis=2).tolist()
+        self._works_on: list[list[bool]] = durations.before_wait_ns[rows].any(axis=2).tolist()
+        self._given = strengths([arm.couplings for arm in arms])
+        self._overlap = recorded is not None and self._given.overlap
+        if self._overlap:
+            self._share = device_share(model, model.before_arrival_ns), device_share(model, model.before_wait_ns)
+            self._tail_begin = model.end_ns
+
+    def iterate(self, i: int, start_ns: Times, *, arrival_ns: Times | None = None) -> tuple[Times, Times]:
+        """End of iteration `i` and mean wait in it, shape (V, R), for starts of that shape.
+
+        Args:
+            arrival_ns: where to note the first arm's arrivals, shape (P, R).
+        """
+        row, calls, given = i - self._first, self._calls[i], self._given
+        time, ends, waited = start_ns, [], np.zeros(start_ns.shape, dtype=np.int64)
+        under_way: tuple[Times, Times] | None = None
+        for p in range(calls):
+            time = self._arrive(i, p, time, under_way)
+            if arrival_ns is not None:
+                arrival_ns[p] = time[0]
+            layout = self._layout[row][p]
+            last = layout.latest(time)
+            wait = last - time
+            waited += wait
+            end = last + self._durations.transfer_ns[i, p]
+            if given.spread is not None and self._recorded is not None:
+                more = more_transfer(given.spread, layout.mean(wait), self._recorded.spread_ns[i, p])
+                end = np.maximum(end + more, np.minimum(end, last))
+            ends.append(end)
+            if self._overlap:
+                under_way = (np.broadcast_to(last, time.shape), end)
+            if self._works_on[row][p]:
+                time = time + self._work(i, p, time, under_way)
+            if self._own_end[row][p]:
+                time = np.maximum(time, end)
+            elif not self._no_end[row][p]:
+                time = np.maximum(time, _reached(ends, self._awaited[i, p], time))
+        return self._arrive(i, calls, time, under_way), waited // max(calls, 1)
+
+    def slack(self, i: int, start_ns: Times) -> Times:
+        """How long each rank may be delayed before iteration `i` without anything ending later, shape (V, R).
+
+        Up to its first wait a rank may come later by the least of its waits, and of the time for which it is blocked.
+        """
+        arms, ranks = start_ns.shape
+        arrival = np.zeros((self._calls[i], ranks), dtype=np.int64)
+        result = np.zeros((arms, ranks), dtype=np.int64)
+        for v in range(arms):
+            self._slack_of(i, start_ns[v : v + 1], arrival, result[v])
+        return result
+
+    def _slack_of(self, i: int, start_ns: Times, arrival: Times, result: Times) -> None:
+        time, free, ends = start_ns, np.full(start_ns.shape, np.iinfo(np.int64).max), []
+        is_free = np.ones(start_ns.shape, dtype=bool)
+        for p in range(self._calls[i]):
+            time = time + self._durations.before_arrival_ns[i, p]
+            last = self._layout[i - self._first][p].latest(time)
+            free = np.where(is_free, np.minimum(free, last - time), free)
+            ends.append(last + self._durations.transfer_ns[i, p])
+            time = time + self._durations.before_wait_ns[i, p]
+            reached = _reached(ends, self._awaited[i, p], time)
+            free = np.where(is_free, np.minimum(free, np.where(self._awaited[i, p] >= 0, reached - time, free)), free)
+            is_free &= self._awaited[i, p] < 0
+            time = np.maximum(time, reached)
+            if not is_free.any():
+                break
+        result[:] = np.where(is_free, 0, np.maximum(free, 0))[0]
+
+    def _arrive(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:
+        """When each rank has done its work before arrival `p`, or before the end of the iteration."""
+        work, recorded = self._durations.before_arrival_ns[i, p], self._recorded
+        begin, time = time, time + work
+        if recorded is None:
+            return time
+        if self._overlap and under_way is not None:
+            then_end = recorded.arrival_ns[i, p] if p < self._calls[i] else self._tail_begin[i]
+            then = self._cover(i, p - 1, then_end - recorded.before_arrival_ns[i, p])
+            time = time + more_work(work, self._share[0][i, p], self._given, Cover(begin, *under_way), then)
+        if self._given.host is not None and recorded.host is not None and p < self._calls[i]:
+            then_ns = recorded.arrival_ns[i, p]
+            origin = time.min()
+            least = float(then_ns.min())
+            base = without_host_contention((then_ns - least)[None, :], recorded.host, self._given.host)
+            moved = with_host_contention((time - origin) - ((then_ns - least) - base), recorded.host, self._given.host)
+            time = np.rint(moved).astype(np.int64) + origin
+        return time
+
+    def _work(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:
+        """Work between arrival `p` and the wait after it, ns."""
+        work = self._durations.before_wait_ns[i, p]
+        if under_way is None or self._recorded is None:
+            return work
+        then = self._cover(i, p, self._recorded.arrival_ns[i, p])
+        return work + more_work(work, self._share[1][i, p], self._given, Cover(time, *under_way), then)
+
+    def _cover(self, i: int, p: int, begin_ns: Times) -> Cover:
+        """What covered a stretch in the recorded run: the collective at place `p`."""
+        assert self._recorded is not None
+        last = self._layout[i - self._first][p].latest(self._recorded.arrival_ns[i, p])
+        last = np.broadcast_to(last, begin_ns.shape)
+        return Cover(begin_ns, last, last + self._recorded.transfer_ns[i, p])
+
+
+def _reached(ends: Sequence[Times], awaited: NDArray[np.int64], time: Times) -> Times:
+    """End that each rank awaits, or its own time where it awaits none; shape (V, R)."""
+    result = time
+    for place in np.unique(awaited):
+        if place >= 0:
+            result = np.where(awaited == place, ends[int(place)], result)
     return result
+

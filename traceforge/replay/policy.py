@@ -4,8 +4,8 @@ A policy is one file in `policies/` that exposes `POLICY`. It is called before e
 for each rank may use only that rank's column: ranks do not talk.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -27,11 +27,30 @@ class Past:
         wait_ns: the rank's mean wait over the iteration's collectives, shape (I', R).
         delay_ns: the delay it injected, shape (I', R).
         duration_ns: its iteration's duration, shape (I', R).
+        total_ns: sum of these durations, shape (R,); worked out where it is not given.
+        slack_ahead_ns: how long each rank may be delayed before the next iteration without anything ending later,
+            shape (R,). The future: None for every policy that is not marked `sees_future`.
     """
 
     wait_ns: Times
     delay_ns: Times
     duration_ns: Times
+    total_ns: Times | None = None
+    slack_ahead_ns: Times | None = None
+
+    def mean_duration_ns(self) -> NDArray[np.float64]:
+        """Mean duration of the rank's iterations so far, shape (R,); 0 before the first."""
+        total = self.duration_ns.sum(axis=0) if self.total_ns is None else self.total_ns
+        mean: NDArray[np.float64] = total / max(len(self.duration_ns), 1)
+        return mean
+
+    def slack_ns(self, window: int) -> Times:
+        """Wait plus own delay in the last `window` iterations, so that pacing does not hide the slack it feeds on."""
+        return self.wait_ns[-window:] + self.delay_ns[-window:]
+
+    def foreseeing(self, slack_ahead_ns: Times) -> "Past":
+        """The same with the slack that is about to come."""
+        return replace(self, slack_ahead_ns=slack_ahead_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +62,18 @@ class Policy:
         description: what it does, in one sentence.
         defaults: parameters and their default values, in the order in which they are shown.
         delay: the delay before the next iteration, ns, >= 0, shape (R,), from the past and the parameters.
+        grid: values of the parameters that `--sweep` tries; parameters that are absent keep their defaults.
+        sees_future: True for a bound that no job could run.
+        is_placebo: True where the delays know nothing of the job.
     """
 
     name: str
     description: str
     defaults: Parameters
     delay: Callable[[Past, Parameters], Times]
+    grid: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    sees_future: bool = False
+    is_placebo: bool = False
 
 
 @cache
