@@ -25,6 +25,7 @@ from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
 
 if TYPE_CHECKING:
+    from traceforge.check import Judgement, Threshold
     from traceforge.compare import Comparison
     from traceforge.report import Report
 
@@ -172,6 +173,21 @@ def compare(
 
     sides = Side(before, run_id(before, run_before)), Side(after, run_id(after, run_after))
     return compare_runs(*sides, force=force)
+
+
+def summary(store: Store, *, run: str | None = None) -> dict[str, object]:
+    """The summary of one run for machines, as `report` has it, without making the page."""
+    from traceforge.report import build_summary
+
+    return build_summary(store, run_id=run_id(store, run))
+
+
+def check(store: Store, thresholds: "Sequence[Threshold]", *, run: str | None = None) -> "list[Judgement]":
+    """What comes of limits on one run; see `traceforge.check.parse_limit` and `against_baseline`."""
+    from traceforge.check import judge
+    from traceforge.check.measured import measure
+
+    return judge(measure(store, run_id(store, run)), thresholds)
 
 
 def run_id(store: Store, name: str | None) -> int:

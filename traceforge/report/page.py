@@ -80,6 +80,11 @@ def build_report(
     return report
 
 
+def build_summary(store: Store, *, run_id: int) -> dict[str, object]:
+    """The summary of a run alone, as the report of it has it."""
+    return summarise(Context(store, run_id, {}, None))
+
+
 @cache
 def section_plugins() -> Mapping[str, Plugin]:
     """The sections in their order on the page.
