@@ -25,6 +25,8 @@ from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
 
 if TYPE_CHECKING:
+    from traceforge.check import Judgement, Threshold
+    from traceforge.compare import Comparison
     from traceforge.report import Report
 
 STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
@@ -134,12 +136,15 @@ def open_built(path: Path) -> Store:
     return Store(path, read_only=True)
 
 
-def report(store: Store, *, run: str | None = None, command: str | None = None) -> "Report":
+def report(
+    store: Store, *, run: str | None = None, command: str | None = None, baseline: "Comparison | None" = None
+) -> "Report":
     """The report of one run of a database.
 
     Args:
         run: name of the run; may be None where the database holds one.
         command: the command that makes the report, shown in its appendix.
+        baseline: what `compare` found against an earlier run, shown in a section of its own.
 
     Raises:
         UsageError: there is no such run, or several and none was named.
@@ -147,7 +152,42 @@ def report(store: Store, *, run: str | None = None, command: str | None = None) 
     """
     from traceforge.report import build_report
 
-    return build_report(store, run_id=run_id(store, run), versions=versions(), command=command)
+    number = run_id(store, run)
+    return build_report(store, run_id=number, versions=versions(), command=command, comparison=baseline)
+
+
+def compare(
+    before: Store, after: Store, *, run_before: str | None = None, run_after: str | None = None, force: bool = False
+) -> "Comparison":
+    """What changed between two runs, and whether it is more than their scatter.
+
+    Args:
+        before: holds the baseline; may be the same store as `after`.
+        run_before, run_after: names of the runs; may be None where a database holds one.
+        force: compare although the numbers of ranks differ.
+
+    Raises:
+        UsageError: the runs are not comparable (the message names the field), or there is no such run.
+    """
+    from traceforge.compare import Side, compare_runs
+
+    sides = Side(before, run_id(before, run_before)), Side(after, run_id(after, run_after))
+    return compare_runs(*sides, force=force)
+
+
+def summary(store: Store, *, run: str | None = None) -> dict[str, object]:
+    """The summary of one run for machines, as `report` has it, without making the page."""
+    from traceforge.report import build_summary
+
+    return build_summary(store, run_id=run_id(store, run))
+
+
+def check(store: Store, thresholds: "Sequence[Threshold]", *, run: str | None = None) -> "list[Judgement]":
+    """What comes of limits on one run; see `traceforge.check.parse_limit` and `against_baseline`."""
+    from traceforge.check import judge
+    from traceforge.check.measured import measure
+
+    return judge(measure(store, run_id(store, run)), thresholds)
 
 
 def run_id(store: Store, name: str | None) -> int:

@@ -11,6 +11,8 @@ import traceback
 
 import typer
 
+from traceforge.cli.check import check
+from traceforge.cli.compare import compare
 from traceforge.cli.console import print_error
 from traceforge.cli.demo import demo
 from traceforge.cli.export import export
@@ -34,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, ingest, sql, replay, forecast, demo, synth):
+for command in (report, ingest, compare, check, sql, replay, forecast, demo, synth):
     app.command()(command)
 app.add_typer(export, name="export")
 

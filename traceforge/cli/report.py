@@ -3,26 +3,22 @@
 import json
 import shlex
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from traceforge.cli.console import note, printable
-from traceforge.cli.ingest import Jobs, RankRegex, ShownOptions, Strict, check_complete, ingest_shown
-from traceforge.errors import InputUnusableError
+from traceforge.cli.ingest import Jobs, RankRegex, ShownOptions, Strict, check_complete
+from traceforge.cli.inputs import TARGET_HELP, opened, write_text
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
 
-_DUCKDB_MAGIC = b"DUCK"
-
 
 def report(
-    target: Annotated[Path, typer.Argument(help="Folder of traces, a trace file, or a database made by `ingest`.")],
+    target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")] = Path("report.html"),
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
@@ -31,17 +27,26 @@ def report(
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
     strict: Strict = False,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Earlier run (folder or database): adds a section on what changed since.")
+    ] = None,
+    baseline_run: Annotated[str | None, typer.Option(help="Run of the baseline, where it holds several.")] = None,
 ) -> None:
     """Say why the job scales badly, what it costs and what would help."""
     from traceforge import api
 
-    with _database(target, ShownOptions(run, jobs, rank_regex)) as store:
-        made = api.report(store, run=run, command=f"traceforge report {shlex.quote(_shown(target))}")
+    with opened(target, ShownOptions(run, jobs, rank_regex)) as store, ExitStack() as stack:
+        comparison, command = None, f"traceforge report {shlex.quote(_shown(target))}"
+        if baseline is not None:
+            earlier = store if baseline.resolve() == target.resolve() else stack.enter_context(opened(baseline))
+            comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
+            command += f" --baseline {shlex.quote(_shown(baseline))}"
+        made = api.report(store, run=run, command=command, baseline=comparison)
         check_complete(store, api.run_id(store, run), strict=False)
-        _write(output, made.html)
+        write_text(output, made.html)
         summary = json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
         if json_file is not None and str(json_file) != "-":
-            _write(json_file, summary)
+            write_text(json_file, summary)
         if str(json_file) == "-":
             sys.stdout.write(summary)
         else:
@@ -56,36 +61,6 @@ def check_complete_strictly(store: "Store", run_id: int, *, strict: bool) -> Non
         check_complete(store, run_id, strict=True)
 
 
-@contextmanager
-def _database(target: Path, options: ShownOptions) -> "Iterator[Store]":
-    from traceforge import api
-    from traceforge.store.database import Store
-
-    if not target.exists():
-        raise InputUnusableError("no such file or folder", where=str(target))
-    if _is_database(target):
-        with api.open_built(target) as store:
-            yield store
-        return
-    with tempfile.TemporaryDirectory(prefix="traceforge-") as folder, Store(Path(folder, "traces.duckdb")) as store:
-        ingest_shown([target], store, options)
-        yield store
-
-
-def _is_database(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _DUCKDB_MAGIC in file.read(16)
-
-
 def _shown(target: Path) -> str:
     # An absolute path says more about the machine than the reader of a report needs.
     return target.name if target.is_absolute() else str(target)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path)) from error

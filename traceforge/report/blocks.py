@@ -250,9 +250,9 @@ class Plugin:
     Attributes:
         title: its heading.
         short_title: its name in the list of contents.
-        build: reads tables, returns what to draw.
+        build: reads tables, returns what to draw; None for a section that was not asked for.
     """
 
     title: str
     short_title: str
-    build: "Callable[[Context], Section | Missing]"
+    build: "Callable[[Context], Section | Missing | None]"

@@ -12,6 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from traceforge.compare import Comparison
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
 from traceforge.report.job import Job, read_job
 from traceforge.report.trust import Trust, read_trust
@@ -52,7 +53,7 @@ class Query:
 
 @dataclass
 class Context:
-    """A run of a store, with the numbers many sections share."""
+    """A run of a store, with the numbers many sections share. `comparison` is None where no baseline was given."""
 
     store: Store
     run_id: int
@@ -60,12 +61,17 @@ class Context:
     command: str | None
     limits: Limits = field(default_factory=Limits)
     executed: dict[str, Query] = field(default_factory=dict)
+    comparison: Comparison | None = None
 
     def rows(self, name: str, **numbers: Number) -> list[Row]:
         """The rows of a named query; `numbers` fill its placeholders, lists of them separated by commas."""
         sql = _filled(_text(name), {"run_id": self.run_id, **numbers})
-        self.executed[name] = Query(name, _title(sql), sql)
+        self.record(name, sql)
         return self.store.query(sql).to_dicts()
+
+    def record(self, name: str, sql: str) -> None:
+        """Show a query that was executed in the appendix."""
+        self.executed[name] = Query(name, _title(sql), sql)
 
     @cached_property
     def job(self) -> Job:

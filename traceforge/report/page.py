@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from traceforge.compare import Comparison
 from traceforge.errors import PluginError
 from traceforge.registry import discover
 from traceforge.report import sections
@@ -50,25 +51,38 @@ class Report:
     verdict_lines: list[str]
 
 
-def build_report(store: Store, *, run_id: int, versions: Mapping[str, str], command: str | None) -> Report:
+def build_report(
+    store: Store,
+    *,
+    run_id: int,
+    versions: Mapping[str, str],
+    command: str | None,
+    comparison: Comparison | None = None,
+) -> Report:
     """The report of a run.
 
     Args:
         store: the stages must have run; their tables may be empty.
         versions: what made it, by name, as the appendix shows it.
         command: the command that asked for it, or None.
+        comparison: what changed since a baseline, shown in a section of its own; None where none was given.
 
     Raises:
         UsageError: the store holds no such run.
     """
     report = None
     for limits in _LIMITS:
-        context = Context(store, run_id, versions, command, limits)
+        context = Context(store, run_id, versions, command, limits, comparison=comparison)
         report = Report(_render(context), summarise(context), verdict_lines(context))
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
     assert report is not None  # noqa: S101  # there is at least one entry in _LIMITS
     return report
+
+
+def build_summary(store: Store, *, run_id: int) -> dict[str, object]:
+    """The summary of a run alone, as the report of it has it."""
+    return summarise(Context(store, run_id, {}, None))
 
 
 @cache
@@ -100,7 +114,8 @@ class _Placed:
 
 
 def _render(context: Context) -> str:
-    placed = [_Placed(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
+    built = ((name, plugin, plugin.build(context)) for name, plugin in section_plugins().items())
+    placed = [_Placed(name, plugin, content) for name, plugin, content in built if content is not None]
     scripts = (vega_script(), page_script())
     figures = [block for part in placed for block in part.content.blocks if isinstance(block, Figure)]
     return str(

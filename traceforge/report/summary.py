@@ -3,6 +3,8 @@
 Durations are whole ns, shares have four decimals. `schema_version` rises when a key is renamed or removed.
 """
 
+from traceforge.compare import Change, Comparison
+from traceforge.report.comparison_words import FAMILY_TITLES
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Finding
 from traceforge.report.palette import PHASES
@@ -29,6 +31,37 @@ def summarise(context: Context) -> Json:
         "replay": _replay(context),
         "forecast": _forecast(context),
         "fabric": _fabric(context),
+        **({} if context.comparison is None else {"comparison": comparison_document(context.comparison)}),
+    }
+
+
+def comparison_document(comparison: Comparison) -> Json:
+    """A comparison; the significant rows and the largest others of each family, times in whole ns."""
+    return {
+        "baseline": {"run": clean(comparison.before.run_name), "iterations": comparison.before.iterations},
+        "run": {"run": clean(comparison.after.run_name), "iterations": comparison.after.iterations},
+        "iteration": _change(comparison.iteration),
+        "slower_share": _share(comparison.slower_share),
+        "changes": [_change(change) for family in FAMILY_TITLES for change in comparison.of(family)[:_MOST_ENTRIES]],
+        "not_comparable_by": [
+            {"field": o.field, "baseline": clean(o.before), "run": clean(o.after), "why": o.why}
+            for o in comparison.objections
+        ],
+    }
+
+
+def _change(change: Change) -> Json:
+    return {
+        "family": change.family,
+        "name": clean(change.name),
+        "baseline_ns": _whole(change.before_ns),
+        "run_ns": _whole(change.after_ns),
+        "difference_ns": _whole(change.difference_ns),
+        "difference_low_ns": _whole(change.low_ns),
+        "difference_high_ns": _whole(change.high_ns),
+        "chance": change.chance,
+        "significant": change.is_significant,
+        "below_resolution": change.below_resolution,
     }
 
 

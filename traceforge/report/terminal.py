@@ -21,12 +21,12 @@ def verdict_lines(context: Context) -> list[str]:
     verdict = context.diagnosis.verdict
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
-        return _plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
+        return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
     confidence = f" (confidence {verdict.confidence})" if verdict.confidence else ""
     headline = wrap(f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …")
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
     trust = _labelled("trust", _trust(context), 2)
-    return _plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust])
+    return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust])
 
 
 def _further(context: Context) -> list[str]:
@@ -34,7 +34,7 @@ def _further(context: Context) -> list[str]:
     return [line for summary in told[:_MOST_FURTHER] for line in _labelled("also", summary, 2)]
 
 
-def _plain(lines: list[str]) -> list[str]:
+def plain(lines: list[str]) -> list[str]:
     """Lines without the special spaces of the page, which terminals draw in their own ways."""
     return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines[:_LINES]]
 

@@ -73,6 +73,11 @@ def size(size_bytes: float | None) -> str:
     return "—" if size_bytes is None else _joined(format_bytes(size_bytes))
 
 
+def signed(duration_ns: float) -> str:
+    """A difference of durations in ns with its sign, such as `+8.25 ms`."""
+    return f"+{duration(duration_ns)}" if duration_ns > 0 else duration(duration_ns)
+
+
 def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
     """Two durations in the unit of the larger one, such as `35.0 to 45.2 ms`; None where one is missing."""
     if low_ns is None or high_ns is None:

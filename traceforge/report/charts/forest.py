@@ -1,6 +1,6 @@
-"""Predicted change of throughput by pacing policy: point, interval and ceiling, around zero.
+"""Changes around zero: point, interval and ceiling; of throughput by pacing policy, or from one run to another.
 
-In: one row a policy, changes in per cent. Out: specification and table.
+In: one row a policy or a part of the iteration. Out: specification and table.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+.3~f')"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A policy with its change of throughput, per cent; the ceiling is the gain no pacing can exceed."""
+    """A row with its change, in the unit of the axis; the ceiling is the gain no pacing can exceed."""
 
     label: str
     value: str
@@ -37,14 +37,24 @@ class Prediction:
     ceiling: float | None
 
 
-def forest_spec(predictions: Sequence[Prediction]) -> Spec:
-    """The chart for these policies."""
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What is drawn: the axis' title, what a row is, what its value is, and the least reach either side of zero."""
+
+    title: str = "change of throughput, %"
+    row: str = "policy"
+    value: str = "throughput"
+    reach: float = _NARROWEST
+
+
+def forest_spec(predictions: Sequence[Prediction], wording: Axis = Axis()) -> Spec:  # frozen
+    """The chart for these rows."""
     base = rows_of("policies")
     y = row_axis()
     ends = [end for one in predictions for end in (one.change, one.low, one.high, one.ceiling) if end is not None]
-    scale = alt.Scale(domain=[min(-_NARROWEST, *ends), max(_NARROWEST, *ends)], nice=True)
+    scale = alt.Scale(domain=[min(-wording.reach, *ends), max(wording.reach, *ends)], nice=True)
     axis = alt.Axis(tickCount=TICKS, labelExpr=_SIGNED)
-    x = alt.X("change:Q", title="change of throughput, %", scale=scale, axis=axis)
+    x = alt.X("change:Q", title=wording.title, scale=scale, axis=axis)
     zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x="at:Q")
     intervals = (
         base.transform_filter("isValid(datum.low)")
@@ -57,7 +67,7 @@ def forest_spec(predictions: Sequence[Prediction]) -> Spec:
         .encode(y=y, x="ceiling:Q", tooltip=[alt.Tooltip("ceiling:Q", title="ceiling, %", format="+.2f")])
     )
     points = base.mark_circle(yOffset=BAR_OFFSET, size=70, opacity=1, fill=variable("accent")).encode(
-        y=y, x=x, tooltip=[alt.Tooltip("label:N", title="policy"), alt.Tooltip("value:N", title="throughput")]
+        y=y, x=x, tooltip=[alt.Tooltip("label:N", title=wording.row), alt.Tooltip("value:N", title=wording.value)]
     )
     known = [intervals] if any(one.low is not None for one in predictions) else []
     known += [ceilings] if any(one.ceiling is not None for one in predictions) else []

@@ -16,6 +16,7 @@ ORDER = (
     "fabric",
     "pacing",
     "scaling",
+    "comparison",
     "execution_traces",
     "appendix",
 )

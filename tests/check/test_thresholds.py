@@ -1,0 +1,144 @@
+"""Limits: how they are written, what a value with its interval makes of them, and what a baseline allows."""
+
+import json
+
+import pytest
+
+from tests.report.tables import MS, Job, store_of
+from traceforge import api
+from traceforge.check import Judgement, Outcome, against_baseline, parse_limit
+from traceforge.check.measured import Measured, measure
+from traceforge.errors import InputUnusableError, UsageError
+from traceforge.store.database import Store
+
+
+@pytest.fixture(scope="module")
+def late() -> Store:
+    """Eight iterations, one of them warm-up; rank 2 late by 8 ms from the fourth on."""
+    return store_of(Job())
+
+
+def only(store: Store, text: str) -> Judgement:
+    (judgement,) = api.check(store, [parse_limit(text)])
+    return judgement
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("iteration_ms=130", 130),
+        ("iteration_ms = 0.13s", 130),
+        ("p95_ms=500us", 0.5),
+        ("wait_share=20%", 0.2),
+        ("wait_share=0.2", 0.2),
+        ("finding_confidence=low", 1),
+        ("lost_events=0", 0),
+    ],
+)
+def test_a_limit_is_read_in_the_unit_of_its_metric(text: str, limit: float) -> None:
+    assert parse_limit(text).limit == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    "text", ["speed=1", "iteration_ms", "iteration_ms=fast", "iteration_ms=nan", "cv=-1", "finding_confidence=2", "="]
+)
+def test_what_is_no_limit_is_a_usage_error_with_a_hint(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_limit(text)
+    assert error.value.hint
+
+
+def test_an_unknown_metric_is_told_with_all_that_are_known() -> None:
+    with pytest.raises(UsageError, match="no metric `speed`") as error:
+        parse_limit("speed=1")
+    assert "iteration_ms" in str(error.value.hint)
+    assert "exposed_communication_share" in str(error.value.hint)
+
+
+def test_the_mean_is_kept_or_exceeded_or_within_its_noise(late: Store) -> None:
+    # given iterations of about 106 to 114 ms, mean 110 or so
+    durations = measure(late, 1).durations_ns / MS
+    mean = durations.mean()
+
+    # then a limit above the mean is kept, one below its interval exceeded, and one inside of it neither
+    assert only(late, f"iteration_ms={mean + 0.1}").outcome is Outcome.ok
+    assert only(late, "iteration_ms=80").outcome is Outcome.exceeded
+    near = only(late, f"iteration_ms={mean - 0.1}")
+    assert near.outcome is Outcome.within_noise
+    assert near.measured is not None
+    assert near.measured.low is not None
+    assert near.measured.low < mean - 0.1 < near.measured.value
+
+
+def test_shares_count_all_ranks_time(late: Store) -> None:
+    # given phases whose sum is known from the tables themselves
+    waited, whole = late.query(
+        "SELECT SUM(duration_ns) FILTER (phase = 'wait'), SUM(duration_ns) FROM timeline.phase WHERE iteration > 0"
+    ).row(0)
+    measured = only(late, "wait_share=1").measured
+    assert measured is not None
+    assert measured.value == pytest.approx(float(waited) / float(whole))
+    assert measured.low is not None
+    assert 0 <= measured.low < measured.value
+
+
+def test_confidence_is_a_limit_too(late: Store) -> None:
+    assert only(late, "finding_confidence=medium").outcome is Outcome.exceeded
+    assert only(late, "finding_confidence=high").outcome is Outcome.ok
+    assert only(late, "findings=2").outcome is Outcome.ok
+    assert only(late, "findings=1").outcome is Outcome.exceeded
+
+
+def test_what_a_run_does_not_tell_never_passes() -> None:
+    # given a run of which nothing could be judged
+    with Store(None) as store:
+        api.analyze(store)
+        store.execute("INSERT INTO meta.run VALUES (1, 'empty', 4)")
+        for limit in ("iteration_ms=1e9", "findings=9", "wait_share=1", "cv=9", "clock_residual_ms=1e9"):
+            assert only(store, limit).outcome is Outcome.not_measured
+
+
+def test_a_run_keeps_the_limits_of_its_own_summary_whatever_the_tolerance(late: Store) -> None:
+    summary = json.loads(json.dumps(api.summary(late)))
+    names = ["p50_ms", "p99_ms", "cv", "wait_share", "compute_share", "finding_ms", "findings", "clock_residual_ms"]
+    limits = against_baseline(summary, ["1%", *(f"{name}=1%" for name in names)], where="kept.json")
+    assert {limit.metric.name for limit in limits} == {
+        "iteration_ms", "p95_ms", "exposed_communication_share", "finding_confidence", *names,
+    }  # fmt: skip
+    assert {judgement.outcome for judgement in api.check(late, limits)} == {Outcome.ok}
+
+
+def test_a_baseline_allows_times_per_cent_and_shares_points(late: Store) -> None:
+    summary = json.loads(json.dumps(api.summary(late)))
+    limits = {limit.metric.name: limit for limit in against_baseline(summary, ["10%", "p95_ms=20%"], where="kept.json")}
+    assert limits["iteration_ms"].limit == pytest.approx(1.1 * summary["iterations"]["mean_ns"] / 1e6)
+    assert limits["p95_ms"].limit == pytest.approx(1.2 * summary["iterations"]["p95_ns"] / 1e6)
+    shares = summary["phase_shares"]
+    assert limits["exposed_communication_share"].limit == pytest.approx(shares["wait"] + shares["transfer"] + 0.1)
+    assert limits["finding_confidence"].limit == 3
+
+
+@pytest.mark.parametrize("document", [{}, {"schema_version": 2, "iterations": {}}, {"schema_version": 1}])
+def test_what_is_no_summary_is_refused(document: dict[str, object]) -> None:
+    with pytest.raises(InputUnusableError, match="no summary of a report"):
+        against_baseline(document, [], where="kept.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("iterations", {"mean_ns": "x"}), ("iterations", {"mean_ns": float("inf")}), ("phase_shares", 3), ("verdict", 1)],
+)
+def test_a_damaged_summary_is_refused_by_the_metric(late: Store, key: str, value: object) -> None:
+    summary = json.loads(json.dumps(api.summary(late)))
+    with pytest.raises(InputUnusableError, match="damaged at"):
+        against_baseline({**summary, key: value}, [], where="kept.json")
+
+
+def test_quantiles_lie_inside_their_intervals(late: Store) -> None:
+    run: Measured = measure(late, 1)
+    for share in (0.5, 0.95, 0.99):
+        quantity = run.quantile(share)
+        assert quantity is not None
+        assert quantity.low is not None
+        assert quantity.high is not None
+        assert quantity.low <= quantity.value <= quantity.high

@@ -1,0 +1,106 @@
+"""Scatter and change: known numbers of Student's t, the bootstrap it stands for, and what chance alone may claim."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traceforge.compare.significance import (
+    block_length,
+    differences,
+    holm,
+    mean_interval,
+    slower_share,
+    student_chance,
+    student_quantile,
+)
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.706), (2, 4.303), (5, 2.571), (30, 2.042), (200, 1.972)])
+def test_students_quantile_is_that_of_the_tables(freedom: float, quantile: float) -> None:
+    assert student_quantile(np.array([float(freedom)]))[0] == pytest.approx(quantile, abs=0.001)
+    assert student_chance(np.array([quantile]), np.array([float(freedom)]))[0] == pytest.approx(0.05, abs=1e-4)
+
+
+def test_three_quiet_iterations_each_show_a_change_of_ten() -> None:
+    # given 99, 100, 101 and 109, 110, 111: variances of the means 1/3 each, four degrees of freedom
+    found = differences(np.array([[99.0], [100], [101]]), np.array([[109.0], [110], [111]]))
+
+    # then the difference is 10 ± 2.776 x sqrt(2/3)
+    assert found.difference[0] == 10
+    assert found.high[0] - 10 == pytest.approx(2.776 * np.sqrt(2 / 3), rel=1e-3)
+    assert found.chance[0] < 0.001
+
+
+def test_two_iterations_tell_no_scatter() -> None:
+    found = differences(np.array([[1.0], [2.0]]), np.array([[9.0], [9.0], [9.0]]))
+    assert np.isnan(found.chance).all()
+    assert mean_interval(np.array([1.0, 2.0])) is None
+
+
+def test_equal_constants_do_not_differ_and_unequal_ones_do() -> None:
+    before, after = np.tile([5.0, 5.0], (4, 1)), np.tile([5.0, 6.0], (4, 1))
+    found = differences(before, after)
+    assert found.chance[0] == pytest.approx(1)
+    assert found.chance[1] < 1e-6
+
+
+def test_the_variance_is_that_of_the_circular_block_bootstrap() -> None:
+    # given a run whose slow iterations come together
+    rng = np.random.default_rng(3)
+    values = np.repeat(rng.normal(100, 5, 10), 3) + rng.normal(0, 1, 30)
+    length = block_length(30)
+
+    # when its mean is drawn again from whole blocks, many times
+    starts = rng.integers(0, 30, size=(40_000, 30 // length))
+    blocks = values[(starts[:, :, None] + np.arange(length)) % 30]
+    drawn = blocks.reshape(len(starts), -1).mean(axis=1)
+
+    # then the half width is t times that scatter, made up for blocks that overlap
+    low, high = mean_interval(values) or (0, 0)
+    count = (30 // length) * length
+    expected = drawn.std() * np.sqrt(count / 30 * 30 / (30 - length))
+    t = student_quantile(np.array([30 / length - 1]))[0]
+    assert (high - low) / 2 == pytest.approx(t * expected, rel=0.02)
+
+
+def test_chance_alone_claims_little_even_where_iterations_hang_together() -> None:
+    # given many pairs of runs between which nothing changed: independent iterations, and such that follow each other
+    rng = np.random.default_rng(7)
+    for correlation, most in ((0.0, 0.06), (0.5, 0.15)):
+        runs = []
+        for _ in range(2):
+            noise = rng.normal(size=(60, 2000))
+            for place in range(1, 60):
+                noise[place] += correlation * noise[place - 1]
+            runs.append(noise[40:])
+
+        # then few of them differ
+        assert (differences(*runs).chance < 0.05).mean() < most
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_never_lowers_a_chance_and_keeps_the_order(chances: list[float]) -> None:
+    given_, raised = np.array(chances), holm(np.array(chances))
+    assert (raised >= given_ - 1e-12).all()
+    assert (raised <= 1).all()
+    assert (np.diff(raised[np.argsort(given_, kind="stable")]) >= -1e-12).all()
+
+
+def test_holm_by_hand() -> None:
+    # 0.01 x 3, 0.02 x 2, 0.5 x 1
+    assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
+
+
+def test_of_all_pairs_the_slower_ones_are_counted() -> None:
+    # 2 > 1; 2 = 2 counts half; 4 > 1, 4 > 2
+    assert slower_share(np.array([1.0, 2.0]), np.array([2.0, 4.0])) == (1 + 0.5 + 1 + 1) / 4
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=3, max_size=12), st.lists(st.floats(1, 1e9), min_size=3, max_size=12))
+def test_exchanging_the_runs_turns_the_sign_and_nothing_else(first: list[float], second: list[float]) -> None:
+    there = differences(np.array(first)[:, None], np.array(second)[:, None])
+    back = differences(np.array(second)[:, None], np.array(first)[:, None])
+    assert there.difference == pytest.approx(-back.difference)
+    assert there.low == pytest.approx(-back.high)
+    assert there.chance == pytest.approx(back.chance)

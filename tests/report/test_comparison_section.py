@@ -1,0 +1,62 @@
+"""The report's section on a baseline: there when one was given, absent otherwise, inert whatever names say."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from traceforge.compare import Side, compare_runs
+from traceforge.report import Report, build_report
+from traceforge.report.comparison_words import headline, summary
+from traceforge.store.database import Store
+
+from .conftest import HOSTILE
+from .tables import Job, store_of
+
+HEALTHY = Job(late_rank=None, run_name=f"good{HOSTILE}")
+
+
+@pytest.fixture(scope="module")
+def baseline() -> Iterator[Store]:
+    with store_of(HEALTHY) as store:
+        store.execute("UPDATE timeline.collective SET op = ?, dtype = ?", [HOSTILE, HOSTILE])
+        yield store
+
+
+def report_against(baseline: Store, store: Store) -> Report:
+    comparison = compare_runs(Side(baseline, 1), Side(store, 1))
+    return build_report(store, run_id=1, versions={}, command=None, comparison=comparison)
+
+
+def test_without_a_baseline_there_is_no_section(late_report: Report) -> None:
+    assert 'id="comparison"' not in late_report.html
+    assert "comparison" not in late_report.summary
+
+
+def test_a_late_rank_appears_as_a_change_with_its_query(baseline: Store, late_job: Store) -> None:
+    made = report_against(baseline, late_job)
+    section = made.html.partition('<section id="comparison"')[2].partition("</section>")[0]
+    assert "Against the baseline" in section
+    assert "rank 2" in section
+    assert 'href="#query-comparison-cause"' in section
+    assert 'id="query-comparison-cause"' in made.html
+    assert "not fully comparable by op_mix" in section.lower()
+
+
+def test_names_of_the_baseline_are_text_and_no_markup(baseline: Store, late_job: Store) -> None:
+    made = report_against(baseline, late_job)
+    assert "<script>window.PWNED" not in made.html
+    assert "<img src=x" not in made.html
+
+
+def test_the_summary_carries_the_comparison_as_json(baseline: Store, late_job: Store) -> None:
+    document = json.loads(json.dumps(report_against(baseline, late_job).summary["comparison"], allow_nan=False))
+    assert document["iteration"]["difference_ns"] > 0
+    assert {"phase", "cause", "rank_work"} <= {change["family"] for change in document["changes"]}
+    assert document["not_comparable_by"][0]["field"] == "op_mix"
+
+
+def test_nothing_changed_is_said_in_these_words(baseline: Store) -> None:
+    found = compare_runs(Side(baseline, 1), Side(baseline, 1))
+    assert headline(found).startswith("No significant change: ")
+    assert summary(found) == "No phase, cause, collective or rank changed significantly."

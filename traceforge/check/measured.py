@@ -1,0 +1,156 @@
+"""What limits are set on, measured. In: a store and a run. Out: `Measured`, series over the judged iterations.
+
+Intervals of means are those of `traceforge.compare.significance`. Those of quantiles and of the variation come from a
+circular block bootstrap with a fixed seed. Not handled: the uncertainty of counts and grades, which have none here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.compare.significance import LEAST_ITERATIONS, block_length, mean_interval
+from traceforge.store.database import Store
+
+GRADES = ("none", "low", "medium", "high")
+_DRAWS = 2_000
+
+_PHASES = """
+SELECT p.iteration, p.phase, CAST(SUM(p.duration_ns) AS DOUBLE) AS duration_ns
+FROM timeline.phase AS p
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE p.run_id = ? AND NOT i.is_warmup AND NOT i.is_partial
+GROUP BY p.iteration, p.phase
+ORDER BY p.iteration
+"""
+_EXCESS = """
+SELECT CAST(e.excess_ns AS DOUBLE) AS excess_ns, CAST(i.duration_ns AS DOUBLE) AS duration_ns
+FROM attribute.excess AS e
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE e.run_id = ? AND NOT i.is_warmup
+ORDER BY e.iteration
+"""
+_DURATIONS = """
+SELECT CAST(duration_ns AS DOUBLE) AS duration_ns FROM timeline.iteration
+WHERE run_id = ? AND NOT is_warmup AND NOT is_partial
+ORDER BY iteration
+"""
+_FINDINGS = """
+SELECT confidence, delay_ns_per_iteration, delay_low_ns, delay_high_ns FROM attribute.finding
+WHERE run_id = ?
+ORDER BY finding_id
+"""
+_COUNTS = """
+SELECT
+  (SELECT COALESCE(SUM(lost_events), 0) FROM meta.issue WHERE run_id = $1) AS lost_events,
+  (SELECT COUNT(*) FROM attribute.verdict WHERE run_id = $1 AND kind <> 'cannot_be_known') AS judged,
+  (SELECT MAX(residual_ns) FROM align.clock WHERE run_id = $1) AS residual_ns,
+  (SELECT 1 - SUM(matched_share * call_count) / SUM(call_count) FROM timeline.communicator WHERE run_id = $1)
+    AS unmatched_share
+"""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A measured value with its 95 % interval; the ends are None where it has no uncertainty, or none can be told."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run in the numbers that limits are set on; times in ns.
+
+    Attributes:
+        durations_ns: of the judged iterations, in order.
+        phases_ns: time in each phase, summed over ranks, by judged iteration.
+        excess_ns, accounted_ns: excess and duration of each iteration that the ledger covers.
+        findings: confidence, delay and its interval of each finding.
+        is_judged: whether the run allows a verdict at all; without one, "no finding" would say nothing.
+    """
+
+    durations_ns: Values
+    phases_ns: Mapping[str, Values]
+    excess_ns: Values
+    accounted_ns: Values
+    findings: tuple[tuple[str, float, float | None, float | None], ...]
+    is_judged: bool
+    lost_events: int
+    residual_ns: float | None
+    unmatched_share: float | None
+
+    def mean(self) -> Quantity | None:
+        """Mean iteration, ns."""
+        return _with_interval(self.durations_ns) if len(self.durations_ns) else None
+
+    def quantile(self, share: float) -> Quantity | None:
+        """A quantile of the iterations' durations, linearly interpolated, ns."""
+        return self._drawn(lambda values: np.quantile(values, share, axis=-1))
+
+    def variation(self) -> Quantity | None:
+        """Sample standard deviation over mean; None below two iterations."""
+        if len(self.durations_ns) < 2:
+            return None
+        return self._drawn(lambda values: values.std(axis=-1, ddof=1) / values.mean(axis=-1))
+
+    def share_of(self, *phases: str) -> Quantity | None:
+        """Time in these phases over all time of all ranks."""
+        if not self.phases_ns:
+            return None
+        whole = np.sum(list(self.phases_ns.values()), axis=0)
+        part = np.sum([self.phases_ns.get(phase, np.zeros_like(whole)) for phase in phases], axis=0)
+        share = ratio(part, whole)
+        # A share of time is not below nothing, whatever a symmetric interval says.
+        return share and Quantity(share.value, share.low and max(0.0, share.low), share.high)
+
+    def _drawn(self, statistic: Callable[[Values], Values]) -> Quantity | None:
+        values = self.durations_ns
+        if not len(values):
+            return None
+        measured = float(statistic(values))
+        if len(values) < LEAST_ITERATIONS:
+            return Quantity(measured)
+        length = block_length(len(values))
+        starts = np.random.default_rng(0).integers(0, len(values), size=(_DRAWS, -(-len(values) // length)))
+        places = (starts[:, :, None] + np.arange(length)).reshape(_DRAWS, -1)[:, : len(values)] % len(values)
+        low, high = np.quantile(statistic(values[places]), [0.025, 0.975])
+        return Quantity(measured, min(float(low), measured), max(float(high), measured))
+
+
+def ratio(part: Values, whole: Values) -> Quantity | None:
+    """Sum over sum, with the interval of the ratio (first order); None where there is nothing to divide."""
+    if not len(whole) or not whole.sum():
+        return None
+    share = float(part.sum() / whole.sum())
+    return _with_interval(share + (part - share * whole) / whole.mean())
+
+
+def _with_interval(values: Values) -> Quantity:
+    return Quantity(float(values.mean()), *(mean_interval(values) or (None, None)))
+
+
+def measure(store: Store, run_id: int) -> Measured:
+    """The numbers of a run."""
+    phases = store.query(_PHASES, [run_id])
+    iterations = {number: place for place, number in enumerate(phases["iteration"].unique(maintain_order=True))}
+    by_phase = {phase: np.zeros(len(iterations)) for phase in phases["phase"].unique().sort()}
+    for iteration, phase, duration_ns in phases.iter_rows():
+        by_phase[phase][iterations[iteration]] = duration_ns
+    excess = store.arrays(_EXCESS, [run_id])
+    counts = store.query(_COUNTS, [run_id]).row(0, named=True)
+    return Measured(
+        durations_ns=store.arrays(_DURATIONS, [run_id])["duration_ns"],
+        phases_ns=by_phase,
+        excess_ns=excess["excess_ns"],
+        accounted_ns=excess["duration_ns"],
+        findings=tuple(store.query(_FINDINGS, [run_id]).rows()),
+        is_judged=bool(counts["judged"]),
+        lost_events=int(counts["lost_events"]),
+        residual_ns=counts["residual_ns"],
+        unmatched_share=counts["unmatched_share"],
+    )

@@ -1,0 +1,152 @@
+"""`traceforge check (DIR|DB) --max NAME=VALUE`: exit code 10 where a run exceeds a limit."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import note, printable
+from traceforge.cli.inputs import TARGET_HELP, is_database, opened, print_json, write_text
+from traceforge.errors import InputUnusableError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from traceforge.check import Judgement, Threshold
+
+EXCEEDED = 10
+_LARGEST_SUMMARY_BYTES = 50_000_000
+
+
+def check(
+    target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
+    maximum: Annotated[
+        list[str] | None,
+        typer.Option("--max", help="Limit such as iteration_ms=130, wait_share=20% or finding_confidence=low; repeat."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Summary of an earlier run (`report --json FILE`), or its database: limits come from it."),
+    ] = None,
+    tolerance: Annotated[
+        list[str] | None,
+        typer.Option(help="What may be lost against the baseline: 5% (the default), or NAME=10%, which adds NAME."),
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="Run to check, where the database holds several.")] = None,
+    fail_within_noise: Annotated[
+        bool, typer.Option("--fail-within-noise", help="Count a breach that may be chance as exceeded.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write a markdown table.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON in the place of lines.")] = False,
+    list_metrics: Annotated[bool, typer.Option("--list", help="List the metrics with what they mean.")] = False,
+) -> None:
+    """Hold a run against limits. Exit code 0: all kept; 10: one exceeded; 3: one cannot be measured.
+
+    A value above its limit whose 95 % interval (over iterations) still holds the limit is told as `within noise` and
+    passes, unless --fail-within-noise: a gate that fails by chance is soon ignored. Against a baseline, times may grow
+    by the tolerance in per cent, shares by as many points, confidence and counts not at all.
+
+    Examples: `traceforge check job.duckdb --max iteration_ms=130 --max finding_confidence=low` ·
+    `traceforge check traces/ --baseline good.json --tolerance 3% --tolerance p95_ms=10% --junit check.xml`
+    """
+    from traceforge import api
+    from traceforge.check import parse_limit
+    from traceforge.check.documents import junit as junit_text
+    from traceforge.check.documents import markdown as markdown_text
+
+    if list_metrics:
+        _print_metrics()
+        return
+    thresholds = [parse_limit(text) for text in maximum or []]
+    if baseline is not None:
+        thresholds += _from_baseline(baseline, tolerance or [])
+    elif tolerance:
+        raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
+    if not thresholds:
+        raise UsageError(
+            "there is no limit", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names"
+        )
+    with opened(target) as store:
+        judgements = api.check(store, thresholds, run=run)
+        run_id = api.run_id(store, run)
+        name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+    code = _exit_code(judgements, fail_within_noise=fail_within_noise)
+    if junit is not None:
+        write_text(junit, junit_text(judgements, name))
+    if markdown is not None:
+        write_text(markdown, markdown_text(judgements, name))
+    try:
+        _print(judgements, name, code, as_json=as_json)
+    finally:
+        # The answer stands even if nobody reads the lines any more.
+        raise typer.Exit(code)
+
+
+def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[Threshold]":
+    from traceforge import api
+    from traceforge.check import against_baseline
+
+    if path.is_file() and is_database(path):
+        with opened(path) as store:
+            return against_baseline(api.summary(store), tolerance, where=str(path))
+    return against_baseline(_summary(path), tolerance, where=str(path))
+
+
+def _summary(path: Path) -> "Mapping[str, object]":
+    hint = "write it with `traceforge report DB --json SUMMARY.json`"
+    try:
+        if path.stat().st_size > _LARGEST_SUMMARY_BYTES:
+            raise InputUnusableError("too large for a summary", where=str(path), hint=hint)
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputUnusableError(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise InputUnusableError(f"no JSON document: {error}", where=str(path), hint=hint) from error
+    if not isinstance(document, dict):
+        raise InputUnusableError("no summary of a report", where=str(path), hint=hint)
+    return document
+
+
+def _exit_code(judgements: "Sequence[Judgement]", *, fail_within_noise: bool) -> int:
+    from traceforge.check import Outcome
+
+    outcomes = {judgement.outcome for judgement in judgements}
+    if Outcome.exceeded in outcomes or (fail_within_noise and Outcome.within_noise in outcomes):
+        return EXCEEDED
+    return InputUnusableError.exit_code if Outcome.not_measured in outcomes else 0
+
+
+def _print(judgements: "Sequence[Judgement]", name: str, code: int, *, as_json: bool) -> None:
+    from traceforge.check.documents import told
+
+    if as_json:
+        print_json({"run": name, "exit_code": code, "limits": [_document(judgement) for judgement in judgements]})
+        return
+    for judgement in judgements:
+        print(printable(f"{judgement.outcome.value + ':':<14}{told(judgement)}"))
+    note({0: "all limits kept", EXCEEDED: "limits exceeded"}.get(code, "not everything could be measured"))
+
+
+def _document(judgement: "Judgement") -> "Mapping[str, object]":
+    from dataclasses import asdict
+
+    threshold = judgement.threshold
+    measured = None if judgement.measured is None else asdict(judgement.measured)
+    return {
+        "metric": threshold.metric.name,
+        "outcome": judgement.outcome.value,
+        "measured": measured,
+        "limit": threshold.limit,
+        "margin": judgement.margin,
+        "basis": threshold.basis,
+    }
+
+
+def _print_metrics() -> None:
+    from traceforge.check import METRICS
+
+    for metric in METRICS.values():
+        print(f"{metric.name:<29}{metric.about}{' *' if metric.compared else ''}")
+    note("* compared with a baseline without being named")

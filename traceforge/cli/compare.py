@@ -1,0 +1,93 @@
+"""`traceforge compare A B`: what changed between two runs, and whether it is more than their scatter."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import note, printable
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json
+from traceforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from traceforge.compare import Comparison
+
+_LINES = 15
+_WIDTH = 100
+_MOST_A_FAMILY = 3
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help=f"The baseline. {TARGET_HELP}")],
+    after: Annotated[
+        Path | None, typer.Argument(metavar="B", help="The run to compare with it; leave out for two runs of A.")
+    ] = None,
+    run_a: Annotated[str | None, typer.Option("--run-a", help="Run of A, where it holds several.")] = None,
+    run_b: Annotated[str | None, typer.Option("--run-b", help="Run of B (or of A), where it holds several.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write every row as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare although the numbers of ranks differ.")] = False,
+) -> None:
+    """Say what changed from run A to run B: iteration time, phases, causes, collectives, ranks.
+
+    A change is called significant only if it is more than the scatter between iterations (Welch's t with the variance
+    of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and more than
+    the clocks leave unsure. Runs of other numbers of ranks are refused.
+
+    Examples: `traceforge compare good.duckdb bad.duckdb` · `traceforge compare traces/monday traces/tuesday` ·
+    `traceforge compare job.duckdb --run-a old --run-b new --json`
+    """
+    from traceforge import api
+    from traceforge.report.summary import comparison_document
+
+    if after is None and (run_a is None or run_b is None):
+        hint = "give a second database or folder, or name two runs of one with --run-a and --run-b"
+        raise UsageError("there is nothing to compare with", hint=hint)
+    with ExitStack() as stack:
+        first = stack.enter_context(opened(before))
+        same = after is None or after.resolve() == before.resolve()
+        second = first if same or after is None else stack.enter_context(opened(after))
+        if same and run_a == run_b:
+            raise UsageError(
+                "a run is the same as itself", hint="name two runs of the database with --run-a and --run-b"
+            )
+        found = api.compare(first, second, run_before=run_a, run_after=run_b, force=force)
+    if as_json:
+        print_json(comparison_document(found))
+        return
+    print("\n".join(printable(line) for line in comparison_lines(found)))
+    note("every row: --json; in a report: traceforge report B --baseline A")
+
+
+def comparison_lines(found: "Comparison") -> list[str]:
+    """The comparison as at most 15 lines of plain text."""
+    from textwrap import wrap
+
+    from traceforge.report import comparison_words as words
+    from traceforge.report.terminal import plain
+
+    lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
+    lines += _labelled("tail", words.tail(found))
+    warned = [
+        line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable by {warning}")
+    ]
+    rows: list[str] = []
+    for family in words.FAMILY_TITLES:
+        for change in found.of(family, only_significant=True)[:_MOST_A_FAMILY]:
+            lead = f"  {family.replace('_', ' ') + ':':<20} {words.subject(change)}: "
+            line = lead + words.moved(change)
+            rows.append(line if len(line) <= _WIDTH else lead + words.moved(change, with_interval=False))
+    if not rows:
+        rows = [f"  {words.summary(found)}"]
+    scatter = _labelled("note", words.ONE_RUN_EACH)
+    room = _LINES - len(lines) - len(warned) - len(scatter)
+    if len(rows) > room:
+        rows = [*rows[: room - 1], f"  … and {len(rows) - room + 1} more significant changes"]
+    return plain([*lines, *rows, *warned, *scatter])
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    from textwrap import wrap
+
+    lead = f"  {label + ':':<7}"
+    return wrap(lead + text, _WIDTH, subsequent_indent=" " * len(lead), max_lines=2, placeholder=" …")

@@ -1,0 +1,68 @@
+"""What a command is given: a database, or traces that it reads into a temporary one first. Out: an open store."""
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from traceforge.cli.ingest import ShownOptions, ingest_shown
+from traceforge.errors import InputUnusableError
+
+if TYPE_CHECKING:
+    from traceforge.store.database import Store
+
+TARGET_HELP = "Folder of traces, a trace file, or a database made by `ingest`."
+_DUCKDB_MAGIC = b"DUCK"
+
+
+@contextmanager
+def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store]":
+    """The database itself, its stages current; or a temporary one of the traces.
+
+    Raises:
+        InputUnusableError: there is nothing of that name, or nothing usable in it.
+    """
+    from traceforge import api
+    from traceforge.store.database import Store
+
+    if not target.exists():
+        raise InputUnusableError("no such file or folder", where=str(target))
+    if is_database(target):
+        with api.open_built(target) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="traceforge-") as folder, Store(Path(folder, "traces.duckdb")) as store:
+        ingest_shown([target], store, options or ShownOptions())
+        yield store
+
+
+def is_database(path: Path) -> bool:
+    """Whether a path is a DuckDB file, by its content."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return _DUCKDB_MAGIC in file.read(16)
+    except OSError as error:
+        raise InputUnusableError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file with this text.
+
+    Raises:
+        InputUnusableError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path)) from error
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """A JSON document with its `schema_version` on stdout; what JSON lacks (NaN) is an error of ours."""
+    text = json.dumps({"schema_version": 1, **document}, indent=2, ensure_ascii=True, allow_nan=False)
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,184 @@
+"""Two runs compared, row by row. In: two sides. Out: `Comparison`, every row with its interval and its chance.
+
+A row is the mean over judged iterations of a time that each iteration has: of the whole, of a phase, a cause, a class
+of collectives, a rank. Phases add up to the mean iteration of a rank; causes, with the work itself, to the iteration.
+A change counts as significant if it is more than scatter (five families of rows share a 5 % chance of any false one,
+Holm within each), more than 0.5 % of an iteration, and more than clocks leave unsure.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceforge.compare.asked import Row, Side, query_text
+from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections
+from traceforge.compare.significance import Values, differences, holm, slower_share
+from traceforge.errors import UsageError
+
+LEAST_SHARE = 0.005
+_CHANCE = 0.05
+_RESIDUALS = 3
+
+# Name of the query, what it is called in a comparison, and whether its times lie between two ranks' clocks.
+_FAMILIES = (
+    ("phase", "phase", False),
+    ("cause", "cause", False),
+    ("collective_transfer", "collective_transfer", True),
+    ("collective_skew", "collective_skew", True),
+    ("rank_own", "rank_work", False),
+    ("rank_delay", "rank_delay", False),
+)
+QUERIES = ("job", "calls", "iteration", *(name for name, _, _ in _FAMILIES))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row: a mean time an iteration in both runs, ns.
+
+    Attributes:
+        family: iteration, phase, cause, collective_transfer, collective_skew, rank_work or rank_delay.
+        name: which of them: `wait`; `mode/cause` or `reference`; `op/size class/ranks`; a rank.
+        low_ns, high_ns: 95 % interval of the difference; None where it cannot be told.
+        chance: probability of so great a difference by scatter alone, raised for the family's size; None likewise.
+        below_resolution: whether the difference is less than what the clocks leave unsure.
+    """
+
+    family: str
+    name: str
+    before_ns: float
+    after_ns: float
+    low_ns: float | None
+    high_ns: float | None
+    chance: float | None
+    is_significant: bool
+    below_resolution: bool = False
+
+    @property
+    def difference_ns(self) -> float:
+        """After minus before, ns."""
+        return self.after_ns - self.before_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from one run (`before`, the baseline) to another.
+
+    Attributes:
+        iteration: the mean iteration.
+        slower_share: of all pairs of one iteration of each, the share in which the later run's took longer.
+        durations_ns: durations of the judged iterations of both, in order.
+        changes: all rows, by family, the significant first, then by size.
+        objections: why the runs are not fully comparable.
+        queries: name and text of what was asked, as executed on the side of `after`.
+    """
+
+    before: JobFacts
+    after: JobFacts
+    iteration: Change
+    slower_share: float
+    durations_ns: tuple[Values, Values]
+    changes: Sequence[Change]
+    objections: Sequence[Objection]
+    queries: Sequence[tuple[str, str]]
+
+    def of(self, family: str, *, only_significant: bool = False) -> list[Change]:
+        """The rows of a family."""
+        return [c for c in self.changes if c.family == family and (c.is_significant or not only_significant)]
+
+
+def compare_runs(before: Side, after: Side, *, force: bool = False) -> Comparison:
+    """What changed between two runs.
+
+    Args:
+        before: the baseline.
+        force: compare although the number of ranks differs.
+
+    Raises:
+        UsageError: the runs are not comparable; the message names the field.
+    """
+    facts = job_facts(before), job_facts(after)
+    against = objections(*facts)
+    for objection in against:
+        if objection.is_refusal and not (force and all(side.iterations for side in facts)):
+            raise _refusal(objection)
+    durations = tuple(_matrix(side.rows("iteration"), ["iteration"])[:, 0] for side in (before, after))
+    (whole,) = _family(("iteration", "iteration", False), before, after, facts, durations[0].mean(), 1)
+    rows = [
+        change
+        for family in _FAMILIES
+        for change in _family(family, before, after, facts, durations[0].mean(), len(_FAMILIES))
+    ]
+    return Comparison(
+        before=facts[0],
+        after=facts[1],
+        iteration=whole,
+        slower_share=slower_share(*durations),
+        durations_ns=(durations[0], durations[1]),
+        changes=rows,
+        objections=against,
+        queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
+    )
+
+
+def _refusal(objection: Objection) -> UsageError:
+    hint = "give two runs of the same job on the same number of ranks"
+    if objection.field == "world_size":
+        hint = "`traceforge forecast` takes runs of several scales; --force compares all the same"
+    if objection.field == "iterations":
+        hint = "`traceforge doctor` says why a run has none, and how to record them"
+    what = f"not comparable by {objection.field} ({objection.before} against {objection.after}): {objection.why}"
+    return UsageError(what, hint=hint)
+
+
+def _family(
+    family: tuple[str, str, bool],
+    before: Side,
+    after: Side,
+    facts: tuple[JobFacts, JobFacts],
+    iteration_ns: float,
+    families: int,
+) -> list[Change]:
+    query, title, is_between_clocks = family
+    rows = before.rows(query), after.rows(query)
+    names = list(dict.fromkeys(row["name"] for side in rows for row in side))
+    if not rows[0] or not rows[1]:
+        return []
+    found = differences(_matrix(rows[0], names), _matrix(rows[1], names))
+    chances = found.chance if np.isnan(found.chance).any() else holm(found.chance)
+    unsure_ns = _RESIDUALS * max(side.residual_ns for side in facts) if is_between_clocks else 0
+    changes = []
+    for place, name in enumerate(names):
+        gap, chance = abs(float(found.difference[place])), float(chances[place])
+        calls = max(side.calls.get(name, 1.0) for side in facts)
+        is_unsure = bool(0 < gap < unsure_ns * calls)
+        is_large = bool(gap >= LEAST_SHARE * iteration_ns and chance < _CHANCE / families)
+        changes.append(
+            Change(
+                family=title,
+                name=name,
+                before_ns=float(found.before[place]),
+                after_ns=float(found.after[place]),
+                low_ns=_known(found.low[place]),
+                high_ns=_known(found.high[place]),
+                chance=_known(chance),
+                is_significant=is_large and not is_unsure,
+                below_resolution=is_unsure,
+            )
+        )
+    return sorted(changes, key=lambda change: (not change.is_significant, -abs(change.difference_ns), change.name))
+
+
+def _matrix(rows: Sequence[Row], names: Sequence[str]) -> Values:
+    """Values of shape (iterations, names); what an iteration lacks took no time."""
+    iterations = {number: place for place, number in enumerate(sorted({row["iteration"] for row in rows}))}
+    columns = {name: place for place, name in enumerate(names)}
+    values = np.zeros((len(iterations), len(names)))
+    for row in rows:
+        values[iterations[row["iteration"]], columns[row["name"]]] = row["value"] or 0.0
+    return values
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,17 @@
+-- Collectives by op, size class and ranks: mean calls in a judged iteration.
+WITH judged AS (
+  SELECT run_id, iteration
+  FROM timeline.iteration
+  WHERE run_id = $run_id AND NOT is_warmup AND NOT is_partial
+)
+SELECT
+  FORMAT(
+    '{}/{}/{}', COALESCE(c.op, 'unknown'),
+    COALESCE(CAST(CAST(POW(2, FLOOR(LOG2(NULLIF(c.size_bytes, 0)))) AS BIGINT) AS VARCHAR), ''), k.size
+  ) AS name,
+  COUNT(*) / (SELECT COUNT(*) FROM judged) AS calls
+FROM timeline.collective AS c
+JOIN timeline.communicator AS k USING (run_id, communicator_id)
+SEMI JOIN judged USING (run_id, iteration)
+GROUP BY ALL
+ORDER BY name

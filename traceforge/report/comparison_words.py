@@ -1,0 +1,139 @@
+"""A comparison in words. In: `Comparison`. Out: sentences and table cells; names are cleaned on the way.
+
+The terminal and the page say the same. Where a change is not more than scatter the words are "no significant change".
+"""
+
+from traceforge.compare import Change, Comparison
+from traceforge.report.words import (
+    capital,
+    clean,
+    duration,
+    duration_range,
+    listed,
+    mode_name,
+    percent,
+    plural,
+    signed,
+    size,
+    spaced,
+)
+
+FAMILY_TITLES = {
+    "phase": "By phase (mean over ranks)",
+    "cause": "By cause (adds up to the iteration)",
+    "collective_transfer": "By collective: transfer, summed over the calls of an iteration",
+    "collective_skew": "By collective: first to last arrival, summed over the calls of an iteration",
+    "rank_work": "By rank: work of its own (all but waiting and transfer)",
+    "rank_delay": "By rank: delay that it owns",
+}
+"""Headings of the families of rows, in their order."""
+
+_LEAST_EPISODE = 3
+_EPISODE_SHARE = 0.1
+
+ONE_RUN_EACH = (
+    "Scatter is that between iterations within each run. How much one run of the same job differs from the next, "
+    "one run of each cannot tell: repeat the baseline to know."
+)
+
+
+def headline(comparison: Comparison) -> str:
+    """The answer in one sentence."""
+    whole = comparison.iteration
+    times = f"{duration(whole.before_ns)} → {duration(whole.after_ns)} an iteration"
+    if not whole.is_significant:
+        slow = _slow_iterations(comparison)
+        if slow >= max(_LEAST_EPISODE, _EPISODE_SHARE * len(comparison.durations_ns[1])):
+            but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
+            return f"No significant change of the mean, {times} ({_ratio(whole)}), {but}"
+        return f"No significant change: {times} ({_ratio(whole)}); {_seen(comparison)}"
+    word = "slower" if whole.difference_ns > 0 else "faster"
+    interval = _percent_range(whole)
+    return f"{capital(word)}: {times} ({_ratio(whole)}{f', {interval}' if interval else ''})"
+
+
+def _seen(comparison: Comparison) -> str:
+    whole = comparison.iteration
+    if whole.low_ns is None or whole.high_ns is None:
+        return "too few iterations to tell scatter from change"
+    least = (whole.high_ns - whole.low_ns) / 2
+    return f"a change of {duration(least)} ({percent(least / whole.before_ns)}) or more would have shown"
+
+
+def _ratio(change: Change) -> str:
+    if not change.before_ns:
+        return "new"
+    share = change.difference_ns / change.before_ns
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
+def _percent_range(change: Change) -> str:
+    if change.low_ns is None or change.high_ns is None:
+        return ""
+    low, high = (percent(end / change.before_ns) for end in (change.low_ns, change.high_ns))
+    return f"95 % interval {low} to {high}"
+
+
+def _slow_iterations(comparison: Comparison) -> int:
+    before, after = comparison.durations_ns
+    return int((after > before.max()).sum())
+
+
+def tail(comparison: Comparison) -> str:
+    """How many iterations were slower than any of the baseline, and how often one is slower than another."""
+    before, after = comparison.durations_ns
+    slowest = f"slower than the baseline's slowest ({duration(before.max())})"
+    text = f"{_slow_iterations(comparison)} of {plural(len(after), 'iteration')} {slowest}"
+    return f"{text}; of all pairs, {percent(comparison.slower_share)} slower than before"
+
+
+def subject(change: Change) -> str:
+    """What a row is about, such as `wait`, `slow compute` or `all_reduce of 64.0 to 128 MB, 8 ranks`."""
+    if change.family in ("rank_work", "rank_delay"):
+        return f"rank {clean(change.name, 20)}"
+    if change.family == "cause":
+        if change.name == "reference":
+            return "the work itself, at reference speed"
+        mode, _, cause = change.name.partition("/")
+        return spaced(cause) if cause != "unexplained" else mode_name(mode).lower()
+    if change.family in ("collective_transfer", "collective_skew"):
+        return _collective(change.name)
+    return spaced(change.name)
+
+
+def _collective(name: str) -> str:
+    op, least, ranks = name.rsplit("/", 2)
+    known = size(int(least)) if least.isdigit() else ""
+    amount = f" of {known} to {size(2 * int(least))}" if known else " of unknown size"
+    return f"{clean(op, 40)}{amount}, {ranks} ranks"
+
+
+def moved(change: Change, *, with_interval: bool = True) -> str:
+    """Both means, the difference and its interval."""
+    interval = duration_range(change.low_ns, change.high_ns) if with_interval else None
+    ends = f" ({interval})" if interval else ""
+    return f"{duration(change.before_ns)} → {duration(change.after_ns)}: {signed(change.difference_ns)}{ends}"
+
+
+def judged(change: Change) -> str:
+    """The judgement on a row, in a word or three."""
+    if change.is_significant:
+        return "slower" if change.difference_ns > 0 else "faster"
+    if change.chance is None:
+        return "cannot be told"
+    return "below the clocks' resolution" if change.below_resolution else "no significant change"
+
+
+def summary(comparison: Comparison) -> str:
+    """Which rows changed, in one sentence."""
+    significant = [change for change in comparison.changes if change.is_significant]
+    if not significant:
+        return "No phase, cause, collective or rank changed significantly."
+    causes = comparison.of("cause", only_significant=True) or significant
+    told = [f"{subject(change)} ({signed(change.difference_ns)})" for change in causes]
+    return f"What changed most: {listed(told, 3)}."
+
+
+def warnings(comparison: Comparison) -> list[str]:
+    """Why the runs are not fully comparable, by the name of the field."""
+    return [f"{o.field} ({clean(o.before, 60)} against {clean(o.after, 60)}): {o.why}" for o in comparison.objections]

@@ -1,0 +1,107 @@
+"""What changed since a baseline run: the whole, then by phase, cause, collective and rank, each with its interval.
+
+Reads the `Comparison` of the context, whose queries were asked of both databases. Absent where no baseline was given.
+"""
+
+from traceforge.compare import Change, Comparison
+from traceforge.report.blocks import Block, Column, Figure, Note, Panel, Paragraph, Plugin, Section, Table, TableFigure
+from traceforge.report.charts.forest import Axis, Prediction, forest_spec, forest_table
+from traceforge.report.comparison_words import (
+    FAMILY_TITLES,
+    ONE_RUN_EACH,
+    headline,
+    judged,
+    moved,
+    subject,
+    summary,
+    tail,
+    warnings,
+)
+from traceforge.report.context import Context
+from traceforge.report.words import capital, clean, duration, duration_range, signed
+
+_MOST_DRAWN = 10
+_MOST_ROWS = 12
+_SAME_UNIT = "Times are means over the judged iterations; intervals are of 95 %."
+
+
+def _build(context: Context) -> Section | None:
+    comparison = context.comparison
+    if comparison is None:
+        return None
+    for name, sql in comparison.queries:
+        context.record(f"comparison/{name}", sql)
+    before = f"Against the baseline {clean(comparison.before.run_name, 80)}"
+    blocks: list[Block] = [Paragraph(f"{before}. {headline(comparison)}."), Paragraph(f"{capital(tail(comparison))}.")]
+    blocks += [Note(f"Not fully comparable by {warning}.") for warning in warnings(comparison)]
+    if drawn := _drawn(comparison):
+        blocks.append(_figure(comparison, drawn))
+    else:
+        blocks.append(Paragraph(summary(comparison)))
+    blocks += [_table(family, comparison) for family in FAMILY_TITLES if comparison.of(family)]
+    blocks.append(Note(ONE_RUN_EACH))
+    return Section(blocks)
+
+
+def _drawn(comparison: Comparison) -> list[Change]:
+    """The significant changes of what adds up (causes and phases), then of ranks and collectives."""
+    rows = [change for change in comparison.changes if change.is_significant]
+    return rows[:_MOST_DRAWN]
+
+
+def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
+    predictions = [
+        Prediction(
+            label=f"{capital(change.family.replace('_', ' '))}: {subject(change)}",
+            value=signed(change.difference_ns),
+            change=change.difference_ns / 1e6,
+            low=None if change.low_ns is None else change.low_ns / 1e6,
+            high=None if change.high_ns is None else change.high_ns / 1e6,
+            ceiling=None,
+        )
+        for change in drawn
+    ]
+    axis = Axis(
+        "change from the baseline, ms an iteration", "part", "change", 0.005 * comparison.iteration.before_ns / 1e6
+    )
+    data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
+    panel = Panel(forest_spec(predictions, axis), data, "Significant changes from the baseline with their intervals.")
+    table = Table(
+        [Column("part"), Column("change", wide=True)],
+        [[p.label, moved(c)] for p, c in zip(predictions, drawn, strict=True)],
+    )
+    left = sum(change.is_significant for change in comparison.changes) - len(drawn)
+    notes = ["Point: change of the mean; line: its interval. Left of zero is faster than before."]
+    notes += [f"{left} further significant changes in the tables only."] if left else []
+    queries = [f"comparison/{name}" for name, _ in comparison.queries]
+    return Figure("comparison", summary(comparison), [panel], table, queries, notes=notes)
+
+
+def _table(family: str, comparison: Comparison) -> TableFigure:
+    rows = comparison.of(family)
+    columns = [
+        Column("part"),
+        *(Column(name, numeric=True) for name in ("baseline", "this run", "change", "95 % interval")),
+        Column("judgement"),
+    ]
+    cells = [
+        [
+            capital(subject(change)) if family == "cause" else subject(change),
+            duration(change.before_ns),
+            duration(change.after_ns),
+            signed(change.difference_ns),
+            duration_range(change.low_ns, change.high_ns) or "—",
+            judged(change),
+        ]
+        for change in rows[:_MOST_ROWS]
+    ]
+    queries = [f"comparison/{'rank_own' if family == 'rank_work' else family}"]
+    table = Table(columns, cells, max(0, len(rows) - _MOST_ROWS))
+    changed = sum(change.is_significant for change in rows)
+    caption = (
+        f"{FAMILY_TITLES[family]}: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
+    )
+    return TableFigure(f"comparison-{family.replace('_', '-')}", caption, table, queries, [_SAME_UNIT])
+
+
+SECTION = Plugin("Compared with the baseline", "Baseline", _build)
