@@ -26,6 +26,7 @@ from traceforge.store.stage import build_stage
 
 if TYPE_CHECKING:
     from traceforge.report import Report
+    from traceforge.report.cost import Price
 
 STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
 
@@ -134,12 +135,15 @@ def open_built(path: Path) -> Store:
     return Store(path, read_only=True)
 
 
-def report(store: Store, *, run: str | None = None, command: str | None = None) -> "Report":
+def report(
+    store: Store, *, run: str | None = None, command: str | None = None, price: "Price | None" = None
+) -> "Report":
     """The report of one run of a database.
 
     Args:
         run: name of the run; may be None where the database holds one.
         command: the command that makes the report, shown in its appendix.
+        price: what a GPU costs an hour; without it costs are told in GPU-hours only.
 
     Raises:
         UsageError: there is no such run, or several and none was named.
@@ -147,7 +151,7 @@ def report(store: Store, *, run: str | None = None, command: str | None = None) 
     """
     from traceforge.report import build_report
 
-    return build_report(store, run_id=run_id(store, run), versions=versions(), command=command)
+    return build_report(store, run_id=run_id(store, run), versions=versions(), command=command, price=price)
 
 
 def run_id(store: Store, name: str | None) -> int:

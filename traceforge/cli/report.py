@@ -27,6 +27,10 @@ def report(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
+    price_per_gpu_hour: Annotated[
+        float | None, typer.Option(min=0, help="What one GPU costs an hour; the report then tells losses in money too.")
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
     run: Annotated[str | None, typer.Option(help="Run to report, where the database holds several.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
@@ -34,9 +38,12 @@ def report(
 ) -> None:
     """Say why the job scales badly, what it costs and what would help."""
     from traceforge import api
+    from traceforge.report.cost import Price
 
     with _database(target, ShownOptions(run, jobs, rank_regex)) as store:
-        made = api.report(store, run=run, command=f"traceforge report {shlex.quote(_shown(target))}")
+        command = f"traceforge report {shlex.quote(_shown(target))}"
+        price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
+        made = api.report(store, run=run, command=command, price=price)
         check_complete(store, api.run_id(store, run), strict=False)
         _write(output, made.html)
         summary = json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -12,6 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from traceforge.report.cost import Cost, Price, read_costs
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
 from traceforge.report.job import Job, read_job
 from traceforge.report.trust import Trust, read_trust
@@ -59,6 +60,7 @@ class Context:
     versions: Mapping[str, str]
     command: str | None
     limits: Limits = field(default_factory=Limits)
+    price: Price | None = None
     executed: dict[str, Query] = field(default_factory=dict)
 
     def rows(self, name: str, **numbers: Number) -> list[Row]:
@@ -76,6 +78,11 @@ class Context:
     def diagnosis(self) -> Diagnosis:
         """Verdict and findings."""
         return read_diagnosis(self.rows)
+
+    @cached_property
+    def costs(self) -> Mapping[int, Cost]:
+        """What each finding costs a day, by its identifier."""
+        return read_costs(self.rows, self.price)
 
     @cached_property
     def trust(self) -> Trust:

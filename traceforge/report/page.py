@@ -18,8 +18,10 @@ from traceforge.report.blocks import Figure, Missing, Plugin, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context, Limits, query_anchor
+from traceforge.report.cost import Price
 from traceforge.report.islands import island, packed
 from traceforge.report.masthead import masthead
+from traceforge.report.palette import MODES
 from traceforge.report.summary import summarise
 from traceforge.report.terminal import verdict_lines
 from traceforge.store.database import Store
@@ -50,20 +52,23 @@ class Report:
     verdict_lines: list[str]
 
 
-def build_report(store: Store, *, run_id: int, versions: Mapping[str, str], command: str | None) -> Report:
+def build_report(
+    store: Store, *, run_id: int, versions: Mapping[str, str], command: str | None, price: Price | None = None
+) -> Report:
     """The report of a run.
 
     Args:
         store: the stages must have run; their tables may be empty.
         versions: what made it, by name, as the appendix shows it.
         command: the command that asked for it, or None.
+        price: what a GPU costs; without it costs are told in GPU-hours only.
 
     Raises:
         UsageError: the store holds no such run.
     """
     report = None
     for limits in _LIMITS:
-        context = Context(store, run_id, versions, command, limits)
+        context = Context(store, run_id, versions, command, limits, price)
         report = Report(_render(context), summarise(context), verdict_lines(context))
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
@@ -137,6 +142,11 @@ def _figure_data(figure: Figure) -> dict[str, object]:
     }
 
 
+def _exact(value: float) -> str:
+    """A number for machines: whole, or to twelve digits."""
+    return str(value) if isinstance(value, int) else f"{value:.12g}"
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -149,4 +159,6 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["anchor"] = query_anchor
+    environment.filters["number"] = _exact
+    environment.globals["modes"] = MODES
     return environment
