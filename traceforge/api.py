@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from traceforge.check import Judgement, Threshold
     from traceforge.compare import Comparison
     from traceforge.report import Report
+    from traceforge.report.cost import Price
 
 STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
 
@@ -137,7 +138,12 @@ def open_built(path: Path) -> Store:
 
 
 def report(
-    store: Store, *, run: str | None = None, command: str | None = None, baseline: "Comparison | None" = None
+    store: Store,
+    *,
+    run: str | None = None,
+    command: str | None = None,
+    baseline: "Comparison | None" = None,
+    price: "Price | None" = None,
 ) -> "Report":
     """The report of one run of a database.
 
@@ -145,6 +151,7 @@ def report(
         run: name of the run; may be None where the database holds one.
         command: the command that makes the report, shown in its appendix.
         baseline: what `compare` found against an earlier run, shown in a section of its own.
+        price: what a GPU costs an hour; without it costs are told in GPU-hours only.
 
     Raises:
         UsageError: there is no such run, or several and none was named.
@@ -153,7 +160,7 @@ def report(
     from traceforge.report import build_report
 
     number = run_id(store, run)
-    return build_report(store, run_id=number, versions=versions(), command=command, comparison=baseline)
+    return build_report(store, run_id=number, versions=versions(), command=command, comparison=baseline, price=price)
 
 
 def compare(

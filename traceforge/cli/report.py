@@ -23,6 +23,10 @@ def report(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
+    price_per_gpu_hour: Annotated[
+        float | None, typer.Option(min=0, help="What one GPU costs an hour; the report then tells losses in money too.")
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
     run: Annotated[str | None, typer.Option(help="Run to report, where the database holds several.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
@@ -34,6 +38,7 @@ def report(
 ) -> None:
     """Say why the job scales badly, what it costs and what would help."""
     from traceforge import api
+    from traceforge.report.cost import Price
 
     with opened(target, ShownOptions(run, jobs, rank_regex)) as store, ExitStack() as stack:
         comparison, command = None, f"traceforge report {shlex.quote(_shown(target))}"
@@ -41,7 +46,8 @@ def report(
             earlier = store if baseline.resolve() == target.resolve() else stack.enter_context(opened(baseline))
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
             command += f" --baseline {shlex.quote(_shown(baseline))}"
-        made = api.report(store, run=run, command=command, baseline=comparison)
+        price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
+        made = api.report(store, run=run, command=command, baseline=comparison, price=price)
         check_complete(store, api.run_id(store, run), strict=False)
         write_text(output, made.html)
         summary = json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

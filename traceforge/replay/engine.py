@@ -281,4 +281,3 @@ def _reached(ends: Sequence[Times], awaited: NDArray[np.int64], time: Times) -> 
         if place >= 0:
             result = np.where(awaited == place, ends[int(place)], result)
     return result
-

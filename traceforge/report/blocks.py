@@ -76,10 +76,11 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Numbers side by side."""
+    """Numbers side by side; `queries` are the names of the queries behind them."""
 
     template: ClassVar[str] = "tiles"
     tiles: Sequence[Tile]
+    queries: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Card:
     """One finding.
 
     Attributes:
+        name: identifier on the page; empty where nothing links to it.
         kicker: what kind of finding it is.
         confidence: `high`, `medium`, `low`, or an empty text.
         facts: pairs of label and value.
@@ -102,19 +104,51 @@ class Card:
     evidence_against: Sequence[str]
     next_step: str
     mode: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Findings, one below the other."""
+    """Findings, one below the other; `queries` are the names of the queries behind them."""
 
     template: ClassVar[str] = "cards"
     cards: Sequence[Card]
+    queries: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A finding in one line, with a link to its evidence.
+
+    Attributes:
+        target: identifier of the element that holds the evidence.
+    """
+
+    text: str
+    cost: str
+    confidence: str
+    mode: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Briefs:
+    """Findings in one line each."""
+
+    template: ClassVar[str] = "briefs"
+    title: str
+    briefs: Sequence[Brief]
+    queries: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictPanel:
-    """The answer, in words. `kind` is `finding`, `nothing_significant` or `cannot_be_known`."""
+    """The answer, in words.
+
+    Attributes:
+        kind: `finding`, `nothing_significant` or `cannot_be_known`.
+        further: where the whole evidence stands; empty where this is all of it.
+    """
 
     template: ClassVar[str] = "verdict"
     kind: str
@@ -125,6 +159,8 @@ class VerdictPanel:
     tiles: Sequence[Tile] = ()
     evidence_for: Sequence[str] = ()
     evidence_against: Sequence[str] = ()
+    further: str = ""
+    queries: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +255,9 @@ class Terms:
     entries: Sequence[tuple[str, str]]
 
 
-Block = Paragraph | Note | Subheading | Table | Tiles | Cards | VerdictPanel | Figure | TableFigure | Code | Terms
+Block = (
+    Paragraph | Note | Subheading | Table | Tiles | Cards | Briefs | VerdictPanel | Figure | TableFigure | Code | Terms
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +287,7 @@ class Plugin:
 
     Attributes:
         title: its heading.
-        short_title: its name in the list of contents.
+        short_title: its name in the list of contents; empty for one that belongs to the section above it.
         build: reads tables, returns what to draw; None for a section that was not asked for.
     """
 

@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from traceforge.compare import Comparison
+from traceforge.report.cost import Cost, Price, read_costs
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
 from traceforge.report.job import Job, read_job
 from traceforge.report.trust import Trust, read_trust
@@ -60,6 +61,7 @@ class Context:
     versions: Mapping[str, str]
     command: str | None
     limits: Limits = field(default_factory=Limits)
+    price: Price | None = None
     executed: dict[str, Query] = field(default_factory=dict)
     comparison: Comparison | None = None
 
@@ -82,6 +84,11 @@ class Context:
     def diagnosis(self) -> Diagnosis:
         """Verdict and findings."""
         return read_diagnosis(self.rows)
+
+    @cached_property
+    def costs(self) -> Mapping[int, Cost]:
+        """What each finding costs a day, by its identifier."""
+        return read_costs(self.rows, self.price)
 
     @cached_property
     def trust(self) -> Trust:

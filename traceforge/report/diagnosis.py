@@ -45,14 +45,6 @@ class Finding:
         return self.confidence in ("high", "medium")
 
     @property
-    def who(self) -> str:
-        """Whom or what it concerns, such as `rank 3` or `the whole job`."""
-        if self.subject_kind == "job":
-            return "the whole job"
-        kind = spaced(self.subject_kind)
-        return self.subject if self.subject.startswith(kind) else f"{kind} {self.subject}"
-
-    @property
     def what(self) -> str:
         """Failure mode and cause in words."""
         cause = spaced(self.cause)
@@ -109,6 +101,11 @@ class Diagnosis:
     def further(self) -> Sequence[Finding]:
         """The findings the verdict does not speak of."""
         return self.findings[1:] if self.leading else self.findings
+
+
+def anchor(finding: Finding) -> str:
+    """Identifier of the element of the page that holds a finding's evidence."""
+    return f"finding-{finding.finding_id}"
 
 
 def read_diagnosis(rows: Rows) -> Diagnosis:

@@ -19,8 +19,10 @@ from traceforge.report.blocks import Figure, Missing, Plugin, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context, Limits, query_anchor
+from traceforge.report.cost import Price
 from traceforge.report.islands import island, packed
 from traceforge.report.masthead import masthead
+from traceforge.report.palette import MODES
 from traceforge.report.summary import summarise
 from traceforge.report.terminal import verdict_lines
 from traceforge.store.database import Store
@@ -58,6 +60,7 @@ def build_report(
     versions: Mapping[str, str],
     command: str | None,
     comparison: Comparison | None = None,
+    price: Price | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -66,13 +69,14 @@ def build_report(
         versions: what made it, by name, as the appendix shows it.
         command: the command that asked for it, or None.
         comparison: what changed since a baseline, shown in a section of its own; None where none was given.
+        price: what a GPU costs; without it costs are told in GPU-hours only.
 
     Raises:
         UsageError: the store holds no such run.
     """
     report = None
     for limits in _LIMITS:
-        context = Context(store, run_id, versions, command, limits, comparison=comparison)
+        context = Context(store, run_id, versions, command, limits, price, comparison=comparison)
         report = Report(_render(context), summarise(context), verdict_lines(context))
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
@@ -152,6 +156,11 @@ def _figure_data(figure: Figure) -> dict[str, object]:
     }
 
 
+def _exact(value: float) -> str:
+    """A number for machines: whole, or to twelve digits."""
+    return str(value) if isinstance(value, int) else f"{value:.12g}"
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -164,4 +173,6 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["anchor"] = query_anchor
+    environment.filters["number"] = _exact
+    environment.globals["modes"] = MODES
     return environment

@@ -2,7 +2,8 @@
 
 Rounding of quantities is `traceforge.units`; here are ranges, signs, lists and the cleaning of names. Names come from
 files that anybody may have written: control, invisible and direction-changing characters become U+FFFD, and long
-names lose their middle. HTML escaping is the template's work, not this module's.
+names lose their middle. HTML escaping is the template's work, not this module's. Quantities remember the number they
+were rounded from, which the page carries beside them, so that anybody can compare it with what the SQL gives.
 """
 
 import unicodedata
@@ -22,6 +23,27 @@ MODE_NAMES = {
     "runtime_control_plane": "Runtime and control plane",
     "unexplained": "Unexplained",
 }
+
+
+class Quantity(str):
+    """A number as it is read, with the number it was rounded from.
+
+    Attributes:
+        value: the number, in the unit of the tables: ns, bytes, bytes/s, a share 0..1, a ratio, or a count.
+        unit: `ns`, `bytes`, `bytes_per_s`, `share`, `ratio`, `count`, `gpu_hours` or `money`.
+    """
+
+    __slots__ = ("unit", "value")
+
+    value: float
+    unit: str
+
+    def __new__(cls, text: str, value: float, unit: str) -> "Quantity":
+        """The text of a value in a unit."""
+        made = super().__new__(cls, text)
+        made.value = value
+        made.unit = unit
+        return made
 
 
 def clean(text: object, limit: int = 160) -> str:
@@ -65,12 +87,19 @@ def duration(duration_ns: float | None) -> str:
     if duration_ns is None:
         return "—"
     text = _joined(format_ns(abs(duration_ns)))
-    return _MINUS + text if duration_ns < 0 else text
+    return Quantity(_MINUS + text if duration_ns < 0 else text, duration_ns, "ns")
 
 
 def size(size_bytes: float | None) -> str:
     """A size in bytes with its unit, `—` where there is none."""
-    return "—" if size_bytes is None else _joined(format_bytes(size_bytes))
+    return "—" if size_bytes is None else Quantity(_joined(format_bytes(size_bytes)), size_bytes, "bytes")
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """A bandwidth in bytes/s with its unit, `—` where there is none."""
+    return (
+        "—" if bytes_per_s is None else Quantity(f"{_joined(format_bytes(bytes_per_s))}/s", bytes_per_s, "bytes_per_s")
+    )
 
 
 def signed(duration_ns: float) -> str:
@@ -87,12 +116,29 @@ def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
     return f"{_plain(low_ns / factor)} to {_plain(high_ns / factor)}{_JOINED}{unit}"
 
 
+def gpu_hours(hours: float) -> str:
+    """GPU-hours to three significant digits, without the unit."""
+    return Quantity(_three_digits(hours), hours, "gpu_hours")
+
+
+def money(amount: float, currency: str) -> str:
+    """An amount of money to three significant digits; whole above a hundred."""
+    return Quantity(f"{_three_digits(amount)}{_JOINED}{currency}".rstrip(_JOINED), amount, "money")
+
+
+def _three_digits(value: float) -> str:
+    """A number to three significant digits; its thousands are set apart."""
+    rounded = float(f"{value:.3g}")
+    text = f"{rounded:,.0f}" if abs(rounded) >= 100 else _plain(rounded)
+    return text.replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", _MINUS)
+
+
 def percent(share: float | None) -> str:
     """A share 0..1 as per cent, `—` where there is none."""
     if share is None:
         return "—"
     text = _joined(format_share(abs(share)))
-    return _MINUS + text if share < 0 and float(text[:-2]) else text
+    return Quantity(_MINUS + text if share < 0 and float(text[:-2]) else text, share, "share")
 
 
 def change(ratio: float | None) -> str:
@@ -101,14 +147,13 @@ def change(ratio: float | None) -> str:
         return "—"
     percentage = 100 * (ratio - 1)
     text = f"{abs(percentage):.1f}{_JOINED}%"
-    if text.startswith("0.0"):
-        return f"±{text}"
-    return f"{'+' if percentage > 0 else _MINUS}{text}"
+    sign = "±" if text.startswith("0.0") else "+" if percentage > 0 else _MINUS
+    return Quantity(sign + text, ratio, "ratio")
 
 
 def count(number: int) -> str:
     """A whole number with its thousands set apart by a narrow space."""
-    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return Quantity(f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"), number, "count")
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -5,13 +5,13 @@ Sections never import one another. `ORDER` is the order on the page; a file that
 
 ORDER = (
     "verdict",
-    "findings",
     "trust",
     "waterfall",
     "steps",
-    "lateness",
     "strip",
+    "lateness",
     "lanes",
+    "modes",
     "collectives",
     "fabric",
     "pacing",

@@ -167,4 +167,4 @@ def _table(pictures: list[tuple[Exemplar, list[_Lane]]]) -> Table:
     return Table(columns, rows)
 
 
-SECTION = Plugin("One iteration, rank by rank", "One iteration", _build)
+SECTION = Plugin("One iteration, rank by rank", "", _build)

@@ -183,4 +183,4 @@ def _table(context: Context) -> Table:
     return Table(columns, rows[:limit], max(0, len(rows) - limit))
 
 
-SECTION = Plugin("Who is late, and when", "Lateness", _build)
+SECTION = Plugin("Who is late, and when", "Who is late", _build)

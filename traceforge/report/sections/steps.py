@@ -135,4 +135,4 @@ def _table(steps: list[_Step], context: Context) -> Table:
     return Table(columns, rows[:limit], max(0, len(rows) - limit))
 
 
-SECTION = Plugin("What each rank does in an iteration", "Phases", _build)
+SECTION = Plugin("What each rank does in an iteration", "", _build)

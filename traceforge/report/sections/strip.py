@@ -113,4 +113,4 @@ def _table(job: Job, context: Context) -> Table:
     return Table(columns, rows[:limit], max(0, len(rows) - limit))
 
 
-SECTION = Plugin("Iteration time", "Iterations", _build)
+SECTION = Plugin("Iteration time over the run", "", _build)

@@ -24,7 +24,7 @@ _MOST_HOSTS = 8
 
 def _build(context: Context) -> Section | Missing:
     tiles = [_clock_tile(context), _matching_tile(context), _events_tile(context), _unexplained_tile(context)]
-    blocks: list[Block] = [Tiles(tiles)]
+    blocks: list[Block] = [Tiles(tiles, ["clocks", "matching", "events", "unexplained"])]
     if context.trust.clocks:
         blocks += _clock_blocks(context)
     blocks.append(_issue_figure(context) if context.trust.issues else Note("No row was skipped, repaired or guessed."))

@@ -1,13 +1,19 @@
-"""The answer first: verdict in words, its number, its confidence, what speaks for and against, the next step.
+"""The answer first: verdict in words, what it costs and how sure that is, the next step, and what else was found.
 
 Reads attribute.verdict, finding and evidence. A run without a verdict gets one that says why nothing can be known.
 """
 
+from collections.abc import Sequence
+
 from traceforge.report.absence import missing
-from traceforge.report.blocks import Missing, Plugin, Section, Tile, VerdictPanel
+from traceforge.report.blocks import Block, Brief, Briefs, Missing, Plugin, Section, Tile, VerdictPanel
 from traceforge.report.context import Context
-from traceforge.report.diagnosis import Finding
+from traceforge.report.cost import cost_tiles
+from traceforge.report.diagnosis import Finding, anchor
 from traceforge.report.words import change, duration, percent
+
+_MOST_BRIEFS = 3
+_MOST_REASONS = 3
 
 
 def _build(context: Context) -> Section | Missing:
@@ -23,10 +29,12 @@ def _build(context: Context) -> Section | Missing:
         confidence=verdict.confidence,
         next_step=verdict.next_step,
         tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
-        evidence_for=leading.evidence_for if leading else (),
-        evidence_against=leading.evidence_against if leading else (),
+        evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
+        evidence_against=leading.evidence_against[:_MOST_REASONS] if leading else (),
+        further=anchor(leading) if leading else "",
+        queries=["verdict", "findings", "evidence", "cost"] if leading else ["verdict", "iterations"],
     )
-    return Section([panel])
+    return Section([panel, *_briefs(context)])
 
 
 def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
@@ -34,6 +42,8 @@ def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
     if context.job.mean_ns:
         share = percent(finding.delay_ns / context.job.mean_ns)
         tiles.append(Tile(share, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
+    if cost := context.costs.get(finding.finding_id):
+        tiles += cost_tiles(cost, context.price)
     if finding.gain_if_fixed is not None:
         tiles.append(Tile(change(1 + finding.gain_if_fixed), "Throughput if it were gone", "in replay; a ceiling"))
     return tiles
@@ -51,6 +61,20 @@ def _job_tiles(context: Context) -> list[Tile]:
     if job.variation is not None:
         tiles.append(Tile(percent(job.variation), "Variation between iterations", "standard deviation over mean"))
     return tiles
+
+
+def _briefs(context: Context) -> Sequence[Block]:
+    """What else was found beyond a hint, in one line each; the evidence stands with the failure modes."""
+    further = [finding for finding in context.diagnosis.further if finding.is_significant]
+    if not further:
+        return []
+    shown = [
+        Brief(finding.summary, finding.cost, finding.confidence, finding.mode, anchor(finding))
+        for finding in further[:_MOST_BRIEFS]
+    ]
+    more = len(further) - len(shown)
+    title = f"Also found, {more} more below" if more else "Also found"
+    return [Briefs(title, shown, ["findings"])]
 
 
 SECTION = Plugin("Verdict", "Verdict", _build)

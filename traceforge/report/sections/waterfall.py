@@ -173,4 +173,4 @@ def _table(parts: list[_Part], total_ns: float, mean_ns: float) -> Table:
     return Table(columns, rows)
 
 
-SECTION = Plugin("Where the time is lost", "Delay", _build)
+SECTION = Plugin("Where the time goes", "Time", _build)

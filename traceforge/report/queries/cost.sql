@@ -1,0 +1,32 @@
+-- What each finding costs a day at this pace: GPU-hours, one GPU a rank, and money where a price is given.
+WITH job AS (
+  SELECT
+    COALESCE(
+      (SELECT world_size FROM meta.run WHERE run_id = $run_id),
+      (SELECT COUNT(DISTINCT rank) FROM meta.source WHERE run_id = $run_id AND status = 'used')
+    ) AS gpus,
+    (
+      SELECT AVG(duration_ns)
+      FROM timeline.iteration
+      WHERE run_id = $run_id
+        AND NOT is_warmup
+        AND NOT is_partial
+    ) AS mean_ns,
+    $price_per_1000_gpu_hours / 1000 AS price_per_gpu_hour
+)
+SELECT
+  finding.finding_id,
+  job.gpus,
+  job.mean_ns,
+  finding.delay_ns_per_iteration / job.mean_ns AS share,
+  24 * job.gpus AS gpu_hours_per_day,
+  24 * job.gpus * finding.delay_ns_per_iteration / job.mean_ns AS lost_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_low_ns / job.mean_ns AS low_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_high_ns / job.mean_ns AS high_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_ns_per_iteration / job.mean_ns * job.price_per_gpu_hour AS lost_money_per_day,
+  24 * job.gpus * finding.delay_low_ns / job.mean_ns * job.price_per_gpu_hour AS low_money_per_day,
+  24 * job.gpus * finding.delay_high_ns / job.mean_ns * job.price_per_gpu_hour AS high_money_per_day
+FROM attribute.finding AS finding
+CROSS JOIN job
+WHERE finding.run_id = $run_id
+ORDER BY finding.finding_id

@@ -1,0 +1,134 @@
+"""Failure modes: what was found of each, with the evidence for and against, what was ruled out, what would settle it.
+
+Reads attribute.delay, finding and evidence. Every mode is named, found or not: that nothing stands out is an answer.
+"""
+
+from collections.abc import Sequence
+
+from traceforge.report.absence import missing
+from traceforge.report.blocks import (
+    Block,
+    Card,
+    Cards,
+    Column,
+    Missing,
+    Note,
+    Plugin,
+    Section,
+    Subheading,
+    Table,
+    TableFigure,
+)
+from traceforge.report.context import Context, Row
+from traceforge.report.diagnosis import Finding, anchor
+from traceforge.report.palette import MODES
+from traceforge.report.words import capital, change, duration, gpu_hours, listed, mode_name, percent, plural, spaced
+
+_MOST_CARDS = 8
+_SETTLES = {
+    "synchronization_amplification": "Times of the same kernels on two ranks, and what each was given to do.",
+    "fabric_contention": "Logs of NCCL (paths, NICs) and counters of NICs and switches over the same time.",
+    "gpu_locality": "Logs of NCCL with GRAPH and NET, or `nvidia-smi topo -m` of every host.",
+    "runtime_control_plane": "Python stacks in the trace (`with_stack=True`): what the host does meanwhile.",
+    "unexplained": "A longer recording, with stacks and all device activities.",
+}
+
+
+def _build(context: Context) -> Section | Missing:
+    rows = {row["mode"]: row for row in context.rows("sections/modes")}
+    findings = context.diagnosis.findings
+    if not rows and not findings:
+        return missing("No failure mode could be judged", context)
+    blocks: list[Block] = [_overview(rows, findings)] if rows else []
+    shown = list(findings[:_MOST_CARDS])
+    for mode in _modes(shown):
+        own = [finding for finding in shown if finding.mode == mode]
+        cards = Cards([_card(finding, context) for finding in own], ["findings", "evidence", "cost"])
+        blocks += [Subheading(mode_name(mode)), cards]
+    if len(findings) > len(shown):
+        rest = findings[len(shown) :]
+        lost = duration(sum(finding.delay_ns for finding in rest))
+        blocks.append(Note(f"{plural(len(rest), 'smaller finding')} not shown; together {lost} an iteration."))
+    return Section(blocks)
+
+
+def _modes(findings: list[Finding]) -> list[str]:
+    """The modes of these findings, in the order of the first of each."""
+    return list(dict.fromkeys(finding.mode for finding in findings))
+
+
+def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
+    columns = [
+        Column("failure mode"),
+        Column("answer"),
+        Column("lost per iteration", numeric=True),
+        Column("of the iteration", numeric=True),
+        Column("mostly"),
+        Column("what would settle it", wide=True),
+    ]
+    modes = sorted(MODES, key=lambda mode: -(rows[mode]["delay_ns"] if mode in rows else 0))
+    table = [
+        [
+            mode_name(mode),
+            _answer(mode, findings),
+            duration(rows[mode]["delay_ns"]) if mode in rows else "—",
+            percent(rows[mode]["share"]) if mode in rows else "—",
+            _largest_cause(rows.get(mode)),
+            _SETTLES[mode].replace("`", ""),
+        ]
+        for mode in modes
+    ]
+    return TableFigure("modes", _caption(findings), Table(columns, table), ["sections/modes", "findings"])
+
+
+def _answer(mode: str, findings: Sequence[Finding]) -> str:
+    own = [finding for finding in findings if finding.mode == mode]
+    if any(finding.is_significant for finding in own):
+        return f"found, confidence {own[0].confidence}"
+    if own:
+        return "a hint only"
+    return "no cause owns it" if mode == "unexplained" else "nothing stands out"
+
+
+def _largest_cause(row: Row | None) -> str:
+    cause = spaced(row["largest_cause"]) if row else "—"
+    return "—" if row is None or row["largest_cause"] == row["mode"] else cause
+
+
+def _caption(findings: Sequence[Finding]) -> str:
+    found = _modes([finding for finding in findings if finding.is_significant])
+    ruled_out = [mode_name(mode) for mode in MODES[:-1] if mode not in {finding.mode for finding in findings}]
+    hinted = [mode_name(mode) for mode in _modes(list(findings)) if mode not in found]
+    if not findings:
+        return "No failure mode stands out of the scatter between iterations."
+    text = f"{capital(listed([mode_name(mode) for mode in found]))} found" if found else "No failure mode stands out"
+    text += f"; of {listed(hinted)} there is a hint only" if hinted else ""
+    if not ruled_out:
+        return f"{text}."
+    return f"{text}. Nothing of {listed(ruled_out)} stands out of the scatter between iterations."
+
+
+def _card(finding: Finding, context: Context) -> Card:
+    facts = [("Lost in each iteration", finding.cost)]
+    if context.job.mean_ns:
+        facts.append(("Of a mean iteration", percent(finding.delay_ns / context.job.mean_ns)))
+    if cost := context.costs.get(finding.finding_id):
+        facts.append(("GPU-hours lost a day", gpu_hours(cost.gpu_hours.lost)))
+    if finding.gain_if_fixed is not None:
+        facts.append(("Throughput if it were gone", f"at most {change(1 + finding.gain_if_fixed)}"))
+    facts.append(("Seen", finding.period))
+    return Card(
+        title=finding.summary,
+        kicker=finding.what,
+        text="",
+        confidence=finding.confidence,
+        facts=facts,
+        evidence_for=finding.evidence_for,
+        evidence_against=finding.evidence_against,
+        next_step=finding.next_step,
+        mode=finding.mode,
+        name=anchor(finding),
+    )
+
+
+SECTION = Plugin("Failure modes", "Failure modes", _build)

@@ -1,0 +1,26 @@
+-- Delay of a mean iteration by failure mode, and the cause that owns most of each.
+WITH counted AS (
+  SELECT
+    COUNT(*) AS iterations,
+    SUM(reference_ns + excess_ns) AS duration_ns
+  FROM attribute.excess
+  WHERE run_id = $run_id
+),
+by_cause AS (
+  SELECT
+    mode,
+    cause,
+    SUM(delay_ns) AS delay_ns
+  FROM attribute.delay
+  WHERE run_id = $run_id
+  GROUP BY mode, cause
+)
+SELECT
+  by_cause.mode,
+  SUM(by_cause.delay_ns) / ANY_VALUE(counted.iterations) AS delay_ns,
+  SUM(by_cause.delay_ns) / ANY_VALUE(counted.duration_ns) AS share,
+  ARG_MAX(by_cause.cause, (by_cause.delay_ns, by_cause.cause)) AS largest_cause
+FROM by_cause
+CROSS JOIN counted
+GROUP BY by_cause.mode
+ORDER BY delay_ns DESC, by_cause.mode
