@@ -1,0 +1,98 @@
+"""What a curve says of one more rank. In: an ensemble. Out: marginal efficiency, knees, the peak, and where time goes.
+
+The marginal efficiency at N is the throughput that one more rank adds, over the throughput per rank at the smallest
+measured scale. Where it falls below 70 % and 50 % are the knees; where it is 0 is the peak. Each member of the band
+has its own; their range is the uncertainty.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.forecast.ensemble import FURTHEST, Ensemble, Member
+
+Array = NDArray[np.float64]
+Throughput = Callable[[Array], Array]
+
+LIMITS = {"knee_70": 0.7, "knee_50": 0.5, "peak": 0.0}
+"""Marginal efficiency below which each limit lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Where one more rank stops paying.
+
+    Attributes:
+        name: a key of `LIMITS`.
+        ranks: by the weighted curve; None where it lies beyond the range that a value is given for.
+        low, high: smallest and largest over members; `high` is None where a member has it beyond that range.
+    """
+
+    name: str
+    ranks: int | None
+    low: int | None
+    high: int | None
+
+
+def member_throughput(member: Member) -> Throughput:
+    """Throughput by ranks of one model."""
+    return lambda ranks: ranks / member.fit.step_s(ranks)[0]
+
+
+def marginal_efficiency(throughput: Throughput, ranks: Array, base_per_rank: float) -> Array:
+    """Throughput that one more rank adds, over the throughput per rank at the smallest scale; shape of `ranks`."""
+    return (throughput(ranks + 1) - throughput(ranks)) / base_per_rank
+
+
+def limits(ensemble: Ensemble) -> list[Limit]:
+    """The knees and the peak."""
+    grid = np.arange(1.0, FURTHEST * ensemble.largest.ranks + 1)
+    base = ensemble.smallest.throughput / ensemble.smallest.ranks
+    whole = marginal_efficiency(ensemble.value, grid, base)
+    own = [marginal_efficiency(member_throughput(member), grid, base) for member in ensemble.used]
+    result = []
+    for name, threshold in LIMITS.items():
+        each = [_first_below(grid, values, threshold) for values in own]
+        known = [ranks for ranks in each if ranks is not None]
+        high = max(known) if known and len(known) == len(each) else None
+        result.append(Limit(name, _first_below(grid, whole, threshold), min(known, default=None), high))
+    return result
+
+
+def one_more_rank(ensemble: Ensemble, ranks: int) -> str:
+    """Whether one more rank at this scale `helps`, `harms`, or `cannot_be_told` because members of the band differ."""
+    base = ensemble.smallest.throughput / ensemble.smallest.ranks
+    at = np.array([float(ranks)])
+    gains = [float(marginal_efficiency(member_throughput(member), at, base)[0]) for member in ensemble.used]
+    if min(gains) > 0:
+        return "helps"
+    return "harms" if max(gains) <= 0 else "cannot_be_told"
+
+
+def marginal_parts(ensemble: Ensemble, ranks: int) -> dict[str, float]:
+    """Where one more rank's time goes at this scale: shares by part that add up to 1.
+
+    With T(N) the time per rank, T0 that at the smallest scale and throughput N / T, one more rank adds the share
+    T0 / T - N T0 T' / T^2 of what it would add without any loss. The rest is lost to the growth of the parts of T:
+    part j takes (Tj - Tj0) / T + (T0 / T) (N Tj' / T), and that adds up exactly. Parts are those of the structural
+    model where it is in the band, else of the member with the most weight.
+    """
+    member = next((one for one in ensemble.used if one.model.name == "structural"), None)
+    member = member or max(ensemble.used, key=lambda one: one.weight)
+    base, here = np.array([float(ensemble.smallest.ranks)]), np.array([float(ranks)])
+    near = np.array([ranks * (1 - 1e-4), ranks * (1 + 1e-4)])
+    whole, whole_base = float(member.fit.step_s(here)[0, 0]), float(member.fit.step_s(base)[0, 0])
+    at_base, at_here, around = (member.fit.parts(at) for at in (base, here, near))
+    lost = {}
+    for name in at_here:
+        slope = float(np.diff(around[name])[0] / np.diff(near)[0])
+        grown = float(at_here[name][0] - at_base[name][0])
+        lost[name] = (grown + whole_base / whole * ranks * slope) / whole
+    return {"useful": 1 - sum(lost.values()), **lost}
+
+
+def _first_below(grid: Array, values: Array, threshold: float) -> int | None:
+    below = np.flatnonzero(values < threshold)
+    return int(grid[below[0]]) if below.size else None

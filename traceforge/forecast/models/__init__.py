@@ -1,0 +1,1 @@
+"""Scaling models, one file each: `MODEL` is a `traceforge.forecast.model.Model`."""

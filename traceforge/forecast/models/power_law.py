@@ -1,0 +1,68 @@
+"""A power law: work that is the same for every rank, and a cost that grows as a power of the number of ranks.
+
+    time per rank = a + b * N ** gamma,  a, b >= 0, gamma in 0.1 .. 3
+
+The exponent is found on a grid; at each exponent the rest is a sum with weights that are not negative.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceforge.forecast.fitting import Array, fit_nonnegative, log_error
+from traceforge.forecast.scale_point import ScalePoint, ranks_of
+
+_EXPONENTS = np.arange(0.1, 3.001, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerFit:
+    """Constant, factor and exponent of each set, shape (B,) each."""
+
+    constant_s: Array
+    factor_s: Array
+    exponent: Array
+
+    def step_s(self, ranks: Array) -> Array:
+        """See `traceforge.forecast.model.Fit`."""
+        growth = ranks[None, :] ** self.exponent[:, None]
+        result: Array = self.constant_s[:, None] + self.factor_s[:, None] * growth
+        return result
+
+    def parameters(self) -> dict[str, float]:
+        """See `traceforge.forecast.model.Fit`."""
+        return {"gamma": float(self.exponent[0])}
+
+    def parts(self, ranks: Array) -> dict[str, Array]:
+        """See `traceforge.forecast.model.Fit`."""
+        growing = self.factor_s[0] * ranks ** self.exponent[0]
+        return {"work": np.full_like(ranks, self.constant_s[0]), "growing": growing}
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLaw:
+    """Constant and power."""
+
+    name: str = "power_law"
+
+    def points_needed(self, points: Sequence[ScalePoint]) -> int:  # noqa: ARG002 - the same for all points
+        """Three parameters."""
+        return 3
+
+    def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> PowerFit:
+        """See `traceforge.forecast.model.Model`."""
+        ranks = ranks_of(points)
+        best = np.zeros((3, len(steps_s)))
+        least = np.full(len(steps_s), np.inf)
+        for exponent in _EXPONENTS:
+            shapes = np.stack([np.ones_like(ranks), ranks**exponent], axis=1)
+            weights = fit_nonnegative(shapes, steps_s)
+            error = log_error(steps_s, weights @ shapes.T)
+            better = error < least - 1e-12
+            least[better] = error[better]
+            best[:, better] = [*weights[better].T, np.full(better.sum(), exponent)]
+        return PowerFit(*best)
+
+
+MODEL = PowerLaw()

@@ -1,0 +1,161 @@
+"""The structural model: compute, exposed communication, straggling and contention, each with its own growth.
+
+    time per rank = local + max(0, alpha * steps(N) + beta * bytes * factor(N) - overlap) + waiting(N) + contention(N)
+
+Where the points carry measured terms, each term is fitted by itself: local work is constant, communication follows
+the alpha-beta model of its algorithm less the part that compute hides, waiting grows as a power of N between none and
+linear, and contention (extra transfer by spread of arrivals, where calibration could measure it) grows with it.
+Where only throughputs are known, the same shapes are fitted to them, and the spread of the steps (their variation
+times their length) stands for straggling; a spread that grows faster than linearly is taken as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from traceforge.forecast.communication import Algorithm, bytes_factor, steps
+from traceforge.forecast.fitting import Array, fit_nonnegative
+from traceforge.forecast.model import Fit, SumFit
+from traceforge.forecast.scale_point import ScalePoint, Terms, ranks_of, steps_of
+
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class TermFit:
+    """Terms fitted one by one; shape (B,) where not said otherwise.
+
+    Attributes:
+        latency_s, byte_s: weights of the algorithm's steps and bytes.
+        spread_s: waiting at one rank, growing with exponent `growth`.
+        contention: contention over waiting.
+        calibration: whole over the sum of the parts.
+    """
+
+    algorithm: Algorithm
+    local_s: Array
+    latency_s: Array
+    byte_s: Array
+    overlap_s: Array
+    spread_s: Array
+    growth: Array
+    contention: Array
+    calibration: Array
+
+    def step_s(self, ranks: Array) -> Array:
+        """See `traceforge.forecast.model.Fit`."""
+        result: Array = self.calibration[:, None] * self._parts(ranks).sum(axis=0)
+        return result
+
+    def parts(self, ranks: Array) -> dict[str, Array]:
+        """See `traceforge.forecast.model.Fit`."""
+        names = ("work", "exposed_communication", "straggling", "contention")
+        return dict(zip(names, self.calibration[0] * self._parts(ranks)[:, 0], strict=True))
+
+    def parameters(self) -> dict[str, float]:
+        """See `traceforge.forecast.model.Fit`."""
+        values = {"local_s": self.local_s, "latency_s": self.latency_s, "byte_s": self.byte_s}
+        values |= {"overlap_s": self.overlap_s, "growth": self.growth}
+        return {name: float(value[0]) for name, value in values.items()}
+
+    def _parts(self, ranks: Array) -> Array:
+        total = self.latency_s[:, None] * steps(ranks, self.algorithm)
+        total = total + self.byte_s[:, None] * bytes_factor(ranks, self.algorithm)
+        exposed = np.maximum(0, total - self.overlap_s[:, None])
+        waiting = self.spread_s[:, None] * ranks[None, :] ** self.growth[:, None] * (ranks > 1)
+        local = np.repeat(self.local_s[:, None], len(ranks), axis=1)
+        return np.stack([local, exposed, waiting, self.contention[:, None] * waiting])
+
+
+@dataclass(frozen=True, slots=True)
+class Structural:
+    """Terms with their own growth."""
+
+    name: str = "structural"
+
+    def points_needed(self, points: Sequence[ScalePoint]) -> int:
+        """Two where each term was measured; three where only the throughput was."""
+        return 2 if all(point.terms for point in points) else 3
+
+    def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> Fit:
+        """See `traceforge.forecast.model.Model`."""
+        algorithm = cast(Algorithm, "tree" if points[-1].facts.get("algorithm") == "tree" else "ring")
+        terms = [point.terms for point in points if point.terms]
+        if len(terms) == len(points):
+            return _fit_terms(points, terms, steps_s, algorithm)
+        return _fit_throughput(points, steps_s, algorithm)
+
+
+def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Array, algorithm: Algorithm) -> TermFit:
+    ranks = ranks_of(points)
+    # A set of times that is off by some share has terms that are off by the same share.
+    off = steps_s / steps_of(points)
+    together = ranks > 1
+    contention = np.array([term.contention_s for term in terms])
+    communication = np.array([term.exposed_s + term.hidden_s for term in terms]) - contention
+    waiting = np.array([term.waiting_s for term in terms])
+    shapes = np.stack([steps(ranks, algorithm), bytes_factor(ranks, algorithm)], axis=1)
+    links = np.zeros((len(steps_s), 2))
+    if (communication[together] > 0).any():
+        told = together & (communication > 0)
+        links = fit_nonnegative(shapes[told], communication[told] * off[:, told])
+    overlap = np.array([term.hidden_s for term in terms])[together]
+    spread, growth = _power(ranks[together], waiting[together], off[:, together])
+    one = np.ones(len(steps_s))
+    fit = TermFit(
+        algorithm=algorithm,
+        local_s=(np.array([term.local_s for term in terms]) * off).mean(axis=1),
+        latency_s=links[:, 0],
+        byte_s=links[:, 1],
+        overlap_s=one * (overlap.mean() if overlap.size else 0.0),
+        spread_s=spread,
+        growth=np.clip(growth, 0, 1),
+        contention=one * (contention.sum() / max(float(waiting.sum()), _LEAST)),
+        calibration=one,
+    )
+    model = fit.step_s(ranks)
+    calibration = np.exp(np.log(steps_s / np.maximum(model, _LEAST)).mean(axis=1))
+    return TermFit(**{**{name: getattr(fit, name) for name in TermFit.__slots__}, "calibration": calibration})
+
+
+def _power(ranks: Array, values: Array, off: Array) -> tuple[Array, Array]:
+    """Factor and exponent of a power law through values > 0, shape (B,) each; the exponent stays in 0..1."""
+    told = values > 0
+    if not told.any():
+        return np.zeros(len(off)), np.zeros(len(off))
+    logs = np.log(values[told] * off[:, told])
+    distance = np.log(ranks[told]) - np.log(ranks[told]).mean()
+    width = float((distance**2).sum())
+    exponent = (logs @ distance) / width if width > 0 else np.zeros(len(off))
+    exponent = np.clip(exponent, 0, 1)
+    return np.exp(logs.mean(axis=1) - exponent * np.log(ranks[told]).mean()), exponent
+
+
+def _fit_throughput(points: Sequence[ScalePoint], steps_s: Array, algorithm: Algorithm) -> SumFit:
+    spread = _spread(points)
+
+    def shapes(ranks: Array) -> Array:
+        parts = [np.ones_like(ranks), bytes_factor(ranks, algorithm), steps(ranks, algorithm)]
+        if spread is not None:
+            parts.append(spread[0] * ranks ** spread[1])
+        return np.stack(parts, axis=1)
+
+    weights = fit_nonnegative(shapes(ranks_of(points)), steps_s)
+    names = ("work", "exposed_communication", "exposed_communication", "straggling")
+    printed = dict(zip(("work_s", "byte_s", "latency_s", "straggling"), map(float, weights[0]), strict=False))
+    return SumFit(names[: weights.shape[1]], weights, shapes, printed)
+
+
+def _spread(points: Sequence[ScalePoint]) -> tuple[float, float] | None:
+    """Factor and exponent of the standard deviation of the step, s, by ranks; None where fewer than two are known."""
+    known = [(point.ranks, point.cv * point.step_s) for point in points if point.cv]
+    if len({ranks for ranks, _ in known}) < 2:
+        return None
+    logs = np.log(np.array(known))
+    exponent, factor = np.polyfit(logs[:, 0], logs[:, 1], 1)
+    return float(np.exp(factor)), float(max(0.0, exponent))
+
+
+MODEL = Structural()
