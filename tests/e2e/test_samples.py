@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ CAUSES = {
     "input_stall": "input_stall",
     "uplink_congestion": "slow_transfer",
     "slow_nic": "slow_transfer",
+    "far_nic": "slow_path",
 }
 
 
@@ -28,9 +30,9 @@ def scenario(request: pytest.FixtureRequest) -> Iterator[tuple[str, Store]]:
         yield request.param, store
 
 
-def truth_of(name: str) -> list[dict[str, object]]:
+def truth_of(name: str) -> list[dict[str, Any]]:
     text = (ROOT / "sample_traces" / name / "truth.json").read_text(encoding="utf-8")
-    faults: list[dict[str, object]] = json.loads(text)["faults"]
+    faults: list[dict[str, Any]] = json.loads(text)["faults"]
     return faults
 
 
@@ -45,21 +47,38 @@ def test_the_verdict_names_what_was_injected_and_nobody_else(scenario: tuple[str
     ).rows()
 
     # then exactly the injected faults are named, with the right culprit; the network has no rank as culprit
-    expected = [
-        (
-            fault["mode"],
-            CAUSES[str(fault["kind"])],
-            *(("job", "all") if fault["mode"] == "fabric_contention" else ("rank", str(fault["rank"]))),
-        )
-        for fault in faults
-    ]
+    expected = [(fault["mode"], CAUSES[str(fault["kind"])], *culprit(store, fault)) for fault in faults]
     assert named == expected
+
+
+def culprit(store: Store, fault: dict[str, Any]) -> tuple[str, str]:
+    """Whom a finding must name: a slow path is its communicator's, a slow fabric the job's."""
+    if fault["mode"] == "fabric_contention":
+        return "job", "all"
+    if fault["mode"] != "gpu_locality":
+        return "rank", str(fault["rank"])
+    (ranks,) = fault["communicators"]
+    number = store.query("SELECT communicator_id FROM timeline.communicator WHERE ranks = ?", [ranks]).item()
+    return "communicator", str(number)
+
+
+def test_what_the_logs_show_of_a_slow_path_is_told_beside_its_delay(scenario: tuple[str, Store]) -> None:
+    # given a run with logs, in which the paths of one communicator were made slow
+    name, store = scenario
+    for fault in truth_of(name):
+        if fault["mode"] == "gpu_locality":
+            # then the configuration that did it is the first that is named beside the measured delay
+            shown = store.query(
+                "SELECT g.code, g.subject FROM attribute.configuration AS c JOIN fabric.finding AS g"
+                " ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id WHERE c.place = 0"
+            ).row(0)
+            assert shown == (fault["kind"], str(fault["place"]))
 
 
 def test_a_finding_names_the_iterations_of_the_fault(scenario: tuple[str, Store]) -> None:
     name, store = scenario
     for fault in truth_of(name):
-        iterations = list(map(int, fault["iterations"]))  # type: ignore[call-overload]
+        iterations = list(map(int, fault["iterations"]))
         finding = store.query(
             "SELECT first_iteration, last_iteration, affected_iterations FROM attribute.finding WHERE finding_id = 0"
         ).row(0)
@@ -70,9 +89,10 @@ def test_the_size_of_a_finding_is_near_what_the_fault_cost(scenario: tuple[str, 
     # given faults whose cost in time the training program measured itself
     name, store = scenario
     for fault in truth_of(name):
-        if not fault.get("step_excess_ns"):
+        # Generated jobs state what the step would have gained without the fault.
+        excess = fault.get("step_excess_ns") or fault.get("removed_ns")
+        if not excess:
             continue
-        excess = [int(value) for value in fault["step_excess_ns"]]  # type: ignore[attr-defined]
         cost_ns = sum(excess) / len(excess)
 
         # then the size is within a quarter: the ledger refers to medians of places, the truth to those of steps

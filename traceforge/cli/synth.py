@@ -36,6 +36,9 @@ def synth(
     nccl: Annotated[
         str, typer.Option("--nccl-log", help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.")
     ] = "",
+    execution_traces: Annotated[
+        bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
+    ] = False,
     stamped: Annotated[bool, typer.Option("--stamped", help="With time stamps in these logs (2.27.5).")] = False,
 ) -> None:
     """Make traces of a job with known trouble, and truth.json that says what each fault costs."""
@@ -50,6 +53,7 @@ def synth(
         cluster = Cluster(nodes, devices, tensor_parallel)
         logs = NcclLogs(nccl, stamped)
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
+        made = replace(made, execution_traces=execution_traces)
     try:
         cost = write_scenario(made, output)
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.synth.execution_trace import execution_trace_text
 from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
 from traceforge.synth.nccl_log import log_files
@@ -36,6 +37,9 @@ def write_scenario(
         for rank in range(scenario.cluster.ranks)
         if rank not in left_out
     }
+    if scenario.execution_traces:
+        ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
+        texts |= {f"rank{rank}.et.json": execution_trace_text(job, rank) for rank in ranks}
     if scenario.nccl.version:
         texts |= log_files(job, scenario.nccl)
     for name, text in texts.items():

@@ -14,11 +14,26 @@ from numpy.typing import NDArray
 
 from traceforge.synth.cluster import Group
 from traceforge.synth.program import Operation
-from traceforge.synth.scenario import Job
+from traceforge.synth.scenario import Job, Scenario
 
 _BASE_NS = 1_735_689_600_000_000_000
 _STREAMS = {"compute": 7, "tensor_parallel": 16, "data_parallel": 20}
 _MAIN = 0
+
+
+def group_arguments(scenario: Scenario, group: Group) -> dict[str, object]:
+    """How arguments name a process group; groups are numbered alike on all ranks."""
+    known = [(one.kind, one.ranks) for one in scenario.cluster.groups()]
+    return {
+        "Process Group Name": str(1 + known.index((group.kind, group.ranks))),
+        "Process Group Description": "mesh_tp" if group.kind == "tensor_parallel" else "mesh_dp",
+        "Process Group Ranks": str(list(group.ranks)),
+    }
+
+
+def record_function(job: Job, iteration: int, place: int) -> int:
+    """Number of the record function of an operation; the one within a collective has the next number."""
+    return 2 * (iteration * len(job.program) + place) + 1
 
 
 def trace_text(job: Job, rank: int) -> str:
@@ -63,9 +78,10 @@ class _Writer:
             "distributedInfo": {
                 "backend": "nccl", "rank": self._rank, "world_size": cluster.ranks, "pg_count": len(self._groups),
                 "pg_config": [
-                    {"pg_name": self._name(group), "pg_desc": self._description(group), "pg_size": len(group.ranks),
-                     "backend_config": "cuda:nccl", "ranks": list(group.ranks)}
+                    {"pg_name": args["Process Group Name"], "pg_desc": args["Process Group Description"],
+                     "pg_size": len(group.ranks), "backend_config": "cuda:nccl", "ranks": list(group.ranks)}
                     for group in self._groups
+                    for args in [group_arguments(self._job.scenario, group)]
                 ],
                 "nccl_version": self._job.scenario.nccl.version or "2.21.5",
             },
@@ -74,22 +90,12 @@ class _Writer:
             "baseTimeNanoseconds": _BASE_NS,
         }  # fmt: skip
 
-    def _name(self, group: Group) -> str:
-        """Process groups are numbered alike on all ranks."""
-        return str(
-            1 + [(one.kind, one.ranks) for one in self._job.scenario.cluster.groups()].index((group.kind, group.ranks))
-        )
-
-    def _description(self, group: Group) -> str:
-        return "mesh_tp" if group.kind == "tensor_parallel" else "mesh_dp"
-
     def _collective_args(self, operation: Operation) -> str:
         group = next(one for one in self._groups if one.kind == operation.group)
         args = {
             "Collective name": "allreduce", "In msg nelems": operation.size_bytes // 2,
             "Out msg nelems": operation.size_bytes // 2, "Group size": len(group.ranks), "dtype": "BFloat16",
-            "In split size": "[]", "Out split size": "[]", "Process Group Name": self._name(group),
-            "Process Group Description": self._description(group), "Process Group Ranks": str(list(group.ranks)),
+            "In split size": "[]", "Out split size": "[]", **group_arguments(self._job.scenario, group),
         }  # fmt: skip
         return json.dumps(args)[1:-1]
 
@@ -129,22 +135,23 @@ class _Writer:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         match operation.action:
             case "input":
-                yield self._complete("user_annotation", operation.name, start, call, self._pid, _MAIN)
+                number = f'"Record function id": {record_function(self._job, i, n)}'
+                yield self._complete("user_annotation", operation.name, start, call, self._pid, _MAIN, number)
             case "free":
                 yield self._runtime("cudaFree", call, end)
             case "await":
-                yield self._host(operation.name, start, end)
+                yield self._host(operation.name, start, end, record_function(self._job, i, n))
                 yield self._runtime("cudaStreamWaitEvent", call, end)
             case "collective":
                 yield from self._collective(i, n, operation)
             case "synchronise":
                 if self._device_end[i, n] > self._device_start[i, n]:
-                    yield self._host(operation.name, start, end)
+                    yield self._host(operation.name, start, end, record_function(self._job, i, n))
                     middle = min(end, int(self._device_start[i, n]))
                     yield from self._launched(i, n, operation.kernel, "cudaMemcpyAsync", call, middle)
                     yield self._runtime("cudaStreamSynchronize", middle, end)
             case _:
-                yield self._host(operation.name, start, end)
+                yield self._host(operation.name, start, end, record_function(self._job, i, n))
                 launch = "cudaMemcpyAsync" if operation.action == "copy" else "cudaLaunchKernel"
                 yield from self._launched(i, n, operation.kernel, launch, call, end)
 
@@ -152,8 +159,9 @@ class _Writer:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         group = operation.group or "data_parallel"
         args = f'{self._args[n]}, "Seq": {next(self._sequence[group])}'
-        yield self._host(operation.name, start, end)
-        yield self._host("record_param_comms", start + (call - start) // 2, end, args)
+        handle = record_function(self._job, i, n)
+        yield self._host(operation.name, start, end, handle)
+        yield self._host("record_param_comms", start + (call - start) // 2, end, handle + 1, args)
         yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args, group)
 
     def _launched(
@@ -170,8 +178,8 @@ class _Writer:
         yield self._flow("s", number, self._pid, _MAIN, start)
         yield self._flow("f", number, self._device, tid, at)
 
-    def _host(self, name: str, start: int, end: int, args: str = "") -> str:
-        number = f'"External id": {next(self._numbers)}'
+    def _host(self, name: str, start: int, end: int, handle: int, args: str = "") -> str:
+        number = f'"External id": {next(self._numbers)}, "Record function id": {handle}'
         return self._complete("cpu_op", name, start, end, self._pid, _MAIN, f"{number}, {args}" if args else number)
 
     def _runtime(self, name: str, start: int, end: int, args: str = "") -> str:

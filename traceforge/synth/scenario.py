@@ -29,12 +29,14 @@ class Scenario:
 
     Attributes:
         first_step: number of the first recorded iteration.
+        execution_traces: whether execution traces are written beside the timelines.
     """
 
     name: str = "healthy"
     seed: int = 0
     iterations: int = 20
     first_step: int = 5
+    execution_traces: bool = False
     cluster: Cluster = field(default_factory=Cluster)
     workload: Workload = field(default_factory=Workload)
     noise: Noise = field(default_factory=Noise)
