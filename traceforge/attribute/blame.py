@@ -129,11 +129,12 @@ class _Flow:
         transfer = self._model.transfer_ns[self._i, position]
         reference_transfer = self._reference.transfer_ns[position]
         slower = transfer - reference_transfer
+        queued = np.full(len(group), -1) if self._model.queued is None else self._model.queued[self._i, position]
         for number in np.unique(group):
             members = np.flatnonzero(group == number)
-            time, reference_time, blame = self._join(members)
+            time, reference_time, blame = self._join(members, queued)
             self._end[position, members] = time + transfer[members]
-            self._end_alone[position, members] = self._time[members] + transfer[members]
+            self._end_alone[position, members] = self._alone(members, queued) + transfer[members]
             self._reference_end[position, members] = reference_time + reference_transfer
             self._end_blame[position, members] = blame
             column = self._transfer + self._communicator[position, members]
@@ -159,7 +160,7 @@ class _Flow:
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
     def finish(self) -> Blame:
-        _, _, layers = self._join(self._everyone)
+        _, _, layers = self._join(self._everyone, np.full(len(self._everyone), -1))
         blame = layers.sum(axis=0)
         work = blame[: self._transfer].reshape(-1, self._kinds)
         return Blame(work, blame[self._transfer : self._early], float(blame[self._early]))
@@ -172,10 +173,25 @@ class _Flow:
         blame[rows, _CREDIT, own] += np.minimum(0, self._since[ranks])
         return blame
 
-    def _join(self, members: NDArray[np.int64]) -> tuple[float, float, Amounts]:
-        times, reference = self._time[members], float(self._reference_time[members].max())
-        blame = self._shared(self._blame(members)[None], (times - reference)[None])[0]
-        return float(times.max()), reference, blame
+    def _alone(self, members: NDArray[np.int64], queued: NDArray[np.int64]) -> Amounts:
+        """When members would start a collective if nobody else had part in it."""
+        before, time = queued[members], self._time[members]
+        is_held = before >= 0
+        result: Amounts = time.copy()
+        result[is_held] = np.maximum(time[is_held], self._end_alone[before[is_held], members[is_held]])
+        return result
+
+    def _join(self, members: NDArray[np.int64], queued: NDArray[np.int64]) -> tuple[float, float, Amounts]:
+        """Members meet, each with its own chain and, where its stream is busy, with the end of what holds it back."""
+        times, reference, blame = self._time[members], self._reference_time[members], self._blame(members)
+        held = members[queued[members] >= 0]
+        if len(held):
+            before = queued[held]
+            times = np.concatenate([times, self._end[before, held]])
+            reference = np.concatenate([reference, self._reference_end[before, held]])
+            blame = np.concatenate([blame, self._end_blame[before, held]])
+        latest = float(reference.max())
+        return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
 
     def _shared(self, blame: Amounts, lateness: Amounts, most_of_first: Amounts | None = None) -> Amounts:
         """Blame of meetings, shape (meetings, 2, columns).

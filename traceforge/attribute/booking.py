@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
-from traceforge.replay.model import StepModel
+from traceforge.replay.model import StepModel, started
 from traceforge.replay.reference import references
 from traceforge.store.database import Store
 
@@ -151,7 +151,8 @@ def _blocked_ns(model: StepModel) -> NDArray[np.int64]:
     arrival_work, wait_work = model.before_arrival_ns.sum(axis=3), model.before_wait_ns.sum(axis=3)
     for p in range(model.group.shape[1]):
         time = time + arrival_work[:, p]
-        ends[:, p] = _last_of_groups(time, model.group[:, p]) + model.transfer_ns[:, p]
+        start = time if model.queued is None else started(time, ends, model.queued[:, p])
+        ends[:, p] = _last_of_groups(start, model.group[:, p]) + model.transfer_ns[:, p]
         time = time + wait_work[:, p]
         awaited = model.awaited[:, p]
         end = ends[iteration, np.maximum(awaited, 0), rank]

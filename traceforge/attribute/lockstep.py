@@ -38,6 +38,8 @@ def in_lockstep(model: StepModel) -> NDArray[np.bool_]:
     first = model.awaited[:, :, 0] if model.group.shape[2] else model.awaited.max(axis=2)
     at_once = (first == places[None, :]) | (first < 0)
     nothing_between = ~model.before_wait_ns.any(axis=(2, 3)) & (model.transfer_ns >= 0).all(axis=2)
+    if model.queued is not None:
+        nothing_between &= (model.queued < 0).all(axis=2)
     result: NDArray[np.bool_] = (~is_real | (together & alike & at_once & nothing_between)).all(axis=1)
     return result & (len(model.ranks) > 1)
 

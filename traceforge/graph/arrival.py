@@ -1,13 +1,13 @@
-"""The joints of each rank's chain. Reads timeline.*; fills graph.arrival.
+"""The joints of each rank's chain. Reads timeline.*, graph.queued; fills graph.arrival.
 
 A rank waits for a collective where nothing but communication runs until that collective ends. Of several such ends
-between two arrivals the last counts. Where ranks issue different collectives in an iteration (stages of a pipeline),
-a collective's position is one more than the last position of any member before it; where orders contradict one
-another the iteration is left out and counted.
+between two arrivals the last counts. A collective that its stream holds back has been reached when the rank was ready.
+Where ranks issue different collectives in an iteration (stages of a pipeline), a collective's position is one more than
+the last position of any member before it; where orders contradict one another the iteration is left out and counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -19,9 +19,13 @@ from traceforge.store.ingest import issue_rows
 from traceforge.timeline.layers import Intervals, active, union
 
 _ARRIVALS = """
-SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.arrival_ns, a.end_ns, w.end_ns AS window_end_ns, w.start_ns
+SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.arrival_ns, a.end_ns, w.end_ns AS window_end_ns, w.start_ns,
+  b.collective_id AS behind_collective_id, CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
 FROM timeline.arrival AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
+LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
+LEFT JOIN timeline.arrival AS b
+  ON b.run_id = q.run_id AND b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration
 ORDER BY a.run_id, a.iteration, a.rank, a.call_id
 """
 
@@ -34,6 +38,8 @@ ORDER BY run_id, rank, start_ns
 
 _RECORDED = "SELECT run_id, iteration, rank FROM timeline.window ORDER BY run_id, iteration, rank"
 
+# So many collectives of other streams, the last ones, may hold up one that stands in a queue.
+_STREAMS = 8
 _KEY = ("run_id", "iteration", "rank")
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -44,16 +50,16 @@ _SCHEMA = {
     "arrival_ns": pl.Int64,
     "end_ns": pl.Int64,
     "awaited_position": pl.Int32,
+    "queued_position": pl.Int32,
     "is_regular": pl.Boolean,
 }
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (rank, collective of an iteration) of the iterations whose order is known."""
-    arrivals = store.query(_ARRIVALS).with_columns(
-        position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY),
-        arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over(_KEY), "start_ns"),
-    )
+    arrivals = store.query(_ARRIVALS).with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY))
+    exposed = store.query(_EXPOSED)
+    arrivals = _by_rank(arrivals, exposed, _with_ready_times)
     regular = _regular_iterations(arrivals, store.query(_RECORDED))
     arrivals = arrivals.join(
         regular.with_columns(is_regular=True), on=["run_id", "iteration"], how="left", maintain_order="left"
@@ -61,14 +67,65 @@ def rows(store: Store) -> pl.DataFrame:
     arrivals = _with_positions(arrivals)
     _note_irregular(store, arrivals)
     arrivals = arrivals.filter(pl.col("position").is_not_null())
-    exposed = store.query(_EXPOSED)
+    if arrivals.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    joints = _with_common_waits(_by_rank(_with_queue(arrivals), exposed, _with_awaited))
+    return joints.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+
+
+def _by_rank(
+    arrivals: pl.DataFrame, exposed: pl.DataFrame, told: Callable[[pl.DataFrame, Intervals], pl.DataFrame]
+) -> pl.DataFrame:
+    """Arrivals with what is told of each rank's own, given when nothing but communication ran on it."""
     parts = [
-        frame.with_columns(awaited_position=_awaited(frame, _exposed_of(exposed, int(str(run_id)), int(str(rank)))))
+        told(frame, _exposed_of(exposed, int(str(run_id)), int(str(rank))))
         for (run_id, rank), frame in arrivals.group_by("run_id", "rank", maintain_order=True)
     ]
-    if not parts:
-        return pl.DataFrame(schema=_SCHEMA)
-    return _with_common_waits(pl.concat(parts)).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+    return pl.concat(parts) if parts else arrivals
+
+
+def _with_ready_times(frame: pl.DataFrame, exposed: Intervals) -> pl.DataFrame:
+    """One rank's arrivals at which it was ready, in the order of issue."""
+    start, end, ahead = (frame[name].to_numpy() for name in ("arrival_ns", "end_ns", "ahead_ns"))
+    ready = start - ahead
+    if ahead.any():
+        ready = np.minimum(start, np.maximum(ready, _passed(frame, active(exposed, end - 1))))
+    return frame.with_columns(arrival_ns=pl.Series(ready)).with_columns(
+        arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("iteration"), "start_ns")
+    )
+
+
+def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Latest end of a collective of another stream that the rank awaited before each of its own; 0 where there is none.
+
+    A collective held back by its own stream is issued no earlier for that.
+    """
+    names = ("iteration", "collective_id", "behind_collective_id", "arrival_ns", "end_ns")
+    passed = np.zeros(frame.height, dtype=np.int64)
+    head: dict[int, int] = {}
+    latest: dict[int, int] = {}
+    reached = None
+    for n, (iteration, collective, behind, start, end) in enumerate(frame.select(names).iter_rows()):
+        if iteration != reached:
+            reached, head, latest = iteration, {}, {}
+        own = head[collective] = head.get(behind, collective)
+        if behind is not None:
+            passed[n] = max((until for other, until in latest.items() if other != own and until <= start), default=0)
+        if blocks[n]:
+            latest[own] = end
+            if len(latest) > _STREAMS:
+                del latest[next(iter(latest))]
+    return passed
+
+
+def _with_queue(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Arrivals with the position of the collective that each one's stream has to end before."""
+    behind = arrivals.select(*_KEY, behind_collective_id="collective_id", queued_position="position")
+    return arrivals.join(behind, on=[*_KEY, "behind_collective_id"], how="left", maintain_order="left")
+
+
+def _with_awaited(frame: pl.DataFrame, exposed: Intervals) -> pl.DataFrame:
+    return frame.with_columns(awaited_position=_awaited(frame, exposed))
 
 
 def _regular_iterations(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:

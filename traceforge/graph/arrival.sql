@@ -3,7 +3,7 @@
 -- Positions agree across ranks: the collective at position p of an iteration has that position on every member. Where
 -- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks
 -- issue them in contradicting orders are absent and counted in meta.issue.
--- Reads: timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
+-- Reads: graph.queued, timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
 CREATE OR REPLACE TABLE graph.arrival (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -15,12 +15,16 @@ CREATE OR REPLACE TABLE graph.arrival (
   position INTEGER NOT NULL,
   -- Joins timeline.collective.collective_id.
   collective_id BIGINT NOT NULL,
-  -- Arrival, aligned clock, ns; never before that of the position before.
+  -- Arrival, aligned clock, ns; never before that of the position before. Where the stream holds the collective back
+  -- (queued_position), when the rank was ready for it.
   arrival_ns BIGINT NOT NULL,
   -- End on this rank, aligned clock, ns.
   end_ns BIGINT NOT NULL,
   -- Position of the collective whose end the rank awaits between this arrival and the next; NULL when it awaits none.
   awaited_position INTEGER,
+  -- Position of the collective on the same stream that has to end before this one can start; NULL where the stream was
+  -- free.
+  queued_position INTEGER,
   -- True where all ranks issue equally many collectives in this iteration, in one order; only such are replayed.
   is_regular BOOLEAN NOT NULL
 )

@@ -2,7 +2,8 @@
 
 Walked backwards from the last end: a rank's own work leads to the joint before it; a wait in which the rank was
 blocked leads over the collective's transfer to the rank that arrived last, and on from there. The pieces tile the
-time between the first start and the last end exactly. Not handled: dependencies inside a stretch of work.
+time between the first start and the last end exactly. Not handled: dependencies inside a stretch of work;
+collectives that stand behind one another on a stream, which count for one transfer.
 """
 
 from collections.abc import Iterator

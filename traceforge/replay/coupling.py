@@ -25,6 +25,7 @@ class Baseline:
 
     Attributes:
         arrival_ns: when each rank arrived.
+        begun_ns: when its collective began, which may have had to wait for the rank's stream.
         spread_ns: mean wait over the group that it met.
         transfer_ns: as recorded.
         before_arrival_ns: the rank's own work before each arrival and the end, shape (I, P + 1, R).
@@ -32,6 +33,7 @@ class Baseline:
     """
 
     arrival_ns: Times
+    begun_ns: Times
     spread_ns: Amounts
     transfer_ns: Times
     before_arrival_ns: Times
@@ -159,11 +161,13 @@ def device_share(model: StepModel, work_ns: Times) -> Amounts:
     return share
 
 
-def baseline(model: StepModel, met: Meetings, arrival_ns: Times, host: NDArray[np.int64] | None) -> Baseline:
-    """The recorded run from its arrivals, shape (I, P, R)."""
-    spread = np.zeros(arrival_ns.shape)
+def baseline(
+    model: StepModel, met: Meetings, arrival_ns: Times, begun_ns: Times, host: NDArray[np.int64] | None
+) -> Baseline:
+    """The recorded run from when its ranks arrived and its collectives began, shape (I, P, R)."""
+    spread = np.zeros(begun_ns.shape)
     for i, calls in enumerate(model.calls.tolist()):
         for p in range(calls):
             layout = met.layouts[met.at[i, p]]
-            spread[i, p] = layout.mean(layout.latest(arrival_ns[i, p]) - arrival_ns[i, p])
-    return Baseline(arrival_ns, spread, model.transfer_ns, model.before_arrival_ns.sum(axis=3), host)
+            spread[i, p] = layout.mean(layout.latest(begun_ns[i, p]) - begun_ns[i, p])
+    return Baseline(arrival_ns, begun_ns, spread, model.transfer_ns, model.before_arrival_ns.sum(axis=3), host)

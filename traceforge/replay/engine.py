@@ -93,11 +93,11 @@ def record(model: StepModel, host: NDArray[np.int64] | None = None) -> Baseline:
         host: number of each rank's host, shape (R,); None where hosts are unknown.
     """
     met = meetings(model.group)
-    arrival = np.zeros(model.group.shape, dtype=np.int64)
+    arrival, begun = (np.zeros(model.group.shape, dtype=np.int64) for _ in range(2))
     run = _Run(model, measured(model), [Arm()], None, met)
     for i in range(len(model.start_ns)):
-        run.iterate(i, model.start_ns[i][None, :], arrival_ns=arrival[i])
-    return baseline(model, met, arrival, host)
+        run.iterate(i, model.start_ns[i][None, :], arrival_ns=arrival[i], begun_ns=begun[i])
+    return baseline(model, met, arrival, begun, host)
 
 
 def replay(
@@ -164,7 +164,7 @@ class _Run:
         first: int = 0,
     ) -> None:
         self._durations, self._recorded, self._first = durations, recorded, first
-        self._met, self._awaited = met, model.awaited
+        self._met, self._awaited, self._queued = met, model.awaited, model.queued
         self._calls: list[int] = model.calls.tolist()
         self._layout: list[list[Layout]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
         rows = slice(first, first + len(met.at))
@@ -178,22 +178,26 @@ class _Run:
             self._share = device_share(model, model.before_arrival_ns), device_share(model, model.before_wait_ns)
             self._tail_begin = model.end_ns
 
-    def iterate(self, i: int, start_ns: Times, *, arrival_ns: Times | None = None) -> tuple[Times, Times]:
+    def iterate(
+        self, i: int, start_ns: Times, *, arrival_ns: Times | None = None, begun_ns: Times | None = None
+    ) -> tuple[Times, Times]:
         """End of iteration `i` and mean wait in it, shape (V, R), for starts of that shape.
 
         Args:
             arrival_ns: where to note the first arm's arrivals, shape (P, R).
+            begun_ns: where to note when its collectives began, their streams being free, shape (P, R).
         """
         row, calls, given = i - self._first, self._calls[i], self._given
         time, ends, waited = start_ns, [], np.zeros(start_ns.shape, dtype=np.int64)
         under_way: tuple[Times, Times] | None = None
         for p in range(calls):
             time = self._arrive(i, p, time, under_way)
-            if arrival_ns is not None:
-                arrival_ns[p] = time[0]
+            begun = self._begun(i, p, time, ends)
+            if arrival_ns is not None and begun_ns is not None:
+                arrival_ns[p], begun_ns[p] = time[0], begun[0]
             layout = self._layout[row][p]
-            last = layout.latest(time)
-            wait = last - time
+            last = layout.latest(begun)
+            wait = last - begun
             waited += wait
             end = last + self._durations.transfer_ns[i, p]
             if given.spread is not None and self._recorded is not None:
@@ -227,7 +231,7 @@ class _Run:
         is_free = np.ones(start_ns.shape, dtype=bool)
         for p in range(self._calls[i]):
             time = time + self._durations.before_arrival_ns[i, p]
-            last = self._layout[i - self._first][p].latest(time)
+            last = self._layout[i - self._first][p].latest(self._begun(i, p, time, ends))
             free = np.where(is_free, np.minimum(free, last - time), free)
             ends.append(last + self._durations.transfer_ns[i, p])
             time = time + self._durations.before_wait_ns[i, p]
@@ -238,6 +242,13 @@ class _Run:
             if not is_free.any():
                 break
         result[:] = np.where(is_free, 0, np.maximum(free, 0))[0]
+
+    def _begun(self, i: int, p: int, time: Times, ends: Sequence[Times]) -> Times:
+        """When the collective at place `p` begins on each rank that arrives at `time`: once its stream is free."""
+        if self._queued is None:
+            return time
+        begun: Times = np.maximum(time, _reached(ends, self._queued[i, p], time))
+        return begun
 
     def _arrive(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:
         """When each rank has done its work before arrival `p`, or before the end of the iteration."""
@@ -269,7 +280,7 @@ class _Run:
     def _cover(self, i: int, p: int, begin_ns: Times) -> Cover:
         """What covered a stretch in the recorded run: the collective at place `p`."""
         assert self._recorded is not None
-        last = self._layout[i - self._first][p].latest(self._recorded.arrival_ns[i, p])
+        last = self._layout[i - self._first][p].latest(self._recorded.begun_ns[i, p])
         last = np.broadcast_to(last, begin_ns.shape)
         return Cover(begin_ns, last, last + self._recorded.transfer_ns[i, p])
 

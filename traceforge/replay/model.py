@@ -24,8 +24,13 @@ ORDER BY w.iteration, w.rank
 """
 
 _ARRIVALS = """
-SELECT iteration, rank, position, collective_id, arrival_ns, end_ns, awaited_position
-FROM graph.arrival WHERE run_id = ? ORDER BY iteration, rank, position
+SELECT a.iteration, a.rank, a.position, a.collective_id, GREATEST(a.arrival_ns, COALESCE(q.end_ns, a.arrival_ns)) AS
+  started_ns, a.end_ns, a.awaited_position, a.queued_position
+FROM graph.arrival AS a
+LEFT JOIN graph.arrival AS q
+  ON q.run_id = a.run_id AND q.iteration = a.iteration AND q.rank = a.rank AND q.position = a.queued_position
+WHERE a.run_id = ?
+ORDER BY a.iteration, a.rank, a.position
 """
 
 _WORK = """
@@ -45,12 +50,14 @@ class StepModel:
         calls: number of collectives of each iteration, shape (I,).
         group: number of the collective at each place, equal for ranks that meet in it, -1 where there is none,
             shape (I, P, R).
-        transfer_ns: from the last arrival of the group to the end on this rank, shape (I, P, R).
+        transfer_ns: from the last start of the group (see `started`) to the end on this rank, shape (I, P, R).
         awaited: position whose end the rank awaits after each arrival, -1 for none, shape (I, P, R).
         kinds: (phase, activity) of each kind of work, length K.
         before_arrival_ns: own work before each arrival, and before the iteration's end at index `calls`, shape
             (I, P + 1, R, K).
         before_wait_ns: own work between each arrival and the wait after it, shape (I, P, R, K).
+        queued: position of the collective that has to end on the rank's stream before this one starts, -1 for none,
+            shape (I, P, R); None where streams are always free.
     """
 
     iterations: NDArray[np.int64]
@@ -64,6 +71,20 @@ class StepModel:
     kinds: tuple[tuple[str, str | None], ...]
     before_arrival_ns: Times
     before_wait_ns: Times
+    queued: NDArray[np.int64] | None = None
+
+
+def started(arrival_ns: Times, ends_ns: Times, queued: NDArray[np.int64]) -> Times:
+    """When collectives start on ranks, given when they arrive and when what their streams are busy with ends.
+
+    Args:
+        arrival_ns: shape (..., R).
+        ends_ns: of all positions so far, shape (..., P, R).
+        queued: position that has to end before, -1 for none, shape (..., R).
+    """
+    free = np.take_along_axis(ends_ns, np.maximum(queued, 0)[..., None, :], axis=-2)[..., 0, :]
+    result: Times = np.where(queued >= 0, np.maximum(arrival_ns, free), arrival_ns)
+    return result
 
 
 def load_model(store: Store, run_id: int) -> StepModel | None:
@@ -91,15 +112,11 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         calls=(group >= 0).any(axis=2).sum(axis=1),
         group=group,
         transfer_ns=_dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0),
-        awaited=_dense(
-            arrivals.with_columns(pl.col("awaited_position").fill_null(-1)),
-            "awaited_position",
-            shape,
-            fill=-1,
-        ),
+        awaited=_positions(arrivals, "awaited_position", shape),
         kinds=kinds,
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
+        queued=None if arrivals["queued_position"].is_null().all() else _positions(arrivals, "queued_position", shape),
     )
 
 
@@ -117,8 +134,12 @@ class _Index:
 
 
 def _with_transfer(arrivals: pl.DataFrame) -> pl.DataFrame:
-    last = pl.col("arrival_ns").max().over("collective_id")
+    last = pl.col("started_ns").max().over("collective_id")
     return arrivals.with_columns(transfer_ns=pl.col("end_ns") - last)
+
+
+def _positions(arrivals: pl.DataFrame, column: str, shape: tuple[int, int, int]) -> NDArray[np.int64]:
+    return _dense(arrivals.with_columns(pl.col(column).fill_null(-1)), column, shape, fill=-1)
 
 
 def _dense(frame: pl.DataFrame, column: str, shape: tuple[int, int, int], *, fill: int) -> NDArray[np.int64]:

@@ -1,0 +1,69 @@
+"""Collectives that stand behind one another on their stream, drawn by hand; and a run of them replayed."""
+
+import numpy as np
+
+from tests.given import Trace, built, rows_of, store_of
+from traceforge.replay.engine import measured, replay
+from traceforge.replay.model import load_model
+from traceforge.store.database import Store
+
+JOINTS = "SELECT position, arrival_ns, end_ns, awaited_position, queued_position FROM graph.arrival WHERE rank = ?"
+
+
+def queue_of(*ready_ns: int) -> Store:
+    """Ranks whose second collective is ready at some time, and has to wait for the first one to end at 60.
+
+    compute      |0––20|20–––ready|                |100–110|
+    collectives        |A 20–––––––60|B 60––––100|
+    """
+    traces = [
+        Trace(rank)
+        .step(1, 0, 110)
+        .kernel(0, 20)
+        .collective(20, 60, issue_ns=2)
+        .kernel(20, ready, launch_ns=4)
+        .collective(60, 100, issue_ns=6)
+        .kernel(100, 110, launch_ns=8)
+        for rank, ready in enumerate(ready_ns)
+    ]
+    return built(store_of(*traces), "graph")
+
+
+def test_a_rank_has_reached_a_collective_that_its_stream_holds_back_when_its_work_was_done() -> None:
+    store = queue_of(40, 50)
+
+    # given it has waited for its stream, it was ready at 40 although the kernel started at 60
+    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None), (1, 40, 100, 1, 0)]
+    assert rows_of(store, JOINTS, [1]) == [(0, 20, 60, None, None), (1, 50, 100, 1, 0)]
+
+
+def test_a_collective_that_starts_late_on_a_free_stream_stands_behind_nothing() -> None:
+    # compute      |0––20|20–––––––––––––––––80|         |100–110|
+    # collectives        |A 20–––––––60|        |B 80–100|
+    traces = [
+        Trace(rank)
+        .step(1, 0, 110)
+        .kernel(0, 20)
+        .collective(20, 60, issue_ns=2)
+        .kernel(20, 80, launch_ns=4)
+        .collective(80, 100, issue_ns=6)
+        .kernel(100, 110, launch_ns=8)
+        for rank in range(2)
+    ]
+
+    store = built(store_of(*traces), "graph")
+
+    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None), (1, 80, 100, 1, None)]
+
+
+def test_were_the_first_collective_faster_the_second_would_start_when_its_ranks_are_ready() -> None:
+    model = load_model(queue_of(40, 50), 0)
+    assert model is not None
+    durations = measured(model)
+    assert replay(model, durations).end_ns.tolist() == [[110, 110]]
+
+    # when A takes 10 and not 40: it ends at 30, B starts at 50 (rank 1 is ready) and ends at 90
+    transfer = durations.transfer_ns - np.array([30, 0])[None, :, None]
+    faster = type(durations)(durations.before_arrival_ns, durations.before_wait_ns, transfer)
+
+    assert replay(model, faster).end_ns.tolist() == [[100, 100]]

@@ -1,0 +1,65 @@
+-- Collectives that wait for their stream: when a rank was ready for each, and behind which call it had to stand.
+--
+-- Kernels of one stream run one after another, so a collective that starts as soon as another one of its stream ends
+-- has not been waiting for its rank. The rank was ready once its host had launched it and the device work launched
+-- before it was done. Calls that start on a free stream, and those of host threads, are absent.
+CREATE OR REPLACE TABLE graph.queued (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Global rank.
+  rank,
+  -- Joins align.call.call_id within the rank.
+  call_id,
+  -- Call before it on the same stream, at whose end it starts; joins align.call.call_id.
+  behind_call_id,
+  -- By how much the rank was ready before the kernel started, ns.
+  ahead_ns
+) AS
+WITH event AS (
+  SELECT r.run_id, r.rank, e.source_id, e.event_id, e.device, e.stream, e.correlation, e.raw_start_ns,
+    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, c.class, c.canonical_category AS category
+  FROM align.rank AS r
+  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+  WHERE e.phase = 'X' AND e.correlation IS NOT NULL
+    AND c.canonical_category IN ('cuda_runtime', 'cuda_driver', 'kernel', 'gpu_memcpy', 'gpu_memset')
+),
+launch AS (
+  SELECT source_id, correlation, MIN(raw_start_ns) AS raw_launch_ns
+  FROM event
+  WHERE category IN ('cuda_runtime', 'cuda_driver')
+  GROUP BY source_id, correlation
+),
+launched AS (
+  SELECT e.*, l.raw_launch_ns
+  FROM event AS e
+  JOIN launch AS l USING (source_id, correlation)
+  WHERE e.category NOT IN ('cuda_runtime', 'cuda_driver')
+),
+collective AS (
+  SELECT c.run_id, c.rank, c.call_id, c.source_id, c.raw_arrival_ns, l.raw_launch_ns,
+    LAG(c.call_id) OVER same_stream AS behind_call_id,
+    LAG(c.raw_end_ns) OVER same_stream AS raw_free_ns,
+    LAG(c.raw_end_ns - c.raw_arrival_ns) OVER same_stream AS behind_duration_ns
+  FROM align.call AS c
+  JOIN launched AS l USING (run_id, rank, source_id, event_id)
+  WHERE c.on_device AND l.stream IS NOT NULL
+  WINDOW same_stream AS (PARTITION BY c.run_id, c.rank, c.source_id, l.device, l.stream ORDER BY c.raw_arrival_ns)
+),
+queued AS (
+  -- From the end of a kernel to the start of one that waits behind it some µs pass.
+  SELECT * FROM collective
+  WHERE ABS(raw_arrival_ns - raw_free_ns) <= LEAST(10000, behind_duration_ns // 4) AND raw_launch_ns < raw_free_ns
+),
+work AS (
+  SELECT source_id, raw_launch_ns, MAX(raw_end_ns) OVER before AS raw_done_ns
+  FROM launched
+  WHERE class <> 'communication'
+  WINDOW before AS (PARTITION BY source_id ORDER BY raw_launch_ns)
+)
+SELECT
+  q.run_id, q.rank, q.call_id, q.behind_call_id,
+  GREATEST(0, q.raw_arrival_ns - GREATEST(q.raw_launch_ns, COALESCE(w.raw_done_ns, q.raw_launch_ns)))
+FROM queued AS q
+ASOF LEFT JOIN work AS w ON w.source_id = q.source_id AND q.raw_launch_ns >= w.raw_launch_ns
+ORDER BY q.run_id, q.rank, q.call_id
