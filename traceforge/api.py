@@ -6,12 +6,12 @@ is a shell around the functions here.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from traceforge import __version__
 from traceforge.errors import InputUnusableError, PluginError, UsageError
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
 
 _FACTS_HASH = "SELECT COALESCE(STRING_AGG(run_id || content_hash, ',' ORDER BY source_id), '') FROM meta.source"
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 
 def open_store(path: Path | str) -> Store:
@@ -65,7 +62,7 @@ def ingest(
         run: name of the run; the name of the first folder when None.
         jobs: files read at once, each by a process of its own; the number of cores when None.
         keep_all_args: keep the arguments of every event, not only of communication.
-        executor: runs the readers in place of processes of our own.
+        executor: runs the readers in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
 
@@ -224,29 +221,14 @@ def _run_name(paths: Sequence[Path]) -> str:
 
 
 @contextmanager
-def _executor(given: Executor | None, jobs: int | None, files: int) -> Iterator[Executor]:
+def _executor(given: Executor | None, jobs: int | None, files: int) -> Iterator[Executor | None]:
     if given is not None:
         yield given
         return
     workers = min(jobs or os.cpu_count() or 1, max(files, 1))
     if workers == 1:
-        yield InlineExecutor()
+        yield None
         return
     # Threads of polars do not survive a fork.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield pool
-
-
-class InlineExecutor(Executor):
-    """Runs each call at once, in this process."""
-
-    def submit(
-        self, fn: Callable[Arguments, Result], /, *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Future[Result]:
-        """Result of the call, as a future that is done."""
-        future: Future[Result] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
-            future.set_exception(error)
-        return future

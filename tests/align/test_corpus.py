@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from tests.given import MS, US, built, rows_of
-from traceforge.api import InlineExecutor
 from traceforge.records import ReadOptions
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
@@ -59,7 +58,7 @@ def _golden() -> dict[str, Any]:
 def _analysed(folder: str, until: str, pattern: str = "*.json.gz") -> Store:
     store = Store(None)
     files = sorted(Path(CORPUS or "", folder).glob(pattern))
-    ingest_files(store, files, {"kineto": SOURCE}, run_name=folder, executor=InlineExecutor(), options=ReadOptions())
+    ingest_files(store, files, {"kineto": SOURCE}, run_name=folder, executor=None, options=ReadOptions())
     return built(store, until)
 
 

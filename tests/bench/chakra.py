@@ -61,14 +61,14 @@ _READ_ET = _COLUMNS.replace("sources.chakra", "sources.pytorch_et")
 _STAGES = """
 import sys, time
 from pathlib import Path
-from traceforge.api import InlineExecutor, STAGES, sources
+from traceforge.api import STAGES, sources
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
 from traceforge.store.stage import build_stage
 paths = [Path(name) for name in sys.argv[2:]]
 with Store(Path(sys.argv[1]), threads=1) as store:
-    ingest_files(store, paths, sources(), run_name="job", executor=InlineExecutor(), options=ReadOptions())
+    ingest_files(store, paths, sources(), run_name="job", executor=None, options=ReadOptions())
     for stage in STAGES[:STAGES.index("graph")]:
         build_stage(store, f"traceforge.{stage}")
     begin = time.process_time()

@@ -30,7 +30,7 @@ from traceforge.records import ReadOptions
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
 with Store(Path(sys.argv[2]), threads=1) as store:
-    ingest_files(store, [Path(sys.argv[1])], api.sources(), run_name="bench", executor=api.InlineExecutor(),
+    ingest_files(store, [Path(sys.argv[1])], api.sources(), run_name="bench", executor=None,
                  options=ReadOptions())
 """
 _COMMANDS = {

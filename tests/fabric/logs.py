@@ -4,7 +4,7 @@ import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from traceforge.api import STAGES, InlineExecutor
+from traceforge.api import STAGES
 from traceforge.records import ReadOptions
 from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
@@ -71,7 +71,7 @@ def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> No
             paths,
             {"nccl_log": SOURCE},
             run_name=run_name,
-            executor=InlineExecutor(),
+            executor=None,
             options=ReadOptions(),
             shown=lambda path: path.name,
         )
@@ -98,6 +98,6 @@ def add_dumps(store: Store, *dumps: dict[str, object], run_name: str = "job") ->
             paths,
             {"flight_recorder": RECORDER},
             run_name=run_name,
-            executor=InlineExecutor(),
+            executor=None,
             options=ReadOptions(),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.given import built, rows_of
-from traceforge.api import InlineExecutor, sources
+from traceforge.api import sources
 from traceforge.files import find_files
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
@@ -17,7 +17,7 @@ def store_of_folder(folder: Path) -> Store:
     """All files of a folder as one run, built up to the graph."""
     store = Store(None, threads=1)
     files = find_files([folder])
-    ingest_files(store, files, sources(), run_name="job", executor=InlineExecutor(), options=ReadOptions())
+    ingest_files(store, files, sources(), run_name="job", executor=None, options=ReadOptions())
     return built(store)
 
 

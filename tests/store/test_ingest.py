@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from tests.given import built, by_kind, rows_of
-from traceforge.api import InlineExecutor
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.files import find_files, open_bytes
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
@@ -81,7 +80,7 @@ def _ingest(
         files,
         {"kineto": source or StorySource()},
         run_name=run_name,
-        executor=executor or InlineExecutor(),
+        executor=executor,
         options=ReadOptions(),
         on_file=on_file,
     )
@@ -185,7 +184,7 @@ def test_files_are_noted_under_the_names_that_the_caller_shows(tmp_path: Path) -
         [good, bad],
         {"kineto": StorySource()},
         run_name="night",
-        executor=InlineExecutor(),
+        executor=None,
         options=ReadOptions(),
         shown=lambda path: f"job/{path.name}",
     )

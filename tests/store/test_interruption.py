@@ -9,13 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.given import rows_of
-from traceforge.api import InlineExecutor, sources
+from traceforge.api import sources
 from traceforge.errors import StoreBusyError
 from traceforge.files import find_files
 from traceforge.records import ReadOptions
@@ -42,9 +44,8 @@ def ingested(store: Store, folder: Path, **options: object) -> IngestResult:
         find_files([folder]),
         sources(),
         run_name="night",
-        executor=InlineExecutor(),
         options=ReadOptions(),
-        **options,  # type: ignore[arg-type]
+        **{"executor": None, **options},  # type: ignore[arg-type]
     )
 
 
@@ -125,24 +126,93 @@ def test_of_two_ingests_at_once_the_second_says_why_it_cannot(tmp_path: Path, jo
     assert "Traceback" not in second.stderr
 
 
+def test_the_spool_of_an_ingest_that_was_killed_goes_with_the_next_one(tmp_path: Path, job: Path) -> None:
+    # given what a killed ingest leaves beside its database, and a worker of it that lives on
+    path = tmp_path / "job.duckdb"
+    left = tmp_path / "job.duckdb.spool" / "of-before" / "0"
+    left.mkdir(parents=True)
+    (left / "000000.parquet").write_bytes(b"half of it")
+    # when
+    with Store(path) as store, ThreadPoolExecutor(1) as executor:
+        ingested(store, job, executor=executor)
+    # then nothing of it is left, and the worker cannot write there again
+    assert [file.name for file in tmp_path.iterdir()] == ["job.duckdb"]
+    with pytest.raises(FileNotFoundError):
+        (left / "000001.parquet").write_bytes(b"")
+
+
 @pytest.mark.parametrize(
-    ("largest_file", "exceeded_by"), [(500, "parquet"), (16 * 1024, "job.duckdb.wal")], ids=["spool", "database"]
+    ("jobs", "largest_file", "exceeded_by"),
+    [(2, 500, "parquet"), (1, 16 * 1024, "job.duckdb.wal")],
+    ids=["spool", "database"],
 )
 def test_a_full_disk_is_said_so_and_the_database_stays_valid(
-    tmp_path: Path, job: Path, largest_file: int, exceeded_by: str
+    tmp_path: Path, job: Path, jobs: int, largest_file: int, exceeded_by: str
 ) -> None:
     # given a database, and a limit on the size of files that a file of the spool, or its next transactions, exceed
     path = tmp_path / "job.duckdb"
     with Store(path) as store:
         store.execute("CHECKPOINT")
     # when
-    full = command(tmp_path, "ingest", job, "--db", path, "--jobs", 1, largest_file=largest_file)
+    full = command(tmp_path, "ingest", job, "--db", path, "--jobs", jobs, largest_file=largest_file)
     # then
+    assert_said_to_be_full(full)
+    assert exceeded_by in full.stderr
+    with Store(path) as store:
+        assert {count for _, count in rows_of(store, WHOLE)} <= {EVENTS}
+        ingested(store, job)
+        assert [count for _, count in rows_of(store, WHOLE)] == [EVENTS] * FILES
+
+
+def assert_said_to_be_full(full: subprocess.CompletedProcess[str]) -> None:
     assert full.returncode == 3, full.stderr
     assert "the disk is full, or a limit on file sizes is reached" in full.stderr
-    assert exceeded_by in full.stderr
     assert "hint: make room" in full.stderr
     assert "Traceback" not in full.stderr
+
+
+@pytest.mark.parametrize("largest_file", [0, 5_000, 13_000, 40_000])
+def test_a_new_database_that_finds_no_room_leaves_nothing_that_is_refused_later(
+    tmp_path: Path, job: Path, largest_file: int
+) -> None:
+    path = tmp_path / "job.duckdb"
+
+    full = command(tmp_path, "ingest", job, "--db", path, "--jobs", 1, largest_file=largest_file)
+
+    assert full.returncode == 3, full.stderr
+    assert "File too large" in full.stderr
+    assert "hint: make room" in full.stderr
+    with Store(path) as store:
+        assert len(ingested(store, job).read) == FILES
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 8 MiB; skips where mounting one is not allowed."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_disk_that_is_really_full_costs_no_file_that_was_whole(small_disk: Path, job: Path, jobs: int) -> None:
+    # given a disk that has room for a new database, but not for the whole job
+    path, filler = small_disk / "job.duckdb", small_disk / "filler"
+    with Store(path) as store:
+        store.execute("CHECKPOINT")
+    free = os.statvfs(small_disk)
+    filler.write_bytes(b"x" * (free.f_bavail * free.f_frsize - 32 * 1024))
+    # when
+    full = command(small_disk.parent, "ingest", job, "--db", path, "--jobs", jobs)
+    # then it is said, and with more room the next ingest finishes
+    assert_said_to_be_full(full)
+    filler.unlink()
     with Store(path) as store:
         assert {count for _, count in rows_of(store, WHOLE)} <= {EVENTS}
         ingested(store, job)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.given import Trace, built, rows_of, store_of
-from traceforge.api import InlineExecutor
 from traceforge.records import ReadOptions
 from traceforge.sources.kineto import SOURCE
 from traceforge.store.database import Store
@@ -82,7 +81,7 @@ def recorded(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Store]:
     golden = json.loads(Path(CORPUS, "golden", "golden.json").read_text(encoding="utf-8"))["device_time"][request.param]
     store = Store(None)
     file = Path(CORPUS, "traces", golden["file"])
-    ingest_files(store, [file], {"kineto": SOURCE}, run_name="rank", executor=InlineExecutor(), options=ReadOptions())
+    ingest_files(store, [file], {"kineto": SOURCE}, run_name="rank", executor=None, options=ReadOptions())
     return golden, built(store, "timeline")
 
 

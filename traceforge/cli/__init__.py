@@ -71,7 +71,7 @@ def main() -> None:
         if os.environ.get("TRACEFORGE_DEBUG"):
             traceback.print_exc()
         if any(reason in str(error) for reason in _NO_ROOM):
-            hint = "make room, or set TMPDIR to a larger disk, and run again: whole files are kept, the rest is read"
+            hint = "make room beside the database and run again: whole files are kept, the rest is read"
             print_error(f"the disk is full, or a limit on file sizes is reached: {error}\n\nhint: {hint}")
             sys.exit(InputUnusableError.exit_code)
         hint = "this is a fault of traceforge; run again with TRACEFORGE_DEBUG=1 and report what it prints"

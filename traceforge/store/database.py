@@ -1,11 +1,10 @@
 """One DuckDB file. In: batches of rows and SQL. Out: tables, and query results as polars frames.
 
 This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format, so that any
-client since 1.0 opens them. Rows come in through Parquet, which both polars and DuckDB read natively; no pyarrow.
+client since 1.0 opens them. Rows come in as Arrow streams or Parquet, which polars and DuckDB read without pyarrow.
 Not handled: several writers at once (DuckDB locks the file; the second is told so).
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 _STORAGE_VERSION = "v1.0.0"
 _CATALOG = "trace"
+_MEMORY_BYTES, _MEMORY_BYTES_A_THREAD = 64 * 1024 * 1024, 32 * 1024 * 1024
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 
@@ -44,17 +44,22 @@ class Store:
         self.read_only = read_only
         if read_only and (path is None or not path.exists()):
             raise InputUnusableError("no such database", where=str(path))
+        is_new = path is not None and not path.exists()
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:
+            if path is not None:
+                self._connection.execute("SET temp_directory = ?", [f"{path}.tmp"])
             self._connection.execute("SET preserve_insertion_order = true")
-            self._attach(path, read_only)
+            self._attach(path, read_only, is_new)
             self._adopt(read_only)
-        except BaseException:
+        except BaseException as error:
             # The file is held until the connection is closed, and the error may live on.
             self._connection.close()
+            if is_new and not isinstance(error, StoreBusyError):
+                _remove(path)
             raise
 
-    def _attach(self, path: Path | None, read_only: bool) -> None:
+    def _attach(self, path: Path | None, read_only: bool, is_new: bool) -> None:
         import duckdb
 
         target = ":memory:" if path is None else str(path)
@@ -66,7 +71,7 @@ class Store:
             self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {f'({options})' if options else ''}")
             self._connection.execute(f"USE {_CATALOG}")
         except duckdb.Error as error:
-            raise _open_error(path, error) from error
+            raise _open_error(path, error, is_new) from error
 
     def _adopt(self, read_only: bool) -> None:
         applied = self._applied_migration()
@@ -115,6 +120,18 @@ class Store:
             raise
         self._connection.execute("COMMIT")
 
+    @contextmanager
+    def little_memory(self) -> Iterator[None]:
+        """While rows are added: what was written to disk does not stay in memory, and memory does not grow with it."""
+        (threads,) = self._connection.execute("SELECT CURRENT_SETTING('threads')").fetchone() or (1,)
+        limit = _MEMORY_BYTES + threads * _MEMORY_BYTES_A_THREAD
+        if self.path is not None:
+            self._connection.execute(f"SET memory_limit = '{limit} B'")
+        try:
+            yield
+        finally:
+            self._connection.execute("RESET memory_limit")
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
         """Result of a query as a polars frame.
 
@@ -141,23 +158,28 @@ class Store:
         """Run a statement of our own that returns no rows."""
         self._connection.execute(sql, list(parameters))
 
-    def append(self, table: str, rows: "pl.DataFrame") -> None:
-        """Add rows to a table by column name; columns that are missing become NULL."""
+    def append(self, table: str, rows: "pl.DataFrame", *, source_id: int | None = None) -> None:
+        """Add rows to a table by column name, with their `source_id`; columns that are missing become NULL."""
+        import polars as pl
+
         if rows.is_empty():
             return
-        with tempfile.TemporaryDirectory(prefix="traceforge-") as folder:
-            file = Path(folder, "rows.parquet")
-            rows.write_parquet(file, compression="uncompressed")
-            self.append_parquet(table, str(file))
+        # DuckDB takes no columns of NULLs that have no type.
+        untyped = [name for name, dtype in rows.schema.items() if dtype == pl.Null]
+        if untyped:
+            rows = rows.with_columns(pl.col(untyped).cast(pl.Int32))
+        # DuckDB finds the variable by its name. A view, made by `register`, would hold on to the rows until the commit.
+        incoming_rows = _ArrowStream(rows)  # noqa: F841
+        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT {_extra(source_id)}* FROM incoming_rows")
 
     def append_parquet(self, table: str, files: str, *, source_id: int | None = None) -> None:
         """Add the rows of Parquet files (a path or a glob) to a table by column name, with their `source_id`.
 
         One statement for all files: DuckDB then writes to disk as it reads, and memory stays flat.
         """
-        extra = "" if source_id is None else f"{source_id:d} AS source_id, "
         self._connection.execute(
-            f"INSERT INTO {table} BY NAME SELECT {extra}* FROM read_parquet(?, union_by_name = true)", [files]
+            f"INSERT INTO {table} BY NAME SELECT {_extra(source_id)}* FROM read_parquet(?, union_by_name = true)",
+            [files],
         )
 
     def create(self, document: Document) -> None:
@@ -170,6 +192,13 @@ class Store:
         """Refuse file access and setting changes from now on: for SQL that a person typed."""
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
+
+
+def _remove(path: Path | None) -> None:
+    """Remove a database that could not be made whole, which would be refused as foreign or damaged later on."""
+    if path is not None:
+        path.unlink(missing_ok=True)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
 def _readable(relation: Any) -> Any:
@@ -187,8 +216,12 @@ def _readable(relation: Any) -> Any:
     )
 
 
+def _extra(source_id: int | None) -> str:
+    return "" if source_id is None else f"{source_id:d} AS source_id, "
+
+
 class _ArrowStream:
-    """The Arrow stream of a relation. Polars builds a struct series from it without pyarrow.
+    """The Arrow stream of a relation or a frame, which polars and DuckDB read without pyarrow.
 
     Going through `pl.DataFrame(relation)` instead makes polars keep a cache of foreign types that DuckDB then
     reports as leaks on stderr when the process ends.
@@ -201,7 +234,7 @@ class _ArrowStream:
         return self._relation.__arrow_c_stream__(requested_schema)
 
 
-def _open_error(path: Path | None, error: Exception) -> InputUnusableError:
+def _open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusableError:
     text = str(error)
     where = str(path)
     if path is not None and path.is_dir():
@@ -219,6 +252,12 @@ def _open_error(path: Path | None, error: Exception) -> InputUnusableError:
             "this DuckDB database is of a newer format than those that traceforge writes",
             where=where,
             hint="name a new file, or one made by `traceforge ingest`",
+        )
+    if is_new:
+        return InputUnusableError(
+            f"the database cannot be made: {text}",
+            where=where,
+            hint="make room, or name a file where you may write",
         )
     return InputUnusableError(
         "not a DuckDB database, or a damaged one",

@@ -1,15 +1,14 @@
-"""Files into facts. In: paths, sources, an executor. Out: meta.run, meta.source, meta.issue and raw.*.
+"""Files into facts. In: paths, sources, perhaps an executor. Out: meta.run, meta.source, meta.issue and raw.*.
 
-Each file is read by a worker on its own into Parquet in a spool folder, then added in one transaction: an
-interrupted ingest leaves whole files or nothing, and running it again finishes the rest. A file whose bytes are
-known already is not read. Workers share no state, so the executor may be any that sees the same file system.
+Each file is added in one transaction: an interrupted ingest leaves whole files or nothing, and running it again
+finishes the rest. A file whose bytes are known already is not read. Without an executor rows go straight from the
+source into the database; with one, workers read files at once, each into a spool (see `spool`) that is then added.
 """
 
 import re
-import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed, wait
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +19,12 @@ from traceforge.files import DAMAGE, content_hash, read_head, size_bytes
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.meter import Meter, OnProgress, watched
-from traceforge.store.naming import Identity, identify
+from traceforge.store.naming import identify
+from traceforge.store.spool import Spooled, Task, read_by_workers, spool_folder
+
+_Fill = Callable[[int], SourceSummary]
+"""Adds the rows of one file to the database under a `source_id`; returns what the file said about itself."""
+_Files = Generator[tuple[Path, _Fill], None, None]
 
 _KNOWN = """
 SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
@@ -51,24 +55,13 @@ class IngestResult:
     failed: tuple[tuple[Path, TraceforgeError], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spooled:
-    """A file read by a worker: its summary, and the tables it wrote below `folder`."""
-
-    path: Path
-    content_hash: str
-    summary: SourceSummary
-    folder: Path
-    tables: tuple[str, ...]
-
-
 def ingest_files(
     store: Store,
     files: Sequence[Path],
     sources: Mapping[str, Source],
     *,
     run_name: str,
-    executor: Executor,
+    executor: Executor | None,
     options: ReadOptions,
     on_file: Callable[[Path], None] = lambda _path: None,
     on_progress: OnProgress | None = None,
@@ -78,6 +71,7 @@ def ingest_files(
     """Add files to a run of the database, making the run if it is new.
 
     Args:
+        executor: reads files at once; None reads one after the other, here.
         on_file: called with each file that has been read.
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         shown: how a file is named in the database.
@@ -95,23 +89,17 @@ def ingest_files(
         raise failed[0][1] if failed else _nothing_recognised(unrecognised)
     run_id = _run_id(store, run_name)
     read: list[Path] = []
-    with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as spool, watched(Path(spool), on_progress):
-        jobs = {
-            executor.submit(
-                spool_file, path, hashes[path], sources[kinds[path]], Path(spool, str(number)), options
-            ): path
-            for number, path in enumerate(kinds)
-        }
-        try:
-            for spooled in _in_path_order(jobs, failed, on_file):
-                name = shown(spooled.path)
-                _add(store, run_id, spooled, name, identify(Path(name), spooled.summary, rank_pattern))
-                read.append(spooled.path)
-        finally:
-            # After an interruption nobody wants the rest; what is being read ends before its folder goes.
-            for job in jobs:
-                job.cancel()
-            wait(jobs)
+    with store.little_memory(), spool_folder(store.path) as spool, watched(spool, on_progress):
+        tasks = _tasks(kinds, sources, spool, options)
+        found = _read_spooled(store, tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
+        with closing(found):
+            for path, fill in found:
+                try:
+                    _add(store, run_id, _File(path, hashes[path], shown(path)), fill, rank_pattern)
+                except TraceforgeError as error:
+                    failed.append((path, error))
+                else:
+                    read.append(path)
     names = {path: shown(path) for path in files}
     _note_unused(store, run_id, names, unrecognised, failed)
     if not read and not unchanged:
@@ -142,50 +130,41 @@ def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
     return next((name for name, source in sources.items() if source.recognises(head)), None)
 
 
-def spool_file(path: Path, digest: str, source: Source, folder: Path, options: ReadOptions) -> _Spooled:
-    """Read one file into Parquet below `folder`. Runs in a worker.
-
-    Raises:
-        InputUnusableError: nothing of the file can be used.
-    """
-    counts: Counter[str] = Counter()
-    # Parents are not made: once an interrupted ingest has removed the spool folder, nothing shall bring it back.
-    folder.mkdir(exist_ok=True)
-
-    def write(batch: Batch) -> None:
-        if batch.rows.is_empty():
-            return
-        target = folder / batch.table
-        target.mkdir(exist_ok=True)
-        batch.rows.write_parquet(target / f"{counts[batch.table]:06}.parquet", compression="lz4", statistics=False)
-        counts[batch.table] += 1
-
-    summary = source.read(path, write, replace(options, report_progress=Meter(folder)))
-    return _Spooled(path, digest, summary, folder, tuple(sorted(counts)))
+def _tasks(kinds: Mapping[Path, str], sources: Mapping[str, Source], spool: Path, options: ReadOptions) -> list[Task]:
+    tasks = []
+    for number, path in enumerate(sorted(kinds)):
+        folder = spool / str(number)
+        tasks.append(Task(path, sources[kinds[path]], folder, replace(options, report_progress=Meter(folder))))
+    return tasks
 
 
-def _in_path_order(
-    jobs: "Mapping[Future[_Spooled], Path]",
-    failed: list[tuple[Path, TraceforgeError]],
-    on_file: Callable[[Path], None],
-) -> Iterable[_Spooled]:
-    # Added in the order of paths, not of completion, so that the same files give the same identifiers.
-    waiting = sorted(jobs.values())
-    done: dict[Path, _Spooled | TraceforgeError] = {}
-    for future in as_completed(jobs):
-        path = jobs[future]
-        try:
-            done[path] = future.result()
-        except TraceforgeError as error:
-            done[path] = error
-        on_file(path)
-        while waiting and waiting[0] in done:
-            next_path = waiting.pop(0)
-            result = done.pop(next_path)
-            if isinstance(result, _Spooled):
-                yield result
-            else:
-                failed.append((next_path, result))
+def _read_here(store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]) -> _Files:
+    """Each file, to be read while it is added."""
+    for task in tasks:
+        task.folder.mkdir()
+
+        def fill(source_id: int, task: Task = task) -> SourceSummary:
+            def append(batch: Batch) -> None:
+                store.append(batch.table, batch.rows, source_id=source_id)
+
+            return task.source.read(task.path, append, task.options)
+
+        yield task.path, fill
+        on_file(task.path)
+
+
+def _read_spooled(store: Store, tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]) -> _Files:
+    """Each file, once it and all before it are read: so the same files give the same identifiers."""
+    for path, result in read_by_workers(tasks, executor, on_file):
+
+        def fill(source_id: int, result: Spooled | TraceforgeError = result) -> SourceSummary:
+            if isinstance(result, TraceforgeError):
+                raise result
+            for table in result.tables:
+                store.append_parquet(table, str(result.folder / table / "*.parquet"), source_id=source_id)
+            return result.summary
+
+        yield path, fill
 
 
 def _run_id(store: Store, run_name: str) -> int:
@@ -197,29 +176,37 @@ def _run_id(store: Store, run_name: str) -> int:
     return run_id
 
 
-def _add(store: Store, run_id: int, spooled: _Spooled, shown_path: str, identity: Identity) -> None:
-    summary = spooled.summary
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, the hash of its bytes, and its name in the database."""
+
+    path: Path
+    content_hash: str
+    shown_path: str
+
+
+def _add(store: Store, run_id: int, file: _File, fill: _Fill, rank_pattern: re.Pattern[str] | None) -> None:
     with store.transaction():
         source_id = int(store.query("SELECT COALESCE(MAX(source_id), -1) + 1 FROM meta.source").item())
+        summary = fill(source_id)
+        identity = identify(Path(file.shown_path), summary, rank_pattern)
         store.execute(
             "INSERT INTO meta.source VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 source_id,
                 run_id,
                 summary.kind,
-                shown_path,
+                file.shown_path,
                 identity.rank,
                 identity.rank_origin,
                 identity.host,
                 "used" if summary.stored_count else "empty",
                 summary.event_count,
                 summary.stored_count,
-                size_bytes(spooled.path),
-                spooled.content_hash,
+                size_bytes(file.path),
+                file.content_hash,
             ],
         )
-        for table in spooled.tables:
-            store.append_parquet(table, str(spooled.folder / table / "*.parquet"), source_id=source_id)
         store.append("meta.issue", issue_rows(run_id, source_id, "ingest", summary.issues))
         if summary.world_size is not None:
             store.execute(

@@ -1,0 +1,109 @@
+"""Files read by workers. In: tasks, an executor. Out: Parquet files below a spool folder, in the order of paths.
+
+Idea: workers share no state, so the executor may be any that sees the same file system. The folder lies beside the
+database, whose lock only one process can hold: so what an ingest finds there is of one that was killed, and goes.
+Workers that outlive a killed ingest stop at the next batch, since their own folder is gone.
+"""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor, as_completed, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceforge.errors import TraceforgeError
+from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to be read, and a folder of its own to do so."""
+
+    path: Path
+    source: Source
+    folder: Path
+    options: ReadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """A file read by a worker: its summary, and the tables it wrote below `folder`."""
+
+    summary: SourceSummary
+    folder: Path
+    tables: tuple[str, ...]
+
+
+@contextmanager
+def spool_folder(database: Path | None) -> Iterator[Path]:
+    """A folder for the spool of one ingest, beside the database that this process has open; removed in the end."""
+    if database is None:
+        with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as folder:
+            yield Path(folder)
+        return
+    beside = database.with_name(f"{database.name}.spool")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    try:
+        # A name never used before, so that workers of a killed ingest do not write into this one's folder.
+        yield Path(tempfile.mkdtemp(dir=beside))
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def spool_file(task: Task) -> Spooled:
+    """Read one file into Parquet below its folder. Runs in a worker.
+
+    Raises:
+        InputUnusableError: nothing of the file can be used.
+    """
+    counts: Counter[str] = Counter()
+    # Parents are not made: once an interrupted ingest has removed the spool folder, nothing shall bring it back.
+    task.folder.mkdir(exist_ok=True)
+
+    def write(batch: Batch) -> None:
+        if batch.rows.is_empty():
+            return
+        target = task.folder / batch.table
+        target.mkdir(exist_ok=True)
+        batch.rows.write_parquet(target / f"{counts[batch.table]:06}.parquet", compression="lz4", statistics=False)
+        counts[batch.table] += 1
+
+    summary = task.source.read(task.path, write, task.options)
+    return Spooled(summary, task.folder, tuple(sorted(counts)))
+
+
+def read_by_workers(
+    tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]
+) -> Generator[tuple[Path, Spooled | TraceforgeError], None, None]:
+    """What became of each file, in the order of the tasks, whichever finished first."""
+    jobs = {executor.submit(spool_file, task): task.path for task in tasks}
+    waiting = [task.path for task in tasks]
+    done: dict[Path, Spooled | TraceforgeError] = {}
+    try:
+        for future in as_completed(jobs):
+            path = jobs[future]
+            try:
+                done[path] = future.result()
+            except TraceforgeError as error:
+                done[path] = error
+            on_file(path)
+            while waiting and waiting[0] in done:
+                result = done.pop(waiting[0])
+                yield waiting.pop(0), result
+                if isinstance(result, Spooled):
+                    _remove_tables(result)
+    finally:
+        # After an interruption nobody wants the rest; what is being read ends before its folder goes.
+        for job in jobs:
+            job.cancel()
+        wait(jobs)
+
+
+def _remove_tables(spooled: Spooled) -> None:
+    """Make room once a file is added; what its reader counted of progress stays."""
+    for table in spooled.tables:
+        shutil.rmtree(spooled.folder / table, ignore_errors=True)
