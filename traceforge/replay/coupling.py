@@ -56,7 +56,8 @@ class Strengths:
 def strengths(couplings: list[Couplings]) -> Strengths:
     """The strengths of each variant."""
     columns = {
-        name: np.array([[getattr(one, name)] for one in couplings]) for name in ("spread", "waiting", "transferring", "host")
+        name: np.array([[getattr(one, name)] for one in couplings])
+        for name in ("spread", "waiting", "transferring", "host")
     }
     return Strengths(**{name: column if column.any() else None for name, column in columns.items()})
 
