@@ -17,7 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import ArrayLike, NDArray
 
+from traceforge.replay.couplings import Couplings
+from traceforge.replay.engine import record
+from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
+from traceforge.replay.scene import Scene
 
 Times = NDArray[np.int64]
 Kinds = tuple[tuple[str, str | None], ...]
@@ -131,6 +135,18 @@ def lockstep_model(
 ) -> StepModel:
     """The run of a `lockstep_plan`."""
     return model_of(lockstep_plan(work_ns, transfer_ns=transfer_ns, kinds=kinds, groups=groups, start_ns=start_ns))
+
+
+def scene_of(model: StepModel, known: Evidence = NOTHING_KNOWN) -> Scene:
+    """The run as it is changed by policies and edits, with what is known of its couplings."""
+    return Scene(0, model, record(model), known)
+
+
+def coupled_by(spread: float, *, low: float | None = None, high: float | None = None, lag: float = 0.9) -> Evidence:
+    """What is known where the spread's coupling was measured, and lateness can be told from the past."""
+    ends = (spread, spread if low is None else low, spread if high is None else high)
+    point, lower, upper = (Couplings(spread=end) for end in ends)
+    return Evidence(point, lower, upper, True, lower.spread > 0, lag, "It was measured.")
 
 
 @st.composite

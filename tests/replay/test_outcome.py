@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from tests.given import built, data_parallel_job, rows_of, store_of
-from tests.replay.models import lockstep_model
+from tests.replay.models import coupled_by, lockstep_model, scene_of
+from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
-from traceforge.replay.outcome import Outcome, judge, outcomes
+from traceforge.replay.outcome import Outcome, outcomes
 from traceforge.replay.policy import parse_policy
 
 
-def outcome_of(model: StepModel, policy: str) -> Outcome:
-    return outcomes(0, model, [parse_policy(policy)])[0]
+def outcome_of(model: StepModel, policy: str, known: Evidence = NOTHING_KNOWN) -> Outcome:
+    return outcomes(scene_of(model, known), [parse_policy(policy)])[0]
 
 
 def test_a_harmful_policy_worked_by_hand() -> None:
@@ -82,27 +83,49 @@ def test_one_iteration_has_no_variation() -> None:
     assert outcome_of(lockstep_model([[[100, 60]]]), "none").cv is None
 
 
-@pytest.mark.parametrize(
-    ("ratio", "ceiling", "is_paced", "verdict"),
-    [
-        (1.0, 0.5, False, "no_effect"),  # nobody is ever delayed
-        (1.0, 0.0, True, "no_effect"),  # nothing to gain
-        (1.0, 0.0099, True, "no_effect"),  # less than one per cent to gain
-        (1.0, 0.01, True, "not_identifiable"),  # one per cent to gain, if there is a coupling
-        (0.99, 0.0, True, "no_effect"),  # costs one per cent, not more
-        (0.9899, 0.0, True, "harm"),  # costs more than one per cent, and nothing to gain
-        (0.95, 0.03, True, "harm"),  # 1.03 x 0.95 = 0.979: even the ceiling does not make up for it
-        (0.95, 0.05, True, "not_identifiable"),  # 1.05 x 0.95 = 0.998: it might
-    ],
-)
-def test_the_verdict_at_its_borders(ratio: float, ceiling: float, is_paced: bool, verdict: str) -> None:
-    assert judge(ratio, ceiling, is_paced=is_paced)[0] == verdict
+def test_with_a_coupling_early_ranks_that_hold_back_make_transfers_shorter() -> None:
+    # given rank 0 that works 100 and rank 1 that works 60, thirty times, and transfers of 30 of which 0.5 x 20 are due
+    # to the spread
+    #
+    #   recorded   |100·······|30|  x 30                                              3,900
+    #   paced      the first as recorded; then rank 1 delays by 20 (half of its slack), the mean wait is 10 and
+    #              the transfer 25                                                    130 + 29 x 125 = 3,755
+    model = lockstep_model([[[100, 60]]] * 30, transfer_ns=30)
+
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5", coupled_by(0.5))
+
+    assert outcome.throughput_ratio == pytest.approx(3900 / 3755)
+    # the ceiling: no wait costs anything, transfers of 20
+    assert outcome.gain_ceiling == pytest.approx(3900 / 3600 - 1)
+    # kappa = 0: the delays lie within the slack
+    assert outcome.throughput_ratio_without_coupling == 1
+    # the same delays at random hit rank 0 half of the time
+    assert outcome.throughput_ratio_placebo < 1
+    assert outcome.throughput_ratio_low > 1
+    assert outcome.verdict == "supported"
 
 
-def test_no_verdict_supports_a_policy_while_no_coupling_is_measured() -> None:
-    verdicts = {judge(ratio, ceiling, is_paced=True)[0] for ratio in (0.5, 1.0) for ceiling in (0.0, 0.02, 2.0)}
+def test_the_interval_holds_what_both_ends_of_the_coupling_predict() -> None:
+    # given the same job and a coupling between 0.25 and 0.75
+    model = lockstep_model([[[100, 60]]] * 30, transfer_ns=30)
+    known = coupled_by(0.5, low=0.25, high=0.75)
 
-    assert verdicts == {"harm", "no_effect", "not_identifiable"}
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5", known)
+
+    # then transfers fall by 2.5 to 7.5
+    assert outcome.throughput_ratio_low == pytest.approx(3900 / (130 + 29 * 127.5), abs=0.01)
+    assert outcome.throughput_ratio_high == pytest.approx(3900 / (130 + 29 * 122.5), abs=0.01)
+
+
+def test_the_oracle_is_a_bound_and_never_called_supported() -> None:
+    model = lockstep_model([[[100, 60]]] * 30, transfer_ns=30)
+
+    outcome = outcome_of(model, "oracle", coupled_by(0.5))
+
+    # then nobody waits and transfers take 20 in every iteration
+    assert outcome.throughput_ratio == pytest.approx(3900 / 3600)
+    assert outcome.verdict == "not_identifiable"
+    assert outcome.reason.startswith("A bound")
 
 
 def test_every_policy_has_a_row_in_the_table() -> None:

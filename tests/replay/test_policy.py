@@ -10,10 +10,13 @@ from hypothesis.extra.numpy import arrays
 
 from tests.replay.models import lockstep_model, lockstep_plan, model_of
 from traceforge.errors import UsageError
-from traceforge.replay.engine import measured, replay
+from traceforge.replay.couplings import Couplings
+from traceforge.replay.engine import Arm, measured, replay, replay_arms
 from traceforge.replay.policy import Past, Policy, format_parameters, parse_policy, policies
 
 every_policy = pytest.mark.parametrize("policy", policies().values(), ids=list(policies()))
+causal = [policy for policy in policies().values() if not policy.sees_future]
+causal_policy = pytest.mark.parametrize("policy", causal, ids=[policy.name for policy in causal])
 briefly = settings(max_examples=50, deadline=None)
 
 RANKS = 3
@@ -52,7 +55,51 @@ def test_a_rank_uses_only_what_it_has_seen_itself(policy: Policy, past: Past, ot
     assert policy.delay(same, policy.defaults)[0] == policy.delay(mixed, policy.defaults)[0]
 
 
-@every_policy
+@causal_policy
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(range(8)), work=arrays(np.int64, (16, 1, RANKS), elements=st.integers(1, 1_000)))
+def test_permuting_the_future_changes_no_delay_before_it(policy: Policy, order: list[int], work: np.ndarray) -> None:
+    # given a run of sixteen iterations, and the same one with its second half in another order
+    other = np.concatenate([work[:8], work[8:][order]])
+
+    # when both are paced, with a coupling that makes the past matter
+    paced = [
+        replay(
+            lockstep_model(run, transfer_ns=500),
+            measured(lockstep_model(run, transfer_ns=500)),
+            lambda past: policy.delay(past, policy.defaults),
+            couplings=Couplings(spread=1.0),
+        )
+        for run in (work, other)
+    ]
+
+    # then the delays agree up to the first iteration that differs, whose delay comes before it
+    np.testing.assert_array_equal(paced[0].delay_ns[:9], paced[1].delay_ns[:9])
+
+
+def test_one_policy_sees_the_future_and_says_so() -> None:
+    assert [policy.name for policy in policies().values() if policy.sees_future] == ["oracle"]
+
+
+@causal_policy
+def test_the_future_is_not_shown_to_others(policy: Policy) -> None:
+    # given a policy beside the oracle
+    shown: list[Past] = []
+    model = lockstep_model([[[100, 60]]] * 3)
+
+    def delay(past: Past) -> np.ndarray:
+        shown.append(past)
+        return policy.delay(past, policy.defaults)
+
+    oracle = policies()["oracle"]
+    arms = [Arm(delay), Arm(lambda past: oracle.delay(past, {}), sees_future=True)]
+
+    replay_arms(model, measured(model), arms)
+
+    assert all(past.slack_ahead_ns is None for past in shown)
+
+
+@causal_policy
 def test_what_is_still_to_come_changes_no_delay(policy: Policy) -> None:
     # given a run of twelve iterations in which rank 1 waits, and the same run with another second half
     plan = lockstep_plan([[[100, 60]]] * 12, transfer_ns=10)

@@ -1,14 +1,25 @@
-"""`traceforge replay DB --policy …`: what a pacing policy would have done, and how far to believe it."""
+"""`traceforge replay DB`: what a pacing policy or another change would have done, and how far to believe it."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from traceforge.cli.console import note, print_table
 from traceforge.errors import InputUnusableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from traceforge.replay.edit import Edit, Settings
+    from traceforge.replay.places import Places
+    from traceforge.replay.policy import Policy
+    from traceforge.replay.scene import Scene
+
+    Chosen = Sequence[tuple[Policy, Mapping[str, float]]]
+    Rows = list[dict[str, object]]
 
 
 def replay(
@@ -17,35 +28,102 @@ def replay(
         list[str] | None,
         typer.Option(help="Such as bounded_delay:window=4,gain=0.5; may be repeated. By default all policies."),
     ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Change the job, such as fix_rank:rank=2 or scale_transfer:factor=0.5; of several each alone and all "
+            "together. `--what-if list` tells which there are."
+        ),
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Try a grid of parameters of each policy and mark the Pareto front.")
+    ] = False,
     run: Annotated[str | None, typer.Option(help="Run to replay, where the database holds several.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Replay the recorded iterations under pacing policies."""
-    import polars as pl
+    """Replay the recorded iterations under pacing policies, or with something of the job changed.
 
+    A gain from pacing is promised only where the run itself shows that something gets slower where ranks are early.
+    """
     from traceforge import api
-    from traceforge.replay.model import load_model
-    from traceforge.replay.outcome import outcomes
+    from traceforge.replay.edit import parse_edit
+    from traceforge.replay.places import load_places
     from traceforge.replay.policy import parse_policy, policies
+    from traceforge.replay.scene import load_scene
 
-    chosen = [parse_policy(text) for text in policy or policies()]
+    if what_if and "list" in what_if:
+        _list_edits()
+        return
+    edits = [parse_edit(text) for text in what_if or ()]
+    chosen = [parse_policy(text) for text in policy or (() if edits else policies())]
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
-        model = load_model(store, run_id)
-    if model is None or not model.calls.any():
+        scene = load_scene(store, run_id)
+        places = None if scene is None or not edits else load_places(store, run_id, scene.model)
+    if scene is None:
         raise InputUnusableError(
             "no iteration with matched collectives to replay",
             where=str(db),
             hint="FROM meta.issue and FROM attribute.verdict say what is missing",
         )
-    found = [asdict(outcome) for outcome in outcomes(run_id, model, chosen)]
+    document: dict[str, object] = {"schema_version": 1}
+    if places is not None:
+        document["what_if"] = _what_ifs(scene, places, edits, quiet=as_json)
+    if chosen and sweep:
+        document["sweep"] = _sweep(scene, chosen, quiet=as_json)
+    elif chosen:
+        document["outcomes"] = _outcomes(scene, chosen, quiet=as_json)
     if as_json:
-        print(json.dumps({"schema_version": 1, "outcomes": found}, indent=2))
-        return
-    print_table(
-        pl.DataFrame(found).select(
-            "policy", "parameters", "throughput_ratio", "gain_ceiling", "cv", "engaged_share", "verdict"
+        print(json.dumps(document, indent=2))
+
+
+def _outcomes(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
+    import polars as pl
+
+    from traceforge.replay.outcome import outcomes
+
+    found = [asdict(outcome) for outcome in outcomes(scene, chosen)]
+    if not quiet:
+        print_table(
+            pl.DataFrame(found).select(
+                "policy", "parameters", "throughput_ratio", "gain_ceiling", "cv", "engaged_share", "verdict"
+            )
         )
-    )
-    for outcome in found:
-        note(f"{outcome['policy']}: {outcome['reason']}")
+        for outcome in found:
+            note(f"{outcome['policy']}: {outcome['reason']}")
+    return found
+
+
+def _sweep(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
+    from traceforge.replay.sweep import sweep, table
+
+    found = table(sweep(scene, chosen))
+    if not quiet:
+        print_table(found.drop("run_id"))
+        if not scene.known.is_positive:
+            note(f"No coupling is known that pacing could use, so parameters differ in cost only. {scene.known.reason}")
+    return found.to_dicts()
+
+
+def _what_ifs(scene: "Scene", places: "Places", chosen: "Sequence[tuple[Edit, Settings]]", *, quiet: bool) -> "Rows":
+    import polars as pl
+
+    from traceforge.replay.what_if import job_of, try_edits
+
+    job = job_of(scene, places)
+    tried = [[one] for one in chosen] + ([list(chosen)] if len(chosen) > 1 else [])
+    found = [asdict(try_edits(scene, job, edits)) for edits in tried]
+    if not quiet:
+        print_table(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
+        for one in found:
+            note(f"{one['edit']}: {one['reason']}")
+    return found
+
+
+def _list_edits() -> None:
+    import polars as pl
+
+    from traceforge.replay.edit import edits, format_settings
+
+    rows = [(edit.name, format_settings(edit.defaults), edit.description) for edit in edits().values()]
+    print_table(pl.DataFrame(rows, schema=["edit", "parameters", "description"], orient="row"))

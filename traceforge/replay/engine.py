@@ -26,7 +26,7 @@ from traceforge.replay.coupling import (
     without_host_contention,
 )
 from traceforge.replay.couplings import NO_COUPLING, Couplings
-from traceforge.replay.meeting import Layout, Meetings, Times, meetings
+from traceforge.replay.meeting import Amounts, Layout, Meetings, Times, meetings
 from traceforge.replay.model import StepModel
 from traceforge.replay.policy import Past
 
@@ -107,6 +107,7 @@ def replay(
     *,
     couplings: Couplings = NO_COUPLING,
     recorded: Baseline | None = None,
+    unhindered: bool = False,
 ) -> Replay:
     """Run all iterations one after another.
 
@@ -114,17 +115,23 @@ def replay(
 
     Args:
         recorded: the run before any change, with couplings; made from the model where it is not given.
+        unhindered: waits cost nothing, as if all that couplings take for them were gone: what no pacing can beat.
     """
-    return replay_arms(model, durations, [Arm(delay, couplings)], recorded=recorded)[0]
+    return replay_arms(model, durations, [Arm(delay, couplings)], recorded=recorded, unhindered=unhindered)[0]
 
 
 def replay_arms(
-    model: StepModel, durations: Durations, arms: Sequence[Arm], *, recorded: Baseline | None = None
+    model: StepModel,
+    durations: Durations,
+    arms: Sequence[Arm],
+    *,
+    recorded: Baseline | None = None,
+    unhindered: bool = False,
 ) -> list[Replay]:
-    """One replay an arm, at a cost that grows less than their number."""
+    """One replay an arm, at a cost that grows less than their number; arguments as of `replay`."""
     if recorded is None and any(arm.couplings != NO_COUPLING for arm in arms):
         recorded = record(model)
-    run = _Run(model, durations, arms, recorded, meetings(model.group))
+    run = _Run(model, durations, arms, recorded, meetings(model.group), unhindered=unhindered)
     count, ranks = model.start_ns.shape
     start, end, wait, injected, lasted = (np.zeros((count, len(arms), ranks), dtype=np.int64) for _ in range(5))
     total = np.zeros((len(arms), ranks), dtype=np.int64)
@@ -162,16 +169,18 @@ class _Run:
         met: Meetings,
         *,
         first: int = 0,
+        unhindered: bool = False,
     ) -> None:
-        self._durations, self._recorded, self._first = durations, recorded, first
+        self._durations, self._recorded, self._first, self._unhindered = durations, recorded, first, unhindered
         self._met, self._awaited, self._queued = met, model.awaited, model.queued
         self._calls: list[int] = model.calls.tolist()
         self._layout: list[list[Layout]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
         rows = slice(first, first + len(met.at))
         places = np.arange(model.awaited.shape[1])[:, None]
-        self._own_end: list[list[bool]] = (model.awaited[rows] == places).all(axis=2).tolist()
-        self._no_end: list[list[bool]] = (model.awaited[rows] < 0).all(axis=2).tolist()
-        self._works_on: list[list[bool]] = durations.before_wait_ns[rows].any(axis=2).tolist()
+        awaited = model.awaited[rows]
+        self._own_end = _for_all_ranks(awaited == places)
+        self._no_end = _for_all_ranks(awaited < 0)
+        self._idle_between = _for_all_ranks(durations.before_wait_ns[rows] == 0)
         self._given = strengths([arm.couplings for arm in arms])
         self._overlap = recorded is not None and self._given.overlap
         if self._overlap:
@@ -201,12 +210,13 @@ class _Run:
             waited += wait
             end = last + self._durations.transfer_ns[i, p]
             if given.spread is not None and self._recorded is not None:
-                more = more_transfer(given.spread, layout.mean(wait), self._recorded.spread_ns[i, p])
+                mean = np.zeros((1, 1)) if self._unhindered else layout.mean(wait)
+                more = more_transfer(given.spread, mean, self._recorded.spread_ns[i, p])
                 end = np.maximum(end + more, np.minimum(end, last))
             ends.append(end)
             if self._overlap:
                 under_way = (np.broadcast_to(last, time.shape), end)
-            if self._works_on[row][p]:
+            if not self._idle_between[row][p]:
                 time = time + self._work(i, p, time, under_way)
             if self._own_end[row][p]:
                 time = np.maximum(time, end)
@@ -258,31 +268,45 @@ class _Run:
             return time
         if self._overlap and under_way is not None:
             then_end = recorded.arrival_ns[i, p] if p < self._calls[i] else self._tail_begin[i]
-            then = self._cover(i, p - 1, then_end - recorded.before_arrival_ns[i, p])
-            time = time + more_work(work, self._share[0][i, p], self._given, Cover(begin, *under_way), then)
+            then = self._cover(recorded, i, p - 1, then_end - recorded.before_arrival_ns[i, p])
+            time = time + more_work(work, self._share[0][i, p], self._given, self._now(begin, under_way), then)
         if self._given.host is not None and recorded.host is not None and p < self._calls[i]:
-            then_ns = recorded.arrival_ns[i, p]
-            origin = time.min()
-            least = float(then_ns.min())
-            base = without_host_contention((then_ns - least)[None, :], recorded.host, self._given.host)
-            moved = with_host_contention((time - origin) - ((then_ns - least) - base), recorded.host, self._given.host)
-            time = np.rint(moved).astype(np.int64) + origin
+            return self._among_hosts(time, recorded.arrival_ns[i, p], recorded.host, self._given.host)
         return time
+
+    def _among_hosts(self, time: Times, then_ns: Times, host: NDArray[np.int64], phi: Amounts) -> Times:
+        """Arrivals as waiting ranks of the same host make them, from those with the recorded contention in them."""
+        origin, then = time.min(), (then_ns - then_ns.min())[None, :].astype(np.float64)
+        base = (time - origin) - (then - without_host_contention(then, host, phi))
+        moved = base if self._unhindered else with_host_contention(base, host, phi)
+        arrival: Times = np.rint(moved).astype(np.int64) + origin
+        return arrival
 
     def _work(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:
         """Work between arrival `p` and the wait after it, ns."""
-        work = self._durations.before_wait_ns[i, p]
+        work: Times = self._durations.before_wait_ns[i, p]
         if under_way is None or self._recorded is None:
             return work
-        then = self._cover(i, p, self._recorded.arrival_ns[i, p])
-        return work + more_work(work, self._share[1][i, p], self._given, Cover(time, *under_way), then)
+        then = self._cover(self._recorded, i, p, self._recorded.arrival_ns[i, p])
+        more: Times = more_work(work, self._share[1][i, p], self._given, self._now(time, under_way), then)
+        return work + more
 
-    def _cover(self, i: int, p: int, begin_ns: Times) -> Cover:
+    def _now(self, begin: Times, under_way: tuple[Times, Times]) -> Cover:
+        """What covers a stretch that begins now."""
+        last, end = under_way
+        return Cover(begin, begin, begin + end - last) if self._unhindered else Cover(begin, last, end)
+
+    def _cover(self, recorded: Baseline, i: int, p: int, begin_ns: Times) -> Cover:
         """What covered a stretch in the recorded run: the collective at place `p`."""
-        assert self._recorded is not None
-        last = self._layout[i - self._first][p].latest(self._recorded.begun_ns[i, p])
+        last = self._layout[i - self._first][p].latest(recorded.begun_ns[i, p])
         last = np.broadcast_to(last, begin_ns.shape)
-        return Cover(begin_ns, last, last + self._recorded.transfer_ns[i, p])
+        return Cover(begin_ns, last, last + recorded.transfer_ns[i, p])
+
+
+def _for_all_ranks(holds: NDArray[np.bool_]) -> list[list[bool]]:
+    """Where it holds on all ranks, by iteration and place."""
+    found: list[list[bool]] = np.logical_and.reduce(holds, axis=2).tolist()
+    return found
 
 
 def _reached(ends: Sequence[Times], awaited: NDArray[np.int64], time: Times) -> Times:

@@ -101,8 +101,9 @@ def _place(
 def _fits(groups: NDArray[np.int64], layout: Layout) -> NDArray[np.bool_]:
     """Which rows (shape (N, R)) have this layout."""
     if len(layout.first) == 1:
-        one: NDArray[np.bool_] = (groups == groups[:, :1]).all(axis=1) & (groups[:, 0] >= 0)
-        return one | (groups.shape[1] == 1)
+        one: NDArray[np.bool_] = (groups == groups[:, :1]).all(axis=1)
+        one &= (groups[:, 0] >= 0) | (groups.shape[1] == 1)
+        return one
     heads = groups[:, layout.order[layout.first]]
     alike = (groups == heads[:, layout.group]).all(axis=1)
     negative = (heads < 0) & (layout.size > 1)

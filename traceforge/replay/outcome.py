@@ -1,7 +1,8 @@
 """What each policy would have done. Reads graph.* through the dense model; fills replay.outcome.
 
-Every policy is replayed with its default parameters; `traceforge replay --policy` replays others. The ceiling is
-what no pacing can beat: the same iterations with every transfer at its reference.
+Every policy is replayed with its default parameters; `traceforge replay --policy` replays others. Each is replayed
+with the couplings at their best values and at both ends of their intervals, without any, and once more with the same
+delays dealt out to the ranks at random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,15 +11,18 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.replay.engine import Durations, Replay, measured, replay
-from traceforge.replay.model import StepModel, load_model
-from traceforge.replay.policy import Policy, format_parameters, policies
-from traceforge.replay.reference import clean_transfers
+from traceforge.replay.couplings import NO_COUPLING
+from traceforge.replay.engine import Arm, Delay, Replay, measured, replay_arms
+from traceforge.replay.interval import Interval, cv_interval, ratio_interval
+from traceforge.replay.policy import Past, Policy, Times, format_parameters, policies
+from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.verdict import Prediction, judge
 from traceforge.store.database import Store
-from traceforge.units import format_share
 
-# Below this a gain is not worth a change; the same line is drawn for harm.
-_NOTICEABLE = 0.01
+# Replays at once: more take more memory, and gain little.
+_ARMS = 24
+
+Chosen = tuple[Policy, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,21 @@ class Outcome:
     reason: str
     delay_ns: int
     engaged_share: float
+    throughput_ratio_without_coupling: float
+    throughput_ratio_placebo: float
+    cv_low: float | None
+    cv_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Arms:
+    """The replays of one policy: couplings at their best values, lower and upper ends, none, and the placebo."""
+
+    point: Replay
+    low: Replay
+    high: Replay
+    none: Replay
+    placebo: Replay
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -47,45 +66,76 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [(policy, policy.defaults) for policy in policies().values()]
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        model = load_model(store, run_id)
-        if model is not None and model.calls.any():
-            result += [asdict(outcome) for outcome in outcomes(run_id, model, chosen)]
+        scene = load_scene(store, run_id)
+        if scene is not None:
+            result += [asdict(outcome) for outcome in outcomes(scene, chosen)]
     return pl.DataFrame(result, infer_schema_length=None)
 
 
-def outcomes(run_id: int, model: StepModel, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
+def outcomes(scene: Scene, chosen: Sequence[Chosen]) -> list[Outcome]:
     """Outcome of each policy with its parameters."""
-    durations = measured(model)
-    clean = Durations(durations.before_arrival_ns, durations.before_wait_ns, clean_transfers(model))
-    unpaced_ns = _elapsed_ns(model, replay(model, durations))
-    ceiling = unpaced_ns / _elapsed_ns(model, replay(model, clean)) - 1
-    result = []
-    for policy, parameters in chosen:
-        paced = replay(model, durations, lambda past, p=policy, q=parameters: p.delay(past, q))  # type: ignore[misc]
-        result.append(_outcome(run_id, model, policy, parameters, paced, unpaced_ns, ceiling))
-    return result
+    ceiling = scene.ceiling()
+    size = max(1, _ARMS // 4)
+    parts = [_replayed(scene, chosen[first : first + size]) for first in range(0, len(chosen), size)]
+    replays = [arms for part in parts for arms in part]
+    return [_outcome(scene, *one, arms, ceiling) for one, arms in zip(chosen, replays, strict=True)]
 
 
-def _outcome(
-    run_id: int,
-    model: StepModel,
-    policy: Policy,
-    parameters: Mapping[str, float],
-    paced: Replay,
-    unpaced_ns: int,
-    ceiling: float,
-) -> Outcome:
-    ratio = unpaced_ns / _elapsed_ns(model, paced)
-    steps = _steps_ns(model, paced)
+def _replayed(scene: Scene, chosen: Sequence[Chosen]) -> list[_Arms]:
+    known, durations = scene.known, measured(scene.model)
+    values = (known.point, known.low, known.high, NO_COUPLING)
+    distinct = list(dict.fromkeys(values))
+    arms = [Arm(_delay(*one), couplings, one[0].sees_future) for one in chosen for couplings in distinct]
+    found = replay_arms(scene.model, durations, arms, recorded=scene.recorded)
+    by_policy = [found[n : n + len(distinct)] for n in range(0, len(found), len(distinct))]
+    dealt = [Arm(_dealt_out(own[0].delay_ns), known.point) for own in by_policy]
+    placebos = replay_arms(scene.model, durations, dealt, recorded=scene.recorded)
+    point, low, high, none = (distinct.index(value) for value in values)
+    return [
+        _Arms(own[point], own[low], own[high], own[none], placebo)
+        for own, placebo in zip(by_policy, placebos, strict=True)
+    ]
+
+
+def _delay(policy: Policy, parameters: Mapping[str, float]) -> Delay:
+    return lambda past: policy.delay(past, parameters)
+
+
+def _dealt_out(delay_ns: Times) -> Delay:
+    """The same delays in each iteration, at ranks drawn at random."""
+    dealt = np.random.default_rng(0).permuted(delay_ns, axis=1)
+
+    def delay(past: Past) -> Times:
+        mine: Times = dealt[len(past.wait_ns)]
+        return mine
+
+    return delay
+
+
+def _outcome(scene: Scene, policy: Policy, parameters: Mapping[str, float], arms: _Arms, ceiling: float) -> Outcome:
+    ratio = _ratio(scene, arms.point)
+    is_paced = bool(arms.point.delay_ns.any())
+    steps = scene.steps_ns(arms.point.end_ns)
+    prediction = Prediction(
+        ratio=ratio,
+        interval=_interval(scene, arms, ratio, ceiling) if is_paced else Interval(ratio, ratio),
+        without_coupling=_ratio(scene, arms.none),
+        placebo=_ratio(scene, arms.placebo),
+        ceiling=ceiling,
+        steps=len(steps),
+        is_paced=is_paced,
+        sees_future=policy.sees_future,
+    )
+    verdict, reason = judge(prediction, scene.known)
     p50, p95, p99 = (round(float(value)) for value in np.quantile(steps, [0.5, 0.95, 0.99]))
-    verdict, reason = judge(ratio, ceiling, is_paced=bool(paced.delay_ns.any()))
+    spread = cv_interval(steps.astype(np.float64)) if len(steps) > 1 else None
     return Outcome(
-        run_id=run_id,
+        run_id=scene.run_id,
         policy=policy.name,
         parameters=format_parameters(parameters),
         throughput_ratio=ratio,
-        throughput_ratio_low=ratio,
-        throughput_ratio_high=ratio if policy.name == "none" else max(ratio, ratio * (1 + ceiling)),
+        throughput_ratio_low=prediction.interval.low,
+        throughput_ratio_high=prediction.interval.high,
         cv=float(steps.std(ddof=1) / steps.mean()) if len(steps) > 1 else None,
         p50_ns=p50,
         p95_ns=p95,
@@ -93,34 +143,23 @@ def _outcome(
         gain_ceiling=ceiling,
         verdict=verdict,
         reason=reason,
-        delay_ns=round(float(paced.delay_ns.mean())),
-        engaged_share=float((paced.delay_ns > 0).mean()),
+        delay_ns=round(float(arms.point.delay_ns.mean())),
+        engaged_share=float((arms.point.delay_ns > 0).mean()),
+        throughput_ratio_without_coupling=prediction.without_coupling,
+        throughput_ratio_placebo=prediction.placebo,
+        cv_low=None if spread is None else spread.low,
+        cv_high=None if spread is None else spread.high,
     )
 
 
-def judge(ratio: float, ceiling: float, *, is_paced: bool) -> tuple[str, str]:
-    """Verdict and reason from the ratio without coupling and the gain ceiling (both as shares of throughput)."""
-    if not is_paced:
-        return "no_effect", "No rank is ever delayed."
-    if (1 + ceiling) * ratio < 1 - _NOTICEABLE:
-        return "harm", f"The delays cost {format_share(1 - ratio)}, more than any pacing could gain."
-    if ceiling < _NOTICEABLE:
-        reason = f"Were every transfer at its reference time, the job would gain {format_share(ceiling)} at most."
-        return "no_effect", reason
-    reason = (
-        f"A gain needs transfers that slow down when arrivals spread, which was not measured. Without it the policy "
-        f"changes throughput by {format_share(ratio - 1)}; with it no pacing gains more than {format_share(ceiling)}."
-    )
-    return "not_identifiable", reason
+def _ratio(scene: Scene, outcome: Replay) -> float:
+    return scene.elapsed_ns / scene.elapsed_of(outcome)
 
 
-def _elapsed_ns(model: StepModel, outcome: Replay) -> int:
-    return int(outcome.end_ns[-1].max() - model.start_ns[0].max())
-
-
-def _steps_ns(model: StepModel, outcome: Replay) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """From one completion to the next; where an iteration between two is missing, that time is no step."""
-    completion = outcome.end_ns.max(axis=1)
-    is_next = np.diff(model.iterations, prepend=model.iterations[0] - 1) == 1
-    steps: np.ndarray[tuple[int], np.dtype[np.int64]] = np.diff(completion, prepend=model.start_ns[0].max())[is_next]
-    return steps
+def _interval(scene: Scene, arms: _Arms, ratio: float, ceiling: float) -> Interval:
+    """With known couplings what they and the steps leave open; else from no coupling up to the ceiling."""
+    if not scene.known.is_measured and not scene.known.is_positive:
+        return Interval(ratio, max(ratio, ratio * (1 + ceiling)))
+    replayed = np.stack([scene.steps_ns(arm.end_ns) for arm in (arms.low, arms.point, arms.high)])
+    interval = ratio_interval(scene.steps_ns(scene.model.end_ns).astype(np.float64), replayed.astype(np.float64))
+    return Interval(min(interval.low, ratio), max(interval.high, ratio))

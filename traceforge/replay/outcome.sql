@@ -1,9 +1,9 @@
 -- What each policy would have done to the recorded iterations.
 --
--- The replay is a barrier model: in it no delay can make anything end earlier. A gain would need arrival spread to
--- slow transfers down; that coupling is not measured yet (replay.calibration), so the interval runs from no coupling
--- to the ceiling, and no policy is called supported.
--- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, replay.calibration
+-- Without couplings the replay is a barrier model: in it no delay can make anything end earlier. A gain needs something
+-- that is slower where ranks are early, with its interval from replay.calibration. Where that is unknown the interval
+-- runs from no coupling to the ceiling, and no policy is called supported.
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.outcome (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -11,11 +11,11 @@ CREATE OR REPLACE TABLE replay.outcome (
   policy VARCHAR NOT NULL,
   -- Its parameters, as on the command line; empty where it has none.
   parameters VARCHAR NOT NULL,
-  -- Iterations a second under the policy over iterations a second without, no coupling.
+  -- Iterations a second under the policy over iterations a second without, couplings at their best values.
   throughput_ratio DOUBLE NOT NULL,
-  -- Lower end of what the ratio can be.
+  -- Lower end of its 95 % interval.
   throughput_ratio_low DOUBLE NOT NULL,
-  -- Upper end: the ratio if pacing also brought every transfer down to its reference.
+  -- Upper end; where the coupling is unknown, the ratio if pacing also brought every transfer down to its reference.
   throughput_ratio_high DOUBLE NOT NULL,
   -- Standard deviation over mean of the iteration time; NULL below two iterations.
   cv DOUBLE,
@@ -25,7 +25,8 @@ CREATE OR REPLACE TABLE replay.outcome (
   p95_ns BIGINT NOT NULL,
   -- 99 % point of the iteration time, ns.
   p99_ns BIGINT NOT NULL,
-  -- Largest gain any pacing could bring, as a share of throughput: that of transfers never above their reference.
+  -- Largest gain any pacing could bring, as a share of throughput: that of waits that slow nothing down, at the upper
+  -- ends of the couplings; where these are unknown, that of transfers never above their reference.
   gain_ceiling DOUBLE NOT NULL,
   -- supported, no_effect, harm or not_identifiable.
   verdict VARCHAR NOT NULL,
@@ -34,5 +35,13 @@ CREATE OR REPLACE TABLE replay.outcome (
   -- Mean delay injected a rank and iteration, ns.
   delay_ns BIGINT NOT NULL,
   -- Share of (rank, iteration)s that were delayed.
-  engaged_share DOUBLE NOT NULL
+  engaged_share DOUBLE NOT NULL,
+  -- The ratio if nothing were slower where ranks are early (kappa = 0): what the delays cost.
+  throughput_ratio_without_coupling DOUBLE NOT NULL,
+  -- The ratio with the same delays dealt out to ranks at random in each iteration.
+  throughput_ratio_placebo DOUBLE NOT NULL,
+  -- Lower end of the 95 % interval of cv; NULL below two iterations.
+  cv_low DOUBLE,
+  -- Upper end.
+  cv_high DOUBLE
 )

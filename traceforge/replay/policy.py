@@ -1,7 +1,8 @@
 """What a pacing policy is. In: what a rank has seen so far. Out: how long it delays entering its next iteration.
 
-A policy is one file in `policies/` that exposes `POLICY`. It is called before each iteration with the past only, and
-for each rank may use only that rank's column: ranks do not talk.
+A policy is one file in `policies/` that exposes `POLICY`, or an entry point `traceforge.policies` of an installed
+package. It is called before each iteration with the past only, and for each rank may use only that rank's column:
+ranks do not talk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.errors import PluginError, UsageError
-from traceforge.registry import discover
+from traceforge.registry import discover, installed
 
 Times = NDArray[np.int64]
 Parameters = Mapping[str, float]
@@ -78,15 +79,18 @@ class Policy:
 
 @cache
 def policies() -> Mapping[str, Policy]:
-    """All policies by name.
+    """All policies by name: the files of `policies/`, and entry points `traceforge.policies` of installed packages.
 
     Raises:
-        PluginError: a file of `policies/` exposes something else.
+        PluginError: a file or an entry point exposes something else, or two have one name.
     """
-    found = {}
-    for module, plugin in discover("traceforge.replay.policies", "POLICY").items():
+    found: dict[str, Policy] = {}
+    of_packages = installed("traceforge.policies")
+    for where, plugin in (discover("traceforge.replay.policies", "POLICY") | of_packages).items():
         if not isinstance(plugin, Policy):
-            raise PluginError("POLICY is not a Policy", where=f"traceforge.replay.policies.{module}")
+            raise PluginError("it is not a Policy", where=f"policy plug-in {where}")
+        if plugin.name in found:
+            raise PluginError(f"there is another policy `{plugin.name}`", where=f"policy plug-in {where}")
         found[plugin.name] = plugin
     return MappingProxyType(found)
 

@@ -1,0 +1,222 @@
+"""Edits: what each changes, worked by hand, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from tests.replay.edits.jobs import MEGABYTE, ends_of, job_of
+from tests.replay.models import COMPUTE, THREE_KINDS, lockstep_model, lockstep_plan, model_of, scene_of
+from traceforge.errors import UsageError
+from traceforge.replay.edit import CannotTell, Edit, Job, edits, format_settings, parse_edit
+from traceforge.replay.what_if import try_edits
+
+every_edit = pytest.mark.parametrize("edit", edits().values(), ids=list(edits()))
+
+
+def edited(job: Job, text: str) -> Job:
+    edit, settings = parse_edit(text)
+    return edit.apply(job, settings)
+
+
+@every_edit
+def test_an_edit_leaves_the_run_it_was_given_as_it_was(edit: Edit) -> None:
+    job = job_of(hosts=["a", "b"], spanned=2)
+    before = ends_of(job), job.model.transfer_ns.copy(), job.model.before_arrival_ns.copy()
+
+    for settings in edit.usual(job):
+        try:
+            edit.apply(job, settings)
+        except CannotTell:
+            continue
+
+    assert ends_of(job) == before[0]
+    np.testing.assert_array_equal(job.model.transfer_ns, before[1])
+    np.testing.assert_array_equal(job.model.before_arrival_ns, before[2])
+
+
+@every_edit
+def test_usual_settings_are_written_as_they_are_read(edit: Edit) -> None:
+    for settings in edit.usual(job_of(hosts=["a", "b"], spanned=2)):
+        assert parse_edit(f"{edit.name}:{format_settings(settings)}") == (edit, dict(settings))
+
+
+def test_fixing_the_straggler_leaves_the_next_one() -> None:
+    # given three ranks that work 100, 60 and 50, and transfers of 20: the median is 60
+    job = job_of(lockstep_model([[[100, 60, 50]]] * 2, transfer_ns=20))
+
+    assert ends_of(edited(job, "fix_rank:rank=0")) == [80, 160]
+    assert ends_of(edited(job, "fix_rank:rank=2")) == [120, 240]
+
+
+def test_the_ranks_to_fix_first_are_those_that_arrive_last() -> None:
+    job = job_of(lockstep_model([[[100, 60, 50]], [[10, 60, 50]], [[100, 60, 50]]]))
+
+    assert [settings["rank"] for settings in edits()["fix_rank"].usual(job)] == [0, 1]
+
+
+def test_a_kind_of_work_is_cut_down_to_its_median() -> None:
+    # given compute of 100 on three ranks, and input of 40 on one of them
+    model = lockstep_model([[[[100, 0, 0], [100, 0, 0], [100, 40, 0]]]], kinds=THREE_KINDS)
+
+    assert ends_of(edited(job_of(model), "remove_excess:kind=input")) == [110]
+    assert ends_of(edited(job_of(model), "remove_excess:kind=compute")) == [150]
+    assert ends_of(edited(job_of(model), "remove_excess:kind=input,rank=0")) == [150]
+    with pytest.raises(UsageError, match="no work of kind `copy`"):
+        edited(job_of(model), "remove_excess:kind=copy")
+
+
+def test_a_faster_device_shortens_its_own_work_only() -> None:
+    model = lockstep_model([[[[100, 0, 7], [60, 0, 7]]]], kinds=THREE_KINDS, transfer_ns=20)
+
+    assert ends_of(edited(job_of(model), "scale_compute:factor=0.5")) == [77]
+    assert ends_of(edited(job_of(model), "scale_compute:factor=0.5,rank=0")) == [87]
+
+
+def test_another_bandwidth_scales_the_chosen_transfers() -> None:
+    model = lockstep_model([[[100, 60], [10, 10]]], transfer_ns=[[20, 40]])
+    job = job_of(model, spanned=[1, 2])
+
+    assert ends_of(edited(job, "scale_transfer:factor=0.5")) == [140]
+    assert ends_of(edited(job, "scale_transfer:factor=0.5,path=between_hosts")) == [150]
+    assert ends_of(edited(job, "scale_transfer:factor=0.5,path=within_host")) == [160]
+    assert ends_of(edited(job, "scale_transfer:factor=2,communicator=0")) == [230]
+    with pytest.raises(CannotTell):
+        edited(job, "scale_transfer:communicator=3")
+    with pytest.raises(UsageError, match="no path `moon`"):
+        edited(job, "scale_transfer:path=moon")
+
+
+def test_without_a_slow_host_iterations_are_shorter_and_hold_less() -> None:
+    # given three hosts, of which one takes 100 and the others 60 and 50
+    job = job_of(lockstep_model([[[100, 60, 50]]] * 2, transfer_ns=20), hosts=["slow", "b", "c"], spanned=3)
+
+    without = edited(job, "drop_host:host=slow")
+
+    assert ends_of(without) == [80, 160]
+    assert without.samples_share == pytest.approx(2 / 3)
+    assert edits()["drop_host"].usual(job) == [{"host": "slow"}]
+
+
+def test_a_host_that_is_not_there_or_all_there_is_cannot_be_dropped() -> None:
+    with pytest.raises(CannotTell):
+        edited(job_of(), "drop_host:host=a")
+    with pytest.raises(UsageError, match="no host `z`"):
+        edited(job_of(hosts=["a", "b"]), "drop_host:host=z")
+
+
+def test_local_sgd_lets_ranks_run_on_between_exchanges() -> None:
+    # given ranks that take turns in being slow: 100 and 60, then 60 and 100; with an exchange each time 120 + 120
+    job = job_of(lockstep_model([[[100, 60]], [[60, 100]]] * 2, transfer_ns=20))
+    assert ends_of(job) == [120, 240, 360, 480]
+
+    # when gradients are exchanged in every second iteration, both have worked 160 by then
+    assert ends_of(edited(job, "local_sgd:every=2")) == [100, 180, 280, 360]
+
+
+def test_what_is_no_exchange_of_gradients_stays() -> None:
+    with pytest.raises(CannotTell):
+        edited(job_of(op="all_to_all"), "local_sgd:every=2")
+
+
+def test_a_hierarchy_moves_less_between_hosts() -> None:
+    # given 4 ranks on 2 hosts: flat 2 x 3/4 = 1.5 of the payload; within 2 x 1/2 / 10 = 0.1, between 2 x 1/2 / 2 = 0.5
+    model = lockstep_model([[[100] * 4]], transfer_ns=150)
+    job = job_of(model, hosts=["a", "a", "b", "b"], spanned=2)
+
+    assert ends_of(edited(job, "hierarchical:within_speed=10")) == [160]
+    with pytest.raises(CannotTell, match="within_speed"):
+        edited(job, "hierarchical")
+
+
+def test_the_speed_within_hosts_is_taken_from_the_run_where_it_shows() -> None:
+    # given an all-reduce of 2 ranks within a host: payload x 1 in 10; one of 4 ranks over two: payload x 1.5 in 150
+    model = lockstep_model([[[100] * 4, [0] * 4]], transfer_ns=[[10, 150]], groups=[[0, 0, 1, 1], [0, 0, 0, 0]])
+    job = job_of(model, hosts=["a", "a", "b", "b"], spanned=[1, 2], members=[2, 4])
+
+    # then within is 10 times as fast, and the second takes 60
+    assert ends_of(edited(job, "hierarchical")) == [170]
+
+
+def two_buckets() -> Job:
+    """Two all-reduces of 1 and 3 MB in a row, of which only the second is awaited; 30 + 20 and 30 + 60."""
+    plan = lockstep_plan([[[100, 100], [50, 50]]] * 2, transfer_ns=[[50, 90]] * 2, kinds=COMPUTE)
+    plan.awaited[:, 0] = -1
+    return job_of(model_of(plan), size_bytes=[MEGABYTE, 3 * MEGABYTE])
+
+
+def test_larger_buckets_save_a_latency_and_start_later() -> None:
+    #   100 |bucket 1: 50|            recorded: second starts at 150, ends at 240
+    #       |50| |bucket 2: 90 ....|  joined:   starts at 150, takes 30 + 80 = 110, ends at 260
+    assert ends_of(two_buckets())[0] == 240
+    assert ends_of(edited(two_buckets(), "bucket_size:megabytes=25"))[0] == 260
+
+
+def test_smaller_buckets_cost_a_latency_each() -> None:
+    # the second bucket of 3 MB becomes three: two further latencies of 30
+    assert ends_of(edited(two_buckets(), "bucket_size:megabytes=1"))[0] == 300
+
+
+def test_buckets_of_one_size_do_not_tell_latency_from_bandwidth() -> None:
+    with pytest.raises(CannotTell, match="two sizes"):
+        edited(job_of(), "bucket_size:megabytes=25")
+
+
+def test_an_edit_is_answered_with_its_gain_its_interval_and_what_it_takes_for_granted() -> None:
+    model = lockstep_model([[[100, 60]]] * 12, transfer_ns=20)
+
+    found = try_edits(scene_of(model), job_of(model), [parse_edit("fix_rank:rank=0")])
+
+    assert (found.edit, found.parameters) == ("fix_rank", "rank=0")
+    assert found.throughput_ratio == pytest.approx(120 / 80)
+    assert (found.iteration_ns, found.saved_ns_per_iteration) == (80, 40)
+    assert found.throughput_ratio_low == found.throughput_ratio_high == found.throughput_ratio
+    assert "is not known" in found.reason
+
+
+def test_with_a_straggler_goes_the_spread_it_made() -> None:
+    from tests.replay.models import coupled_by
+
+    # given transfers of 20, of which 0.5 x 20 are due to the mean wait
+    model = lockstep_model([[[100, 60]]] * 12, transfer_ns=20)
+
+    found = try_edits(scene_of(model, coupled_by(0.5)), job_of(model), [parse_edit("fix_rank:rank=0")])
+
+    assert found.iteration_ns == 70
+
+
+def test_edits_follow_one_another() -> None:
+    model = lockstep_model([[[100, 60]]] * 12, transfer_ns=20)
+    both = [parse_edit("fix_rank:rank=0"), parse_edit("scale_transfer:factor=0.5")]
+
+    found = try_edits(scene_of(model), job_of(model), both)
+
+    assert (found.edit, found.iteration_ns) == ("fix_rank+scale_transfer", 70)
+
+
+def test_what_cannot_be_told_is_said_and_has_no_number() -> None:
+    model = lockstep_model([[[100, 60]]] * 12)
+
+    found = try_edits(scene_of(model), job_of(model), [parse_edit("bucket_size")])
+
+    assert found.throughput_ratio is None
+    assert "two sizes" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hurry", "there is no edit `hurry`"),
+        ("fix_rank:speed=1", "edit `fix_rank` has no parameter `speed`"),
+        ("fix_rank:rank=first", "`rank=first` is not a number"),
+        ("fix_rank:rank=nan", "`rank=nan` must be a finite number"),
+    ],
+)
+def test_what_cannot_be_an_edit_is_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_edit(text)
+
+    assert error.value.what == message
+
+
+def test_a_rank_that_is_not_there_is_answered_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match="no rank 7"):
+        edited(job_of(), "fix_rank:rank=7")

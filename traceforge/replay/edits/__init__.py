@@ -1,0 +1,1 @@
+"""What-if edits, one file each, exposing `EDIT`."""

@@ -1,0 +1,34 @@
+"""Fix a rank: its own work never takes longer than the reference of its place (the median over ranks)."""
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from traceforge.replay.edit import Edit, Job, Settings, place_of_rank
+from traceforge.replay.excess import without_excess
+
+# Ranks to try on every run: those that arrive last most often.
+_TRIED = 3
+
+
+def _apply(job: Job, settings: Settings) -> Job:
+    place = place_of_rank(job, float(settings["rank"]))
+    return without_excess(job, ranks=[place])
+
+
+def _usual(job: Job) -> Sequence[Settings]:
+    real = job.model.group >= 0
+    latest = np.where(real, job.recorded.arrival_ns, np.iinfo(np.int64).min).argmax(axis=2)
+    counts = np.bincount(latest[real.any(axis=2)], minlength=len(job.model.ranks))
+    places = np.argsort(-counts, kind="stable")[:_TRIED]
+    return [{"rank": float(job.model.ranks[place])} for place in places if counts[place]]
+
+
+EDIT = Edit(
+    "fix_rank",
+    "One rank's work never exceeds the median over ranks of the same place.",
+    MappingProxyType({"rank": 0.0}),
+    _apply,
+    _usual,
+)

@@ -1,0 +1,84 @@
+"""What each collective of a model is. In: timeline.collective, timeline.communicator. Out: arrays over its places.
+
+What-if edits choose collectives by these: by communicator, operation, size, or whether they leave a host.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.replay.model import StepModel
+from traceforge.store.database import Store
+
+_COLLECTIVES = """
+SELECT c.collective_id, c.communicator_id, c.op, c.size_bytes, k.ranks
+FROM timeline.collective AS c
+JOIN timeline.communicator AS k USING (run_id, communicator_id)
+WHERE c.run_id = ?
+ORDER BY c.collective_id
+"""
+_HOST_NAMES = "SELECT rank, host FROM align.rank WHERE run_id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The collectives of a model; arrays of shape (I, P, R), as `StepModel.group`.
+
+    Attributes:
+        communicator: communicator, -1 where there is no collective.
+        op: index into `ops`, -1 where there is none.
+        size_bytes: payload; 0 where it is unknown.
+        members: ranks of the communicator.
+        hosts: hosts of the communicator's ranks; 1 where they are not known.
+        ops: names of operations.
+        host_of: host of each rank, shape (R,); empty texts where unknown.
+    """
+
+    communicator: NDArray[np.int64]
+    op: NDArray[np.int64]
+    size_bytes: NDArray[np.int64]
+    members: NDArray[np.int64]
+    hosts: NDArray[np.int64]
+    ops: tuple[str, ...]
+    host_of: tuple[str, ...]
+
+    def is_op(self, *names: str) -> NDArray[np.bool_]:
+        """Where one of these operations is."""
+        wanted = [number for number, name in enumerate(self.ops) if name in names]
+        return np.isin(self.op, wanted)
+
+
+def load_places(store: Store, run_id: int, model: StepModel) -> Places:
+    """The collectives of a run's model."""
+    hosts = dict(store.query(_HOST_NAMES, [run_id]).iter_rows())
+    found = store.query(_COLLECTIVES, [run_id]).with_columns(pl.col("op").fill_null("unknown"))
+    ops = tuple(found["op"].unique().sort())
+    facts = found.select(
+        "collective_id",
+        "communicator_id",
+        op=pl.col("op").replace_strict(list(ops), range(len(ops)), return_dtype=pl.Int64),
+        size_bytes=pl.col("size_bytes").fill_null(0),
+        members=pl.col("ranks").list.len(),
+        hosts=pl.Series([max(1, len({hosts.get(rank) for rank in ranks})) for ranks in found["ranks"]], dtype=pl.Int64),
+    ).cast(pl.Int64)
+    return Places(
+        communicator=_at_places(model, facts, "communicator_id"),
+        op=_at_places(model, facts, "op"),
+        size_bytes=_at_places(model, facts, "size_bytes"),
+        members=_at_places(model, facts, "members"),
+        hosts=_at_places(model, facts, "hosts"),
+        ops=ops,
+        host_of=tuple(hosts.get(rank) or "" for rank in model.ranks.tolist()),
+    )
+
+
+def _at_places(model: StepModel, facts: pl.DataFrame, column: str) -> NDArray[np.int64]:
+    """A fact of each place's collective; -1 where there is none."""
+    identifiers, values = facts["collective_id"].to_numpy(), facts[column].to_numpy()
+    if not len(identifiers):
+        return np.full(model.group.shape, -1, dtype=np.int64)
+    at = np.searchsorted(identifiers, model.group).clip(max=len(identifiers) - 1)
+    found: NDArray[np.int64] = np.where(identifiers[at] == model.group, values[at], -1)
+    return found

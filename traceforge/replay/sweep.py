@@ -1,0 +1,69 @@
+"""Which parameters would be best. Reads as `outcome`; fills replay.sweep where a coupling was measured.
+
+All combinations of the values in a policy's `grid` are replayed. A point is on the front where no other has both more
+throughput and less variation. Best of many is a biased choice: the more points, the more one is best by luck, so the
+intervals count and not the order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import product
+
+import polars as pl
+
+from traceforge.replay.outcome import Outcome, outcomes
+from traceforge.replay.policy import Policy, policies
+from traceforge.replay.scene import Scene, load_scene
+from traceforge.store.database import Store
+
+_COLUMNS = {
+    "run_id": pl.Int32,
+    "policy": pl.String,
+    "parameters": pl.String,
+    "throughput_ratio": pl.Float64,
+    "throughput_ratio_low": pl.Float64,
+    "throughput_ratio_high": pl.Float64,
+    "cv": pl.Float64,
+    "cv_low": pl.Float64,
+    "cv_high": pl.Float64,
+    "verdict": pl.String,
+    "is_on_front": pl.Boolean,
+}
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a (run with a measured coupling, policy that could be run, combination of its parameters)."""
+    chosen = [policy for policy in policies().values() if not (policy.sees_future or policy.is_placebo)]
+    found = [pl.DataFrame(schema=_COLUMNS)]
+    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+        scene = load_scene(store, run_id)
+        if scene is not None and scene.known.is_positive:
+            found.append(table(sweep(scene, [(policy, policy.defaults) for policy in chosen])))
+    return pl.concat(found)
+
+
+def sweep(scene: Scene, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
+    """Outcomes of all combinations of parameters; what a grid does not hold stays as given."""
+    tried = [(policy, combination) for policy, given in chosen for combination in combinations(policy, given)]
+    return outcomes(scene, tried)
+
+
+def combinations(policy: Policy, given: Mapping[str, float]) -> list[dict[str, float]]:
+    """All combinations of the values in a policy's grid, with the given values first where they are not in it."""
+    names = list(policy.grid)
+    found = [{**given, **dict(zip(names, values, strict=True))} for values in product(*policy.grid.values())]
+    return found if dict(given) in found else [dict(given), *found]
+
+
+def table(found: Sequence[Outcome]) -> pl.DataFrame:
+    """Rows of replay.sweep, best throughput first."""
+    on_front = front(found)
+    held = [asdict(one) | {"is_on_front": holds} for one, holds in zip(found, on_front, strict=True)]
+    frame = pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in held], schema=_COLUMNS)
+    return frame.sort("throughput_ratio", "policy", "parameters", descending=[True, False, False])
+
+
+def front(found: Sequence[Outcome]) -> list[bool]:
+    """Whether no other outcome has both more throughput and less variation."""
+    points = [(-one.throughput_ratio, one.cv if one.cv is not None else 0.0) for one in found]
+    return [not any(other[0] <= one[0] and other[1] <= one[1] and other != one for other in points) for one in points]

@@ -1,0 +1,100 @@
+"""Would it help? In: a predicted ratio with its interval, ceiling, controls and what is known. Out: verdict and reason.
+
+A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be told from the past
+(beyond 0.3), the interval of the gain lies above 0, and the same delays dealt out at random gain less. It has
+`no_effect` where even the ceiling is below 1 %, or its interval is; it is a `harm` where even its best case loses more
+than 1 %; everything else is `not_identifiable`.
+"""
+
+from dataclasses import dataclass
+
+from traceforge.replay.evidence import Evidence
+from traceforge.replay.interval import Interval
+from traceforge.units import format_share
+
+# Below this a gain is not worth a change; the same line is drawn for harm.
+NOTICEABLE = 0.01
+FEWEST_STEPS = 10
+_PREDICTABLE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a replay predicts of a policy; ratios are of throughput, with it over without.
+
+    Attributes:
+        ratio: at the best values of the couplings.
+        interval: its 95 % interval; up to the ceiling where the coupling is unknown.
+        without_coupling: ratio if nothing were slower where ranks are early.
+        placebo: ratio with the same delays dealt out to ranks at random.
+        ceiling: largest gain of any pacing, as a share.
+        steps: steps that were replayed.
+        is_paced: whether anybody is ever delayed.
+        sees_future: whether the policy is a bound that nobody could run.
+    """
+
+    ratio: float
+    interval: Interval
+    without_coupling: float
+    placebo: float
+    ceiling: float
+    steps: int
+    is_paced: bool
+    sees_future: bool = False
+
+
+def judge(given: Prediction, known: Evidence) -> tuple[str, str]:
+    """Verdict and reason."""
+    if not given.is_paced:
+        return "no_effect", "No rank is ever delayed."
+    if given.interval.high < 1 - NOTICEABLE:
+        what = f"than they gain ({_range(given)})" if known.is_measured else "than any pacing could gain"
+        return "harm", f"The delays cost {format_share(1 - given.ratio)}, more {what}."
+    if given.ceiling < NOTICEABLE:
+        what = (
+            "no transfer grew with the spread of arrivals" if known.is_measured else "every transfer were at its best"
+        )
+        return "no_effect", f"If {what}, the job would gain {format_share(given.ceiling)} at most."
+    if not known.is_measured and not known.is_positive:
+        return "not_identifiable", (
+            f"A gain needs transfers that slow down when arrivals spread. {known.reason} Without it the policy changes "
+            f"throughput by {_change(given.without_coupling)}; with it no pacing gains more than "
+            f"{format_share(given.ceiling)}."
+        )
+    return _with_coupling(given, known)
+
+
+def _with_coupling(given: Prediction, known: Evidence) -> tuple[str, str]:
+    change = f"The policy changes throughput by {_change(given.ratio)} ({_range(given)})"
+    controls = (
+        f"without the coupling by {_change(given.without_coupling)}, with the same delays at random by "
+        f"{_change(given.placebo)}; no pacing gains more than {format_share(given.ceiling)}"
+    )
+    low, high = given.interval.low, given.interval.high
+    is_known_to_be_small = low <= 1 and low > 1 - NOTICEABLE and high < 1 + NOTICEABLE
+    is_predictable = known.predictability is not None and known.predictability > _PREDICTABLE
+    bound = "A bound, not a policy: nobody knows beforehand who will wait"
+    doubts = (
+        (given.sees_future, "not_identifiable", f"{bound}. {change}."),
+        (is_known_to_be_small, "no_effect", f"{change}: less than 1 %; {controls}."),
+        (low <= 1, "not_identifiable", f"{change}: the interval does not tell a gain from a loss; {controls}."),
+        (
+            given.steps < FEWEST_STEPS,
+            "not_identifiable",
+            f"{change}, but {given.steps} steps are too few to say so; {controls}.",
+        ),
+        (given.placebo >= given.ratio, "no_effect", f"{change}, and delays at random do as much; {controls}."),
+        (not known.is_positive, "not_identifiable", f"{change}, but the coupling's interval reaches 0; {controls}."),
+        (not is_predictable, "not_identifiable", f"{change}, but lateness cannot be told from the past; {controls}."),
+    )
+    supported = ("supported", f"{change}; {controls}.")
+    return next(((verdict, reason) for holds, verdict, reason in doubts if holds), supported)
+
+
+def _range(given: Prediction) -> str:
+    return f"{_change(given.interval.low)} to {_change(given.interval.high)}"
+
+
+def _change(ratio: float) -> str:
+    change = ratio - 1
+    return format_share(change) if format_share(change).startswith("-") else f"+{format_share(change)}"

@@ -1,0 +1,113 @@
+"""What if something of the job were different. Reads graph.*, timeline.*, replay.calibration; fills replay.what_if.
+
+Each edit is tried alone with settings that suit the run (`Edit.usual`); `traceforge replay --what-if` tries others, and
+several together. Nobody is delayed. Couplings that were measured are in it: with a straggler goes the spread it made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import polars as pl
+
+from traceforge.replay.edit import CannotTell, Edit, Job, Settings, edits, format_settings
+from traceforge.replay.engine import Arm, Replay, measured, replay_arms
+from traceforge.replay.interval import Interval, ratio_interval
+from traceforge.replay.places import Places, load_places
+from traceforge.replay.scene import Scene, load_scene
+from traceforge.store.database import Store
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "edit": pl.String,
+    "parameters": pl.String,
+    "throughput_ratio": pl.Float64,
+    "throughput_ratio_low": pl.Float64,
+    "throughput_ratio_high": pl.Float64,
+    "iteration_ns": pl.Int64,
+    "saved_ns_per_iteration": pl.Int64,
+    "reason": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """One row of replay.what_if; see there for the fields."""
+
+    run_id: int
+    edit: str
+    parameters: str
+    throughput_ratio: float | None
+    throughput_ratio_low: float | None
+    throughput_ratio_high: float | None
+    iteration_ns: int | None
+    saved_ns_per_iteration: int | None
+    reason: str
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a (run, edit with settings that suit it)."""
+    result: list[dict[str, object]] = []
+    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+        scene = load_scene(store, run_id)
+        if scene is None:
+            continue
+        places = load_places(store, run_id, scene.model)
+        job = job_of(scene, places)
+        usual = [(edit, settings) for edit in edits().values() for settings in edit.usual(job)]
+        result += [asdict(try_edits(scene, job, [one])) for one in usual]
+    return pl.DataFrame(result, schema=_SCHEMA)
+
+
+def job_of(scene: Scene, places: Places) -> Job:
+    """The run before any edit."""
+    return Job(scene.model, places, scene.recorded)
+
+
+def try_edits(scene: Scene, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
+    """The run with some edits made one after another.
+
+    Raises:
+        UsageError: settings name something that is not in the run.
+    """
+    name = "+".join(edit.name for edit, _ in chosen)
+    parameters = ";".join(format_settings(settings) for _, settings in chosen)
+    try:
+        for edit, settings in chosen:
+            job = edit.apply(job, settings)
+    except CannotTell as told:
+        return WhatIf(scene.run_id, name, parameters, None, None, None, None, None, str(told))
+    known = scene.known
+    ends = (known.low, known.point, known.high)
+    distinct = list(dict.fromkeys(ends))
+    arms = [Arm(couplings=couplings) for couplings in distinct]
+    found = replay_arms(job.model, measured(job.model), arms, recorded=job.recorded)
+    low, point, high = (found[distinct.index(end)] for end in ends)
+    steps = _Steps(scene, job.samples_share)
+    interval = steps.interval(low, point, high)
+    ratio = job.samples_share * scene.elapsed_ns / max(scene.elapsed_of(point), 1)
+    was, is_now = steps.mean_ns(scene.model.end_ns), steps.mean_ns(point.end_ns)
+    low_end, high_end = min(interval.low, ratio), max(interval.high, ratio)
+    return WhatIf(scene.run_id, name, parameters, ratio, low_end, high_end, is_now, was - is_now, _told(scene, chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    scene: Scene
+    samples_share: float
+
+    def mean_ns(self, end_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> int:
+        return round(float(self.scene.steps_ns(end_ns).mean()))
+
+    def interval(self, low: Replay, point: Replay, high: Replay) -> Interval:
+        recorded = self.scene.steps_ns(self.scene.model.end_ns).astype(np.float64)
+        replayed = np.stack([self.scene.steps_ns(arm.end_ns) for arm in (low, point, high)]).astype(np.float64)
+        found = ratio_interval(recorded, replayed)
+        return Interval(found.low * self.samples_share, found.high * self.samples_share)
+
+
+def _told(scene: Scene, chosen: Sequence[tuple[Edit, Settings]]) -> str:
+    told = " ".join(edit.description for edit, _ in chosen)
+    if scene.known.is_measured or scene.known.is_positive:
+        return told
+    return f"{told} Whether transfers also change with the spread of arrivals is not known."
