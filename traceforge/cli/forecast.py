@@ -1,39 +1,123 @@
-"""`traceforge forecast DB`: where an iteration's time goes, and what must be measured for a scaling curve."""
+"""`traceforge forecast DB...`: throughput, cost and limits at other numbers of ranks, from several runs or a table."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from traceforge.cli.console import print_table, printable
+from traceforge.cli.console import note, printable
+from traceforge.cli.forecast_text import curve_lines, one_scale_lines
+from traceforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from traceforge.forecast.answer import Answer, MeasuredRun
+
+SCHEMA_VERSION = 2
 
 
 def forecast(
-    db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
-    run: Annotated[str | None, typer.Option(help="Run to look at, where the database holds several.")] = None,
+    databases: Annotated[
+        list[Path] | None, typer.Argument(metavar="DB...", help="Databases made by `ingest`; runs of all are joined.")
+    ] = None,
+    run: Annotated[list[str] | None, typer.Option(help="Run to take, where not all; may be repeated.")] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(help="CSV or TOML of throughputs: columns ranks, throughput (samples/s), and cv where known."),
+    ] = None,
+    ranks: Annotated[str, typer.Option(help="Further numbers of ranks to plan for, such as 128,256.")] = "",
+    batch: Annotated[float | None, typer.Option(min=1e-9, help="Samples per rank and iteration.")] = None,
+    samples: Annotated[float | None, typer.Option(min=1e-9, help="Work of the whole job, in samples.")] = None,
+    price: Annotated[float, typer.Option(min=0, help="Price of a GPU-hour, in any currency.")] = 2.5,
+    mtbf_hours: Annotated[
+        float, typer.Option(min=1e-3, help="Mean time between failures of one GPU; the default is Llama 3's.")
+    ] = 45_600,
+    checkpoint_s: Annotated[float, typer.Option(min=1e-3, help="Time to write a checkpoint, s.")] = 60,
+    restart_s: Annotated[float, typer.Option(min=0, help="From a failure to the first repeated iteration, s.")] = 600,
+    gpus_per_rank: Annotated[int, typer.Option(min=1, help="GPUs a rank; of nodes, where nodes are counted.")] = 1,
+    watts: Annotated[float | None, typer.Option(min=0, help="Power of a GPU with its share of the host.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Say what one run tells about scaling. One scale makes no curve: none is drawn."""
-    from traceforge import api
+    """Say how far the job scales, what it costs there, and what would change that. One scale makes no curve."""
+    from traceforge.forecast.answer import answer
+    from traceforge.forecast.goodput import Assumptions
+    from traceforge.forecast.points_file import read_points
 
-    with api.open_built(db) as store:
-        run_id = api.run_id(store, run)
-        measured = store.query("SELECT model, ranks, value, low, high FROM forecast.scale WHERE run_id = ?", [run_id])
-        terms = store.query(
-            "SELECT term, duration_ns_per_iteration, share FROM forecast.term WHERE run_id = ? ORDER BY share DESC",
-            [run_id],
+    assumed = Assumptions(price, mtbf_hours, checkpoint_s, restart_s, gpus_per_rank, batch, watts, samples)
+    runs = _runs(databases or [], run or [])
+    listed = read_points(points) if points else []
+    if not runs and not listed:
+        raise UsageError(
+            "nothing to forecast from", hint="name databases, or a table of throughputs with --points FILE"
         )
-        needs = store.query("SELECT item, why FROM forecast.need WHERE run_id = ? ORDER BY item", [run_id])
+    found = answer(runs, listed, assumed, _numbers(ranks))
+    if samples and found.unit != "samples":
+        raise UsageError("--samples needs --batch: traces count iterations, not samples")
+    if found.ensemble is None and len(runs) > 1:
+        names = ", ".join(one.point.name for one in runs)
+        raise UsageError("all runs are at one scale, which makes no curve", hint=f"name one with --run: {names}")
     if as_json:
-        document = {"measured": measured.to_dicts(), "terms": terms.to_dicts(), "needs": needs.to_dicts()}
-        print(json.dumps({"schema_version": 1, **document}, indent=2))
+        print(json.dumps(document(found), indent=2))
         return
-    print("No scaling curve: the database holds this run at one scale.\n")
-    print("Where an iteration's time goes (mean over ranks):")
-    print_table(terms)
-    print("\nIterations a second, measured:")
-    print_table(measured)
-    print("\nTo draw a curve, measure:")
-    for item, why in needs.iter_rows():
-        print(printable(f"- {item}. {why}"))
+    lines = one_scale_lines(found) if found.ensemble is None else curve_lines(found)
+    print("\n".join(printable(line) for line in lines))
+    if found.ensemble is not None and found.unknown:
+        note(f"taken for equal, for no file states it of all: {', '.join(found.unknown)}")
+
+
+def document(found: "Answer") -> dict[str, Any]:
+    """The answer as JSON values; what is not known is null."""
+    members = found.ensemble.members if found.ensemble else ()
+    first = found.runs[0] if found.ensemble is None and found.runs else None
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "unit": found.unit,
+        "measured": [
+            {"name": point.name, "ranks": point.ranks, "throughput": point.throughput, "cv": point.cv}
+            for point in found.points
+        ],
+        "assumptions": asdict(found.assumed),
+        "plan": [asdict(row) for row in found.plan],
+        "models": [
+            {
+                "model": member.model.name,
+                "parameters": member.fit.parameters(),
+                "backtest": member.backtest,
+                "weight": member.weight,
+                "is_used": member.is_used,
+            }
+            for member in members
+        ],
+        "knees": [asdict(knee) for knee in found.knees],
+        "one_more_rank": found.one_more,
+        "marginal_parts": found.parts,
+        "what_ifs": [asdict(change) for change in found.what_ifs],
+        "next_measurement": asdict(found.next_measurement) if found.next_measurement else None,
+        "cost_sensitivity": found.sensitivity,
+        "unknown": found.unknown,
+        "needs": [{"item": item, "why": why} for item, why in found.needs],
+        **(first.tables if first else {}),
+    }
+
+
+def _runs(databases: list[Path], names: list[str]) -> "list[MeasuredRun]":
+    from traceforge import api
+    from traceforge.forecast.answer import measured_runs
+
+    found = []
+    for path in databases:
+        with api.open_built(path) as store:
+            found += measured_runs(store, names)
+    missing = set(names) - {one.point.name for one in found}
+    if databases and (missing or not found):
+        what = f"there is no run `{min(missing)}` with a measured step" if missing else "no run has a measured step"
+        raise UsageError(what, where=", ".join(map(str, databases)), hint="`traceforge report` says what is missing")
+    return found
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise UsageError(f"--ranks is no list of whole numbers: {text}", hint="such as --ranks 128,256") from error

@@ -39,7 +39,7 @@ class Member:
     Attributes:
         model: what was fitted.
         fit: to the measured values; a set of one.
-        drawn: to bootstrap draws of them; None where nothing can be drawn (two scales).
+        drawn: to bootstrap draws of them; None where nothing can be drawn (two scales) or no band was asked for.
         residual: root mean square of the log residuals at the points it was fitted to.
         backtest: predicted over measured throughput of the largest scale, less 1; None where the rest is too little.
         weight: its part of the value, 0 where it is no member of the band.
@@ -126,20 +126,22 @@ class Ensemble:
         return Prediction(ranks, value, np.min(lows, axis=0), np.max(highs, axis=0), outside)
 
 
-def fit_ensemble(points: Sequence[ScalePoint], rng: np.random.Generator) -> Ensemble | None:
+def fit_ensemble(points: Sequence[ScalePoint], rng: np.random.Generator | None) -> Ensemble | None:
     """All models fitted to points at two scales or more; None at one.
 
     Args:
-        rng: draws the bootstrap.
+        rng: draws the bootstrap of the band; None where the band is not asked for.
     """
     scales = merged(points)
     if len(scales) < 2:
         return None
     candidates = dict(models()) if len(scales) > 2 else {"amdahl": models()["amdahl"]}
     fits = _fits(candidates, scales, steps_of(scales)[None, :])
-    residuals = {name: float(log_error(steps_of(scales)[None], fit.step_s(ranks_of(scales)))[0]) for name, fit in fits.items()}
+    residuals = {
+        name: float(log_error(steps_of(scales)[None], fit.step_s(ranks_of(scales)))[0]) for name, fit in fits.items()
+    }
     noise = _noise(scales, candidates, residuals)
-    drawn = _drawn(candidates, scales, noise, rng)
+    drawn = {} if rng is None else _drawn(candidates, scales, noise, rng)
     errors = {name: _backtest(candidates[name], scales) for name in fits}
     weights = _weights(errors)
     members = [
@@ -172,7 +174,9 @@ def _weights(errors: Mapping[str, float | None]) -> dict[str, float]:
 
     A model without an error weighs as much as the weakest that stays.
     """
-    known = {name: max(abs(float(np.log1p(error))), _LEAST_ERROR) for name, error in errors.items() if error is not None}
+    known = {
+        name: max(abs(float(np.log1p(error))), _LEAST_ERROR) for name, error in errors.items() if error is not None
+    }
     best = min(known.values(), default=1.0)
     raw = {name: error**-2 for name, error in known.items() if error <= _MEMBER_FACTOR * best}
     least = min(raw.values(), default=1.0)
@@ -182,8 +186,10 @@ def _weights(errors: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _noise(scales: Sequence[ScalePoint], candidates: Mapping[str, Model], residuals: Mapping[str, float]) -> float:
-    """Relative error of a point: what was measured, or what the best fit leaves, and a per cent at least."""
+    """Relative error of a point: what was measured, else what the best fit leaves; a per cent at least."""
     measured = [point.error for point in scales if point.error is not None]
+    if len(measured) == len(scales):
+        return max(_LEAST_ERROR, *measured)
     left = [
         residual * (len(scales) / (len(scales) - candidates[name].points_needed(scales))) ** 0.5
         for name, residual in residuals.items()

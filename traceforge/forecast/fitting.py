@@ -22,22 +22,23 @@ def fit_nonnegative(shapes: Array, times: Array) -> Array:
     """Weights of the shapes, all >= 0, with the least sum of squared log residuals.
 
     Args:
-        shapes: value of each shape at each point, >= 0, shape (P, K), K <= 5.
+        shapes: value of each shape at each point, >= 0, shape (P, K) for all sets or (B, P, K), K <= 5.
         times: positive times, several sets at once, shape (B, P).
 
     Returns:
         Weights, shape (B, K); shapes that would need a negative weight have 0.
     """
-    scale = np.maximum(shapes.max(axis=0), _TINY)
-    unit = shapes / scale
+    of_set = np.broadcast_to(shapes, (len(times), *shapes.shape[-2:]))
+    scale = np.maximum(of_set.max(axis=1, keepdims=True), _TINY)
+    unit = of_set / scale
     model = times
-    weights = np.zeros((len(times), shapes.shape[1]))
+    weights = np.zeros(scale.shape)
     for _ in range(_GAUSS_NEWTON_STEPS):
         # log(new) is about log(model) + new / model - 1, which is linear in the weights.
-        design = unit[None, :, :] / model[:, :, None]
-        weights = _best_subset(design, 1 + np.log(times / model))
-        model = np.maximum(weights @ unit.T, _TINY * times)
-    return weights / scale
+        weights = _best_subset(unit / model[:, :, None], 1 + np.log(times / model))[:, None, :]
+        model = np.maximum((unit * weights).sum(axis=2), _TINY * times)
+    result: Array = (weights / scale)[:, 0, :]
+    return result
 
 
 def log_error(times: Array, model: Array) -> Array:
@@ -55,12 +56,12 @@ def _best_subset(design: Array, target: Array) -> Array:
             part = design[:, :, chosen]
             normal = part.transpose(0, 2, 1) @ part
             ridge = _RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(size)
-            found = np.linalg.solve(normal + ridge, part.transpose(0, 2, 1) @ target[:, :, None])
+            found = np.linalg.solve(normal + ridge, (part * target[:, :, None]).sum(axis=1)[:, :, None])
             residual = ((part @ found)[:, :, 0] - target) ** 2
             squares = np.where((found[:, :, 0] >= 0).all(axis=1), residual.sum(axis=1), np.inf)
             # A larger subset must earn its place: equal residuals keep the smaller one.
             better = squares < least * (1 - 1e-9) - 1e-15
             least = np.where(better, squares, least)
             best[better] = 0
-            best[np.ix_(better, chosen)] = found[better, :, 0]
+            best[np.ix_(better, np.array(chosen))] = found[better, :, 0]
     return best

@@ -115,7 +115,7 @@ def job_time(samples: float, ranks: float, band: Sequence[float | None], assumed
         expected = samples / throughput / rel.share
         failures = expected / rel.mtbf_s
         work = samples / throughput * checkpoints
-        return max(work, expected + deviations * failures**0.5 * per_failure_s) / 3600
+        return float(max(work, expected + deviations * failures**0.5 * per_failure_s) / 3600)
 
     value, low, high = band
     middle = hours(value, 0)

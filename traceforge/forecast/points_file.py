@@ -85,7 +85,9 @@ def _point(row: Mapping[str, Any], where: str) -> ScalePoint:
         if name not in numeric and row.get(name) is not None and str(row[name]).strip()
     }
     name = str(row.get("name") or f"{ranks:.0f}")
-    return ScalePoint(name, int(ranks), throughput, _number(row, "error", where), _number(row, "cv", where), facts=facts)
+    return ScalePoint(
+        name, int(ranks), throughput, _number(row, "error", where), _number(row, "cv", where), facts=facts
+    )
 
 
 def _number(row: Mapping[str, Any], name: str, where: str) -> float | None:

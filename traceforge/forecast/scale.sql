@@ -1,47 +1,25 @@
--- Throughput by number of ranks. With runs at one scale only, the measured point and nothing else: see forecast.need.
+-- Throughput by number of ranks: what was measured, each model, and all of them together with their band.
+--
+-- With comparable runs at one scale only, the measured point and nothing else; at two, Amdahl's line without a band.
+-- See forecast.fit for how well each model told the largest scale from the others, forecast.need for what is missing.
+-- Reads: forecast.point, replay.calibration
 CREATE OR REPLACE TABLE forecast.scale (
-  -- Joins meta.run.run_id.
-  run_id,
-  -- What the value comes from: measured.
-  model,
+  -- Joins meta.run.run_id: the run whose curve it is.
+  run_id INTEGER NOT NULL,
+  -- What the value comes from: measured, ensemble, or a model such as usl.
+  model VARCHAR NOT NULL,
   -- Number of ranks.
-  ranks,
-  -- Iterations a second.
-  value,
-  -- Lower end of its 95 % interval (normal, over steps); NULL below three steps.
-  low,
-  -- Upper end of its 95 % interval; NULL below three steps.
-  high,
+  ranks INTEGER NOT NULL,
+  -- Iterations a second; NULL more than four times beyond the largest measured scale, where only a band is given.
+  value DOUBLE,
+  -- Lower end: of the 95 % interval over steps (measured), or of the band (ensemble); NULL where there is none.
+  low DOUBLE,
+  -- Upper end, likewise.
+  high DOUBLE,
   -- True beyond the measured scales.
-  extrapolated
-) AS
-WITH step AS (
-  -- From one completion to the next; where an iteration between two was left out, that time is no step.
-  SELECT
-    i.run_id,
-    CASE
-      WHEN LAG(i.iteration) OVER run = i.iteration - 1
-        THEN i.start_ns + i.duration_ns - LAG(i.start_ns + i.duration_ns) OVER run
-    END AS step_ns
-  FROM timeline.iteration AS i
-  WHERE NOT i.is_partial AND NOT i.is_warmup
-  WINDOW run AS (PARTITION BY i.run_id ORDER BY i.iteration)
-),
-pace AS (
-  SELECT run_id, AVG(step_ns) AS mean_ns, 1.96 * STDDEV_SAMP(step_ns) / SQRT(COUNT(step_ns)) AS error_ns,
-    COUNT(step_ns) AS steps
-  FROM step
-  GROUP BY run_id
-  HAVING AVG(step_ns) > 0
+  extrapolated BOOLEAN NOT NULL,
+  -- Iterations a second times ranks: in step with samples a second at one batch per rank; NULL as value.
+  throughput DOUBLE,
+  -- Throughput per rank over that at the smallest measured scale of the curve; NULL as value.
+  efficiency DOUBLE
 )
-SELECT
-  p.run_id,
-  'measured',
-  COALESCE(r.world_size, (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = p.run_id)),
-  1e9 / p.mean_ns,
-  CASE WHEN p.steps >= 3 THEN 1e9 / (p.mean_ns + p.error_ns) END,
-  CASE WHEN p.steps >= 3 AND p.error_ns < p.mean_ns THEN 1e9 / (p.mean_ns - p.error_ns) END,
-  false
-FROM pace AS p
-JOIN meta.run AS r USING (run_id)
-ORDER BY p.run_id

@@ -89,7 +89,5 @@ def merged(points: Sequence[ScalePoint]) -> list[ScalePoint]:
         cv = float(np.mean(variations)) if variations else None
         name = ", ".join(point.name for point in same)
         first = same[0]
-        result.append(
-            ScalePoint(name, ranks, float(np.exp(logs.mean())), error, cv, first.terms, first.facts)
-        )
+        result.append(ScalePoint(name, ranks, float(np.exp(logs.mean())), error, cv, first.terms, first.facts))
     return result

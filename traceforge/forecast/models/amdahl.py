@@ -21,7 +21,7 @@ class Amdahl:
 
     name: str = "amdahl"
 
-    def points_needed(self, points: Sequence[ScalePoint]) -> int:  # noqa: ARG002 - the same for all points
+    def points_needed(self, points: Sequence[ScalePoint]) -> int:
         """Two parameters."""
         return 2
 

@@ -46,23 +46,24 @@ class PowerLaw:
 
     name: str = "power_law"
 
-    def points_needed(self, points: Sequence[ScalePoint]) -> int:  # noqa: ARG002 - the same for all points
+    def points_needed(self, points: Sequence[ScalePoint]) -> int:
         """Three parameters."""
         return 3
 
     def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> PowerFit:
         """See `traceforge.forecast.model.Model`."""
-        ranks = ranks_of(points)
-        best = np.zeros((3, len(steps_s)))
-        least = np.full(len(steps_s), np.inf)
-        for exponent in _EXPONENTS:
-            shapes = np.stack([np.ones_like(ranks), ranks**exponent], axis=1)
-            weights = fit_nonnegative(shapes, steps_s)
-            error = log_error(steps_s, weights @ shapes.T)
-            better = error < least - 1e-12
-            least[better] = error[better]
-            best[:, better] = [*weights[better].T, np.full(better.sum(), exponent)]
-        return PowerFit(*best)
+        ranks, sets = ranks_of(points), len(steps_s)
+        shapes = np.stack([np.broadcast_to(ranks, (len(_EXPONENTS), len(ranks)))] * 2, axis=2).copy()
+        shapes[:, :, 0] = 1
+        shapes[:, :, 1] **= _EXPONENTS[:, None]
+        # Every set at every exponent is a fit of its own; all are done at once.
+        each = np.repeat(shapes, sets, axis=0)
+        times = np.tile(steps_s, (len(_EXPONENTS), 1))
+        weights = fit_nonnegative(each, times)
+        error = log_error(times, (each * weights[:, None, :]).sum(axis=2)).reshape(len(_EXPONENTS), sets)
+        best = error.argmin(axis=0)
+        chosen = weights.reshape(len(_EXPONENTS), sets, 2)[best, np.arange(sets)]
+        return PowerFit(chosen[:, 0], chosen[:, 1], _EXPONENTS[best])
 
 
 MODEL = PowerLaw()

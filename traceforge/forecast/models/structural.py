@@ -11,7 +11,6 @@ times their length) stands for straggling; a spread that grows faster than linea
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -81,7 +80,7 @@ class Structural:
 
     def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> Fit:
         """See `traceforge.forecast.model.Model`."""
-        algorithm = cast(Algorithm, "tree" if points[-1].facts.get("algorithm") == "tree" else "ring")
+        algorithm: Algorithm = "tree" if points[-1].facts.get("algorithm") == "tree" else "ring"
         terms = [point.terms for point in points if point.terms]
         if len(terms) == len(points):
             return _fit_terms(points, terms, steps_s, algorithm)
@@ -100,6 +99,9 @@ def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Ar
     links = np.zeros((len(steps_s), 2))
     if (communication[together] > 0).any():
         told = together & (communication > 0)
+        # What stays within a host runs over other links: it tells of the fabric only where nothing else does.
+        between = told & np.array([point.facts.get("spans_hosts") != "no" for point in points])
+        told = between if between.any() else told
         links = fit_nonnegative(shapes[told], communication[told] * off[:, told])
     overlap = np.array([term.hidden_s for term in terms])[together]
     spread, growth = _power(ranks[together], waiting[together], off[:, together])

@@ -21,7 +21,7 @@ class UniversalScalability:
 
     name: str = "usl"
 
-    def points_needed(self, points: Sequence[ScalePoint]) -> int:  # noqa: ARG002 - the same for all points
+    def points_needed(self, points: Sequence[ScalePoint]) -> int:
         """Three parameters."""
         return 3
 

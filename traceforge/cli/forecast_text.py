@@ -1,0 +1,159 @@
+"""A forecast as lines for a terminal. In: an `Answer`. Out: at most 25 lines of plain text."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from traceforge.units import format_ns, format_share
+
+if TYPE_CHECKING:
+    from traceforge.forecast.answer import Answer
+    from traceforge.forecast.curve import Limit
+    from traceforge.forecast.plan import PlanRow
+    from traceforge.forecast.what_if import WhatIf
+
+_MOST_ROWS = 9
+_MOST_CHANGES = 4
+_KNEES = {"knee_70": "marginal efficiency < 70 %", "knee_50": "< 50 %", "peak": "peak"}
+
+
+def curve_lines(found: "Answer") -> list[str]:
+    """The forecast where several scales were measured."""
+    ensemble = found.ensemble
+    assert ensemble is not None  # noqa: S101 - asked for only then
+    first, last = ensemble.smallest.ranks, ensemble.largest.ranks
+    lines = [f"FORECAST  {len(ensemble.points)} scales measured, {first} to {last} ranks; throughput in {found.unit}/s"]
+    if len(ensemble.points) == 2:
+        lines.append("warning: two scales test no model; Amdahl's line is drawn by assumption, without a band")
+    lines += _table(found)
+    lines.append("Knees: " + "; ".join(_knee(knee) for knee in found.knees))
+    parts = sorted(((name, share) for name, share in found.parts.items() if name != "useful"), key=lambda p: -p[1])
+    taken = ", ".join(f"{format_share(share)} {name.replace('_', ' ')}" for name, share in parts if share >= 0.005)
+    verdict = (found.one_more or "").replace("_", " ")
+    lines.append(
+        f"One more rank at {last}: {verdict}; of its time {format_share(found.parts['useful'])} is useful"
+        + (f", {taken}" if taken else "")
+    )
+    lines.append("Models: " + "; ".join(_models(found)))
+    if found.next_measurement is not None:
+        best = found.next_measurement
+        lines.append(
+            f"Next: measure at {best.ranks} ranks; models at {4 * last} differ by a factor of {best.width_now:.2f},"
+            f" then by {best.width:.2f}"
+        )
+    lines += _changes(found.what_ifs)
+    lines.append(_assumed(found))
+    return lines
+
+
+def one_scale_lines(found: "Answer") -> list[str]:
+    """What one scale tells: terms and outlook, no curve."""
+    point = found.points[0]
+    lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} ranks."]
+    pace = point.throughput * (found.assumed.batch or 1)
+    steady = "" if point.cv is None else f", variation {format_share(point.cv)}"
+    lines.append(f"Measured: {pace:.4g} {found.unit}/s{steady}")
+    if found.runs:
+        tables = found.runs[0].tables
+        terms = [f"{term['term'].replace('_', ' ')} {format_share(term['share'])}" for term in tables["terms"][:6]]
+        lines.append("Where the time goes: " + ", ".join(terms))
+        lines += _outlook(tables["outlook"])
+        lines += [row["meaning"] for row in tables["stability"] if row["measure"] == "verdict"]
+        lines += _changes(found.what_ifs)
+    lines.append("To draw a curve, measure:")
+    lines += [f"  {item}. {why}" for item, why in found.needs]
+    lines.append(_assumed(found))
+    return lines
+
+
+def _table(found: "Answer") -> Iterator[str]:
+    has_job = found.assumed.samples is not None
+    yield (
+        f"{'ranks':>7}  {'throughput':>10}  {'band (95 %)':>17}  {'efficiency':>10}  {'marginal':>8}  {'per 1M':>9}"
+        + (f"  {'job hours':>22}  {'job cost':>10}" if has_job else f"  {'work':>5}")
+    )
+    rows = found.plan if len(found.plan) <= _MOST_ROWS else found.plan[: -_MOST_ROWS - 1 : -1][::-1]
+    for row in rows:
+        mark = "*" if row.extrapolated else " "
+        band = "" if row.throughput_low is None else f"{_short(row.throughput_low)} to {_short(row.throughput_high)}"
+        cost = None if row.cost_per_sample is None else row.cost_per_sample * 1e6
+        text = (
+            f"{row.ranks:>6}{mark}  {_short(row.throughput):>10}  {band:>17}  {_percent(row.efficiency):>10}  "
+            f"{_percent(row.marginal_efficiency):>8}  {_short(cost):>9}"
+        )
+        yield text + (f"  {_hours(row):>22}  {_short(row.cost):>10}" if has_job else f"  {_percent(row.work_share):>5}")
+    yield "      * extrapolated; beyond four times the largest measured scale only the band is given"
+
+
+def _hours(row: "PlanRow") -> str:
+    if row.hours_low is None and row.hours is None:
+        return "—"
+    band = "" if row.hours_low is None else f" [{_short(row.hours_low)}, {_short(row.hours_high)}]"
+    return f"{_short(row.hours)}{band}"
+
+
+def _knee(knee: "Limit") -> str:
+    name = _KNEES[knee.name]
+    if knee.ranks is None and knee.low is None:
+        return f"{name}: not in range"
+    low = "?" if knee.low is None else str(knee.low)
+    high = "beyond" if knee.high is None else str(knee.high)
+    at = "beyond range" if knee.ranks is None else f"from {knee.ranks}"
+    return f"{name} {at} [{low}, {high}]"
+
+
+def _models(found: "Answer") -> Iterator[str]:
+    for member in found.ensemble.members if found.ensemble else ():
+        error = "untested" if member.backtest is None else f"{100 * member.backtest:+.1f} %"
+        weight = f"weight {format_share(member.weight)}" if member.is_used else "left out"
+        yield f"{member.model.name} {error}, {weight}"
+
+
+def _changes(changes: "list[WhatIf]") -> Iterator[str]:
+    worth = [change for change in changes if change.throughput_ratio >= 1.001][:_MOST_CHANGES]
+    for change in worth:
+        band = "" if change.low is None or change.high is None else f" [{_gain(change.low)}, {_gain(change.high)}]"
+        gpus = "more than any number of GPUs in range" if change.gpus is None else f"{_short(change.gpus)} GPUs"
+        money = "" if change.worth_per_hour is None else f", {_short(change.worth_per_hour)} an hour"
+        yield f"  {change.change}: {_gain(change.throughput_ratio)}{band}, worth {gpus}{money}"
+
+
+def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
+    said = []
+    for row in rows:
+        if row["slowest_ns"] is not None:
+            band = f"[{format_ns(float(str(row['low_ns'])))}, {format_ns(float(str(row['high_ns'])))}]"
+            said.append(f"{row['ranks']} ranks {format_ns(float(str(row['slowest_ns'])))} {band}")
+    if said:
+        yield "Slowest rank after the mean one: " + "; ".join(said)
+        last = rows[-1]
+        yield (
+            f"The slowest of {last['ranks']} ranks is set by the {100 * float(str(last['step_quantile'])):.2f} %"
+            f" quantile of one rank; {format_share(float(str(last['persistent_share'])))} of the spread between ranks"
+            " persists"
+        )
+        if last["refusal"]:
+            yield f"No number beyond that: {last['refusal']}"
+
+
+def _assumed(found: "Answer") -> str:
+    assumed = found.assumed
+    low, high = found.sensitivity["mtbf_hours"]
+    return (
+        f"Assumed: {assumed.price:g} a GPU-hour, {assumed.gpus_per_rank} GPU a rank, a failure every"
+        f" {assumed.mtbf_hours:g} GPU-hours (half or twice that: {low * 1e6:.3g} or {high * 1e6:.3g} per 1M at"
+        f" {found.points[-1].ranks}), checkpoint {assumed.checkpoint_s:g} s, restart {assumed.restart_s:g} s"
+    )
+
+
+def _gain(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _percent(share: float | None) -> str:
+    return "—" if share is None else format_share(share)
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,166 @@
+"""A forecast put together. In: measured runs, or points of a file, and assumptions. Out: `Answer`, ready to print.
+
+Databases are read one after another, so that runs of several can lie on one curve.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from traceforge.errors import InputUnusableError, UsageError
+from traceforge.forecast.comparison import differences, unknown_fields
+from traceforge.forecast.curve import Limit, limits, marginal_parts, one_more_rank
+from traceforge.forecast.ensemble import FURTHEST, Ensemble, fit_ensemble
+from traceforge.forecast.fitted import Fitted
+from traceforge.forecast.goodput import Assumptions, sensitivity
+from traceforge.forecast.need import Need, of_curve
+from traceforge.forecast.next_measurement import Candidate, next_measurements
+from traceforge.forecast.plan import PlanRow, plan, plan_of_points, scales_to_plan
+from traceforge.forecast.points import Curve, points_of
+from traceforge.forecast.scale_point import ScalePoint
+from traceforge.forecast.what_if import Finding, Place, WhatIf, findings_of, place_of, what_ifs
+from traceforge.store.database import Store
+
+# Beyond so many times the largest scale even a band says nothing.
+_FURTHEST_BAND = 64
+_TABLES = {
+    "terms": "FROM forecast.term WHERE run_id = ? ORDER BY share DESC",
+    "outlook": "FROM forecast.outlook WHERE run_id = ? ORDER BY ranks",
+    "stability": "FROM forecast.stability WHERE run_id = ?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """One run of a database.
+
+    Attributes:
+        tables: rows of forecast.term, outlook and stability, by table.
+    """
+
+    point: ScalePoint
+    place: Place
+    findings: Sequence[Finding]
+    tables: dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said of other numbers of ranks.
+
+    Attributes:
+        points: one a run, or line of a file, by ascending ranks.
+        ensemble: None where all lie at one scale.
+        unit: what the throughput counts.
+        plan: at measured scales, twice and four times the largest, and where it was asked for.
+        knees, parts, one_more: empty without a curve; parts and one_more at the largest measured scale.
+        what_ifs: of the run with the most ranks; empty for points of a file.
+        next_measurement: None without a band.
+        sensitivity: cost of a sample at the largest scale, with an assumption at half and twice.
+        unknown: fields that could not be compared.
+        needs: what to measure for a curve, or a surer one: items, and why.
+        runs: the measured runs, by ascending ranks; empty for points of a file.
+    """
+
+    points: list[ScalePoint]
+    ensemble: Ensemble | None
+    assumed: Assumptions
+    unit: str
+    plan: list[PlanRow]
+    knees: list[Limit]
+    parts: dict[str, float]
+    one_more: str | None
+    what_ifs: list[WhatIf]
+    next_measurement: Candidate | None
+    sensitivity: dict[str, tuple[float, float]]
+    unknown: list[str]
+    needs: list[Need]
+    runs: list[MeasuredRun]
+
+
+def measured_runs(store: Store, names: Sequence[str] = ()) -> list[MeasuredRun]:
+    """Runs of a database; all that have a point where no names are given."""
+    result = []
+    for run_id, point in points_of(store).items():
+        if names and point.name not in names:
+            continue
+        tables = {
+            name: store.query(f"SELECT * EXCLUDE (run_id) {sql}", [run_id]).to_dicts() for name, sql in _TABLES.items()
+        }
+        result.append(MeasuredRun(point, place_of(store, run_id), findings_of(store, run_id), tables))
+    return result
+
+
+def answer(
+    runs: Sequence[MeasuredRun], listed: Sequence[ScalePoint], assumed: Assumptions, asked: Sequence[int] = ()
+) -> Answer:
+    """The forecast from runs and points of a file.
+
+    Args:
+        asked: further numbers of ranks to plan for.
+
+    Raises:
+        InputUnusableError: two points are not comparable; the field is named.
+        UsageError: points of a file beside runs, whose throughputs count samples, without a batch to join them by.
+    """
+    runs = sorted(runs, key=lambda run: run.point.ranks)
+    points = sorted([run.point for run in runs] + _in_iterations(listed, runs, assumed), key=lambda point: point.ranks)
+    _refuse_unlike(points)
+    if not runs:
+        assumed = replace(assumed, batch=None)
+    ensemble = fit_ensemble(points, np.random.default_rng(0))
+    planned = plan_of_points(points, assumed) if ensemble is None else _planned(ensemble, assumed, asked)
+    largest = points[-1].ranks
+    target = int(FURTHEST * largest)
+    candidates = next_measurements(ensemble, target) if ensemble and len(ensemble.points) > 2 else []
+    unit = assumed.batch or 1.0
+    return Answer(
+        points=points,
+        ensemble=ensemble,
+        assumed=assumed,
+        unit="samples" if assumed.batch or not runs else "iterations x ranks",
+        plan=planned,
+        knees=limits(ensemble) if ensemble else [],
+        parts=marginal_parts(ensemble, largest) if ensemble else {},
+        one_more=one_more_rank(ensemble, largest) if ensemble else None,
+        what_ifs=what_ifs(runs[-1].point, ensemble, runs[-1].place, runs[-1].findings, assumed) if runs else [],
+        next_measurement=candidates[0] if candidates else None,
+        sensitivity=sensitivity(unit * points[-1].throughput, largest, assumed),
+        unknown=unknown_fields(points) if len(points) > 1 else [],
+        needs=list(of_curve(Fitted(Curve((), tuple(points), {}), ensemble), points[0].ranks)),
+        runs=list(runs),
+    )
+
+
+def _in_iterations(listed: Sequence[ScalePoint], runs: Sequence[MeasuredRun], assumed: Assumptions) -> list[ScalePoint]:
+    if not listed or not runs:
+        return list(listed)
+    if assumed.batch is None:
+        raise UsageError(
+            "throughputs of a file count samples, those of traces iterations",
+            hint="give --batch, the samples per rank and iteration, to join them",
+        )
+    return [replace(point, throughput=point.throughput / assumed.batch) for point in listed]
+
+
+def _refuse_unlike(points: Sequence[ScalePoint]) -> None:
+    for other in points[1:]:
+        found = differences(points[0], other)
+        if found:
+            raise InputUnusableError(
+                f"`{points[0].name}` and `{other.name}` are not points of one curve: their {found[0].field} differs"
+                f" ({found[0].detail})",
+                hint="take only runs that are alike, with --run NAME for each",
+            )
+
+
+def _planned(ensemble: Ensemble, assumed: Assumptions, asked: Sequence[int]) -> list[PlanRow]:
+    furthest = _FURTHEST_BAND * ensemble.largest.ranks
+    if any(not 1 <= ranks <= furthest for ranks in asked):
+        raise UsageError(
+            f"--ranks must lie between 1 and {furthest}, {_FURTHEST_BAND} times the largest measured scale",
+            hint="measure at a larger scale first",
+        )
+    return plan(ensemble, sorted({*scales_to_plan(ensemble), *asked}), assumed)

@@ -1,0 +1,26 @@
+-- How late the slowest rank will be at more ranks, from one run: order statistics of its ranks' own times.
+--
+-- A rank's own time is its iteration less exposed communication. Up to four times the measured ranks, ranks are drawn
+-- as blocks from the measured ones; beyond, a generalised Pareto tail is fitted above the 90 % quantile of what comes
+-- and goes, and refused where its shape may be 0.5 or more. This is a part of the step, and no scaling curve.
+-- Reads: timeline.phase, timeline.iteration, align.rank, meta.run
+CREATE OR REPLACE TABLE forecast.outlook (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Number of ranks.
+  ranks INTEGER NOT NULL,
+  -- measured, rank_blocks or tail.
+  method VARCHAR NOT NULL,
+  -- The quantile of one rank's own time that is the median of the slowest of so many: what sets the step.
+  step_quantile DOUBLE NOT NULL,
+  -- Expected own time of the slowest rank above that of the mean rank, ns; NULL where it is refused.
+  slowest_ns DOUBLE,
+  -- Lower end of its 95 % interval, ns.
+  low_ns DOUBLE,
+  -- Upper end of its 95 % interval, ns.
+  high_ns DOUBLE,
+  -- Share of the variance between ranks that persists over the run, 0..1: that of machines, not of moments.
+  persistent_share DOUBLE NOT NULL,
+  -- Why there is no number; NULL where there is one.
+  refusal VARCHAR
+)

@@ -1,0 +1,21 @@
+-- How steady a run is: variation, tails, trends, and how often the critical path changes hands.
+--
+-- Trends are slopes over iterations, whose intervals allow for errors that follow one another. What each measure is
+-- for is said beside it.
+-- Reads: timeline.iteration, timeline.phase, timeline.collective, attribute.delay, align.rank
+CREATE OR REPLACE TABLE forecast.stability (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Name of the measure, such as cv or last_arriver_churn.
+  measure VARCHAR NOT NULL,
+  -- Its value, a share or a ratio unless the meaning says otherwise; NULL for the verdict.
+  value DOUBLE,
+  -- Lower end of its 95 % interval; NULL where there is none.
+  low DOUBLE,
+  -- Upper end of its 95 % interval; NULL where there is none.
+  high DOUBLE,
+  -- Number of iterations, or of pairs of them, it rests on.
+  n BIGINT NOT NULL,
+  -- What it says, in one sentence.
+  meaning VARCHAR NOT NULL
+)
