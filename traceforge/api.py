@@ -27,6 +27,7 @@ from traceforge.store.stage import build_stage
 if TYPE_CHECKING:
     from traceforge.check import Judgement, Threshold
     from traceforge.compare import Comparison
+    from traceforge.doctor import Examination, Inventory
     from traceforge.report import Report
     from traceforge.report.cost import Price
 
@@ -192,6 +193,20 @@ def check(store: Store, thresholds: "Sequence[Threshold]", *, run: str | None = 
     from traceforge.check.measured import measure
 
     return judge(measure(store, run_id(store, run)), thresholds)
+
+
+def doctor(store: Store, *, run: str | None = None) -> "list[Examination]":
+    """What the traces of a run lack for each question, the most valuable first."""
+    from traceforge.doctor import examine
+
+    return examine(store, run_id(store, run))
+
+
+def info(store: Store) -> "Inventory":
+    """What a database holds: runs, files, versions, iterations, issues."""
+    from traceforge.doctor import take_inventory
+
+    return take_inventory(store, STAGES)
 
 
 def run_id(store: Store, name: str | None) -> int:

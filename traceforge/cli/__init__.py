@@ -15,8 +15,10 @@ from traceforge.cli.check import check
 from traceforge.cli.compare import compare
 from traceforge.cli.console import print_error
 from traceforge.cli.demo import demo
+from traceforge.cli.doctor import doctor
 from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
+from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
@@ -36,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, ingest, compare, check, sql, replay, forecast, demo, synth):
+for command in (report, ingest, compare, check, doctor, info, sql, replay, forecast, demo, synth):
     app.command()(command)
 app.add_typer(export, name="export")
 

@@ -34,9 +34,9 @@ def _further(context: Context) -> list[str]:
     return [line for summary in told[:_MOST_FURTHER] for line in _labelled("also", summary, 2)]
 
 
-def plain(lines: list[str]) -> list[str]:
+def plain(lines: list[str], *, most: int = _LINES) -> list[str]:
     """Lines without the special spaces of the page, which terminals draw in their own ways."""
-    return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines[:_LINES]]
+    return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines[:most]]
 
 
 def _cost(context: Context) -> list[str]:

@@ -1,0 +1,103 @@
+"""What is missing is said with the setting that records it; what is there is called complete; nothing else is asked."""
+
+from dataclasses import fields
+
+import pytest
+
+from tests.given import MS, Trace, built, data_parallel_job, store_of
+from traceforge.doctor import CHECKS, Examination, Status, examine
+from traceforge.doctor.facts import Facts
+from traceforge.store.database import Store
+
+
+def examined(store: Store) -> dict[str, Examination]:
+    return {one.check.code: one for one in examine(store, 0)}
+
+
+def job(ranks: int = 4, iterations: int = 12, world_size: int | None = 4) -> Store:
+    compute = [[50 * MS + rank for rank in range(ranks)] for _ in range(iterations)]
+    return built(store_of(*data_parallel_job(compute, transfer_ns=5 * MS), world_size=world_size), "forecast")
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Examination]:
+    return examined(job())
+
+
+def test_a_job_recorded_well_is_complete_in_what_counts(whole: dict[str, Examination]) -> None:
+    for code in ("timeline", "rank_known", "all_ranks", "steps", "iterations", "common_window", "devices"):
+        assert whole[code].status is Status.complete, whole[code].evidence
+    for code in ("communication", "matching", "clocks", "sizes", "whole_files", "hosts"):
+        assert whole[code].status is Status.complete, whole[code].evidence
+
+
+def test_what_was_not_recorded_is_missing_with_its_setting(whole: dict[str, Examination]) -> None:
+    for code, setting in (
+        ("nccl_log", "NCCL_DEBUG=INFO"),
+        ("nccl_choices", "TUNING"),
+        ("process_groups", "group_desc"),
+        ("execution_traces", "ExecutionTraceObserver"),
+        ("shapes", "record_shapes=True"),
+    ):
+        assert whole[code].status is Status.missing, code
+        assert setting in whole[code].check.setting
+
+
+def test_missing_ranks_are_named() -> None:
+    found = examined(job(ranks=2, world_size=8))["all_ranks"]
+    assert (found.status, found.evidence) == (Status.partial, "2 of 8 ranks; missing: 2, 3, 4, 5, 6, 7")
+
+
+def test_one_rank_of_many_cannot_tell_who_waits() -> None:
+    found = examined(job(ranks=1, world_size=4))
+    assert found["all_ranks"].status is Status.missing
+    assert found["matching"].status is Status.blocked
+    assert found["common_window"].status is Status.not_needed
+
+
+def test_few_iterations_are_partial() -> None:
+    found = examined(job(iterations=3))["iterations"]
+    assert found.status is Status.partial
+    assert found.evidence.startswith("3 iterations count")
+
+
+def test_windows_that_do_not_overlap_are_told() -> None:
+    # given rank 0 recording steps 0 to 5, and rank 1 steps 3 to 8
+    compute = [[50 * MS, 50 * MS]] * 9
+    first, second = data_parallel_job(compute, transfer_ns=5 * MS)
+    first.events = [event for event in first.events if int(str(event["raw_start_ns"])) < 6 * 55 * MS]
+    second.events = [event for event in second.events if int(str(event["raw_start_ns"])) >= 3 * 55 * MS]
+    found = examined(built(store_of(first, second, world_size=2), "forecast"))["common_window"]
+    assert found.status is Status.partial
+    assert found.evidence == "6 of 9 iterations were not recorded by all ranks"
+
+
+def test_unmarked_steps_are_told() -> None:
+    traces = [Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)]
+    assert examined(built(store_of(*traces, world_size=2), "forecast"))["steps"].status is Status.missing
+
+
+def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
+    # given a trace that states no rank, named so that nobody can guess it
+    store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)), "forecast")
+    store.execute("UPDATE meta.source SET rank = NULL")
+    store = built(store, "forecast")
+    store.execute("DELETE FROM align.rank")
+    found = examined(store)
+    assert found["rank_known"].status is Status.missing
+    assert found["iterations"].status is Status.blocked
+    assert found["communication"].status is Status.blocked
+
+
+def test_an_empty_run_is_examined_without_a_fault() -> None:
+    with Store(None) as store:
+        store.execute("INSERT INTO meta.run VALUES (0, 'empty', NULL)")
+        found = examined(built(store, "forecast"))
+    assert found["timeline"].status is Status.missing
+    assert all(isinstance(one.evidence, str) and one.evidence for one in found.values())
+
+
+def test_every_check_has_a_name_a_question_and_a_remedy() -> None:
+    assert len({check.code for check in CHECKS}) == len(CHECKS) >= 15
+    assert all(check.question.endswith("?") and check.remedy.endswith(".") for check in CHECKS)
+    assert len(fields(Facts)) > 20

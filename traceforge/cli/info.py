@@ -1,0 +1,80 @@
+"""`traceforge info (DIR|DB)`: what a database holds, in a few lines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traceforge.cli.console import printable
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from traceforge.doctor import Inventory
+
+
+def info(
+    target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Say what a database holds: runs, files, ranks, hosts, versions, iterations, events, issues, size, stages built.
+
+    Example: `traceforge info job42.duckdb`
+    """
+    from dataclasses import asdict
+
+    from traceforge import api
+
+    with opened(target) as store:
+        found = api.info(store)
+    if as_json:
+        print_json({"database": asdict(found)})
+        return
+    print("\n".join(printable(line) for line in info_lines(found)))
+
+
+def info_lines(found: "Inventory") -> list[str]:
+    """The facts as lines of text."""
+    from traceforge.report.terminal import plain
+    from traceforge.report.words import clean, count, size
+
+    stages = f"built by traceforge {found.built_by}" if found.built_by else "not built"
+    lines = [
+        f"database     {size(found.size_bytes)}, schema {found.schema}, stages {stages}: {', '.join(found.stages)}"
+    ]
+    for run in found.runs:
+        lines += ["", f"run          {clean(run['run_name'], 80)}", *_run_lines(run)]
+        lines += [
+            f"             issue {clean(i['code'], 60)} ({i['severity']}): {count(i['count'])}" for i in run["issues"]
+        ]
+    return plain(lines, most=len(lines))
+
+
+def _run_lines(run: "Mapping[str, object]") -> list[str]:
+    from traceforge.report.words import clean, listed, plural, size
+
+    def number(key: str) -> int:
+        return int(str(run[key] or 0))
+
+    def names(key: str) -> list[str]:
+        values = run[key]
+        return [clean(value, 60) for value in values] if isinstance(values, list) else []
+
+    whole = f" of {number('world_size')}" if run["world_size"] else ""
+    hosts = (
+        f", {plural(len(names('hosts')), 'host')}: {listed(names('hosts'), 4)}" if names("hosts") else ", hosts unknown"
+    )
+    left_out = number("iterations") - number("judged_iterations")
+    files = f"{plural(number('files'), 'file')}, {size(number('file_bytes'))}"
+    versions = [
+        f"NCCL {listed(names('nccl_versions')) or 'not stated'}",
+        f"backend {listed(names('backends')) or 'not stated'}",
+    ]
+    return [
+        f"  files      {files} ({listed(names('kinds'))}), {plural(number('events'), 'event')}",
+        f"  ranks      {number('ranks')}{whole}{hosts}",
+        f"  iterations {number('judged_iterations')} that count" + (f", {left_out} left out" if left_out else ""),
+        f"  collectives {number('collectives')}; devices: {listed(names('devices')) or 'not stated'}",
+        f"  versions   PyTorch {listed(names('pytorch_versions')) or 'not stated'}, {', '.join(versions)}",
+    ]

@@ -1,0 +1,343 @@
+"""The checks, the most valuable first: one entry each. In: `Facts`. Out: what is there, what is missing, what to set.
+
+An entry has the question that the data answer, a look at the facts, and the exact line that records it next time. To
+add one, write its look and put it into `CHECKS` at its place.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from traceforge.doctor.facts import Facts, read_facts
+from traceforge.store.database import Store
+from traceforge.units import format_ns, format_share
+
+_ENOUGH_ITERATIONS = 10
+_SURE_SHARE = 0.95
+_FINE_RESIDUAL_SHARE = 0.01
+
+
+class Status(StrEnum):
+    """How much of what a question needs is there; `blocked` where something above it is missing first."""
+
+    complete = "complete"
+    partial = "partial"
+    missing = "missing"
+    not_needed = "not needed"
+    blocked = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the facts say to one question."""
+
+    status: Status
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question.
+
+    Attributes:
+        code: stable name.
+        question: what the data answer when they are there.
+        look: judges the facts.
+        remedy: what to do next time.
+        setting: the exact line or variable; empty where there is none.
+    """
+
+    code: str
+    question: str
+    look: Callable[[Facts], Look]
+    remedy: str
+    setting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A check with what it found."""
+
+    check: Check
+    status: Status
+    evidence: str
+
+
+def examine(store: Store, run_id: int) -> list[Examination]:
+    """Every check on a run, in order of value."""
+    facts = read_facts(store, run_id)
+    return [_examined(check, check.look(facts)) for check in CHECKS]
+
+
+def _examined(check: Check, look: Look) -> Examination:
+    return Examination(check, look.status, look.evidence)
+
+
+def _complete(evidence: str) -> Look:
+    return Look(Status.complete, evidence)
+
+
+def _missing(evidence: str) -> Look:
+    return Look(Status.missing, evidence)
+
+
+def _partial(evidence: str) -> Look:
+    return Look(Status.partial, evidence)
+
+
+def _not_needed(evidence: str) -> Look:
+    return Look(Status.not_needed, evidence)
+
+
+def _blocked(evidence: str) -> Look:
+    return Look(Status.blocked, evidence)
+
+
+def _counted(part: int, whole: int, what: str) -> Look:
+    """By how many of all have it."""
+    if part == 0:
+        return _missing(f"none of the {whole} {what}")
+    return (_complete if part >= whole else _partial)(f"{part} of the {whole} {what}")
+
+
+def _no_timeline(facts: Facts) -> Look | None:
+    """What later checks say where there is nothing to look at."""
+    return _blocked("no profiler trace of a known rank") if not facts.ranks else None
+
+
+def _no_calls(facts: Facts) -> Look | None:
+    return _no_timeline(facts) or (None if facts.calls else _blocked("no collective in the recorded window"))
+
+
+def _timeline(facts: Facts) -> Look:
+    if not facts.timelines:
+        return _missing("no trace of the PyTorch profiler among the files")
+    return _complete(f"{facts.timelines} profiler traces")
+
+
+def _rank_known(facts: Facts) -> Look:
+    if not facts.timelines:
+        return _blocked("no profiler trace")
+    if facts.nameless:
+        return (_missing if not facts.ranks else _partial)(f"{facts.nameless} of {facts.timelines} files state no rank")
+    if facts.set_aside:
+        return _partial(f"{facts.set_aside} files set aside: another file speaks for their rank, or another time")
+    return _complete("each file belongs to one rank")
+
+
+def _ranks(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if facts.world_size is None:
+        if facts.ranks == 1:
+            return _missing("one rank; no file says how many there are")
+        return _partial(f"{facts.ranks} ranks; no file says how many there are")
+    if facts.ranks >= facts.world_size:
+        return _complete(f"all {facts.ranks} ranks") if facts.ranks > 1 else _not_needed("the job has one rank")
+    absent = sorted(set(range(facts.world_size)) - set(facts.present or []))
+    told = ", ".join(map(str, absent[:8])) + (", …" if len(absent) > 8 else "")
+    return (_missing if facts.ranks == 1 else _partial)(f"{facts.ranks} of {facts.world_size} ranks; missing: {told}")
+
+
+def _steps(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if not facts.marked_steps:
+        return _missing("nothing marks training steps: the whole window stands for one")
+    if not facts.profiler_steps:
+        return _partial("steps are guessed from annotations or from the rhythm of collectives")
+    return _complete(f"{facts.iterations} steps marked by the profiler")
+
+
+def _iterations(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    warmup = f", {facts.warmup} warm-up left out" if facts.warmup else ""
+    if not facts.judged:
+        return _missing(f"0 of {facts.iterations} iterations count{warmup}")
+    if facts.judged < _ENOUGH_ITERATIONS:
+        return _partial(f"{facts.judged} iterations count{warmup}; rare delays need {_ENOUGH_ITERATIONS} or more")
+    return _complete(f"{facts.judged} iterations count{warmup}")
+
+
+def _common_window(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if facts.ranks == 1:
+        return _not_needed("one rank recorded")
+    if facts.uncommon:
+        verdict = _missing if facts.uncommon == facts.iterations else _partial
+        return verdict(f"{facts.uncommon} of {facts.iterations} iterations were not recorded by all ranks")
+    return _complete("all ranks recorded the same iterations")
+
+
+def _devices(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if facts.on_host:
+        return _not_needed("the job communicates on the host (gloo)")
+    return _counted(facts.device_ranks, facts.ranks, "ranks with device activity")
+
+
+def _communication(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if facts.calls:
+        return _complete(f"{facts.calls} calls of collectives")
+    return _missing("no collective in the recorded window")
+
+
+def _matching(facts: Facts) -> Look:
+    if none := _no_calls(facts):
+        return none
+    if facts.ranks == 1:
+        return _blocked("one rank recorded: nothing to match with")
+    share = facts.matched_share or 0.0
+    verdict = _complete if share >= _SURE_SHARE else _partial if facts.collectives else _missing
+    return verdict(f"{format_share(share)} of the calls matched across ranks")
+
+
+def _groups(facts: Facts) -> Look:
+    if none := _no_calls(facts):
+        return none
+    if facts.on_host and not facts.grouped:
+        return _not_needed("gloo's host operations name no group; memberships were worked out from the list of groups")
+    return _counted(facts.grouped, facts.calls, "calls name their process group")
+
+
+def _sequence(facts: Facts) -> Look:
+    if none := _no_calls(facts):
+        return none
+    if facts.ranks == 1:
+        return _blocked("one rank recorded: nothing to match with")
+    if not facts.sequenced and (facts.matched_share or 0.0) >= _SURE_SHARE:
+        return _not_needed("no call is numbered, but order and overlap were enough to match them")
+    return _counted(facts.sequenced, facts.calls, "calls are numbered")
+
+
+def _sizes(facts: Facts) -> Look:
+    if none := _no_calls(facts):
+        return none
+    return _counted(facts.sized, facts.calls, "calls tell their size")
+
+
+def _clocks(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    if facts.ranks == 1:
+        return _not_needed("one rank recorded")
+    if facts.unaligned:
+        return _partial(f"clocks of {facts.unaligned} of {facts.ranks} ranks could not be aligned")
+    if facts.residual_ns is not None and facts.iteration_ns:
+        text = f"all clocks aligned within {format_ns(facts.residual_ns)}"
+        is_fine = facts.residual_ns <= _FINE_RESIDUAL_SHARE * facts.iteration_ns
+        return _complete(text) if is_fine else _partial(f"{text}, of iterations of {format_ns(facts.iteration_ns)}")
+    return _complete("all clocks aligned")
+
+
+def _nccl_log(facts: Facts) -> Look:
+    if facts.on_host:
+        return _not_needed("the job communicates on the host (gloo)")
+    if not facts.nccl_logs:
+        return _missing("no NCCL log among the files")
+    if not facts.nccl_links:
+        return _partial(f"{facts.nccl_logs} NCCL logs, but without connections")
+    return _complete(f"{facts.nccl_logs} NCCL logs with {facts.nccl_links} connections")
+
+
+def _nccl_choices(facts: Facts) -> Look:
+    if facts.on_host:
+        return _not_needed("the job communicates on the host (gloo)")
+    if not facts.nccl_choices:
+        return _missing("no log says which algorithm and protocol NCCL chose")
+    return _complete(f"{facts.nccl_choices} choices of algorithm and protocol")
+
+
+def _execution_traces(facts: Facts) -> Look:
+    if not facts.execution_traces:
+        return _missing("no execution trace among the files")
+    if facts.ranks and facts.linked_ranks < facts.ranks:
+        return _partial(f"{facts.linked_ranks} of {facts.ranks} ranks have one that fits their timeline")
+    return _complete(f"{facts.execution_traces} execution traces")
+
+
+def _shapes(facts: Facts) -> Look:
+    return _no_timeline(facts) or _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
+
+
+def _hosts(facts: Facts) -> Look:
+    if none := _no_timeline(facts):
+        return none
+    return _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known")
+
+
+def _stacks(facts: Facts) -> Look:
+    if facts.stacked or not facts.ranks:
+        return _no_timeline(facts) or _counted(facts.stacked, facts.ranks, "ranks recorded with Python stacks")
+    return _not_needed("worth recording (with_stack=True, in a run of its own) once the host is to blame")
+
+
+def _whole_files(facts: Facts) -> Look:
+    if facts.damage or facts.lost_events:
+        return _partial(f"{facts.lost_events} events lost ({facts.damage}); see meta.issue")
+    return _complete("nothing lost or repaired")
+
+
+_SCHEDULE = "schedule=torch.profiler.schedule(wait=20, warmup=5, active=15, repeat=1)"
+
+CHECKS = (
+    Check("timeline", "Where does the time of an iteration go?", _timeline,
+          "Record a timeline with torch.profiler on every rank.",
+          'torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"))'),
+    Check("rank_known", "Which file belongs to which rank?", _rank_known,
+          "Start the profiler after init_process_group, one file a rank and recording; or name files by rank.",
+          'torch.profiler.tensorboard_trace_handler("traces", worker_name=f"rank{torch.distributed.get_rank()}")'),
+    Check("all_ranks", "Who waits for whom?", _ranks,
+          "Profile on every rank in the same steps, not on rank 0 alone: being late is a comparison between ranks.",
+          "profiler = torch.profiler.profile(...)  # without `if rank == 0`"),
+    Check("steps", "How long is an iteration, and which are alike?", _steps,
+          "Mark the steps: call step() of the profiler once an iteration.", "profiler.step()"),
+    Check("iterations", "Is it a rule or an accident?", _iterations,
+          "Record ten or more steps after warm-up.", _SCHEDULE),
+    Check("common_window", "Do all ranks show the same iterations?", _common_window,
+          "Start and stop by step number, not by time, with the same schedule on every rank.", _SCHEDULE),
+    Check("devices", "What did the devices do?", _devices,
+          "Record device activity beside the host's.",
+          "activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]"),
+    Check("communication", "What does communication cost?", _communication,
+          "Let the recorded steps contain the exchange of gradients (no step of pure accumulation alone).", _SCHEDULE),
+    Check("matching", "Which calls of different ranks are one collective?", _matching,
+          "Record all ranks of each group in the same steps; PyTorch 2.4 names groups, 2.12 numbers calls.",
+          "pip install 'torch>=2.12'"),
+    Check("clocks", "Whose clock says what?", _clocks,
+          "Record ten or more collectives that all ranks share: their common ends tie the clocks.", _SCHEDULE),
+    Check("process_groups", "Which communicator is it: data, tensor or pipeline parallel?", _groups,
+          "PyTorch 2.4 or later names the process group of each call; give groups a description.",
+          'torch.distributed.new_group(ranks, group_desc="dp")'),
+    Check("sequence_numbers", "Are calls matched beyond doubt?", _sequence,
+          "PyTorch 2.12 or later numbers each call in its group.", "pip install 'torch>=2.12'"),
+    Check("sizes", "How fast is each transfer for its size?", _sizes,
+          "PyTorch 2.4 or later writes sizes with the arguments of collectives; of older ones shapes tell them.",
+          "record_shapes=True"),
+    Check("whole_files", "Are the files whole?", _whole_files,
+          "Let the profiler finish: stop it before the process ends, write to a local disk, and copy afterwards.",
+          "profiler.stop()  # before torch.distributed.destroy_process_group()"),
+    Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _nccl_log,
+          "Let NCCL write its log beside the traces; it costs little.",
+          "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV NCCL_DEBUG_FILE=traces/nccl.%h.%p.log"),
+    Check("nccl_choices", "Which algorithm and protocol carried each collective?", _nccl_choices,
+          "Add TUNING to the subsystems of the log (one line a call and size).",
+          "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
+    Check("hosts", "Is it one rank, or all of its host?", _hosts,
+          "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",
+          'torch.profiler.tensorboard_trace_handler("traces")'),
+    Check("execution_traces", "What depends on what, with which shapes?", _execution_traces,
+          "Record an execution trace beside the timeline.",
+          "torch.profiler.profile(..., execution_trace_observer=torch.profiler.ExecutionTraceObserver()"
+          '.register_callback(f"traces/rank{rank}.et.json"))'),
+    Check("shapes", "Do ranks compute on equal work?", _shapes,
+          "Record the shapes of operators.", "record_shapes=True"),
+    Check("stacks", "Which line of the program is it?", _stacks,
+          "Record Python stacks, in a run of its own: they slow the host down.", "with_stack=True"),
+)  # fmt: skip
+"""All checks in order of value."""

@@ -1,0 +1,67 @@
+"""What was recorded of a run, in counts. In: a store and a run. Out: `Facts`, the row of `facts.sql`."""
+
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+
+from traceforge.store.database import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Counts; None where nothing says it.
+
+    Attributes:
+        timelines, nameless, set_aside: profiler files, those without a rank, those of a rank told by another file.
+        ranks, present, world_size: ranks that a file speaks for, which, and how many the job says it has.
+        device_ranks, gloo_ranks: ranks whose file holds device work; ranks that communicate on the host.
+        marked_steps, profiler_steps: steps that anything marks, and those that the profiler itself marks.
+        judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
+        grouped, sequenced, sized: calls of collectives that name their group, their number, their size.
+        damage: codes of what was lost or repaired.
+    """
+
+    timelines: int
+    nameless: int
+    set_aside: int
+    ranks: int
+    world_size: int | None
+    present: list[int] | None
+    hostless: int
+    device_ranks: int
+    gloo_ranks: int
+    shaped: int
+    stacked: int
+    marked_steps: int
+    profiler_steps: int
+    iterations: int
+    judged: int
+    warmup: int
+    uncommon: int
+    iteration_ns: int | None
+    calls: int
+    grouped: int
+    sequenced: int
+    sized: int
+    collectives: int
+    matched_share: float | None
+    unaligned: int
+    residual_ns: int | None
+    nccl_logs: int
+    nccl_links: int
+    nccl_choices: int
+    execution_traces: int
+    linked_ranks: int
+    lost_events: int
+    damage: str | None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the job communicates on the host (gloo): devices and NCCL are then not to be expected."""
+        return self.gloo_ranks > 0 and self.device_ranks == 0
+
+
+def read_facts(store: Store, run_id: int) -> Facts:
+    """The counts of a run."""
+    text = (resources.files("traceforge.doctor") / "facts.sql").read_text(encoding="utf-8")
+    return Facts(**store.query(Template(text).substitute(run_id=int(run_id))).row(0, named=True))

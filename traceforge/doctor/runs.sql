@@ -1,0 +1,27 @@
+-- Every run of the database with what was ingested of it.
+SELECT
+  r.run_id, r.run_name, r.world_size,
+  (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
+  (SELECT LIST(DISTINCT s.host ORDER BY s.host) FROM meta.source AS s
+   WHERE s.run_id = r.run_id AND s.host IS NOT NULL) AS hosts,
+  (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id) AS files,
+  (SELECT CAST(SUM(s.size_bytes) AS BIGINT) FROM meta.source AS s WHERE s.run_id = r.run_id) AS file_bytes,
+  (SELECT CAST(SUM(s.event_count) AS BIGINT) FROM meta.source AS s WHERE s.run_id = r.run_id) AS events,
+  (SELECT LIST(DISTINCT s.kind ORDER BY s.kind) FROM meta.source AS s WHERE s.run_id = r.run_id) AS kinds,
+  (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id) AS iterations,
+  (SELECT COUNT(*) FROM timeline.iteration AS i
+   WHERE i.run_id = r.run_id AND NOT i.is_warmup AND NOT i.is_partial) AS judged_iterations,
+  (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id) AS collectives,
+  (SELECT LIST(DISTINCT f.device_name ORDER BY f.device_name) FROM raw.kineto_file AS f
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.device_name IS NOT NULL) AS devices,
+  (SELECT LIST(DISTINCT f.backend ORDER BY f.backend) FROM raw.kineto_file AS f
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.backend IS NOT NULL) AS backends,
+  (SELECT LIST(DISTINCT f.metadata->>'pytorch_version') FROM raw.kineto_file AS f
+   JOIN meta.source AS s USING (source_id)
+   WHERE s.run_id = r.run_id AND f.metadata->>'pytorch_version' IS NOT NULL) AS pytorch_versions,
+  (SELECT LIST(DISTINCT v.version ORDER BY v.version) FROM (
+     SELECT f.nccl_version AS version, s.run_id FROM raw.kineto_file AS f JOIN meta.source AS s USING (source_id)
+     UNION SELECT p.nccl_version, p.run_id FROM fabric.process AS p
+   ) AS v WHERE v.run_id = r.run_id AND v.version IS NOT NULL) AS nccl_versions
+FROM meta.run AS r
+ORDER BY r.run_id
