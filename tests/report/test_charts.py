@@ -3,13 +3,14 @@
 import json
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traceforge.report.charts.forest import Prediction, forest_spec
 from traceforge.report.charts.heatmap import heatmap_spec, thresholds
-from traceforge.report.charts.lanes import Interval, lanes_spec, thinned
+from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
 from traceforge.report.charts.phases import phases_table
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.islands import packed, row_count
@@ -32,26 +33,55 @@ def test_stacked_phases_sum_to_the_iteration() -> None:
     assert table["end_ms"][-1] == 105.0
 
 
+def lanes_of(*rows: list[tuple[str, int, int]]) -> Lanes:
+    """A picture of these rows of (phase, start, end)."""
+    marks = [(place, PHASES.index(phase), start, end) for place, row in enumerate(rows) for phase, start, end in row]
+    columns = [np.array(column, dtype=np.int64) for column in zip(*marks, strict=True)]
+    return Lanes(tuple(map(str, range(len(rows)))), *columns)
+
+
+def intervals_of(lanes: Lanes, place: int = 0) -> list[tuple[str, int, int]]:
+    own = lanes.row == place
+    columns = (lanes.phase[own].tolist(), lanes.start_ns[own].tolist(), lanes.end_ns[own].tolist())
+    return [(PHASES[phase], start, end) for phase, start, end in zip(*columns, strict=True)]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(PHASES), st.integers(1, 1_000_000)), min_size=1, max_size=60), st.integers(1, 40)
 )
 def test_thinning_keeps_the_span_and_never_leaves_a_gap(pieces: list[tuple[str, int]], slots: int) -> None:
     intervals, start = [], 0
     for phase, length in pieces:
-        intervals.append(Interval(phase, start, start + length))
+        intervals.append((phase, start, start + length))
         start += length
-    thin = thinned(intervals, start / slots)
+    thin = intervals_of(thinned(lanes_of(intervals), start / slots))
     assert len(thin) <= slots + 1
-    assert thin[0].start_ns == 0
-    assert thin[-1].end_ns == start
-    assert all(one.end_ns == other.start_ns for one, other in pairwise(thin))
-    assert all(one.phase != other.phase for one, other in pairwise(thin))
+    assert thin[0][1] == 0
+    assert thin[-1][2] == start
+    assert all(one[2] == other[1] for one, other in pairwise(thin))
+    assert all(one[0] != other[0] for one, other in pairwise(thin))
 
 
 def test_thinning_gives_a_slot_to_the_phase_that_fills_most_of_it() -> None:
-    # slots of 10:  |cccccccwww|wwwwwwwccc|
-    intervals = [Interval("compute", 0, 7), Interval("wait", 7, 17), Interval("compute", 17, 20)]
-    assert thinned(intervals, 10) == [Interval("compute", 0, 10), Interval("wait", 10, 20)]
+    # slots of 10:  |cccccccwww|wwwwwwwccc|     and a row that begins later and ends earlier
+    row = [("compute", 0, 7), ("wait", 7, 17), ("compute", 17, 20)]
+    thin = thinned(lanes_of(row, [("input", 3, 14)]), 10)
+    assert intervals_of(thin, 0) == [("compute", 0, 10), ("wait", 10, 20)]
+    assert intervals_of(thin, 1) == [("input", 3, 14)]
+
+
+def test_lanes_travel_as_runs_and_say_where_nothing_was_recorded() -> None:
+    # µs:   0    5      25     30       a gap from 25 to 30
+    row = [("wait", 5_000, 25_000), ("compute", 30_000, 31_000)]
+    wait, compute = PHASES.index("wait"), PHASES.index("compute")
+    assert packed(lanes_table(lanes_of(row))) == {
+        "runs": [
+            ["rank", "phase", "start_ms", "end_ms"],
+            PHASES,
+            0.001,
+            [["0", f"-{wait}-{compute}", [5, 20, 5, 1]]],
+        ]
+    }
 
 
 def test_the_scale_is_symmetric_and_never_finer_than_the_clocks() -> None:

@@ -261,6 +261,8 @@ def _marks(html: str) -> int:
 
 
 def _length(column: object) -> int:
+    if isinstance(column, list) and len(column) == 4 and isinstance(column[3], list):
+        return sum(len(run[1]) for run in column[3])
     return len(column["codes"]) if isinstance(column, dict) else len(column) if isinstance(column, list) else 0
 
 
@@ -276,7 +278,7 @@ def test_large_runs_stay_small_and_say_what_was_thinned(ranks: int, pieces: int)
         assert "Drawn in steps of" in page
     else:
         assert "A cell holds 8 ranks and shows the latest of them" in page
-        assert "448 further ranks not drawn" in page
+        assert "A row stands for 8 neighbouring ranks and shows the latest of them" in page
         assert "share a row; the row shows the one that waits least" in page
 
 
@@ -285,5 +287,30 @@ def test_the_late_rank_is_drawn_even_where_most_ranks_are_not() -> None:
         report = report_of(store)
     choices = islands(report.html)["lanes"]["choices"]
     assert isinstance(choices, list)
-    ranks = choices[0]["data"]["lanes"]["rank"]
-    assert ranks["values"][0] == "137"
+    rows = choices[0]["data"]["lanes"]["runs"][3]
+    assert rows[0][0] == "137"
+    assert len(rows) == 50  # 200 ranks, four to a row
+
+
+def test_every_iteration_can_be_opened_from_its_cells(late_report: Report) -> None:
+    found = islands(late_report.html)
+    opens = found["lateness"]["drill_down"]
+    choices = found["lanes"]["choices"]
+    assert isinstance(opens, dict)
+    assert isinstance(choices, list)
+    captions = [choices[place]["caption"].split(" (")[0] for place in opens["choices"]]
+    assert captions == [f"Iteration {number}" for number in range(1, 8)]
+
+
+def test_with_many_iterations_the_longest_of_neighbours_stands_for_them() -> None:
+    with store_of(Job(ranks=3, iterations=400, late_rank=1, warmup=0)) as store:
+        store.execute("UPDATE timeline.iteration SET duration_ns = 2 * duration_ns WHERE iteration = 333")
+        report = report_of(store)
+    found = islands(report.html)
+    opens, choices = found["lateness"]["drill_down"], found["lanes"]["choices"]
+    assert isinstance(opens, dict)
+    assert isinstance(choices, list)
+    assert len(choices) <= 63
+    at = next(place for place, name in enumerate(opens["columns"]) if "333" in name or "332" in name)
+    assert choices[opens["choices"][at]]["caption"].startswith("Iteration 333 (worst")
+    assert "the longest of neighbours stands for the others" in texts(report.html)

@@ -186,11 +186,32 @@ class Choice:
 
     Attributes:
         caption: the finding in words for this entry.
+        group: heading it stands under among the entries; empty where there are no headings.
     """
 
     label: str
     caption: str
     data: Mapping[str, Dataset]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrillDown:
+    """What a cell of a figure's first panel opens: an entry of another figure's selection.
+
+    Attributes:
+        figure: name of the other figure.
+        table, value: the table of the cells, and its column that is told to who moves over the cells by keyboard, ms.
+        rows, columns: names of the ranks and iterations of the cells, in order.
+        choices: entry of the selection by column.
+    """
+
+    figure: str
+    table: str
+    value: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    choices: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +232,7 @@ class Figure:
         queries: names of the queries behind it, as executed.
         choices: entries to choose from; empty where there is nothing to choose.
         choice_label: what is chosen.
+        drill_down: what its cells open; None where they open nothing.
     """
 
     template: ClassVar[str] = "figure"
@@ -223,6 +245,7 @@ class Figure:
     notes: Sequence[str] = ()
     choices: Sequence[Choice] = ()
     choice_label: str = ""
+    drill_down: DrillDown | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traceforge.compare import Comparison
 from traceforge.report.cost import Cost, Price, read_costs
@@ -18,6 +18,9 @@ from traceforge.report.diagnosis import Diagnosis, read_diagnosis
 from traceforge.report.job import Job, read_job
 from traceforge.report.trust import Trust, read_trust
 from traceforge.store.database import Store
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Row = dict[str, Any]
 Number = int | Sequence[int]
@@ -33,6 +36,8 @@ class Limits:
         lane_rows: ranks shown in the picture of one iteration.
         table_rows: rows of a table behind a figure.
         bars: rows of a chart with one row a rank.
+        pictures: iterations that can be looked at one by one.
+        runs: intervals in all of these pictures together.
     """
 
     marks: int = 9_000
@@ -41,6 +46,8 @@ class Limits:
     lane_rows: int = 64
     table_rows: int = 200
     bars: int = 128
+    pictures: int = 60
+    runs: int = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,13 @@ class Context:
 
     def rows(self, name: str, **numbers: Number) -> list[Row]:
         """The rows of a named query; `numbers` fill its placeholders, lists of them separated by commas."""
+        return self.frame(name, **numbers).to_dicts()
+
+    def frame(self, name: str, **numbers: Number) -> "pl.DataFrame":
+        """The same as a frame, for queries of many rows."""
         sql = _filled(_text(name), {"run_id": self.run_id, **numbers})
         self.record(name, sql)
-        return self.store.query(sql).to_dicts()
+        return self.store.query(sql)
 
     def record(self, name: str, sql: str) -> None:
         """Show a query that was executed in the appendix."""

@@ -27,10 +27,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Exemplar:
-    """An iteration and why it was chosen."""
+    """An iteration and why it was chosen; those that stand for all others have no reason."""
 
     iteration: Iteration
-    reason: str
+    reason: str = ""
 
 
 def largest_change(iterations: Sequence[Iteration]) -> Change | None:
@@ -79,3 +79,28 @@ def exemplars(iterations: Sequence[Iteration]) -> list[Exemplar]:
     for iteration, reason in chosen:
         reasons.setdefault(iteration, []).append(reason)
     return [Exemplar(iteration, " and ".join(texts)) for iteration, texts in reasons.items()]
+
+
+def pictured(iterations: Sequence[Iteration], most: int) -> list[Exemplar]:
+    """The iterations that can be looked at one by one: those worth a look first, then the others in order.
+
+    Beyond `most` the others are cut into as many runs of neighbours, and the longest of each stands for it.
+    """
+    chosen = exemplars(iterations)
+    per_picture = -(-len(iterations) // most) if iterations else 1
+    runs = [iterations[first : first + per_picture] for first in range(0, len(iterations), per_picture)]
+    known = {exemplar.iteration for exemplar in chosen}
+    longest = [worst_iteration(run) for run in runs]
+    return [*chosen, *(Exemplar(iteration) for iteration in longest if iteration not in known)]
+
+
+def nearest_picture(pictures: Sequence[Exemplar], first: int, last: int) -> int | None:
+    """Place of the picture for the iterations from `first` to `last`: the longest of them, else the nearest one."""
+    if not pictures:
+        return None
+    within = [place for place, one in enumerate(pictures) if first <= one.iteration.number <= last]
+    if within:
+        return max(within, key=lambda place: (pictures[place].iteration.duration_ns, -place))
+    return min(
+        range(len(pictures)), key=lambda place: (abs(2 * pictures[place].iteration.number - first - last), place)
+    )

@@ -2,15 +2,51 @@
 
 Names from traces are untrusted: `</script>` inside a string would end the element it sits in. `<`, `>` and `&` are
 therefore written as escapes that JSON.parse undoes, and everything beyond ASCII as well. Tables travel by column, and
-columns that repeat their values travel as a dictionary and codes. Not handled: NaN and infinity, which JSON lacks.
+columns that repeat their values travel as a dictionary and codes. Intervals that follow one another travel as runs: a
+code and a length each. Not handled: NaN and infinity, which JSON lacks.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
-Dataset = Mapping[str, Sequence[object]]
+Columns = Mapping[str, Sequence[object]]
+
+_GAP = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Intervals of one row in order of time, in whole steps; `codes` holds a digit each."""
+
+    label: str
+    codes: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A table of intervals, a row of the table each, kept by row of the picture.
+
+    Attributes:
+        row, code, start, end: the columns of the table.
+        names: what the digits of `codes` stand for.
+        step: what a start or end is multiplied with.
+    """
+
+    row: str
+    code: str
+    start: str
+    end: str
+    names: tuple[str, ...]
+    step: float
+    rows: tuple[Run, ...]
+
+
+Dataset = Columns | Runs
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -28,8 +64,24 @@ def island(value: object) -> Markup:
 
 
 def packed(dataset: Dataset) -> dict[str, object]:
-    """A table by column in the form the page's script unpacks."""
+    """A table in the form the page's script unpacks."""
+    if isinstance(dataset, Runs):
+        columns = [dataset.row, dataset.code, dataset.start, dataset.end]
+        return {"runs": [columns, dataset.names, dataset.step, [_packed_run(run) for run in dataset.rows]]}
     return {name: _packed_column(values) for name, values in dataset.items()}
+
+
+def _packed_run(run: Run) -> list[object]:
+    """Label, codes, and the lengths between the edges from 0 on; what lies between intervals has a code of its own."""
+    codes, lengths, reached = [], [], 0
+    for code, start, end in zip(run.codes, run.starts, run.ends, strict=True):
+        if start > reached:
+            codes.append(_GAP)
+            lengths.append(start - reached)
+        codes.append(code)
+        lengths.append(end - max(start, reached))
+        reached = end
+    return [run.label, "".join(codes), lengths]
 
 
 def _packed_column(values: Sequence[object]) -> object:
@@ -42,5 +94,7 @@ def _packed_column(values: Sequence[object]) -> object:
 
 
 def row_count(dataset: Dataset) -> int:
-    """Number of rows of a table by column."""
+    """Number of rows of a table."""
+    if isinstance(dataset, Runs):
+        return sum(len(run.codes) for run in dataset.rows)
     return len(next(iter(dataset.values()), ()))

@@ -4,7 +4,7 @@ Sections are plug-ins; the page asks each for blocks and hands those to the temp
 same tables give the same bytes. Should a page exceed the cap, it is built again with tighter limits, and says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from traceforge.compare import Comparison
 from traceforge.errors import PluginError
 from traceforge.registry import discover
 from traceforge.report import sections
-from traceforge.report.blocks import Figure, Missing, Plugin, Section
+from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Plugin, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context, Limits, query_anchor
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _LARGEST_PAGE_BYTES = 5_000_000
 _LIMITS = (
     Limits(),
-    Limits(marks=4_000, heat_rows=60, heat_columns=128, lane_rows=32, table_rows=60, bars=64),
-    Limits(marks=1_000, heat_rows=24, heat_columns=40, lane_rows=12, table_rows=20, bars=24),
+    Limits(4_000, heat_rows=60, heat_columns=128, lane_rows=32, table_rows=60, bars=64, pictures=24, runs=40_000),
+    Limits(1_000, heat_rows=24, heat_columns=40, lane_rows=12, table_rows=20, bars=24, pictures=6, runs=4_000),
 )
 
 
@@ -153,7 +153,20 @@ def _figure_data(figure: Figure) -> dict[str, object]:
             {"caption": choice.caption, "data": {name: packed(data) for name, data in choice.data.items()}}
             for choice in figure.choices
         ],
+        "drill_down": _drill_down_data(figure.drill_down) if figure.drill_down else None,
     }
+
+
+def _drill_down_data(drill_down: DrillDown) -> dict[str, object]:
+    return {name: getattr(drill_down, name) for name in ("figure", "table", "value", "rows", "columns", "choices")}
+
+
+def _by_group(choices: Sequence[Choice]) -> list[tuple[str, list[tuple[int, Choice]]]]:
+    """Entries of a selection with their places, under their headings."""
+    groups: dict[str, list[tuple[int, Choice]]] = {}
+    for place, choice in enumerate(choices):
+        groups.setdefault(choice.group, []).append((place, choice))
+    return list(groups.items())
 
 
 def _exact(value: float) -> str:
@@ -174,5 +187,6 @@ def _environment() -> "Environment":
     )
     environment.filters["anchor"] = query_anchor
     environment.filters["number"] = _exact
+    environment.filters["groupby_in_order"] = _by_group
     environment.globals["modes"] = MODES
     return environment

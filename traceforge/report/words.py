@@ -45,6 +45,10 @@ class Quantity(str):
         made.unit = unit
         return made
 
+    def __getnewargs__(self) -> tuple[str, float, str]:  # type: ignore[override]  # so that copies are quantities too
+        """What a copy is made of."""
+        return str(self), self.value, self.unit
+
 
 def clean(text: object, limit: int = 160) -> str:
     """A text from a trace as one line without control characters, its middle cut beyond `limit` characters."""

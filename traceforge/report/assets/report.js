@@ -9,8 +9,21 @@
   const unpackColumn = (column) =>
     Array.isArray(column) ? column : column.codes.map((code) => column.values[code]);
 
-  /** A table by column as a list of rows. */
+  /** Intervals that follow one another: label, codes and lengths of each row. */
+  const unpackRuns = ([[row, code, start, end], names, step, runs]) =>
+    runs.flatMap(([label, codes, lengths]) => {
+      let reached = 0;
+      return [...codes].flatMap((digit, place) => {
+        const from = reached;
+        reached += lengths[place];
+        if (digit === "-") return [];
+        return [{ [row]: label, [code]: names[Number(digit)], [start]: from * step, [end]: reached * step }];
+      });
+    });
+
+  /** A table as a list of rows. */
   const unpack = (table) => {
+    if (table.runs) return unpackRuns(table.runs);
     const names = Object.keys(table);
     const columns = names.map((name) => unpackColumn(table[name]));
     const size = columns.length ? columns[0].length : 0;
@@ -60,6 +73,9 @@
         views.set(chart, result.view);
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";
+        if (island.drill_down && chart.dataset.panel === "0" && document.getElementById(`data-${island.drill_down.figure}`)) {
+          drills.push(new Drill(chart, result.view));
+        }
       },
       (error) => {
         chart.dataset.state = "failed";
@@ -71,14 +87,117 @@
 
   const choose = (figure) => {
     const island = islandOf(figure);
-    const choice = island.choices[Number(figure.querySelector("select").value)];
-    figure.querySelector("figcaption").textContent = choice.caption;
-    const chart = figure.querySelector('[data-panel="0"]');
-    const view = views.get(chart);
+    const place = Number(figure.querySelector("select").value);
+    figure.querySelector("figcaption").textContent = island.choices[place].caption;
+    markColumns(figure.dataset.figure, place);
+    const view = views.get(figure.querySelector('[data-panel="0"]'));
     if (!view) return;
-    Object.entries(choice.data).forEach(([name, table]) => view.data(name, unpack(table)));
+    Object.entries(island.choices[place].data).forEach(([name, table]) => view.data(name, unpack(table)));
     view.runAsync();
   };
+
+  // From a cell to what it opens: a cursor over the cells, moved by mouse or arrow keys.
+  const drills = [];
+
+  const markColumns = (name, place) =>
+    drills.filter((drill) => drill.opens.figure === name).forEach((drill) => drill.mark(place));
+
+  const box = (element, left, top, width, height) =>
+    Object.assign(element.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+
+  class Drill {
+    constructor(chart, view) {
+      const figure = chart.closest("figure");
+      this.chart = chart;
+      this.opens = islandOf(figure).drill_down;
+      this.readout = figure.querySelector(".readout");
+      this.target = document.querySelector(`[data-figure="${this.opens.figure}"]`);
+      this.cells = new Map(
+        unpack(islandOf(figure).panels[0].data[this.opens.table]).map((cell) => [
+          `${cell.rank} ${cell.iteration}`, cell[this.opens.value],
+        ]),
+      );
+      this.row = 0;
+      this.column = 0;
+      this.layer = chart.parentElement.appendChild(document.createElement("div"));
+      this.layer.className = "cells";
+      this.layer.tabIndex = 0;
+      this.layer.setAttribute("role", "application");
+      this.layer.setAttribute("aria-label", "Cells of rank and iteration: arrow keys move, Enter opens the iteration");
+      this.shown = this.layer.appendChild(document.createElement("div"));
+      this.shown.className = "shown";
+      this.cursor = this.layer.appendChild(document.createElement("div"));
+      this.cursor.className = "cursor";
+      this.layer.addEventListener("keydown", (event) => this.key(event));
+      this.layer.addEventListener("focus", () => this.place());
+      view.addEventListener("click", (_, item) => item && item.datum && this.click(item.datum));
+      view.addResizeListener(() => requestAnimationFrame(() => this.mark()));
+      this.mark();
+    }
+
+    /** Where the cells lie inside the chart: left, top, width and height of one. */
+    grid() {
+      const plot = this.chart.querySelector(".role-frame.root path.background").getBoundingClientRect();
+      const outer = this.layer.getBoundingClientRect();
+      const { rows, columns } = this.opens;
+      return [plot.left - outer.left, plot.top - outer.top, plot.width / columns.length, plot.height / rows.length];
+    }
+
+    /** Frame the columns that are shown below. */
+    mark(place = Number(this.target.querySelector("select").value)) {
+      const own = this.opens.choices.flatMap((choice, column) => (choice === place ? [column] : []));
+      const [left, top, width, height] = this.grid();
+      this.shown.hidden = own.length === 0;
+      if (!own.length) return;
+      const columns = own[own.length - 1] - own[0] + 1;
+      box(this.shown, left + own[0] * width, top, columns * width, height * this.opens.rows.length);
+    }
+
+    place() {
+      const [left, top, width, height] = this.grid();
+      box(this.cursor, left + this.column * width, top + this.row * height, width, height);
+      const [rank, iteration] = [this.opens.rows[this.row], this.opens.columns[this.column]];
+      const late = this.cells.get(`${rank} ${iteration}`);
+      const side = late < 0 ? "before" : "after";
+      const told = late === undefined ? "not recorded" : `${Math.abs(late).toFixed(3)} ms ${side} the median rank`;
+      this.readout.textContent = `Rank ${rank}, iteration ${iteration}: ${told}. Enter shows it rank by rank.`;
+    }
+
+    key(event) {
+      const [rows, columns] = [this.opens.rows.length, this.opens.columns.length];
+      const steps = {
+        ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+        PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -columns], End: [0, columns],
+      };
+      const within = (value, size) => Math.min(size - 1, Math.max(0, value));
+      if (event.key === "Enter" || event.key === " ") {
+        this.open(true);
+      } else if (event.key in steps) {
+        this.row = within(this.row + steps[event.key][0], rows);
+        this.column = within(this.column + steps[event.key][1], columns);
+        this.place();
+      } else {
+        return;
+      }
+      event.preventDefault();
+    }
+
+    click(datum) {
+      const [row, column] = [this.opens.rows.indexOf(datum.rank), this.opens.columns.indexOf(datum.iteration)];
+      if (row < 0 || column < 0) return;
+      [this.row, this.column] = [row, column];
+      this.place();
+      this.open(false);
+    }
+
+    open(byKeyboard) {
+      const select = this.target.querySelector("select");
+      select.value = String(this.opens.choices[this.column]);
+      choose(this.target);
+      this.target.scrollIntoView({ block: "nearest" });
+      if (byKeyboard) select.focus({ preventScroll: true });
+    }
+  }
 
   const charts = [...document.querySelectorAll(".chart")];
   charts.forEach((chart) => {
@@ -88,6 +207,18 @@
 
   document.querySelectorAll("figure select").forEach((select) => {
     select.addEventListener("change", () => choose(select.closest("figure")));
+  });
+
+  // Previous and next go by the number of the iteration, whatever the order of the list.
+  document.querySelectorAll("figure button[data-step]").forEach((button) => {
+    const select = button.closest("figure").querySelector("select");
+    const ordered = [...select.options].sort((one, other) => parseInt(one.text, 10) - parseInt(other.text, 10));
+    button.addEventListener("click", () => {
+      const place = ordered.indexOf(select.selectedOptions[0]) + Number(button.dataset.step);
+      if (!ordered[place]) return;
+      select.value = ordered[place].value;
+      choose(select.closest("figure"));
+    });
   });
 
   // A link to a query or a term opens the fold it lies in.

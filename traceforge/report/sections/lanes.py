@@ -1,151 +1,154 @@
 """One iteration, its ranks sorted by arrival: the wedge of waiting is what the last one costs the others.
 
-Reads timeline.segment, arrival and collective for the median iteration, the worst, and the first after the largest
-change. Beyond the limit of rows the ranks that were last most often are shown, and others evenly spread.
+Reads timeline.segment, rank_iteration and arrival. The iterations worth a look come first, then all others; where
+there are too many, the longest of neighbours stands for them. With more ranks than rows, the latest of neighbouring
+ranks stands for them, in each iteration anew. So nothing that is late is ever left out.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
+
 from traceforge.report.absence import missing
 from traceforge.report.blocks import Choice, Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
-from traceforge.report.charts.lanes import Interval, lanes_spec, lanes_table, thinned
-from traceforge.report.context import Context
-from traceforge.report.exemplars import Exemplar, exemplars
-from traceforge.report.job import quantile
+from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
+from traceforge.report.context import Context, Row
+from traceforge.report.exemplars import Exemplar, pictured
 from traceforge.report.palette import PHASES
-from traceforge.report.words import capital, count, duration, plural
+from traceforge.report.words import count, duration, plural
+
+_FINEST_SLOTS = 160
+_WORTH_A_LOOK, _ALL = "Worth a look", "All iterations"
 
 
 @dataclass(frozen=True, slots=True)
-class _Lane:
-    """A rank in one iteration; lateness and wait are means over its collectives, ns, None without any."""
+class _Picture:
+    """An iteration: its ranks by arrival, the latest first, and the intervals of those shown.
 
-    rank: int
-    late_ns: float | None
-    wait_ns: float | None
-    intervals: list[Interval]
+    Attributes:
+        slot_ns: what the intervals were thinned to, ns; None where they were not.
+    """
 
-    def time_in(self, phase: str) -> int:
-        return sum(one.end_ns - one.start_ns for one in self.intervals if one.phase == phase)
+    exemplar: Exemplar
+    order: list[Row]
+    lanes: Lanes
+    slot_ns: float | None = None
 
 
 def _build(context: Context) -> Section | Missing:
-    chosen = exemplars(context.job.used)
-    ranks = _shown_ranks(context)
-    pictures = [(exemplar, lanes) for exemplar, lanes in _pictures(chosen, ranks, context) if lanes]
+    ranks_per_row = max(1, -(-len(context.job.ranks) // context.limits.lane_rows))
+    pictures = _within_limits(_pictures(ranks_per_row, context), context)
     if not pictures:
         return missing("No iteration can be drawn", context)
-    slot_ns = [_slot_ns(lanes, context) for _, lanes in pictures]
-    resolution_ns = context.trust.resolution_ns
-    choices = [_choice(picture, slot, resolution_ns) for picture, slot in zip(pictures, slot_ns, strict=True)]
-    rows = max(len(lanes) for _, lanes in pictures)
+    choices = [_choice(picture, context.trust.resolution_ns) for picture in pictures]
+    rows = max(len(picture.lanes.labels) for picture in pictures)
     figure = Figure(
         name="lanes",
         caption=choices[0].caption,
         panels=[Panel(lanes_spec(rows), choices[0].data, "Phases of every rank in one iteration.")],
-        table=_table(pictures),
-        queries=["sections/lanes", "sections/lanes_order", "sections/lanes_last", "iterations"],
+        table=_table(pictures, context),
+        queries=["sections/lanes_order", "sections/lanes", "iterations"],
         legend=_legend(pictures),
-        notes=_notes(slot_ns, len(context.job.ranks) - len(ranks)),
+        notes=_notes(pictures, ranks_per_row, context),
         choices=choices,
         choice_label="Iteration",
     )
     return Section([figure])
 
 
-def _shown_ranks(context: Context) -> list[int]:
-    ranks, room = context.job.ranks, context.limits.lane_rows
-    if len(ranks) <= room:
-        return ranks
-    often_last = [row["last_rank"] for row in context.rows("sections/lanes_last")][: room // 2]
-    spread = [ranks[place * len(ranks) // room] for place in range(room)]
-    return _with(often_last, spread, room)
-
-
-def _with(first: list[int], others: list[int], room: int) -> list[int]:
-    """The first ranks, and as many of the others, evenly taken, as there is room for."""
-    rest = [rank for rank in others if rank not in first]
-    free = room - len(first)
-    return sorted([*first, *(rest[place * len(rest) // free] for place in range(min(free, len(rest))))])
-
-
-def _pictures(chosen: list[Exemplar], ranks: list[int], context: Context) -> list[tuple[Exemplar, list[_Lane]]]:
-    if not chosen or not ranks:
+def _pictures(ranks_per_row: int, context: Context) -> list[_Picture]:
+    chosen = pictured(context.job.used, context.limits.pictures)
+    numbers = sorted(exemplar.iteration.number for exemplar in chosen)
+    if not numbers:
         return []
-    numbers = [exemplar.iteration.number for exemplar in chosen]
-    intervals: dict[tuple[int, int], list[Interval]] = {}
-    for row in context.rows("sections/lanes", iterations=numbers, ranks=ranks):
-        own = intervals.setdefault((row["iteration"], row["rank"]), [])
-        own.append(Interval(row["phase"], row["start_ns"], row["end_ns"]))
-    order = {(row["iteration"], row["rank"]): row for row in context.rows("sections/lanes_order", iterations=numbers)}
-    pictures = []
-    for exemplar, number in zip(chosen, numbers, strict=True):
-        lanes = [
-            _Lane(rank, row["late_ns"] if row else None, row["wait_ns"] if row else None, intervals[number, rank])
-            for rank in ranks
-            if (number, rank) in intervals
-            for row in [order.get((number, rank))]
-        ]
-        pictures.append((exemplar, sorted(lanes, key=_by_arrival)))
-    return pictures
+    order: dict[int, list[Row]] = {}
+    for row in context.rows("sections/lanes_order", iterations=numbers):
+        order.setdefault(row["iteration"], []).append(row)
+    frame = context.frame("sections/lanes", iterations=numbers, ranks_per_row=ranks_per_row)
+    intervals = {int(part["iteration"][0]): part for part in frame.partition_by("iteration")}
+    return [
+        _Picture(exemplar, order[number], _lanes(intervals[number], order[number]))
+        for exemplar in chosen
+        if (number := exemplar.iteration.number) in intervals and number in order
+    ]
 
 
-def _by_arrival(lane: _Lane) -> tuple[float, int, int]:
-    """Latest first; without arrivals the one that waits least comes first."""
-    if lane.late_ns is None:
-        return (0.0, lane.time_in("wait"), lane.rank)
-    return (-lane.late_ns, 0, lane.rank)
+def _lanes(intervals: pl.DataFrame, order: list[Row]) -> Lanes:
+    """The intervals with their rows in the order of arrival."""
+    shown = set(intervals["rank"].unique().to_list())
+    ranks = [row["rank"] for row in order if row["rank"] in shown]
+    places = pl.DataFrame({"rank": ranks, "row": range(len(ranks))}, schema_overrides={"rank": pl.Int32})
+    phases = pl.DataFrame({"phase": PHASES, "code": range(len(PHASES))})
+    joined = intervals.join(places, on="rank").join(phases, on="phase").sort("row", "start_ns")
+    row, phase, start_ns, end_ns = (
+        joined[name].to_numpy().astype(np.int64) for name in ("row", "code", "start_ns", "end_ns")
+    )
+    return Lanes(tuple(map(str, ranks)), row, phase, start_ns, end_ns)
 
 
-def _slot_ns(lanes: list[_Lane], context: Context) -> float | None:
-    """Length of the slots a picture is thinned to, ns; None where all its intervals can be drawn."""
-    if sum(len(lane.intervals) for lane in lanes) <= context.limits.marks:
-        return None
-    span_ns = max(lane.intervals[-1].end_ns - lane.intervals[0].start_ns for lane in lanes)
-    return span_ns / max(1, context.limits.marks // len(lanes) - 1)
+def _within_limits(pictures: list[_Picture], context: Context) -> list[_Picture]:
+    """The pictures, thinned where one has too many marks, and coarser where all together have too many."""
+    slots = context.limits.marks
+    while True:
+        thin = [_thinned(picture, slots, context) for picture in pictures]
+        told = sum(picture.lanes.intervals for picture in thin if not picture.exemplar.reason)
+        if told <= context.limits.runs or slots <= 1:
+            return thin
+        slots = min(slots, 2 * _FINEST_SLOTS) // 2
 
 
-def _choice(picture: tuple[Exemplar, list[_Lane]], slot_ns: float | None, resolution_ns: float) -> Choice:
-    exemplar, lanes = picture
-    rows = [(str(lane.rank), lane.intervals if slot_ns is None else thinned(lane.intervals, slot_ns)) for lane in lanes]
-    number = exemplar.iteration.number
-    label = f"{number} — {exemplar.reason}, {duration(exemplar.iteration.duration_ns)}"
-    return Choice(label, _caption(exemplar, lanes, resolution_ns), {"lanes": lanes_table(rows)})
+def _thinned(picture: _Picture, slots: int, context: Context) -> _Picture:
+    lanes = picture.lanes
+    if not picture.exemplar.reason and slots <= _FINEST_SLOTS:
+        slot_ns = lanes.span_ns / slots
+    elif lanes.intervals > context.limits.marks:
+        slot_ns = lanes.span_ns / max(1, context.limits.marks // len(lanes.labels) - 1)
+    else:
+        return picture
+    return _Picture(picture.exemplar, picture.order, thinned(lanes, slot_ns), slot_ns)
 
 
-def _caption(exemplar: Exemplar, lanes: list[_Lane], resolution_ns: float) -> str:
-    place = f"Iteration {exemplar.iteration.number} ({exemplar.reason}, {duration(exemplar.iteration.duration_ns)})"
-    arrivals = [lane.late_ns for lane in lanes if lane.late_ns is not None]
-    first = lanes[0]
-    if len(arrivals) < 2 or first.late_ns is None:
+def _choice(picture: _Picture, resolution_ns: float) -> Choice:
+    exemplar = picture.exemplar
+    details = [exemplar.reason, duration(exemplar.iteration.duration_ns)]
+    label = f"{exemplar.iteration.number} — {', '.join(filter(None, details))}"
+    group = _WORTH_A_LOOK if exemplar.reason else _ALL
+    return Choice(label, _caption(picture, resolution_ns), {"lanes": lanes_table(picture.lanes)}, group)
+
+
+def _caption(picture: _Picture, resolution_ns: float) -> str:
+    exemplar, last = picture.exemplar, picture.order[0]
+    details = ", ".join(filter(None, [exemplar.reason, duration(exemplar.iteration.duration_ns)]))
+    place = f"Iteration {exemplar.iteration.number} ({details})"
+    if last["late_ns"] is None or len(picture.order) < 2:
         return f"{place}: no matched collective tells who arrived when."
-    behind_ns = first.late_ns - quantile(arrivals, 0.5)
-    waits = [lane.time_in("wait") for lane in lanes[1:]]
-    if behind_ns < resolution_ns:
+    if last["behind_median_ns"] < resolution_ns:
         return f"{place}: the ranks arrive within {duration(resolution_ns)}, which the clocks cannot tell apart."
-    text = f"{place}: rank {first.rank} arrives last, {duration(behind_ns)} after the median rank"
-    return f"{text}; the others spend {duration(sum(waits) / len(waits))} waiting."
+    text = f"{place}: rank {last['rank']} arrives last, {duration(last['behind_median_ns'])} after the median rank"
+    return f"{text}; the others spend {duration(last['others_wait_ns'])} waiting."
 
 
-def _legend(pictures: list[tuple[Exemplar, list[_Lane]]]) -> list[LegendEntry]:
-    seen = {interval.phase for _, lanes in pictures for lane in lanes for interval in lane.intervals}
-    return [LegendEntry(phase, phase) for phase in PHASES if phase in seen]
+def _legend(pictures: list[_Picture]) -> list[LegendEntry]:
+    seen = {int(code) for picture in pictures for code in np.unique(picture.lanes.phase)}
+    return [LegendEntry(phase, phase) for code, phase in enumerate(PHASES) if code in seen]
 
 
-def _notes(slot_ns: list[float | None], folded: int) -> list[str]:
+def _notes(pictures: list[_Picture], ranks_per_row: int, context: Context) -> list[str]:
     notes = ["Ranks are sorted by their mean lateness over the collectives of the iteration."]
-    slots = [slot for slot in slot_ns if slot is not None]
+    slots = [picture.slot_ns for picture in pictures if picture.slot_ns is not None]
     if slots:
-        notes.append(f"Drawn in steps of {duration(max(slots))}; each shows the phase that fills most of it.")
-    if folded:
-        notes.append(
-            f"{capital(plural(folded, 'further rank'))} not drawn: shown are the ranks that were last most often, "
-            "and others evenly spread."
-        )
+        steps = duration(min(slots)) if len(set(slots)) == 1 else f"{duration(min(slots))} to {duration(max(slots))}"
+        notes.append(f"Drawn in steps of {steps}; each shows the phase that fills most of it.")
+    if ranks_per_row > 1:
+        notes.append(f"A row stands for {count(ranks_per_row)} neighbouring ranks and shows the latest of them.")
+    left_out = len(context.job.used) - len(pictures)
+    if left_out > 0:
+        notes.append(f"{plural(left_out, 'iteration')} not drawn: the longest of neighbours stands for the others.")
     return notes
 
 
-def _table(pictures: list[tuple[Exemplar, list[_Lane]]]) -> Table:
+def _table(pictures: list[_Picture], context: Context) -> Table:
     columns = [
         Column("iteration", numeric=True),
         Column("rank", numeric=True),
@@ -156,15 +159,16 @@ def _table(pictures: list[tuple[Exemplar, list[_Lane]]]) -> Table:
     ]
     rows = [
         [
-            count(exemplar.iteration.number),
-            str(lane.rank),
-            duration(lane.late_ns),
-            *(duration(lane.time_in(phase)) for phase in ("wait", "compute", "transfer")),
+            count(row["iteration"]),
+            str(row["rank"]),
+            *(duration(row[name]) for name in ("late_ns", "wait_ns", "compute_ns", "transfer_ns")),
         ]
-        for exemplar, lanes in pictures
-        for lane in lanes
+        for picture in pictures
+        if picture.exemplar.reason
+        for row in picture.order
     ]
-    return Table(columns, rows)
+    limit = context.limits.table_rows
+    return Table(columns, rows[:limit], sum(len(picture.order) for picture in pictures) - len(rows[:limit]))
 
 
 SECTION = Plugin("One iteration, rank by rank", "", _build)

@@ -9,9 +9,20 @@ from collections.abc import Sequence
 from math import sqrt
 
 from traceforge.report.absence import missing
-from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import (
+    Column,
+    DrillDown,
+    Figure,
+    LegendEntry,
+    Missing,
+    Panel,
+    Plugin,
+    Section,
+    Table,
+)
 from traceforge.report.charts.heatmap import heatmap_spec, thresholds
 from traceforge.report.context import Context, Limits, Row
+from traceforge.report.exemplars import nearest_picture, pictured
 from traceforge.report.islands import Dataset
 from traceforge.report.job import Job
 from traceforge.report.words import count, duration, plural, span
@@ -41,8 +52,25 @@ def _build(context: Context) -> Section | Missing:
         queries=["sections/lateness", "sections/lateness_last", "sections/lateness_ranks"],
         legend=_legend(limits, cells),
         notes=_notes(sizes, limits, context),
+        drill_down=_drill_down(cells, context),
     )
     return Section([figure])
+
+
+def _drill_down(cells: list[Row], context: Context) -> DrillDown:
+    """Each column opens the picture of its longest iteration."""
+    pictures = pictured(context.job.used, context.limits.pictures)
+    columns = {cell["iteration_cell"]: (cell["first_iteration"], cell["last_iteration"]) for cell in cells}
+    rows = {cell["rank_cell"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
+    ordered = sorted(columns)
+    return DrillDown(
+        figure="lanes",
+        table="cells",
+        value="lateness_ms",
+        rows=[rows[row] for row in sorted(rows)],
+        columns=[span(*columns[column]) for column in ordered],
+        choices=[nearest_picture(pictures, *columns[column]) or 0 for column in ordered],
+    )
 
 
 def _cell_sizes(job: Job, limits: Limits) -> tuple[int, int]:

@@ -1,0 +1,111 @@
+"""From the overview of who is late to one iteration, rank by rank: by mouse, by keyboard, and back."""
+
+from pathlib import Path
+
+import pytest
+
+from traceforge.report import Report
+
+from .browser import Page
+
+pytestmark = pytest.mark.browser
+
+_CAPTION = "return document.querySelector('#caption-lanes').textContent"
+_BARS = "return document.querySelector('#figure-lanes .mark-rect').innerHTML"
+_SHOWN = (
+    "const own = document.querySelector('#figure-lateness .shown').getBoundingClientRect();"
+    "const plot = document.querySelector('#figure-lateness .role-frame.root path.background').getBoundingClientRect();"
+    "return Math.round(7 * (own.left - plot.left) / plot.width)"
+)
+
+
+@pytest.fixture
+def opened(page: Page, late_report: Report, tmp_path: Path) -> Page:
+    """The report of seven iterations (1 to 7) by four ranks, with all charts drawn."""
+    page.open(late_report.html, tmp_path)
+    page.draw_all()
+    return page
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        text = {"text": "\r"} if key == "Enter" else {}
+        page.command("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **text)
+        page.command("Input.dispatchKeyEvent", type="keyUp", key=key, code=key)
+
+
+def test_a_click_on_a_cell_opens_its_iteration(opened: Page) -> None:
+    # given the median iteration shown below the overview
+    bars = opened.run(_BARS)
+    opened.run("document.querySelector('#figure-lateness').scrollIntoView({block: 'center', behavior: 'instant'})")
+
+    # when the cell of rank 2 in iteration 5 is clicked
+    place = opened.run(
+        "const plot = document.querySelector('#figure-lateness .role-frame.root path.background')"
+        ".getBoundingClientRect(); return [plot.left + 4.5 / 7 * plot.width, plot.top + 0.7 * plot.height]"
+    )
+    assert isinstance(place, list)
+    for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+        opened.command(
+            "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1],
+            button="none" if kind == "mouseMoved" else "left", clickCount=0 if kind == "mouseMoved" else 1,
+        )  # fmt: skip
+
+    # then its lanes are drawn, the selection follows, and the overview marks its column
+    opened.wait(f"{_CAPTION}.startsWith('Iteration 5 (')")
+    opened.wait(f"return (() => {{ {_BARS} }})() !== {bars!r}")
+    assert opened.run(_SHOWN) == 4
+    assert opened.complaints() == []
+
+
+def test_the_keyboard_alone_reaches_a_cell_and_opens_it(opened: Page) -> None:
+    # given the focus on the cells, where the Tab key brings it
+    opened.run("document.querySelector('#figure-lateness .cells').focus()")
+
+    # when the arrow keys move to rank 2, iteration 4, and Enter is pressed
+    press(opened, "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight")
+    told = str(opened.run("return document.querySelector('#figure-lateness .readout').textContent"))
+    press(opened, "Enter")
+
+    # then the place was told in words, its lanes are shown, and the focus is on their selection
+    assert told.startswith("Rank 2, iteration 4: ")
+    assert "ms after the median rank" in told
+    opened.wait(f"{_CAPTION}.startsWith('Iteration 4 (')")
+    assert opened.run("return document.activeElement.id") == "choice-lanes"
+    assert opened.run(_SHOWN) == 3
+    assert opened.complaints() == []
+
+
+def test_the_cursor_stays_on_the_cells(opened: Page) -> None:
+    opened.run("document.querySelector('#figure-lateness .cells').focus()")
+    press(opened, "ArrowUp", "ArrowLeft", "End", "PageDown", "PageDown", "ArrowRight")
+    told = str(opened.run("return document.querySelector('#figure-lateness .readout').textContent"))
+    assert told.startswith("Rank 3, iteration 7: ")
+
+
+def test_next_and_previous_go_by_the_number_of_the_iteration(opened: Page) -> None:
+    opened.run(
+        "const select = document.querySelector('#choice-lanes');"
+        "select.value = [...select.options].find((option) => option.text.startsWith('3 ')).value;"
+        "select.dispatchEvent(new Event('change'))"
+    )
+    opened.run("document.querySelector('#figure-lanes button[data-step=\"1\"]').click()")
+    assert str(opened.run(_CAPTION)).startswith("Iteration 4 (")
+    for _ in range(9):
+        opened.run("document.querySelector('#figure-lanes button[data-step=\"-1\"]').click()")
+    assert str(opened.run(_CAPTION)).startswith("Iteration 1 (")
+
+
+def test_tab_reaches_the_verdict_the_contents_and_the_cells_in_the_order_of_the_page(opened: Page) -> None:
+    opened.run("document.activeElement.blur(); window.scrollTo(0, 0)")
+    seen: list[str] = []
+    for _ in range(60):
+        press(opened, "Tab")
+        place = (
+            "const at = document.activeElement; return at.id || at.className || at.getAttribute('href') || at.tagName"
+        )
+        seen.append(str(opened.run(place)))
+        if seen[-1] == "choice-lanes":
+            break
+    assert seen[0] == "skip"
+    assert seen.index("#verdict") < seen.index("#finding-0") < seen.index("cells") < seen.index("choice-lanes")
