@@ -52,16 +52,19 @@ class Job:
 
     def of_ranks(self, kept: NDArray[np.bool_]) -> "Job":
         """The job with some of its ranks (shape (R,)) only."""
-        axes = {"ranks": 0, "start_ns": 1, "end_ns": 1, "group": 2, "transfer_ns": 2, "awaited": 2}
+        axes = {"ranks": 0, "start_ns": 1, "end_ns": 1, "group": 2, "transfer_ns": 2, "awaited": 2, "queued": 2}
         axes |= {"before_arrival_ns": 2, "before_wait_ns": 2}
         model: dict[str, Any] = {
-            name: np.compress(kept, getattr(self.model, name), axis=axis) for name, axis in axes.items()
+            name: np.compress(kept, array, axis=axis)
+            for name, axis in axes.items()
+            if (array := getattr(self.model, name)) is not None
         }
         names = ("communicator", "op", "size_bytes", "members", "hosts")
         places: dict[str, Any] = {name: getattr(self.places, name)[:, :, kept] for name in names}
         hosts = tuple(host for host, keeps in zip(self.places.host_of, kept.tolist(), strict=True) if keeps)
         recorded = Baseline(
             self.recorded.arrival_ns[:, :, kept],
+            self.recorded.begun_ns[:, :, kept],
             self.recorded.spread_ns[:, :, kept],
             self.recorded.transfer_ns[:, :, kept],
             self.recorded.before_arrival_ns[:, :, kept],

@@ -197,7 +197,8 @@ class _Run:
             begun_ns: where to note when its collectives began, their streams being free, shape (P, R).
         """
         row, calls, given = i - self._first, self._calls[i], self._given
-        time, ends, waited = start_ns, [], np.zeros(start_ns.shape, dtype=np.int64)
+        ends: list[Times] = []
+        time, waited = start_ns, np.zeros(start_ns.shape, dtype=np.int64)
         under_way: tuple[Times, Times] | None = None
         for p in range(calls):
             time = self._arrive(i, p, time, under_way)
@@ -237,7 +238,8 @@ class _Run:
         return result
 
     def _slack_of(self, i: int, start_ns: Times, arrival: Times, result: Times) -> None:
-        time, free, ends = start_ns, np.full(start_ns.shape, np.iinfo(np.int64).max), []
+        ends: list[Times] = []
+        time, free = start_ns, np.full(start_ns.shape, np.iinfo(np.int64).max)
         is_free = np.ones(start_ns.shape, dtype=bool)
         for p in range(self._calls[i]):
             time = time + self._durations.before_arrival_ns[i, p]
