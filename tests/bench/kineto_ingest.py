@@ -2,6 +2,7 @@
 
     python -m tests.bench.kineto_ingest --size-gb 1.2 --size-gb 4 --hta-python HTA_VENV/bin/python
 
+Both readers of traceforge are measured: the scanner in C, and the Python reader that installations without it use.
 Each measured command is a process of its own, on one core where the platform can pin it; its CPU seconds (user and
 system) and its peak memory are those that the kernel counted. All read the same .json.gz, which is generated first.
 Not handled: repeats; ratios below 1.2 are ties.
@@ -19,22 +20,31 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.kineto_file import write_kineto_file
+from traceforge.sources.kineto.native import Scanner
 
 _RESULTS = Path(__file__).parent / "results" / "kineto_ingest.json"
 _PACKAGES = ("duckdb", "isal", "msgspec", "numpy", "polars", "traceforge")
 _INGEST = """
 import sys
+from functools import partial
 from pathlib import Path
 from traceforge import api
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
+from traceforge.sources.kineto import SOURCE
 from traceforge.store.ingest import ingest_files
+class ChosenReader:
+    name, recognises = SOURCE.name, SOURCE.recognises
+    read = staticmethod(partial(SOURCE.read, native=sys.argv[3] == "native"))
 with Store(Path(sys.argv[2]), threads=1) as store:
-    ingest_files(store, [Path(sys.argv[1])], api.sources(), run_name="bench", executor=None,
+    ingest_files(store, [Path(sys.argv[1])], api.sources() | {"kineto": ChosenReader()}, run_name="bench",
+                 executor=None,
                  options=ReadOptions())
 """
+OURS, OURS_IN_PYTHON = "traceforge", "traceforge, Python reader"
 _COMMANDS = {
-    "traceforge": _INGEST,
+    OURS: _INGEST,
+    OURS_IN_PYTHON: _INGEST,
     "isal inflate": "import sys; from isal import igzip; f = igzip.open(sys.argv[1])\nwhile f.read(1 << 20): pass",
 }
 _JSON_LOAD = "import gzip, json, sys; json.load(gzip.open(sys.argv[1]))"
@@ -80,16 +90,24 @@ def measure(size_bytes: int, folder: Path, hta_python: str | None) -> dict[str, 
     commands = {name: (sys.executable, code) for name, code in _COMMANDS.items()} | holds_in_memory
     if hta_python and holds_in_memory:
         commands["Holistic Trace Analysis"] = (hta_python, _HTA)
-    costs = {name: cost_of(python, code, str(trace), str(database)) for name, (python, code) in commands.items()}
-    database_bytes = database.stat().st_size
-    database.unlink()
-    ours = costs["traceforge"].cpu_s
+    costs: dict[str, Cost] = {}
+    database_bytes = 0
+    for name, (python, code) in commands.items():
+        reader = "python" if name == OURS_IN_PYTHON else "native"
+        costs[name] = cost_of(python, code, str(trace), str(database), reader)
+        if name == OURS:
+            database_bytes = database.stat().st_size
+        database.unlink(missing_ok=True)
+    ours = costs[OURS].cpu_s
     return {
         "json_bytes": size_bytes,
         "gz_bytes": trace.stat().st_size,
         "events": events,
         "costs": {name: asdict(cost) for name, cost in costs.items()},
         "times_the_cpu_of_traceforge": {name: round(cost.cpu_s / ours, 2) for name, cost in costs.items()},
+        "times_the_cpu_of_the_python_reader": {
+            name: round(cost.cpu_s / costs[OURS_IN_PYTHON].cpu_s, 2) for name, cost in costs.items()
+        },
         "database_share_of_json": round(database_bytes / size_bytes, 4),
         "mb_of_json_per_cpu_s": round(size_bytes / 1e6 / ours),
     }
@@ -97,22 +115,25 @@ def measure(size_bytes: int, folder: Path, hta_python: str | None) -> dict[str, 
 
 def main() -> None:
     """Measure every size that the command line names and write the results."""
+    if Scanner is None:
+        sys.exit("the scanner was not built: pip install -e . with a C compiler at hand")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size-gb", type=float, action="append", help="GB of JSON; may be given several times")
     parser.add_argument("--hta-python", help="a Python that has Holistic Trace Analysis; left out without")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="traceforge-bench-") as folder:
-        runs = [measure(round(size * 1e9), Path(folder), options.hta_python) for size in options.size_gb or [1.2]]
-    results = {
-        "command": "python -m tests.bench.kineto_ingest "
-        + " ".join(f"--size-gb {size}" for size in options.size_gb or [1.2]),
+    sizes = options.size_gb or [1.2]
+    results: dict[str, object] = {
+        "command": "python -m tests.bench.kineto_ingest " + " ".join(f"--size-gb {size}" for size in sizes),
         "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
         "versions": {name: version(name) for name in _PACKAGES},
-        "runs": runs,
     }
+    runs = []
     _RESULTS.parent.mkdir(exist_ok=True)
-    _RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(results, indent=2))
+    with tempfile.TemporaryDirectory(prefix="traceforge-bench-") as folder:
+        for size in sizes:
+            runs.append(measure(round(size * 1e9), Path(folder), options.hta_python))
+            _RESULTS.write_text(json.dumps(results | {"runs": runs}, indent=2) + "\n", encoding="utf-8")
+    print(_RESULTS.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

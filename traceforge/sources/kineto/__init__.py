@@ -5,9 +5,9 @@ turned into columns at once, so that memory does not grow with the file; times k
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
 Not handled: execution traces (`nodes`), traces split over several files.
 
-Modules in the order in which bytes pass them: stream, opening, splitter (decode, or lenient, text_repair, value_end
-and elements where text is damaged), kinds, columns (exact_time), collectives, tracks, document; issues counts what
-was lost.
+Modules in the order in which bytes pass them: opening, splitter (native where text is plain; else decode, or lenient,
+text_repair, value_end and elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
+issues counts what was lost.
 """
 
 import re
@@ -46,15 +46,23 @@ class KinetoSource:
         first = _FIRST_OBJECT.match(text)
         return bool(first and _PHASE.search(first[1]) and _TIME_OR_NAME.search(first[1]))
 
-    def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+    def read(
+        self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, *, native: bool = True
+    ) -> SourceSummary:
         """Read a file; batches hold some 120,000 events.
+
+        Args:
+            path: plain or compressed JSON.
+            emit: takes each batch.
+            options: what to keep, and whom to tell of progress.
+            native: read plain events with the scanner in C, where it is installed; the result does not depend on it.
 
         Raises:
             InputUnusableError: nothing of the file can be used.
         """
         from traceforge.sources.kineto.reader import read_file
 
-        return read_file(path, emit, options)
+        return read_file(path, emit, options, native=native)
 
 
 SOURCE: Source = KinetoSource()

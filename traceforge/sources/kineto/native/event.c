@@ -74,14 +74,14 @@ typedef struct {
 
 /* Step to the value of the next member: 1, at the end: 0, not plain: -1. */
 static inline int next_member(Members *at, const char *end) {
-    const char *p = skip_blank(at->place);
+    const char *p = skip_blank(at->place, end);
     if (*p == '}') {
         at->place = p + 1;
         return 0;
     }
     if (!at->is_first) {
         if (*p != ',') return -1;
-        p = skip_blank(p + 1);
+        p = skip_blank(p + 1, end);
     }
     at->is_first = false;
     if (*p != '"') return -1;
@@ -90,9 +90,9 @@ static inline int next_member(Members *at, const char *end) {
     if (!(p = text_end(key, end, &has_escape)) || has_escape) return -1;
     at->key = key;
     at->length = (size_t)(p - key);
-    p = skip_blank(p + 1);
+    p = skip_blank(p + 1, end);
     if (*p != ':') return -1;
-    at->place = skip_blank(p + 1);
+    at->place = skip_blank(p + 1, end);
     return 1;
 }
 

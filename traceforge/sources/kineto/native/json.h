@@ -18,8 +18,23 @@
 #define MOST_DIGITS 18 /* any number of so many digits fits into 64 bits, also times 10 */
 #define LIMIT_NS (INT64_C(1) << 62)
 
-static inline const char *skip_blank(const char *p) {
-    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') p++;
+static inline const char *skip_blank(const char *p, const char *end) {
+    if (*p > ' ') return p;
+    if (*p == ' ' && p[1] > ' ') return p + 1;
+#ifdef __SSE2__
+    const __m128i blank = _mm_set1_epi8(' '), newline = _mm_set1_epi8('\n');
+    while (end - p >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+        __m128i found = _mm_or_si128(_mm_cmpeq_epi8(bytes, blank), _mm_cmpeq_epi8(bytes, newline));
+        unsigned others = ~(unsigned)_mm_movemask_epi8(found) & 0xFFFF;
+        if (others) {
+            p += __builtin_ctz(others);
+            break;
+        }
+        p += 16;
+    }
+#endif
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;
 }
 
@@ -127,8 +142,8 @@ static inline const char *scalar_end(const char *p, const char *end) {
 static inline const char *key_end(const char *p, const char *end) {
     bool ignored = false;
     if (*p != '"' || !(p = text_end(p + 1, end, &ignored))) return NULL;
-    p = skip_blank(p + 1);
-    return *p == ':' ? skip_blank(p + 1) : NULL;
+    p = skip_blank(p + 1, end);
+    return *p == ':' ? skip_blank(p + 1, end) : NULL;
 }
 
 /* Behind the list or object that begins at p. */
@@ -140,12 +155,12 @@ static inline const char *nested_end(const char *p, const char *end) {
         if (*p == '{' || *p == '[') {
             if (++depth > DEEPEST) return NULL;
             is_object = is_object << 1 | (*p == '{');
-            p = skip_blank(p + 1);
+            p = skip_blank(p + 1, end);
             is_empty = *p == (is_object & 1 ? '}' : ']');
         } else {
             if (!(p = scalar_end(p, end))) return NULL;
-            p = skip_blank(p);
-            if (*p == ',') p = skip_blank(p + 1);
+            p = skip_blank(p, end);
+            if (*p == ',') p = skip_blank(p + 1, end);
             else is_empty = true; /* nothing more at this level */
         }
         while (is_empty) {
@@ -153,9 +168,9 @@ static inline const char *nested_end(const char *p, const char *end) {
             p++;
             is_object >>= 1;
             if (!--depth) return p;
-            p = skip_blank(p);
+            p = skip_blank(p, end);
             is_empty = *p != ',';
-            if (!is_empty) p = skip_blank(p + 1);
+            if (!is_empty) p = skip_blank(p + 1, end);
         }
         if ((is_object & 1) && !(p = key_end(p, end))) return NULL;
     }

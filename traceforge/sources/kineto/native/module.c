@@ -57,7 +57,7 @@ static bool keep_args(Scanner *self, const Row *row, const char *text) {
 /* Read a unit; needs no Python. */
 static enum Outcome scan(Scanner *self, const char *text, const char *end, int64_t event_id) {
     Row row;
-    for (const char *p = skip_blank(text);; p = skip_blank(p + 1)) {
+    for (const char *p = skip_blank(text, end);; p = skip_blank(p + 1, end)) {
         if (!(p = scan_event(p, end, &row))) return DECLINED;
         int64_t kind = kind_index(&self->kinds, row.kind);
         if (kind < 0 || !columns_reserve(&self->columns, 1) || !keep_args(self, &row, text)) return NO_MEMORY;
@@ -65,7 +65,7 @@ static enum Outcome scan(Scanner *self, const char *text, const char *end, int64
         row.values[EVENT_ID] = event_id++;
         row.present |= 1u << KIND_ID | 1u << EVENT_ID;
         columns_append(&self->columns, &row);
-        p = skip_blank(p);
+        p = skip_blank(p, end);
         if (p == end) return READ;
         if (*p != ',') return DECLINED;
     }
