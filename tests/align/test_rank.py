@@ -4,6 +4,7 @@ from tests.given import Trace, built, rows_of, store_of
 
 RANKS = "SELECT rank, source_id, host, raw_first_ns, raw_last_ns, has_device FROM align.rank ORDER BY rank"
 ISSUES = "SELECT code, severity, count, first_at FROM meta.issue WHERE stage = 'align' ORDER BY code"
+DETAILS = "SELECT detail FROM meta.issue WHERE code = 'rank_repeated'"
 STEPS = "SELECT rank, iteration, raw_start_ns, raw_end_ns, is_marked FROM align.step ORDER BY rank, iteration"
 
 
@@ -25,6 +26,21 @@ def test_of_two_files_of_a_rank_the_earlier_speaks_and_the_other_is_counted() ->
 
     assert rows_of(store, "SELECT rank, source_id FROM align.rank") == [(0, 1)]
     assert rows_of(store, ISSUES) == [("rank_repeated", "warning", 1, "second.json")]
+    ((detail,),) = rows_of(store, DETAILS)
+    assert "rank 0: first.json is used, second.json is left out, which lies at another time" in detail
+    assert detail.endswith("ingest it as a run of its own")
+
+
+def test_files_of_a_rank_that_overlap_in_time_are_told_to_be_of_different_jobs() -> None:
+    # a.json, b.json, c.json, d.json, e.json   |kernel 10–90|
+    traces = [Trace(0, path=f"{name}.json").kernel(10, 90) for name in "abcde"]
+
+    store = built(store_of(*traces), "align")
+
+    assert rows_of(store, "SELECT rank, source_id FROM align.rank") == [(0, 0)]
+    ((detail,),) = rows_of(store, DETAILS)
+    assert "rank 0: a.json is used, b.json is left out, which overlaps it in time" in detail
+    assert detail.endswith("of another job or a copy; and 1 more")
 
 
 def test_of_two_jobs_in_one_folder_the_one_with_more_ranks_speaks_alone() -> None:

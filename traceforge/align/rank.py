@@ -3,8 +3,11 @@
 Two files may claim one rank (two jobs in a folder, two windows of one process): those speak that were recorded at
 the same time as most other ranks, the earliest of equals; the others are counted in `meta.issue` and left out. A lone
 file without a rank is rank 0; several files of one host without any rank are told apart by the device that each used.
-Not handled yet: joining windows.
+Not handled: windows of one rank are never joined, as steps, calls and clocks are followed within one file; each window
+can be ingested as a run of its own.
 """
+
+from typing import Any
 
 import polars as pl
 
@@ -34,6 +37,7 @@ ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 # Ranks begin and end a window at slightly different times.
 _SLACK_NS = 1_000_000_000
 
+_MOST_TOLD = 3
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device"]
 
 
@@ -68,8 +72,7 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
         detail = "files whose rank is stated neither inside, nor by name or folder, were left out"
         issues.append(Issue("rank_unknown", "warning", unknown.height, unknown["path"][0], detail))
     if not repeated.is_empty():
-        detail = "files of a rank that an earlier file covers (another window, or another job) were left out"
-        issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], detail))
+        issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], _rivals(repeated, first)))
     if not alone.is_empty():
         detail = "files that were recorded at another time than those of the other ranks were left out"
         issues.append(Issue("rank_of_another_window", "warning", alone.height, alone["path"][0], detail))
@@ -90,6 +93,26 @@ def _one_window(known: pl.DataFrame) -> pl.DataFrame:
     ranks = windows.group_by("window", maintain_order=True).agg(pl.col("rank").n_unique())
     best = ranks.filter(pl.col("rank") == pl.col("rank").max())["window"][0]
     return windows.filter(pl.col("window") == best)
+
+
+def _rivals(repeated: pl.DataFrame, chosen: pl.DataFrame) -> str:
+    """Which files are left out in favour of which, and whether they can be windows of one job, as a sentence."""
+    other = chosen.select("rank", kept="path", kept_first_ns="raw_first_ns", kept_last_ns="raw_last_ns")
+    pairs = repeated.join(other, on="rank", maintain_order="left")
+    told = [_rivalry(pair) for pair in pairs.head(_MOST_TOLD).iter_rows(named=True)]
+    more = f"; and {pairs.height - _MOST_TOLD} more" if pairs.height > _MOST_TOLD else ""
+    return f"several files claim one rank, and one of them speaks for it: {'; '.join(told)}{more}"
+
+
+def _rivalry(pair: dict[str, Any]) -> str:
+    times = [pair[name] for name in ("raw_first_ns", "raw_last_ns", "kept_first_ns", "kept_last_ns")]
+    if None in times:
+        when = "holds no timed events"
+    elif pair["raw_first_ns"] < pair["kept_last_ns"] and pair["kept_first_ns"] < pair["raw_last_ns"]:
+        when = "overlaps it in time, so it is of another job or a copy"
+    else:
+        when = "lies at another time, so it is another window or job; ingest it as a run of its own"
+    return f"rank {pair['rank']}: {pair['kept']} is used, {pair['path']} is left out, which {when}"
 
 
 def _is_one_file_a_device(files: pl.DataFrame) -> bool:
