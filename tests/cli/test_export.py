@@ -30,3 +30,21 @@ def test_an_unknown_run_is_said_in_a_line_and_a_hint(database: Path, tmp_path: P
     assert result.returncode == 2
     assert "hint:" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_traces_become_one_archive_for_perfetto(database: Path, tmp_path: Path) -> None:
+    result = run("export", "perfetto", database, "-o", tmp_path / "job.tar", "--traces", SAMPLE)
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(tmp_path / "job.tar")
+    assert "4 traces; clocks drift by up to" in result.stderr
+
+
+def test_the_tables_become_parquet(database: Path, tmp_path: Path) -> None:
+    result = run("export", "parquet", database, "-o", tmp_path / "out")
+    again = run("export", "parquet", database, "-o", tmp_path / "out")
+
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "out" / "attribute.finding").parent.joinpath("README.md").exists()
+    assert again.returncode == 2
+    assert "hint:" in again.stderr

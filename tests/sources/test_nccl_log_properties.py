@@ -85,3 +85,37 @@ def test_many_calls_at_once_give_the_numbers_that_one_by_one_gives(read_log: Rea
     assert [row["element_count"] for row in rows] == counts
     assert [row["size_bytes"] for row in rows] == [4 * count for count in counts]
     assert [row["op_count"] for row in rows] == list(range(len(counts)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    # Runs of calls within one second, of one call or many: the seconds go on, stand still, or jump back and forth.
+    runs=st.lists(st.tuples(st.integers(0, 59), st.integers(1, 150)), min_size=1, max_size=5),
+    form=st.sampled_from(("[2026-03-03 12:11:{:02}.{:06}] ", "12:11:{:02}.{:06} ", "[2026-03-03 12:11:{:02}] ")),
+)
+def test_stamps_are_exact_however_seconds_follow_one_another(
+    read_log: ReadLog, runs: list[tuple[int, int]], form: str
+) -> None:
+    shown = [(second, 7 * number) for second, count in runs for number in range(count)]
+    log = read_log(*(call(prefix=form.format(*stamp)) for stamp in shown))
+
+    times = [row["raw_time_ns"] for row in log.rows("record")]
+    base = times[0] - shown[0][0] * 1_000_000_000
+    fraction = 1_000 if "." in form else 0
+    assert times == [base + second * 1_000_000_000 + us * fraction for second, us in shown]
+    assert base % 60_000_000_000 == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(lengths=st.lists(st.integers(1, 560), min_size=1, max_size=8), ends=st.lists(st.integers(0, 7), max_size=40))
+def test_known_heads_of_any_length_are_never_taken_for_one_another(
+    read_log: ReadLog, lengths: list[int], ends: list[int]
+) -> None:
+    # given host names that share their beginnings, so that heads differ late, early or in length alone
+    hosts = ["n" + "x" * (length % 200) + "abc"[length % 3] + "y" * (length // 9) for length in lengths]
+    chosen = [hosts[number % len(hosts)] for number in ends]
+
+    log = read_log(*(call(host=host, elements=number) for number, host in enumerate(chosen)), block_bytes=512)
+
+    processes = {row["process_id"]: row["host"] for row in log.rows("process")}
+    assert [processes[row["process_id"]] for row in log.rows("record")] == chosen

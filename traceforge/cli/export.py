@@ -35,3 +35,50 @@ def chakra(
             typer.echo(file.path)
             warning = "; structure only, it has no times" if file.label == "structure_only" else ""
             note(f"rank {file.rank}: {file.node_count} nodes, {file.label}{warning}")
+
+
+@export.command()
+def perfetto(
+    db: Annotated[Path, typer.Argument(help="Trace database.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Archive to write.")] = Path("perfetto.tar"),
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option(help="File or folder among which the run's traces are, known by their hash; may be repeated."),
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="Name of the run, where the database holds several.")] = None,
+) -> None:
+    """Write one TAR of the run's traces, untouched, on one clock and with findings as tracks, for ui.perfetto.dev.
+
+    The page runs in your browser; nothing is sent. It needs Perfetto 58 or later.
+    """
+    from traceforge import api
+    from traceforge.export.perfetto import export_perfetto
+
+    with api.open_built(db) as store:
+        made = export_perfetto(store, api.run_id(store, run), traces or [], output)
+    typer.echo(made.path)
+    note(f"{len(made.ranks)} traces; clocks drift by up to {made.largest_drift_ns / 1e3:.1f} us within a file")
+    for path in made.missing:
+        note(f"not found, left out: {path}")
+    if made.unaligned:
+        note(f"without a common clock: ranks {', '.join(map(str, made.unaligned))}")
+    if made.left_out:
+        note(f"{made.left_out} shorter waits are not drawn")
+
+
+@export.command()
+def parquet(
+    db: Annotated[Path, typer.Argument(help="Trace database.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write, new or empty.")],
+    run: Annotated[str | None, typer.Option(help="Name of a run; all runs without it.")] = None,
+    facts: Annotated[bool, typer.Option("--facts", help="Also write raw.*, by far the largest part.")] = False,
+) -> None:
+    """Write all tables as Parquet: a folder a table, partitioned by run, with tables.json and README.md."""
+    from traceforge import api
+    from traceforge.export.parquet import export_parquet
+
+    with api.open_built(db) as store:
+        run_id = None if run is None else api.run_id(store, run)
+        tables = export_parquet(store, output, run_id=run_id, with_facts=facts)
+    typer.echo(output)
+    note(f"{len(tables)} tables, {sum(table.row_count for table in tables)} rows")

@@ -182,6 +182,20 @@ class Store:
             [files],
         )
 
+    def write_parquet(self, query: str, path: Path) -> None:
+        """Write the rows of a query of our own to a Parquet file, without holding them in memory.
+
+        Raises:
+            InputUnusableError: the file cannot be written.
+        """
+        import duckdb
+
+        target = str(path).replace("'", "''")
+        try:
+            self._connection.execute(f"COPY ({query}) TO '{target}' (FORMAT PARQUET, COMPRESSION ZSTD)")
+        except duckdb.IOException as error:
+            raise InputUnusableError(f"cannot be written: {error}", where=str(path)) from error
+
     def create(self, document: Document) -> None:
         """Make a documented table or view, replacing an older one."""
         self._connection.execute(document.statement)

@@ -12,7 +12,9 @@ Int64Array = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 BoolArray = npt.NDArray[np.bool_]
 
+LONGEST_TEXT = 512
 _WORD = 8
+FRONT_PADDING, BACK_PADDING = b"\0" * _WORD, b"\0" * (LONGEST_TEXT + 2 * _WORD)
 _ALL = 2**64 - 1
 # _KEPT[n]: the last n bytes of a word, which in memory stand behind the others.
 _KEPT = np.array([(_ALL << (8 * (_WORD - count))) & _ALL for count in range(_WORD + 1)], dtype=np.uint64)
@@ -28,12 +30,20 @@ def _number(value: int) -> np.uint64:
     return np.uint64(value)
 
 
+def windows(buffer: bytes | Int64Array, step: int, count: int) -> npt.NDArray[np.void]:
+    """Every run of `count` words of a buffer, from each `step`-th byte on; nothing is copied before one is taken."""
+    size = len(buffer) if isinstance(buffer, bytes) else buffer.nbytes
+    shape = (max(0, (size - count * _WORD) // step + 1),)
+    return np.ndarray(shape=shape, dtype=f"V{count * _WORD}", buffer=buffer, strides=(step,))
+
+
 class ByteWords:
     """Eight-byte windows at any place of some bytes, up to eight bytes before the first and behind the last."""
 
     def __init__(self, padded: bytes) -> None:
-        """Take bytes between eight zeros in front and sixteen behind, which do not count."""
-        self.size = len(padded) - 3 * _WORD
+        """Take bytes between FRONT_PADDING and BACK_PADDING, which do not count."""
+        self.size = len(padded) - len(FRONT_PADDING) - len(BACK_PADDING)
+        self._padded = padded
         self.bytes = np.frombuffer(padded, dtype=np.uint8)[_WORD : _WORD + self.size]
         self._words: UInt64Array = np.ndarray(shape=(len(padded) - _WORD,), dtype="<u8", buffer=padded, strides=(1,))
 
@@ -41,18 +51,28 @@ class ByteWords:
         """The eight bytes from each place on; places within -8 .. size + 8."""
         return self._words[places + _WORD]
 
-    def masked(self, starts: Int64Array, lengths: Int64Array, number: int) -> UInt64Array:
-        """The n-th eight bytes of texts, with zeros behind their ends."""
-        left = np.clip(lengths - number * _WORD, 0, _WORD)
-        return self.at(np.minimum(starts + number * _WORD, self.size)) & _HEAD[left]
+    def columns(self, starts: Int64Array, lengths: Int64Array, count: int) -> list[UInt64Array]:
+        """The first `count` words of texts of at most LONGEST_TEXT, a column each, with zeros behind their ends."""
+        if not count:
+            return []
+        # One copy of a whole text costs as much as one of its words.
+        rows = windows(self._padded, 1, count)[np.minimum(starts, self.size) + _WORD].view("<u8")
+        columns = list(np.ascontiguousarray(rows.reshape(-1, count).T))
+        shortest = int(lengths.min(initial=LONGEST_TEXT))
+        for number, column in enumerate(columns):
+            if shortest < (number + 1) * _WORD:
+                cut = np.flatnonzero(lengths < (number + 1) * _WORD)
+                column[cut] &= _HEAD[np.clip(lengths[cut] - number * _WORD, 0, _WORD)]
+        return columns
 
     def changes(self, starts: Int64Array, ends: Int64Array) -> BoolArray:
         """Where a text differs from the one before it; the first always does."""
         lengths = ends - starts
         found = np.ones(starts.size, dtype=np.bool_)
         found[1:] = np.diff(lengths) != 0
-        for number in range(-(-int(lengths.max(initial=0)) // _WORD)):
-            column = self.masked(starts, lengths, number)
+        longest = min(int(lengths.max(initial=0)), LONGEST_TEXT)
+        found[1:] |= lengths[1:] > LONGEST_TEXT
+        for column in self.columns(starts, lengths, -(-longest // _WORD)):
             found[1:] |= column[1:] != column[:-1]
         return found
 

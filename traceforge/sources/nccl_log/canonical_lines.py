@@ -12,14 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.sources.nccl_log.byte_words import BoolArray, ByteWords, Int64Array, UInt64Array
+from traceforge.sources.nccl_log.byte_words import (
+    FRONT_PADDING,
+    BoolArray,
+    ByteWords,
+    Int64Array,
+    UInt64Array,
+    windows,
+)
 from traceforge.sources.nccl_log.known_texts import KnownTexts
 from traceforge.sources.nccl_log.launchers import NO_PREFIX, Prefix
 from traceforge.sources.nccl_log.prefixes import KnownPrefixes
-from traceforge.sources.nccl_log.stream import FRONT_PADDING, Block
+from traceforge.sources.nccl_log.stream import Block
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _RCCL_WORDS = 4
+_NONE_BEFORE = 32
+"""Blanks that are feigned before the first byte, so that counting back from any line's end stays inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class Layout:
     Attributes:
         padded: the bytes between paddings.
         words: the same as numbers.
-        blanks: places of blanks, control characters and line ends, after one before the first byte.
+        blanks: places of blanks, control characters and line ends, after some before the first byte.
         last: by line, which of `blanks` ends it.
         starts: by line, place of its first byte.
     """
@@ -84,26 +93,31 @@ class Layout:
 
     def word(self, lines: Int64Array, from_end: Int64Array | int) -> Int64Array:
         """Place where the n-th word from the end of each line starts; the last word is 1."""
-        places: Int64Array = self.blanks[np.maximum(self.last[lines] - from_end, 0)] + 1
+        places: Int64Array = self.blanks[self.last[lines] - from_end] + 1
         return places
+
+    def words_back(self, lines: Int64Array, furthest: Int64Array, count: int) -> list[Int64Array]:
+        """Places where `count` words in a row start, in their order; `furthest` from the end is the first."""
+        rows = windows(self.blanks, 8, count)[self.last[lines] - furthest].view(np.int64)
+        return list(np.ascontiguousarray(rows.reshape(-1, count).T) + 1)
 
     def begins(self, lines: Int64Array, from_end: int, literal: bytes) -> BoolArray:
         """Where the n-th word from the end of a line, not its first one, begins with a literal."""
         places = self.word(lines, from_end)
-        is_inside = (self.last[lines] >= from_end) & (places > self.starts[lines])
-        return is_inside & self.words.begin_with(places, literal)
+        return (places > self.starts[lines]) & self.words.begin_with(places, literal)
 
 
 def layout_of(block: Block) -> Layout:
     """The words of a block."""
     words = ByteWords(block.padded)
-    blanks = np.concatenate(([-1], np.flatnonzero(words.bytes <= _BLANK)))
+    blanks = np.concatenate((np.full(_NONE_BEFORE, -1), np.flatnonzero(words.bytes <= _BLANK)))
     kinds = words.bytes[blanks]
-    kinds[0] = _BLANK
+    kinds[:_NONE_BEFORE] = _BLANK
     last = np.flatnonzero(kinds == _NEWLINE)
     starts = np.concatenate(([0], blanks[last] + 1))[: last.size]
-    returned = (kinds[last - 1] == _RETURN) & (blanks[last] - blanks[last - 1] == 1)
-    return Layout(block.padded, words, blanks, last - returned, starts)
+    if b"\r" in block.padded:
+        last = last - ((kinds[last - 1] == _RETURN) & (blanks[last] - blanks[last - 1] == 1))
+    return Layout(block.padded, words, blanks, last, starts)
 
 
 class CanonicalLines:
@@ -140,9 +154,11 @@ class CanonicalLines:
         is_call[rccl] = True
         lines = np.flatnonzero(is_call)
         more = more[lines]
+        # Of the words from the host on: where each starts, by its place counted from the end.
+        start = dict(zip(range(24, 10, -1), layout.words_back(lines, 24 + more, 14), strict=True))
         valid = np.ones(lines.size, dtype=np.bool_)
         for from_end, literal in ((17, b"sendbuff"), (15, b"recvbuff"), (13, b"count ")):
-            valid &= layout.words.begin_with(layout.word(lines, from_end + more), literal)
+            valid &= layout.words.begin_with(start[from_end], literal)
         numbers: dict[str, UInt64Array] = {}
         for name, from_end, read in (
             ("op_count", 18, layout.words.hexadecimals),
@@ -150,21 +166,25 @@ class CanonicalLines:
             ("receive_address", 14, layout.words.addresses),
             ("element_count", 12, layout.words.decimals),
         ):
-            start = layout.word(lines, from_end + more)
-            end = layout.word(lines, from_end - 1 + more) - 1
-            numbers[name], readable = read(start, np.maximum(end, start))
+            numbers[name], readable = read(start[from_end], np.maximum(start[from_end - 1] - 1, start[from_end]))
             valid &= readable
         valid &= numbers["op_count"] < 2**63
-        places = (24 + more, 19 + more, 11 + more)
-        return self._known(layout, lines, valid, numbers, places, self.call_tails)
+        return self._known(layout, lines, valid, numbers, (start[24], start[19], start[11]), self.call_tails)
 
-    def tunings(self, layout: Layout) -> Lines:
-        """Lines such as `... [d] NCCL INFO Op: 8192 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}`."""
-        lines = np.flatnonzero(layout.begins(np.arange(layout.last.size), 7, b"Bytes ->"))
+    def tunings(self, layout: Layout, calls: Lines) -> Lines:
+        """Lines such as `... [d] NCCL INFO Op: 8192 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}`.
+
+        Args:
+            layout: the block.
+            calls: its calls, among which there are none.
+        """
+        others = np.ones(layout.last.size, dtype=np.bool_)
+        others[calls.index] = False
+        lines = np.flatnonzero(others)
+        lines = lines[layout.begins(lines, 7, b"Bytes ->")]
         start = layout.word(lines, 8)
         size, valid = layout.words.decimals(start, np.maximum(layout.word(lines, 7) - 1, start))
-        none = np.zeros(lines.size, dtype=np.int64)
-        places = (13 + none, 8 + none, 7 + none)
+        places = (layout.word(lines, 13), layout.word(lines, 8), layout.word(lines, 7))
         return self._known(layout, lines, valid, {"size_bytes": size}, places, self.tuning_tails)
 
     def _known(
@@ -183,11 +203,11 @@ class CanonicalLines:
             lines: the lines.
             valid: which of them have readable numbers.
             numbers: these numbers.
-            places: from the end, the word where the head begins, the one behind it, and the one where the tail begins.
+            places: where the head begins, where it ends, and where the tail begins.
             tails: the tails that are known.
         """
-        host, head_end, tail = (layout.word(lines, from_end) for from_end in places)
-        valid = valid & (layout.last[lines] >= places[0]) & (host >= layout.starts[lines])
+        host, head_end, tail = places
+        valid = valid & (host >= layout.starts[lines])
         heads = self.heads.numbers(layout.words, host, head_end)
         tail_numbers = tails.numbers(layout.words, tail, layout.blanks[layout.last[lines]])
         prefix = self._prefixes.read(layout.text, layout.words, layout.starts[lines], np.maximum(host, 0))

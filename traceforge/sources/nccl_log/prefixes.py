@@ -16,6 +16,8 @@ from traceforge.sources.nccl_log.launchers import NO_PREFIX, Prefix, read_prefix
 from traceforge.sources.nccl_log.stamps import Stamp, read_stamp
 
 _MOST_SECONDS = 4_096
+_FEW = 64
+"""Lines in a row that share their second, from which on each row of them is read by itself."""
 _UNREADABLE = -(2**63)
 _UNKNOWN_STYLE = -2
 
@@ -123,6 +125,11 @@ class KnownPrefixes:
         self, text_at: TextAt, words: ByteWords, starts: Int64Array, ends: Int64Array, form: StampForm
     ) -> Int64Array:
         """Times of stamps with fractions of zero; few differ, so each is read once."""
+        first = np.flatnonzero(words.changes(starts, ends))
+        if first.size * _FEW <= starts.size:
+            texts = [text_at(a, b) for a, b in zip(starts[first].tolist(), ends[first].tolist(), strict=True)]
+            times = np.array([_second(text, form) for text in texts], dtype=np.int64)
+            return np.repeat(times, np.diff(first, append=starts.size))
         if len(self._seconds.entries) > _MOST_SECONDS:
             self._seconds = KnownTexts()
         numbers = self._seconds.numbers(words, starts, ends)

@@ -67,7 +67,8 @@ class _Reading:
     def _take(self, block: Block, first_line: int) -> int:
         """Read a block; returns its number of lines."""
         layout = layout_of(block)
-        found = {"collective_call": self._canonical.calls(layout), "tuning": self._canonical.tunings(layout)}
+        calls = self._canonical.calls(layout)
+        found = {"collective_call": calls, "tuning": self._canonical.tunings(layout, calls)}
         is_fast = np.zeros(layout.starts.size, dtype=np.bool_)
         for lines in found.values():
             is_fast[lines.index] = True

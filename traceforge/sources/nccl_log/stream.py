@@ -14,12 +14,12 @@ from typing import cast
 from isal.igzip_lib import IsalError
 
 from traceforge.files import DAMAGE, open_bytes
+from traceforge.sources.nccl_log.byte_words import BACK_PADDING, FRONT_PADDING
 
 BLOCK_BYTES = 4 * 1024 * 1024
 _FIRST_BLOCK_BYTES = 64 * 1024
 _LONGEST_LINE_BYTES = 16 * 1024 * 1024
 _STEP_BYTES = 512
-FRONT_PADDING, BACK_PADDING = b"\0" * 8, b"\0" * 16
 _DAMAGE = (*DAMAGE, cast(type[Exception], IsalError), zlib.error)
 
 

@@ -1,0 +1,169 @@
+"""Tables as Parquet files. In: a store. Out: a folder a table, a folder a run in it, and what each column means.
+
+Idea: `timeline.arrival/run_id=0/rows.parquet` is what DuckDB, Spark, polars and pandas read as one table partitioned by
+run; `tables.json` (for programs) and `README.md` (for people) carry the comments. Paths are made of our own table names
+and run numbers alone, never of a text that a trace or a person chose. Not handled: tables that others put into the
+database.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceforge.errors import UsageError
+from traceforge.store.database import Store
+
+SCHEMA_VERSION = 1
+_FACTS = ("raw",)
+_SCHEMAS = ("meta", "align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
+_OURS = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_0-9]*")
+_COLUMNS = """
+SELECT c.schema_name || '.' || c.table_name AS name, o.comment AS description, c.column_name, c.data_type, c.comment
+FROM duckdb_columns() AS c
+JOIN (
+  SELECT database_name, schema_name, table_name, comment FROM duckdb_tables()
+  UNION ALL
+  SELECT database_name, schema_name, view_name, comment FROM duckdb_views()
+) AS o ON o.database_name = c.database_name AND o.schema_name = c.schema_name AND o.table_name = c.table_name
+WHERE c.database_name = CURRENT_DATABASE() AND NOT c.internal AND LIST_CONTAINS(?, c.schema_name)
+ORDER BY name, c.column_index
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its type in DuckDB's words, and what it means."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(slots=True)
+class ExportedTable:
+    """A table that was written.
+
+    Attributes:
+        name: schema and table.
+        comment: what a row is.
+        columns: those in the files; `run_id` stands in the folder's name where the table is partitioned.
+        is_partitioned: whether there is a folder a run.
+        row_count: rows in all files.
+        files: by path from the output folder on.
+    """
+
+    name: str
+    comment: str
+    columns: list[Column]
+    is_partitioned: bool
+    row_count: int
+    files: list[str]
+
+
+def export_parquet(
+    store: Store, folder: Path, *, run_id: int | None = None, with_facts: bool = False
+) -> list[ExportedTable]:
+    """Write all documented tables into a folder, which must be new or empty.
+
+    Args:
+        store: with its stages built.
+        folder: is made.
+        run_id: only this run; all runs when None.
+        with_facts: whether `raw.*`, by far the largest part, is written too.
+
+    Raises:
+        UsageError: the folder holds something.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError("is not an empty folder", where=str(folder), hint="name another one with -o, or remove it")
+    runs = [row[0] for row in store.query("SELECT run_id FROM meta.run ORDER BY run_id").rows()]
+    chosen = runs if run_id is None else [run_id]
+    exported = []
+    for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
+        _write(store, table, folder, chosen)
+        exported.append(table)
+    _document(store, folder, exported, chosen)
+    return exported
+
+
+def _tables(store: Store, schemas: tuple[str, ...]) -> list[ExportedTable]:
+    found: dict[str, ExportedTable] = {}
+    for name, description, column, kind, comment in store.query(_COLUMNS, [list(schemas)]).iter_rows():
+        if _OURS.fullmatch(name):
+            table = found.setdefault(name, ExportedTable(name, description or "", [], False, 0, []))
+            table.columns.append(Column(column, kind, comment or ""))
+    return list(found.values())
+
+
+def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int]) -> None:
+    names = {column.name for column in table.columns}
+    table.is_partitioned = bool(names & {"run_id", "source_id"}) and table.name != "meta.run"
+    for number in runs if table.is_partitioned else [None]:
+        rows, kept = _rows(table, names, number, runs)
+        place = Path(table.name, *([f"run_id={number:d}"] if number is not None else []), "rows.parquet")
+        count = int(store.query(f"SELECT COUNT(*) FROM {table.name} AS t {kept}").item())
+        if not count and number is not None:
+            continue
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        store.write_parquet(f"SELECT {rows} FROM {table.name} AS t {kept}", folder / place)
+        table.row_count += count
+        table.files.append(place.as_posix())
+    if table.is_partitioned:
+        table.columns = [column for column in table.columns if column.name != "run_id"]
+
+
+def _rows(table: ExportedTable, names: set[str], number: int | None, runs: list[int]) -> tuple[str, str]:
+    """Columns and condition of one file."""
+    if number is None:
+        listed = ", ".join(f"{run:d}" for run in runs) or "NULL"
+        return "t.*", f"WHERE t.run_id IN ({listed})" if "run_id" in names else ""
+    if "run_id" in names:
+        return "t.* EXCLUDE (run_id)", f"WHERE t.run_id = {number:d}"
+    return "t.*", f"WHERE t.source_id IN (SELECT source_id FROM meta.source WHERE run_id = {number:d})"
+
+
+def _document(store: Store, folder: Path, tables: list[ExportedTable], runs: list[int]) -> None:
+    named = dict(store.query("SELECT run_id, run_name FROM meta.run").rows())
+    manifest = {
+        "schema_version": SCHEMA_VERSION,
+        "runs": [{"run_id": run, "run_name": named.get(run)} for run in runs],
+        "tables": [
+            {
+                "name": table.name,
+                "comment": table.comment,
+                "partitioned_by": "run_id" if table.is_partitioned else None,
+                "row_count": table.row_count,
+                "files": table.files,
+                "columns": [
+                    {"name": column.name, "type": column.type, "comment": column.comment} for column in table.columns
+                ],
+            }
+            for table in tables
+        ],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tables.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(_readme(tables), encoding="utf-8")
+
+
+def _readme(tables: list[ExportedTable]) -> str:
+    lines = [
+        "# Tables of a trace database",
+        "",
+        "One folder a table, and in it one a run (`run_id=0`, named in `meta.run`). Times are integers of nanoseconds,",
+        "sizes of bytes, shares from 0 to 1. `tables.json` says the same for programs.",
+        "",
+        "```sql",
+        "SELECT * FROM read_parquet('timeline.arrival/*/*.parquet', hive_partitioning = true);",
+        "```",
+    ]
+    for table in tables:
+        lines += ["", f"## {table.name}", "", f"{table.comment} {table.row_count:,} rows.".strip(), ""]
+        lines += ["| column | type | meaning |", "|---|---|---|"]
+        lines += [f"| `{one.name}` | `{one.type}` | {_cell(one.comment)} |" for one in table.columns]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,216 @@
+"""One archive for Perfetto. In: a run of a store and its traces. Out: a TAR of them on one clock, with our findings.
+
+Idea: the traces stay as they are; `perfetto_manifest.json` (format 1 of Perfetto 58) says by how much each is to be
+moved, and `traceforge.json` adds tracks with what was found, and is the reference that the others are moved to. Files
+are known again by size and hash. Compressed ones are inflated, since Perfetto moves no file inside another; names of
+members are made of ranks, never of what a trace or a path says. Not handled: drift, of which the format knows nothing
+(what that leaves at the ends is told); ranks without a clock, which stay where their file puts them.
+"""
+
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceforge import __version__
+from traceforge.errors import InputUnusableError, UsageError
+from traceforge.export.perfetto_tracks import tracks_of
+from traceforge.files import content_hash, find_files, open_bytes, size_bytes
+from traceforge.store.database import Store
+
+TRACKS, MANIFEST = "traceforge.json", "perfetto_manifest.json"
+_IN_MEMORY_BYTES = 64 * 1024 * 1024
+_LONGEST_ATTRIBUTE = 400
+# How far a clock is ahead in the middle of its file, and at either end.
+_FILES = """
+WITH spoken AS (
+  SELECT r.rank, r.source_id, COALESCE(r.host, s.host) AS host, r.raw_first_ns, r.raw_last_ns, s.path, s.size_bytes,
+    s.content_hash, f.base_time_ns, k.offset_ns IS NOT NULL AS is_aligned
+  FROM align.rank AS r
+  JOIN meta.source AS s USING (source_id)
+  JOIN raw.kineto_file AS f USING (source_id)
+  LEFT JOIN align.clock AS k ON k.run_id = r.run_id AND k.rank = r.rank
+  WHERE r.run_id = ? AND r.raw_first_ns IS NOT NULL
+),
+reading AS (
+  SELECT *, UNNEST([0, 1, 2]) AS place,
+    UNNEST([raw_first_ns, raw_first_ns + (raw_last_ns - raw_first_ns) // 2, raw_last_ns]) AS raw_ns
+  FROM spoken
+),
+ahead AS (
+  SELECT d.*, COALESCE(p.offset_ns + (d.raw_ns - p.raw_anchor_ns) * p.drift_ppb // 1000000000, 0) AS ahead_ns
+  FROM reading AS d
+  ASOF LEFT JOIN align.clock_piece AS p
+    ON p.run_id = ? AND p.rank = d.rank AND p.raw_from_ns <= d.raw_ns
+)
+SELECT rank, host, path, size_bytes, content_hash, base_time_ns, is_aligned,
+  MIN(raw_first_ns) AS raw_first_ns, MIN(ahead_ns) FILTER (WHERE place = 1) AS ahead_ns,
+  MAX(ahead_ns) - MIN(ahead_ns) AS drift_ns
+FROM ahead
+GROUP BY ALL
+ORDER BY rank
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedArchive:
+    """What was written.
+
+    Attributes:
+        path: of the archive.
+        ranks: whose traces are in it.
+        missing: names of traces that were not found, as the database tells them.
+        unaligned: ranks whose clock is not known.
+        largest_drift_ns: by how much the shift of a file changes over its length, at most; the archive cannot say that.
+        left_out: waits that are not drawn because there are too many.
+    """
+
+    path: Path
+    ranks: list[int]
+    missing: list[str]
+    unaligned: list[int]
+    largest_drift_ns: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    rank: int
+    host: str | None
+    path: str
+    size_bytes: int
+    content_hash: str
+    base_time_ns: int
+    is_aligned: bool
+    raw_first_ns: int
+    ahead_ns: int
+    drift_ns: int
+
+    @property
+    def member(self) -> str:
+        return f"rank{self.rank:05d}.pt.trace.json"
+
+
+def export_perfetto(store: Store, run_id: int, traces: Sequence[Path], target: Path) -> ExportedArchive:
+    """Write the archive.
+
+    Args:
+        store: with its stages built.
+        run_id: the run.
+        traces: files and folders among which the run's traces are looked for; where empty, the places where they lay
+            when they were ingested, as seen from here and from the database.
+        target: the archive; must not exist.
+
+    Raises:
+        UsageError: the target exists.
+        InputUnusableError: the run has no timeline, or none of its files is found.
+    """
+    if target.exists():
+        raise UsageError("exists already", where=str(target), hint="name another file with -o, or remove it")
+    files = [_File(**row) for row in store.query(_FILES, [run_id, run_id]).to_dicts()]
+    if not files:
+        raise InputUnusableError("the run holds no timeline", where=str(store.path), hint="ingest profiler traces")
+    found = _found(files, _candidates(store, files, traces))
+    if not found:
+        hint = "say where they are: --traces FOLDER (they are known again by their hash)"
+        raise InputUnusableError(f"none of the run's {len(files)} traces is found", where=files[0].path, hint=hint)
+    start_ns = min(file.raw_first_ns - file.ahead_ns for file in files)
+    tracks = tracks_of(store, run_id, start_ns)
+    present = [file for file in files if file.content_hash in found]
+    manifest = _manifest(store, run_id, present, start_ns)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tarfile.open(target, "w") as archive:
+            _add(archive, MANIFEST, json.dumps(manifest, indent=1).encode())
+            _add(archive, TRACKS, tracks.text.encode())
+            for file in present:
+                _add_trace(archive, file.member, found[file.content_hash])
+    except OSError as error:
+        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(target)) from error
+    return ExportedArchive(
+        target,
+        [file.rank for file in present],
+        [file.path for file in files if file.content_hash not in found],
+        [file.rank for file in present if not file.is_aligned],
+        max(file.drift_ns for file in present),
+        tracks.left_out,
+    )
+
+
+def _candidates(store: Store, files: Sequence[_File], traces: Sequence[Path]) -> Iterable[Path]:
+    """Files that may be the run's traces."""
+    if traces:
+        return find_files(traces)
+    bases = [Path(), *([store.path.parent] if store.path is not None else [])]
+    # The first part of a path is the folder that was ingested, or what lay in it.
+    places = [base.joinpath(*parts) for base in bases for file in files for parts in _tails(Path(file.path))]
+    return [place for place in dict.fromkeys(places) if place.is_file()]
+
+
+def _tails(path: Path) -> list[tuple[str, ...]]:
+    return [path.parts, path.parts[1:]] if len(path.parts) > 1 else [path.parts]
+
+
+def _found(files: Sequence[_File], candidates: Iterable[Path]) -> dict[str, Path]:
+    """The files' places by hash."""
+    wanted: dict[int, set[str]] = {}
+    for file in files:
+        wanted.setdefault(file.size_bytes, set()).add(file.content_hash)
+    found: dict[str, Path] = {}
+    for place in candidates:
+        hashes = wanted.get(size_bytes(place))
+        if hashes and (known := content_hash(place)) in hashes:
+            found.setdefault(known, place)
+    return found
+
+
+def _manifest(store: Store, run_id: int, files: Sequence[_File], start_ns: int) -> dict[str, object]:
+    row = store.query(
+        "SELECT r.run_name, v.headline FROM meta.run AS r LEFT JOIN attribute.verdict AS v USING (run_id)"
+        " WHERE run_id = ?",
+        [run_id],
+    ).row(0)
+    return {
+        "perfetto_manifest": {
+            "version": 1,
+            "files": [{"path": TRACKS, "machine": {"name": "traceforge"}}, *(_entry(file, start_ns) for file in files)],
+            "attributes": {
+                "traceforge.version": __version__,
+                "traceforge.run": str(row[0])[:_LONGEST_ATTRIBUTE],
+                "traceforge.verdict": str(row[1] or "")[:_LONGEST_ATTRIBUTE],
+            },
+        }
+    }
+
+
+def _entry(file: _File, start_ns: int) -> dict[str, object]:
+    # Ranks of a host stay apart: in containers each calls its device 0, and Perfetto would take them for one process.
+    name = f"rank {file.rank}" + (f" ({file.host[:100]})" if file.host else "")
+    entry: dict[str, object] = {"path": file.member, "machine": {"name": name}}
+    if file.is_aligned:
+        # In the file an instant reads raw - base; on our tracks it reads raw - ahead - start.
+        entry["clocks"] = {
+            "sync_to": {"file": TRACKS},
+            "offset_ns": file.base_time_ns - file.ahead_ns - start_ns,
+        }
+    return entry
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), 0o644
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _add_trace(archive: tarfile.TarFile, name: str, path: Path) -> None:
+    """A trace's bytes, inflated; an archive states sizes first, so they are gathered before."""
+    with open_bytes(path) as content, tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
+        shutil.copyfileobj(content, copy, 1024 * 1024)
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = copy.tell(), 0o644
+        copy.seek(0)
+        archive.addfile(member, copy)
