@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from traceforge.report.charts.forest import Prediction, forest_spec
 from traceforge.report.charts.heatmap import heatmap_spec, thresholds
 from traceforge.report.charts.lanes import Interval, lanes_spec, thinned
+from traceforge.report.charts.pareto import pareto_spec
 from traceforge.report.charts.phases import phases_table
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.islands import packed, row_count
@@ -89,6 +90,7 @@ def test_columns_that_repeat_travel_as_codes() -> None:
         forest_spec([Prediction("a", "", 0.0, -1.0, 1.0, 2.0)]),
         heatmap_spec(["0", "1"], ["4"], [-1, 1]),
         lanes_spec(4),
+        pareto_spec(),
     ],
 )
 def test_specifications_hold_neither_data_nor_addresses_nor_counters(spec: dict[str, object]) -> None:

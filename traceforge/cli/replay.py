@@ -117,6 +117,8 @@ def _what_ifs(scene: "Scene", places: "Places", chosen: "Sequence[tuple[Edit, Se
         print_table(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
         for one in found:
             note(f"{one['edit']}: {one['reason']}")
+        if not scene.known.is_measured:
+            note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
     return found
 
 

@@ -2,6 +2,7 @@
 
 Each edit is tried alone with settings that suit the run (`Edit.usual`); `traceforge replay --what-if` tries others, and
 several together. Nobody is delayed. Couplings that were measured are in it: with a straggler goes the spread it made.
+Where none was measured, transfers are taken not to change with the spread of arrivals.
 """
 
 from collections.abc import Sequence
@@ -88,7 +89,17 @@ def try_edits(scene: Scene, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -
     ratio = job.samples_share * scene.elapsed_ns / max(scene.elapsed_of(point), 1)
     was, is_now = steps.mean_ns(scene.model.end_ns), steps.mean_ns(point.end_ns)
     low_end, high_end = min(interval.low, ratio), max(interval.high, ratio)
-    return WhatIf(scene.run_id, name, parameters, ratio, low_end, high_end, is_now, was - is_now, _told(scene, chosen))
+    return WhatIf(
+        scene.run_id,
+        name,
+        parameters,
+        ratio,
+        low_end,
+        high_end,
+        is_now,
+        was - is_now,
+        " ".join(edit.description for edit, _ in chosen),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +115,3 @@ class _Steps:
         replayed = np.stack([self.scene.steps_ns(arm.end_ns) for arm in (low, point, high)]).astype(np.float64)
         found = ratio_interval(recorded, replayed)
         return Interval(found.low * self.samples_share, found.high * self.samples_share)
-
-
-def _told(scene: Scene, chosen: Sequence[tuple[Edit, Settings]]) -> str:
-    told = " ".join(edit.description for edit, _ in chosen)
-    if scene.known.is_measured or scene.known.is_positive:
-        return told
-    return f"{told} Whether transfers also change with the spread of arrivals is not known."

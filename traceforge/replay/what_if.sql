@@ -1,7 +1,8 @@
 -- What if something of the job were different: one row an edit, replayed alone; a few that suit the run.
 --
 -- Durations stay as recorded unless the edit says otherwise. A gain is what the replay finds, not a promise: other
--- delays may take the place of what was removed, which is in it, and the job may react otherwise, which is not.
+-- delays may take the place of what was removed, which is in it, and the job may react otherwise, which is not. Where
+-- replay.calibration holds no coupling, transfers are taken not to change with the spread of arrivals.
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.communicator
 -- Reads: align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.what_if (

@@ -169,7 +169,7 @@ def test_an_edit_is_answered_with_its_gain_its_interval_and_what_it_takes_for_gr
     assert found.throughput_ratio == pytest.approx(120 / 80)
     assert (found.iteration_ns, found.saved_ns_per_iteration) == (80, 40)
     assert found.throughput_ratio_low == found.throughput_ratio_high == found.throughput_ratio
-    assert "is not known" in found.reason
+    assert found.reason == edits()["fix_rank"].description
 
 
 def test_with_a_straggler_goes_the_spread_it_made() -> None:

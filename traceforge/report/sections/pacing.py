@@ -1,17 +1,34 @@
-"""Would holding early ranks back help? Every replayed policy with its verdict, reason and the ceiling of any gain.
+"""Would holding early ranks back help, or another change? Verdicts with reasons and the ceiling of any gain.
 
-Reads replay.outcome. A gain is never shown without its interval and its verdict.
+Reads replay.outcome, sweep, calibration and what_if. A gain is never shown without its interval and its verdict. Where
+the run shows no coupling that pacing could use, a sentence and a folded table are all there is to say of pacing.
 """
 
 from collections import Counter
 
 from traceforge.report.absence import missing
-from traceforge.report.blocks import Block, Column, Figure, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    Missing,
+    Panel,
+    Paragraph,
+    Plugin,
+    Section,
+    Table,
+    TableFigure,
+)
 from traceforge.report.charts.forest import Prediction, forest_spec, forest_table
+from traceforge.report.charts.pareto import Trial, pareto_spec, trials_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import capital, change, clean, duration, listed, percent, plural, spaced
+from traceforge.report.words import capital, change, clean, count, duration, listed, percent, plural, spaced
 
 _MOST_ROWS = 12
+_MOST_TRIALS = 40
+_MOST_CHANGES = 6
+# Policies that are there to compare others with.
+_CONTROLS = {"none", "constant", "random", "oracle"}
 _VERDICT_WORDS = {
     "supported": "supported",
     "no_effect": "no effect",
@@ -24,16 +41,109 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/pacing")
     if not rows:
         return missing("No pacing policy was replayed", context)
+    trials = context.rows("sections/pacing_sweep")
     blocks: list[Block] = []
+    if trials or any(row["verdict"] == "supported" for row in rows):
+        blocks.append(_forest(rows))
+    else:
+        folded = Table(_COLUMNS, [_row(row) for row in rows], summary="All policies that were replayed")
+        blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
+    if trials:
+        blocks.append(_pareto(rows, trials))
+    changes = context.rows("sections/pacing_what_if")
+    if any(change["throughput_ratio"] is not None for change in changes):
+        blocks.append(_what_if(changes))
+    return Section(blocks)
+
+
+def _coupling(context: Context) -> str:
+    """What the run says of the coupling, where it says that there is none to use."""
+    found = context.rows("sections/pacing_coupling")
+    return clean(found[0]["reason"] or "", 600) if found else ""
+
+
+def _forest(rows: list[Row]) -> Figure:
     drawn = [row for row in rows if row["throughput_ratio"] is not None][:_MOST_ROWS]
     table = Table(_COLUMNS, [_row(row) for row in rows], summary=None)
-    if drawn:
-        predictions = [_prediction(row) for row in drawn]
-        data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
-        panel = Panel(forest_spec(predictions), data, "Predicted change of throughput by pacing policy.")
-        notes = _notes(len(rows) - len(drawn))
-        blocks.append(Figure("pacing", _caption(rows), [panel], table, ["sections/pacing"], notes=notes))
-    return Section(blocks)
+    predictions = [_prediction(row) for row in drawn]
+    data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
+    panel = Panel(forest_spec(predictions), data, "Predicted change of throughput by pacing policy.")
+    notes = _notes(len(rows) - len(drawn))
+    return Figure("pacing", _caption(rows), [panel], table, ["sections/pacing"], notes=notes)
+
+
+def _pareto(rows: list[Row], trials: list[Row]) -> Figure:
+    shown = [_trial(row) for row in trials]
+    front = [one for one in shown if one.is_on_front]
+    zero = [100 * row["cv"] for row in rows if row["policy"] == "none" and row["cv"] is not None]
+    data = {
+        "trials": trials_table(shown),
+        "front": trials_table(front),
+        "zero": {"change": [0.0] * len(zero), "variation": zero, "label": ["the run as it was"] * len(zero)},
+    }
+    columns = [Column("policy"), Column("parameters", code=True), Column("verdict")]
+    columns += [Column(name, numeric=True) for name in ("throughput", "from", "to", "variation", "from", "to")]
+    cells = [
+        [
+            spaced(row["policy"]),
+            clean(row["parameters"] or "—", 120),
+            _verdict(row),
+            *(change(row[f"throughput_ratio{end}"]) for end in ("", "_low", "_high")),
+            *(percent(row[f"cv{end}"]) for end in ("", "_low", "_high")),
+        ]
+        for row in trials[:_MOST_TRIALS]
+    ]
+    table = Table(columns, cells, omitted=max(0, len(trials) - _MOST_TRIALS))
+    panel = Panel(pareto_spec(), data, "Throughput against variation of the iteration time, by parameters of policies.")
+    caption = (
+        f"Of {plural(len(trials), 'combination')} of parameters nothing beats {count(len(front))}: "
+        "none of the others has more throughput and less variation."
+    )
+    notes = [
+        "Lines at the joined points: 95 % intervals. Dashed: the run as it was.",
+        "The best of many is partly luck: trust an interval, not a rank in this list.",
+    ]
+    return Figure("pacing-front", caption, [panel], table, ["sections/pacing_sweep"], notes=notes)
+
+
+def _trial(row: Row) -> Trial:
+    parameters = clean(row["parameters"] or "", 60)
+    return Trial(
+        label=f"{spaced(row['policy'])} ({parameters})" if parameters else spaced(row["policy"]),
+        change=100 * (row["throughput_ratio"] - 1),
+        low=100 * (row["throughput_ratio_low"] - 1),
+        high=100 * (row["throughput_ratio_high"] - 1),
+        variation=100 * row["cv"],
+        variation_low=100 * (row["cv"] if row["cv_low"] is None else row["cv_low"]),
+        variation_high=100 * (row["cv"] if row["cv_high"] is None else row["cv_high"]),
+        is_on_front=bool(row["is_on_front"]),
+    )
+
+
+def _what_if(rows: list[Row]) -> TableFigure:
+    told = [row for row in rows if row["throughput_ratio"] is not None]
+    columns = [Column("if"), Column("with", code=True)]
+    columns += [Column(name, numeric=True) for name in ("throughput", "from", "to", "saved per iteration")]
+    columns += [Column("taken for granted", wide=True)]
+    cells = [
+        [
+            spaced(row["edit"]),
+            clean(row["parameters"] or "—", 80),
+            *(change(row[f"throughput_ratio{end}"]) for end in ("", "_low", "_high")),
+            duration(row["saved_ns_per_iteration"]),
+            clean(row["reason"] or "—", 300),
+        ]
+        for row in told[:_MOST_CHANGES]
+    ]
+    caption = "Other changes to the job, replayed one at a time; their settings are examples, not advice."
+    notes = ["Where no coupling was measured, transfers are taken not to change with the spread of arrivals."]
+    notes += [
+        f"{capital(spaced(row['edit']))} cannot be told: {clean(row['reason'] or '—', 300)}"
+        for row in rows
+        if row["throughput_ratio"] is None
+    ]
+    table = Table(columns, cells, omitted=max(0, len(told) - _MOST_CHANGES))
+    return TableFigure("what-if", caption, table, ["sections/pacing_what_if"], notes=notes)
 
 
 _COLUMNS = [
@@ -88,7 +198,7 @@ def _row(row: Row) -> list[str]:
 
 
 def _caption(rows: list[Row]) -> str:
-    policies = [row for row in rows if row["policy"] != "none"]
+    policies = [row for row in rows if row["policy"] not in _CONTROLS]
     supported = [row for row in policies if row["verdict"] == "supported"]
     ceilings = [row["gain_ceiling"] for row in policies if row["gain_ceiling"] is not None]
     if supported:
