@@ -53,10 +53,10 @@ def main() -> int:
 
 
 def record_arm(name: str, out: Path, pace: str) -> None:
-    """Record one run; execution traces, which nobody reads here, are not kept."""
+    """Record one run; execution traces and the board, which nobody reads afterwards, are not kept."""
     out.mkdir(parents=True, exist_ok=True)
     run(PACED[name], out, pace)
-    for path in out.glob("*.et.json"):
+    for path in (*out.glob("*.et.json"), out / "arrivals"):
         path.unlink()
 
 

@@ -1,24 +1,30 @@
 """A rank's own pacing: bounded delay, as `traceforge replay` replays it, in a real training loop.
 
-In:   how long each of this rank's all-reduces took; nothing of other ranks.
+In:   when this rank and the others arrived at an all-reduce.
 Out:  a sleep before the next step, ns, and a busy wait on another core where the scenario asks for one.
-Idea: a rank cannot see when others arrive. Its wait is what an all-reduce took longer than the shortest one of the
-      same bucket so far; the engine, which sees all ranks, takes the true wait.
-Not:  warm-up steps, which are timed but never delayed.
+Idea: each rank posts its arrivals on a board in shared memory, which all have done when the all-reduce is over. So a
+      rank knows exactly how long it waited, and decides alone.
+Not:  warm-up steps, which are never delayed; ranks of several machines, which share no clock.
 """
 
 import os
 import queue
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
 Future = torch.futures.Future[torch.Tensor]
+Board = np.ndarray[tuple[int, int, int], np.dtype[np.int64]]
+STEPS_POSTED = 4
+"""Steps on the board; a rank is never a whole step ahead of another."""
+MOST_BUCKETS = 16
 
 
 @dataclass
@@ -78,44 +84,50 @@ class BusyWait(threading.Thread):
 class TimedAllReduce:
     """DDP's all-reduce with a clock; `begin` is the hook for `register_comm_hook`.
 
-    A thread of its own waits for each all-reduce, reads the clock and hands the result on. A callback would run Python
-    in gloo's real-time threads.
+    A thread of its own waits for each all-reduce and hands the result on. A callback would run Python in gloo's
+    real-time threads.
     """
 
-    def __init__(self, world_size: int, busy_wait: BusyWait | None) -> None:
-        """Say how many ranks average, and who spins meanwhile."""
-        self.world_size, self.busy_wait = world_size, busy_wait
-        self.took_ns: dict[int, int] = {}
-        self.shortest_ns: dict[int, int] = defaultdict(lambda: 2**62)
-        self.under_way: queue.Queue[tuple[int, int, dist.Work, Future, torch.Tensor]] = queue.Queue()
+    def __init__(self, rank: int, board: Board, busy_wait: BusyWait | None) -> None:
+        """Say who waits, where arrivals are posted, and who spins meanwhile."""
+        self.rank, self.board, self.busy_wait = rank, board, busy_wait
+        self.step = 0
+        self.under_way: queue.Queue[tuple[dist.Work, Future, torch.Tensor]] = queue.Queue()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def begin(self, _: object, bucket: dist.GradBucket) -> Future:
-        """Begin one bucket; its time is taken when it is over."""
-        start_ns, tensor, reduced = time.monotonic_ns(), bucket.buffer().div_(self.world_size), Future()
+        """Post the arrival at one bucket and begin it."""
+        tensor, reduced = bucket.buffer().div_(self.board.shape[-1]), Future()
+        self.board[self.step % STEPS_POSTED, bucket.index(), self.rank] = time.monotonic_ns()
         work = dist.all_reduce(tensor, async_op=True)
-        self.under_way.put((bucket.index(), start_ns, work, reduced, tensor))
+        self.under_way.put((work, reduced, tensor))
         if self.busy_wait and bucket.is_last():
             self.busy_wait.spins.set()
         return reduced
 
     def wait_ns(self) -> float:
-        """Mean wait of the step that ended, ns; ends the busy wait."""
+        """Mean wait over the buckets of the step that ended, ns; ends the busy wait."""
         if self.busy_wait:
             self.busy_wait.spins.clear()
-        self.under_way.join()
-        for index, took in self.took_ns.items():
-            self.shortest_ns[index] = min(self.shortest_ns[index], took)
-        return fmean(took - self.shortest_ns[index] for index, took in self.took_ns.items())
+        posted = self.board[self.step % STEPS_POSTED]
+        arrived = posted[posted[:, self.rank] > 0]
+        self.board[(self.step + 2) % STEPS_POSTED, :, self.rank] = 0
+        self.step += 1
+        return float((arrived.max(axis=1) - arrived[:, self.rank]).mean())
 
     def _watch(self) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, -19)
         while True:
-            index, start_ns, work, reduced, tensor = self.under_way.get()
+            work, reduced, tensor = self.under_way.get()
             work.wait()
-            self.took_ns[index] = time.monotonic_ns() - start_ns
             reduced.set_result(tensor)
-            self.under_way.task_done()
+
+
+def open_board(path: Path, ranks: int) -> Board:
+    """Return the board of arrivals, shape (steps, buckets, ranks), monotonic ns; whoever comes first makes it."""
+    with path.open("ab") as file:
+        file.truncate(STEPS_POSTED * MOST_BUCKETS * ranks * 8)
+    return np.memmap(path, dtype=np.int64, mode="r+", shape=(STEPS_POSTED, MOST_BUCKETS, ranks))
 
 
 def parse(text: str) -> BoundedDelay:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from pacing import BoundedDelay, BusyWait, TimedAllReduce, parse
+from pacing import BoundedDelay, BusyWait, TimedAllReduce, open_board, parse
 from scenarios import BATCH, FIRST_STEP, LAYERS, PACED, SCENARIOS, WAIT_STEPS, WARMUP_STEPS, WIDTH, Scenario
 from tensor_parallel import SplitNetwork
 from torch import nn
@@ -66,7 +66,7 @@ def main() -> None:
         meter=meter,
         batch=round(BATCH * (1 + (scenario.extra_batch if args.rank == scenario.rank else 0.0))),
     )
-    timer = time_collectives(model, scenario, args.rank) if scenario.times_collectives else None
+    timer = time_collectives(model, scenario, args.rank, args.out) if scenario.times_collectives else None
     rows = train(model, data, recorder(scenario, args.rank, args.out), args.step_pipe, timer, parse(args.pace))
     (args.out / f"rank{args.rank}.steps.json").write_text(json.dumps(rows), encoding="utf-8")
     dist.destroy_process_group()
@@ -113,10 +113,11 @@ def wrap(scenario: Scenario, rank: int, meter: Meter) -> DistributedDataParallel
     return DistributedDataParallel(model, process_group=group, bucket_cap_mb=cap, gradient_as_bucket_view=True)
 
 
-def time_collectives(model: DistributedDataParallel, scenario: Scenario, rank: int) -> TimedAllReduce:
+def time_collectives(model: DistributedDataParallel, scenario: Scenario, rank: int, out: Path) -> TimedAllReduce:
     """Make DDP time its all-reduces, and spin meanwhile if the scenario says so."""
     sys.setswitchinterval(1e-4)
-    timer = TimedAllReduce(scenario.ranks, BusyWait(core_of(rank + 1)) if scenario.busy_wait else None)
+    busy_wait = BusyWait(core_of(rank + 1)) if scenario.busy_wait else None
+    timer = TimedAllReduce(rank, open_board(out / "arrivals", scenario.ranks), busy_wait)
     model.register_comm_hook(None, timer.begin)
     return timer
 
