@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lab import PORT, Lab, Switch, address, host, outsider, rack, switch_port
-from scenarios import NIC_BITS_PER_S, UPLINK_BITS_PER_S, WORLD_SIZE, Scenario
+from scenarios import NIC_BITS_PER_S, UPLINK_BITS_PER_S, Scenario
 
 HERE = Path(__file__).resolve().parent
 MASTER_PORT = 29500
@@ -129,13 +129,13 @@ def inside(namespace: str, program: str, *words: str) -> list[str]:
     return ["ip", "netns", "exec", namespace, sys.executable, program, *words]
 
 
-def run(scenario: Scenario, out: Path) -> Switched:
-    """Record one scenario into `out`; raise `RecordingError` if a rank fails."""
-    with Lab(ranks=WORLD_SIZE, nic_bits_per_s=NIC_BITS_PER_S, uplink_bits_per_s=UPLINK_BITS_PER_S) as lab:
+def run(scenario: Scenario, out: Path, pace: str = "") -> Switched:
+    """Record one scenario into `out`, its ranks paced where `pace` says how; raise `RecordingError` if one fails."""
+    with Lab(ranks=scenario.ranks, nic_bits_per_s=NIC_BITS_PER_S, uplink_bits_per_s=UPLINK_BITS_PER_S) as lab:
         fault = make_fault(scenario, lab)
         ranks: list[subprocess.Popen[bytes]] = []
         try:
-            steps = start_ranks(scenario, out, ranks)
+            steps = start_ranks(scenario, out, ranks, pace)
             switched = follow(scenario, steps, fault)
             for rank, process in enumerate(ranks):
                 await_rank(rank, process, out)
@@ -148,10 +148,10 @@ def run(scenario: Scenario, out: Path) -> Switched:
         return switched
 
 
-def start_ranks(scenario: Scenario, out: Path, started: list[subprocess.Popen[bytes]]) -> Iterator[str]:
+def start_ranks(scenario: Scenario, out: Path, started: list[subprocess.Popen[bytes]], pace: str) -> Iterator[str]:
     """Start all ranks, each at once in `started`; return the step numbers that rank 0 will say, as lines."""
     read_end, write_end = os.pipe()
-    started.extend(start_rank(scenario, rank, out, write_end) for rank in range(WORLD_SIZE))
+    started.extend(start_rank(scenario, rank, out, write_end, pace) for rank in range(scenario.ranks))
     os.close(write_end)
     return os.fdopen(read_end)
 
@@ -165,9 +165,11 @@ def make_fault(scenario: Scenario, lab: Lab) -> Fault | None:
     return None
 
 
-def start_rank(scenario: Scenario, rank: int, out: Path, step_pipe: int) -> subprocess.Popen[bytes]:
+def start_rank(scenario: Scenario, rank: int, out: Path, step_pipe: int, pace: str) -> subprocess.Popen[bytes]:
     """Start one rank in its host; only rank 0 gets the pipe."""
     words = ["--scenario", scenario.name, "--rank", str(rank), "--out", str(out)]
+    if pace:
+        words += ["--pace", pace]
     if rank == 0:
         words += ["--step-pipe", str(step_pipe)]
     unshare = ["unshare", "--uts", sys.executable, str(HERE / "train.py"), *words]

@@ -6,7 +6,7 @@ Idea: a scenario is data. The programs that train and that switch the network re
 Not:  how a fault is made (`workload.py`, `lab.py`, `traffic.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WORLD_SIZE = 4
 WAIT_STEPS = 8
@@ -36,6 +36,8 @@ class Scenario:
     steps: tuple[int, ...] = ()
     extra_share: float = 0.0
     """Extra products beside each layer of `rank`, a share of the layer's own (first one: only forward)."""
+    extra_batch: float = 0.0
+    """Extra rows in the batches of `rank`, a share of the others' rows."""
     stall_ns: int = 0
     """Sleep inside the data loader of `rank`, in each of `steps`."""
     slow_nic_bits_per_s: int = 0
@@ -46,17 +48,32 @@ class Scenario:
     """Neighbouring ranks that share one copy of the model."""
     execution_trace_steps: int = 4
     """Recorded steps that stay in the execution trace, from the first."""
+    ranks: int = WORLD_SIZE
+    active_steps: int = ACTIVE_STEPS
+    one_host: bool = False
+    """Whether all ranks say that they run on one host (they have a core each)."""
+    times_collectives: bool = False
+    """Whether ranks time their all-reduces, as pacing needs; runs without pacing do so too, to be comparable."""
+    one_bucket: bool = False
+    """Whether all gradients go in one all-reduce, after the backward pass."""
+    busy_wait: bool = False
+    """Whether a rank that waits spins, and does so on the next rank's core."""
 
     @property
     def data_groups(self) -> list[list[int]]:
         """Ranks that average their gradients, a list a group."""
-        return [list(range(first, WORLD_SIZE, self.tensor_parallel)) for first in range(self.tensor_parallel)]
+        return [list(range(first, self.ranks, self.tensor_parallel)) for first in range(self.tensor_parallel)]
 
     @property
     def tensor_groups(self) -> list[list[int]]:
         """Ranks that share one copy of the model, a list a group; none if each rank has its own."""
         size = self.tensor_parallel
-        return [list(range(first, first + size)) for first in range(0, WORLD_SIZE, size)] if size > 1 else []
+        return [list(range(first, first + size)) for first in range(0, self.ranks, size)] if size > 1 else []
+
+    @property
+    def steps_in_all(self) -> int:
+        """Steps of the program, recorded or not."""
+        return WAIT_STEPS + WARMUP_STEPS + self.active_steps
 
 
 _ALL = (
@@ -107,3 +124,36 @@ _ALL = (
     ),
 )
 SCENARIOS = {scenario.name: scenario for scenario in _ALL}
+
+_PACED = Scenario(
+    name="even",
+    story="Both ranks have equal work and a core each; a rank that waits sleeps.",
+    kind="compute_straggler",
+    ranks=2,
+    active_steps=60,
+    one_host=True,
+    times_collectives=True,
+    one_bucket=True,
+)
+PACED = {
+    scenario.name: scenario
+    for scenario in (
+        _PACED,
+        replace(
+            _PACED,
+            name="straggler",
+            story="Rank 1 has larger batches than rank 0, and a core of its own; a rank that waits sleeps.",
+            rank=1,
+            extra_batch=0.6,
+        ),
+        replace(
+            _PACED,
+            name="busy_wait",
+            story="As straggler, but a rank that waits spins, and does so on the other rank's core.",
+            rank=1,
+            extra_batch=0.6,
+            busy_wait=True,
+        ),
+    )
+}
+"""Runs that `paced.py` records with and without pacing, by name."""

@@ -86,9 +86,12 @@ class Network(nn.Module):
 class Batches(Dataset[tuple[torch.Tensor, torch.Tensor]]):
     """Ready-made batches; item i is the batch of step i. Items of `stalled_steps` take `stall_ns` longer."""
 
-    def __init__(self, *, steps: int, stalled_steps: frozenset[int], stall_ns: int, meter: Meter) -> None:
-        """Hold one pool of random rows from which each batch is copied."""
-        self.pool = torch.randn(4 * BATCH, WIDTH)
+    def __init__(
+        self, *, steps: int, stalled_steps: frozenset[int], stall_ns: int, meter: Meter, batch: int = BATCH
+    ) -> None:
+        """Hold one pool of random rows from which each batch, of so many rows, is copied."""
+        self.batch = batch
+        self.pool = torch.randn(4 * batch, WIDTH)
         self.steps = steps
         self.stalled_steps = stalled_steps
         self.stall_ns = stall_ns
@@ -104,6 +107,6 @@ class Batches(Dataset[tuple[torch.Tensor, torch.Tensor]]):
             start_ns = time.monotonic_ns()
             time.sleep(self.stall_ns / 1e9)
             self.meter.stall_ns += time.monotonic_ns() - start_ns
-        first = (step % 3) * BATCH
-        rows = self.pool[first : first + BATCH]
+        first = (step % 3) * self.batch
+        rows = self.pool[first : first + self.batch]
         return rows.clone(), rows.flip(1)

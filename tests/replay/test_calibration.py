@@ -1,11 +1,135 @@
-"""Couplings are not measured yet, and the table says so for each run."""
+"""The couplings of a run, from its traces: found, absent, or refused with the reason."""
 
-from tests.given import built, data_parallel_job, rows_of, store_of
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.given import MS, US, built, data_parallel_job, rows_of, store_of
+from traceforge import api
+from traceforge.replay.calibration import SPREAD, verdict_of
+from traceforge.replay.couplings_of.measurement import Measurement
+from traceforge.store.database import Store
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.folder import write_scenario
+from traceforge.synth.load import Noise
+from traceforge.synth.scenario import Scenario
+from traceforge.synth.simulate import Coupling
+
+ALL = ["arrival_spread", "waiting_overlap", "transfer_overlap", "co_located_waiting", "predictability"]
 
 
-def test_the_coupling_is_named_and_not_given_a_number() -> None:
-    # given a run of three iterations with one all-reduce each
+def calibration(store: Store) -> dict[str, tuple[str, str]]:
+    """Verdict and reason by mechanism."""
+    rows = rows_of(store, "SELECT mechanism, verdict, reason FROM replay.calibration ORDER BY ALL")
+    return {str(name): (str(verdict), str(reason)) for name, verdict, reason in rows}
+
+
+def test_every_mechanism_has_a_row_and_three_iterations_say_nothing() -> None:
+    # given three iterations of one all-reduce on two ranks
     with built(store_of(*data_parallel_job([[100, 60]] * 3)), "replay") as store:
-        rows = rows_of(store, "SELECT mechanism, coefficient, low, high, n, verdict FROM replay.calibration")
+        rows = rows_of(store, "SELECT mechanism, coefficient, low, high, verdict FROM replay.calibration")
 
-    assert rows == [("arrival_spread", None, None, None, 3, "not_identifiable")]
+    assert rows == [(name, None, None, None, "not_identifiable") for name in ALL]
+
+
+def test_the_reason_counts_the_iterations() -> None:
+    with built(store_of(*data_parallel_job([[100, 60]] * 3)), "replay") as store:
+        found = calibration(store)
+
+    assert found["arrival_spread"][1].startswith("Only 3 iterations")
+    assert "3 iterations of 2 ranks" in found["predictability"][1]
+
+
+def test_ranks_that_arrive_together_have_no_spread_to_measure() -> None:
+    # given thirty iterations in which both ranks compute for the same time
+    with built(store_of(*data_parallel_job([[100 * US, 100 * US]] * 30)), "replay") as store:
+        found = calibration(store)
+
+    assert "less than three times" in found["arrival_spread"][1]
+    assert "less than three times" in found["predictability"][1]
+
+
+def test_equal_transfers_after_unequal_waits_leave_no_coupling() -> None:
+    # given rank 1 is now 1, now 2, now 3 ms behind, and every transfer takes 10 us
+    work = [[1 * MS, (2 + number % 3) * MS] for number in range(30)]
+    with built(store_of(*data_parallel_job(work, transfer_ns=10 * US)), "replay") as store:
+        rows = rows_of(
+            store, "SELECT verdict, ROUND(coefficient, 6) FROM replay.calibration WHERE mechanism = 'arrival_spread'"
+        )
+
+    assert rows == [("absent", 0.0)]
+
+
+def test_without_device_kernels_no_overlap_can_be_measured(tmp_path: Path) -> None:
+    with built(store_of(*(trace_of_host(rank) for rank in range(2))), "replay") as store:
+        found = calibration(store)
+
+    assert found["waiting_overlap"] == ("not_identifiable", "No device kernels were recorded.")
+
+
+def trace_of_host(rank: int) -> object:
+    """Three steps of a gloo job."""
+    from tests.given import Trace
+
+    trace = Trace(rank)
+    for number in range(3):
+        at = 1000 * number
+        trace.step(number, at, at + 900).host_work("aten::mm", at, at + 300 + 100 * rank)
+        trace.gloo(at + 300 + 100 * rank, at + 800)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "surely_low", "surely_high", "stake", "verdict"),
+    [
+        (0.2, 0.4, 0.1, 0.5, 0.05, "identifiable"),
+        (-0.4, -0.2, -0.5, -0.1, 0.05, "identifiable"),
+        (0.01, 0.4, -0.1, 0.5, 0.05, "not_identifiable"),
+        (-0.01, 0.01, -0.02, 0.02, 0.009, "absent"),
+        (0.001, 0.002, 0.0005, 0.003, 0.0009, "absent"),
+        (0.001, 0.002, 0.0005, 0.003, 0.002, "identifiable"),
+    ],
+    ids=["positive", "negative", "holds 0 at 99 %", "nothing at stake", "sure and negligible", "sure and small"],
+)
+def test_verdicts(low: float, high: float, surely_low: float, surely_high: float, stake: float, verdict: str) -> None:
+    found = Measurement((low + high) / 2, low, high, surely_low, surely_high, 100, 50.0, stake)
+
+    assert verdict_of(SPREAD, found)[0] == verdict
+
+
+def test_a_negative_coupling_says_that_pacing_would_harm() -> None:
+    found = Measurement(-0.3, -0.4, -0.2, -0.5, -0.1, 100, 50.0, 0.05)
+
+    assert "pacing would make them longer" in verdict_of(SPREAD, found)[1]
+
+
+@pytest.fixture(scope="module", params=[0.5, 0.0])
+def generated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[float, Store]:
+    """A generated job of eight ranks whose work varies, with a coupling or without, from its trace files."""
+    kappa = float(request.param)
+    noise = Noise(iteration=0.05)
+    scenario = Scenario(seed=11, iterations=36, cluster=Cluster(2, 4), noise=noise, coupling=Coupling(kappa=kappa))
+    folder = tmp_path_factory.mktemp("job")
+    write_scenario(scenario, folder)
+    store = Store(None)
+    with ThreadPoolExecutor(1) as workers:
+        api.ingest([folder], store, executor=workers)
+    return kappa, store
+
+
+def test_the_interval_of_a_generated_job_holds_its_coupling(generated: tuple[float, Store]) -> None:
+    kappa, store = generated
+    [(coefficient, low, high, verdict)] = rows_of(
+        store, "SELECT coefficient, low, high, verdict FROM replay.calibration WHERE mechanism = 'arrival_spread'"
+    )
+
+    assert low <= kappa <= high  # type: ignore[operator]
+    assert high - low < 0.3  # type: ignore[operator]
+    assert np.sign(float(str(coefficient)) - 0.25) == np.sign(kappa - 0.25)
+    assert (verdict == "identifiable") == (kappa > 0)
+
+
+def test_what_lasts_in_a_generated_job_is_predictable(generated: tuple[float, Store]) -> None:
+    assert calibration(generated[1])["predictability"][0] == "identifiable"

@@ -1,33 +1,37 @@
--- Couplings that could make pacing pay, and whether this run tells their size.
--- Reads: timeline.collective
+-- Couplings that could make pacing pay, and whether this run tells their size: one row a (run, mechanism).
+--
+-- Intervals are of 95 %. A coupling is called there where its 99 % interval leaves 0 out, so that one run in a hundred
+-- without any shows one. Without couplings no delay can shorten an iteration (see replay.outcome).
+-- Reads: timeline.collective, timeline.arrival, timeline.iteration, timeline.window, timeline.segment, graph.arrival,
+-- graph.work, align.clock, align.clock_piece, align.rank, align.name_class
 CREATE OR REPLACE TABLE replay.calibration (
   -- Joins meta.run.run_id.
-  run_id,
-  -- Coupling: arrival_spread (transfers grow with the spread of arrivals).
-  mechanism,
-  -- Extra transfer per mean wait, dimensionless; NULL while it is not measured.
-  coefficient,
-  -- Lower end of its 95 % interval; NULL while it is not measured.
-  low,
-  -- Upper end of its 95 % interval; NULL while it is not measured.
-  high,
-  -- Collectives it could be measured on.
-  n,
-  -- identifiable or not_identifiable.
-  verdict,
+  run_id INTEGER NOT NULL,
+  -- arrival_spread: transfers grow with the spread of arrivals. waiting_overlap, transfer_overlap: kernels slow down
+  -- while a collective on the same device waits, or transfers. co_located_waiting: host work slows down while ranks of
+  -- the same host wait. predictability: whether a rank that was early will be early again, without which it cannot
+  -- know when to hold back.
+  mechanism VARCHAR NOT NULL,
+  -- arrival_spread: extra transfer over mean wait. Overlaps and co_located_waiting: extra time of work over its time
+  -- alone (for each waiting rank). predictability: correlation of ranks' waits with those one iteration before. All
+  -- dimensionless; NULL where it cannot be measured.
+  coefficient DOUBLE,
+  -- Lower end of its 95 % interval; NULL where it cannot be measured.
+  low DOUBLE,
+  -- Upper end of its 95 % interval; NULL where it cannot be measured.
+  high DOUBLE,
+  -- Collectives, kernels, host operations or iterations x ranks it was measured on.
+  n BIGINT NOT NULL,
+  -- identifiable: it is there, above 0 or below. absent: measured, may be 0, and less than 1 % of the time is at stake.
+  -- not_identifiable: this run does not tell.
+  verdict VARCHAR NOT NULL,
   -- Why.
-  reason
-) AS
-SELECT
-  r.run_id,
-  'arrival_spread',
-  CAST(NULL AS DOUBLE),
-  CAST(NULL AS DOUBLE),
-  CAST(NULL AS DOUBLE),
-  COUNT(c.collective_id),
-  'not_identifiable',
-  'This version does not measure whether transfers grow with the spread of arrivals; a plain regression would be biased.'
-FROM meta.run AS r
-LEFT JOIN timeline.collective AS c ON c.run_id = r.run_id AND c.iteration IS NOT NULL
-GROUP BY r.run_id
-ORDER BY r.run_id
+  reason VARCHAR NOT NULL,
+  -- How strongly what is used to measure it moves what it acts on; below 10 nothing is measured. NULL where not tried.
+  f_statistic DOUBLE,
+  -- Share of the iterations' time that the coupling, at the end of its interval that is further from 0, can cost or
+  -- spare; NULL where it is not measured.
+  gain_bound DOUBLE,
+  -- What it was measured on, in words; empty where nothing was.
+  scope VARCHAR NOT NULL
+)

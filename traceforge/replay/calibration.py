@@ -1,0 +1,120 @@
+"""Which couplings this run shows, and how strong. Reads timeline.*, graph.*, align.*; fills replay.calibration.
+
+The idea: each mechanism that could make pacing pay is measured from variation within the run (`couplings_of`), or
+refused with the reason. A coupling is there (`identifiable`) where its 99 % interval leaves 0 out; it is `absent` where
+it may be 0 and neither end of its interval could cost 1 % of the time; all else is `not_identifiable`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import polars as pl
+
+from traceforge.replay.couplings_of.beside_of_run import measure_host_waiting, measure_overlap
+from traceforge.replay.couplings_of.measurement import Measurement
+from traceforge.replay.couplings_of.predictability_of_run import measure_predictability
+from traceforge.replay.couplings_of.spread_of_run import measure_spread
+from traceforge.store.database import Store
+from traceforge.units import format_share
+
+_RUNS = "SELECT run_id FROM meta.run ORDER BY run_id"
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "mechanism": pl.String,
+    "coefficient": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "verdict": pl.String,
+    "reason": pl.String,
+    "f_statistic": pl.Float64,
+    "gain_bound": pl.Float64,
+    "scope": pl.String,
+}
+_NOTICEABLE = 0.01
+"""A coupling that may be 0 and has less than this share of the time at stake is called absent."""
+_NEGLIGIBLE = 0.001
+"""The same for one that is not 0: so small an effect is as well one of the measurement itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """One way in which waiting could slow something, in words for the reason.
+
+    Attributes:
+        name: as in replay.calibration.
+        found: what it means where it is there; `{value}` is the coefficient with its interval.
+        negative: what a coefficient below 0 means.
+    """
+
+    name: str
+    found: str
+    negative: str
+
+
+SPREAD = Mechanism(
+    "arrival_spread",
+    "Transfers grow by {value} of the mean wait of their collective",
+    "transfers get shorter the more arrivals spread, so that pacing would make them longer",
+)
+WAITING = Mechanism(
+    "waiting_overlap",
+    "Kernels take longer by {value} of their time while a collective waits on the same device",
+    "kernels are faster while a collective waits, so that pacing would make them slower",
+)
+TRANSFERRING = Mechanism(
+    "transfer_overlap",
+    "Kernels take longer by {value} of their time while a collective transfers on the same device",
+    "kernels are faster while a collective transfers",
+)
+HOST = Mechanism(
+    "co_located_waiting",
+    "Host work takes longer by {value} of its time for each rank of the same host that waits",
+    "host work is faster while ranks of the same host wait, so that pacing would make it slower",
+)
+PREDICTABLE = Mechanism(
+    "predictability",
+    "Waits of a rank follow those of the iteration before with a correlation of {value}",
+    "who waited in one iteration waits less in the next, so that pacing by past waits delays the wrong ranks",
+)
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a (run, mechanism)."""
+    found = [
+        {"run_id": run_id} | judged(mechanism, measurement)
+        for run_id in store.query(_RUNS)["run_id"]
+        for mechanism, measurement in _measured(store, run_id)
+    ]
+    return pl.DataFrame(found, schema=_SCHEMA)
+
+
+def _measured(store: Store, run_id: int) -> Iterator[tuple[Mechanism, Measurement]]:
+    yield SPREAD, measure_spread(store, run_id)
+    yield from zip((WAITING, TRANSFERRING), measure_overlap(store, run_id), strict=True)
+    yield HOST, measure_host_waiting(store, run_id)
+    yield PREDICTABLE, measure_predictability(store, run_id)
+
+
+def judged(mechanism: Mechanism, found: Measurement) -> dict[str, object]:
+    """The columns of replay.calibration that a measurement gives, without run_id."""
+    verdict, reason = verdict_of(mechanism, found)
+    columns = {name: value for name, value in asdict(found).items() if name in _SCHEMA}
+    return columns | {"mechanism": mechanism.name, "verdict": verdict, "reason": reason}
+
+
+def verdict_of(mechanism: Mechanism, found: Measurement) -> tuple[str, str]:
+    """Verdict and reason of one mechanism."""
+    if found.refusal or found.coefficient is None or found.surely_low is None or found.surely_high is None:
+        return "not_identifiable", found.refusal
+    interval = f"{found.coefficient:.3g} (95 % interval {found.low:.3g} to {found.high:.3g})"
+    stake = found.gain_bound
+    is_there = found.surely_low > 0 or found.surely_high < 0
+    if stake is not None and stake < (_NEGLIGIBLE if is_there else _NOTICEABLE):
+        at_most = format_share(stake)
+        return "absent", f"{interval}: whatever it is within the interval, at most {at_most} of the time is at stake."
+    if found.surely_low > 0:
+        return "identifiable", f"{mechanism.found.format(value=interval)}.{found.caveat}"
+    if found.surely_high < 0:
+        return "identifiable", f"Below zero, {interval}: {mechanism.negative}.{found.caveat}"
+    return "not_identifiable", f"{interval}: the interval holds 0 and does not rule out an effect that matters."

@@ -1,0 +1,158 @@
+"""Is work slower while something goes on beside it? In: pieces of work as arrays. Out: a slow-down for each such thing.
+
+    duration = own level + sum over things of (eta / (1 + eta)) x time beside the thing + whatever else
+
+The same piece of the program (a kernel by name and ordinal) is compared with itself, on the same rank, in iterations
+and on ranks where it happens to run beside something and where it does not; what makes all work of a rank in an
+iteration slow, or a rank slow at one kind of work, cancels. A long piece meets more by being long, so that the time
+beside a thing is replaced by whether that thing went on when the piece began, which its length has no part in
+(instrumental variables). Intervals are over blocks of iterations (`blocks`).
+Not handled: slow-downs that last beyond their cause.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical, sums
+from traceforge.replay.couplings_of.measurement import Measurement, refused
+
+Amounts = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+_WEAKEST_F = 10.0
+_LONGEST = 4.0
+"""Durations beyond this many times the usual one count as this many."""
+_SWEEPS = 8
+_ROUNDS = 3
+_WIDEST = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Pieces of work, one row each.
+
+    Attributes:
+        iteration: iteration number.
+        rank: rank.
+        name: number of the name.
+        place: number of the piece of the program: name and ordinal within the rank's iteration.
+        duration_ns: how long it took, > 0.
+        beside_ns: time of it during which each thing went on, shape (rows, things); k-fold where k ranks do it at once.
+        at_start: whether each thing went on when it began, or how many ranks did it, shape (rows, things).
+    """
+
+    iteration: Numbers
+    rank: Numbers
+    name: Numbers
+    place: Numbers
+    duration_ns: Amounts
+    beside_ns: Amounts
+    at_start: Amounts
+
+
+def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
+    """Slow-down by each thing; `things` says in words what it is."""
+    iterations, count = len(np.unique(pieces.iteration)), len(pieces.duration_ns)
+    if iterations < FEWEST_ITERATIONS:
+        reason = f"Only {iterations} iterations hold such work; {FEWEST_ITERATIONS} are needed."
+        return [refused(count, reason) for _ in things]
+    effects = [pieces.place, _joint(pieces.rank, pieces.name), _joint(pieces.rank, pieces.iteration)]
+    alone = pieces.duration_ns
+    for _ in range(_ROUNDS):
+        # Pieces are compared on the scale of their time alone, which is known once the slow-down is.
+        fit = _fit(pieces, alone, effects)
+        alone = np.maximum(pieces.duration_ns - pieces.beside_ns @ fit.slopes, 0)
+    return [fit.measurement(number, thing) for number, thing in enumerate(things)]
+
+
+def _fit(pieces: Pieces, alone_ns: Amounts, effects: list[Numbers]) -> "_Fit":
+    scaled = pieces.duration_ns / _medians(pieces.place, alone_ns)
+    duration = np.minimum(scaled, _LONGEST)
+    beside = pieces.beside_ns * (duration / pieces.duration_ns)[:, None]
+    centred = _without_effects(np.column_stack([duration, beside, pieces.at_start]), effects)
+    things = beside.shape[1]
+    own, times, starts = centred[:, 0], centred[:, 1 : things + 1], centred[:, things + 1 :]
+    return _Fit(own, times, starts, block_of(pieces.iteration))
+
+
+class _Fit:
+    """Instrumental regression of durations on times beside things, all things at once."""
+
+    def __init__(self, duration: Amounts, beside: Amounts, at_start: Amounts, block: Numbers) -> None:
+        self._beside, self._start, self._block, self._count = beside, at_start, block, len(duration)
+        self.strength = [self._first_stage(number) for number in range(beside.shape[1])]
+        self._strong = [number for number, f in enumerate(self.strength) if f >= _WEAKEST_F]
+        self.slopes = np.zeros(beside.shape[1])
+        if self._strong:
+            chosen, instruments = beside[:, self._strong], at_start[:, self._strong]
+            weights = np.linalg.pinv(instruments.T @ chosen) @ instruments.T
+            self.slopes[self._strong] = weights @ duration
+            self._errors = sums(weights.T * (duration - beside @ self.slopes)[:, None], block)
+
+    def measurement(self, number: int, thing: str) -> Measurement:
+        """What was found of one thing."""
+        strength = self.strength[number]
+        if number not in self._strong:
+            reason = f"Hardly any work runs now with and now without {thing} beside it."
+            return refused(self._count, reason, f_statistic=strength)
+        at = self._strong.index(number)
+        blocks = len(self._errors)
+        error = float(np.sqrt(np.sum(self._errors[:, at] ** 2) * blocks / (blocks - 1)))
+        slope = float(self.slopes[number])
+        ends = [slope + side * critical(blocks, level) * error for level in (0.95, 0.99) for side in (-1, 1)]
+        low, high, surely_low, surely_high = (_slow_down(end) for end in ends)
+        if not high - low < _WIDEST:
+            reason = "The interval is wider than 1 to either side; nothing follows from it."
+            return refused(self._count, reason, f_statistic=strength)
+        return Measurement(_slow_down(slope), low, high, surely_low, surely_high, self._count, strength)
+
+    def _first_stage(self, number: int) -> float:
+        """F of the time beside a thing on whether it went on at the start, what the other things say taken out."""
+        others = np.delete(self._start, number, axis=1)
+        own = self._start[:, number]
+        own = own - others @ (np.linalg.pinv(others) @ own)
+        power = float(own @ own)
+        if power <= 1e-9 * max(self._count, 1):
+            return 0.0
+        slope = float(own @ self._beside[:, number]) / power
+        left = sums(own * (self._beside[:, number] - slope * own), self._block)
+        variance = float(np.sum(left**2)) * len(left) / (len(left) - 1) / power**2
+        return float(slope**2 / max(variance, 1e-18)) if slope > 0 else 0.0
+
+
+def _slow_down(share: float) -> float:
+    """Extra time over the time alone, from the share of slowed time that is extra."""
+    return share / (1 - share) if share < 1 else float("inf")
+
+
+def _joint(first: Numbers, second: Numbers) -> Numbers:
+    _, one = np.unique(first, return_inverse=True)
+    _, other = np.unique(second, return_inverse=True)
+    result: Numbers = one * (int(other.max(initial=0)) + 1) + other
+    return result
+
+
+def _without_effects(columns: Amounts, effects: list[Numbers]) -> Amounts:
+    """Columns less the levels of several groupings at once, by sweeping one after another."""
+    result = columns - columns.mean(axis=0)
+    grouped = []
+    for effect in effects:
+        _, place = np.unique(effect, return_inverse=True)
+        grouped.append((place, np.maximum(np.bincount(place), 1)))
+    for _ in range(_SWEEPS):
+        for place, size in grouped:
+            means = np.stack([np.bincount(place, column) / size for column in result.T], axis=1)
+            result = result - means[place]
+    return np.asarray(result)
+
+
+def _medians(place: Numbers, values: Amounts) -> Amounts:
+    """Median of each row's place."""
+    order = np.lexsort((values, place))
+    _, first, size = np.unique(place[order], return_index=True, return_counts=True)
+    middle = values[order][first + size // 2]
+    _, at = np.unique(place, return_inverse=True)
+    result: Amounts = np.maximum(middle, 1.0)[at]
+    return result

@@ -1,0 +1,100 @@
+"""What one rank did, piece by piece. Reads raw events by class; gives kernels, or innermost host operations.
+
+A piece of the program is a name and its ordinal within the rank's iteration. Where a name does not occur as often as
+in most iterations its ordinals are in doubt, so that its pieces in that iteration are left out.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.align.clock_line import Pieces as Clock
+from traceforge.store.database import Store
+
+Times = NDArray[np.int64]
+
+_EVENTS = """
+SELECT k.name, c.class, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
+  o.raw_start_ns + o.duration_ns AS end_ns
+FROM raw.kineto_occurrence AS o
+JOIN raw.kineto_kind AS k USING (source_id, kind_id)
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
+WHERE o.source_id = ? AND k.phase = 'X' AND o.raw_start_ns IS NOT NULL AND o.duration_ns > 0
+  AND LIST_CONTAINS(?, c.class)
+ORDER BY track_id, start_ns, end_ns DESC
+"""
+_PIECES = """
+SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
+"""
+_WINDOWS = """
+SELECT w.iteration, w.start_ns, w.end_ns
+FROM timeline.window AS w
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE w.run_id = ? AND w.rank = ? AND NOT i.is_partial AND NOT i.is_warmup
+ORDER BY w.start_ns
+"""
+
+_KERNELS = ["compute"]
+_HOST = ["operation", "launch", "allocator", "synchronisation", "communication_call", "garbage_collection"]
+_OWN_WORK = 0.2
+_MOST_PLACES = 60
+"""Pieces an iteration that are looked at, those that take most of the time."""
+
+
+def kernels(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
+    """Compute kernels of a rank: name, iteration, ordinal, start_ns, end_ns on the aligned clock."""
+    return _numbered(store, run_id, rank, store.query(_EVENTS, [source_id, _KERNELS]))
+
+
+def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
+    """Host operations of a rank that do their work themselves; as `kernels`.
+
+    Nothing within them, be it an operation or a driver call, takes more than a fifth of them.
+    """
+    events = store.query(_EVENTS, [source_id, _HOST])
+    longest = _longest_within(*(events[name].to_list() for name in ("track_id", "start_ns", "end_ns")))
+    own = pl.Series(longest) <= _OWN_WORK * (events["end_ns"] - events["start_ns"])
+    return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
+
+
+def _longest_within(tracks: list[int], starts: list[int], ends: list[int]) -> list[int]:
+    """Duration of the longest event directly within each, ns; events by track, start and falling end."""
+    longest, around, track = [0] * len(starts), list[int](), None
+    for number, (own, start, end) in enumerate(zip(tracks, starts, ends, strict=True)):
+        if own != track:
+            around, track = [], own
+        while around and ends[around[-1]] <= start:
+            around.pop()
+        if around:
+            longest[around[-1]] = max(longest[around[-1]], end - start)
+        around.append(number)
+    return longest
+
+
+def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.DataFrame:
+    windows = store.query(_WINDOWS, [run_id, rank])
+    clock = Clock(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+    start, end = (events[name].to_numpy() for name in ("start_ns", "end_ns"))
+    start, end = start - clock.at(start), end - clock.at(end)
+    window = np.searchsorted(windows["start_ns"].to_numpy(), start, side="right") - 1
+    inside = (window >= 0) & (start < windows["end_ns"].to_numpy()[np.maximum(window, 0)])
+    placed = pl.DataFrame(
+        {
+            "name": events["name"].filter(inside),
+            "iteration": windows["iteration"].gather(window[inside]),
+            "start_ns": start[inside],
+            "end_ns": end[inside],
+        }
+    ).sort("start_ns", maintain_order=True)
+    often = pl.len().over("name", "iteration")
+    placed = placed.with_columns(ordinal=pl.int_range(pl.len()).over("name", "iteration"), often=often)
+    usual = placed.group_by("name").agg(usual=pl.col("often").median())
+    return _longest(placed.join(usual, on="name").filter(pl.col("often") == pl.col("usual")))
+
+
+def _longest(placed: pl.DataFrame) -> pl.DataFrame:
+    spent = placed.group_by("name", "ordinal").agg(spent=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    chosen = spent.sort("spent", "name", "ordinal", descending=[True, False, False]).head(_MOST_PLACES)
+    return placed.join(
+        chosen.select("name", "ordinal"), on=["name", "ordinal"], how="semi", maintain_order="left"
+    ).select("name", "iteration", "ordinal", "start_ns", "end_ns")

@@ -1,0 +1,257 @@
+"""Do transfers grow with the spread of arrivals? In: collectives as arrays. Out: kappa with its interval, or a refusal.
+
+    transfer = own level of its place + kappa x mean wait + whatever else
+
+A plain regression is biased: what slows the fabric may also delay arrivals, and an error in the time of the last
+arrival moves waits up and transfers down alike (slope -1). So only that part of the spread is used which follows from
+how much work each rank had of its own (the instrument): the fabric has no part in it, nor have clocks. Kappa is
+the value at which transfer - kappa x wait no longer moves with the instrument (an Anderson-Rubin test, inverted), by a
+score that outliers cannot rule (Huber), judged over blocks of iterations (`blocks`).
+Not handled: a kappa that differs between communicators; they are pooled, each with the weight of its precision.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical, sums, t_statistic
+from traceforge.replay.couplings_of.measurement import Measurement, refused
+
+Amounts = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+_WEAKEST_F = 10.0
+"""An instrument below this is weak (Stock and Yogo, 2005)."""
+_RESOLVED = 3.0
+"""Waits must vary by this many clock residuals."""
+_CLIP = 2.5
+"""Instrument values beyond this many of its standard deviations count as this many: no iteration may decide alone."""
+_HUBER = 2.0
+_WIDEST = 2.0
+_FULL_ERROR = -0.8
+"""A slope from here down to -1 is what errors in the time of the last arrival make."""
+_GRID = 121
+_UNTESTED = " No collective is free of spread, so that it was not tested whether something else slows both."
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """Collectives of regular iterations, one row each; times in ns.
+
+    Attributes:
+        iteration: iteration number.
+        place: number of the place in the program: same communicator, operation, size and position.
+        transfer_ns: from the last arrival to the last end.
+        wait_ns: mean over ranks of the time between their arrival and the last one.
+        local_ns: what that mean would be if ranks differed by their own work only.
+        error_ns: how unsure the ranks' clocks are against one another.
+    """
+
+    iteration: Numbers
+    place: Numbers
+    transfer_ns: Amounts
+    wait_ns: Amounts
+    local_ns: Amounts
+    error_ns: Amounts
+
+    def rows(self, chosen: NDArray[np.bool_]) -> "Collectives":
+        """Some of the rows."""
+        columns = (getattr(self, name)[chosen] for name in self.__dataclass_fields__)
+        return Collectives(*columns)
+
+
+def spread_coupling(collectives: Collectives) -> Measurement:
+    """Measure kappa."""
+    iterations = len(np.unique(collectives.iteration))
+    if iterations < FEWEST_ITERATIONS:
+        return refused(
+            iterations, f"Only {iterations} iterations have such collectives; {FEWEST_ITERATIONS} are needed."
+        )
+    deviation = _without_level(collectives.wait_ns, collectives.place)
+    spread = _by_place(collectives.place, deviation, lambda values: np.sqrt(np.mean(values**2)))
+    resolved = (spread >= _RESOLVED * collectives.error_ns) & (spread > 0)
+    sample = collectives.rows(resolved)
+    if len(np.unique(sample.iteration)) < FEWEST_ITERATIONS:
+        return refused(
+            len(sample.iteration),
+            f"Mean waits vary by {np.median(spread) / 1e3:.3g} us, less than three times the uncertainty of the clocks "
+            f"({np.median(collectives.error_ns) / 1e3:.3g} us).",
+        )
+    return _measured(sample, collectives.rows(~resolved))
+
+
+def _measured(sample: Collectives, control: Collectives) -> Measurement:
+    score = _Score(sample)
+    if score.strength < _WEAKEST_F:
+        return refused(
+            score.count,
+            "What ranks work on their own does not foretell how far their arrivals spread (weak instrument, F below "
+            f"{_WEAKEST_F:g}).",
+            f_statistic=score.strength,
+        )
+    at_95, at_99 = score.interval(0.95), score.interval(0.99)
+    reason = _doubt(score, at_95, control)
+    if reason:
+        return refused(score.count, reason, f_statistic=score.strength)
+    caveat = "" if _is_testable(score, control) else _UNTESTED
+    return Measurement(score.kappa, *at_95, *at_99, score.count, score.strength, caveat=caveat)
+
+
+def _doubt(score: "_Score", interval: tuple[float, float], control: Collectives) -> str:
+    """Why the numbers say nothing; empty where they do."""
+    if not np.isfinite(interval).all() or interval[1] - interval[0] > _WIDEST:
+        return "The interval is wider than 1 to either side; nothing follows from it."
+    if interval[1] < 0 and interval[0] <= _FULL_ERROR:
+        return (
+            "Transfers shrink by as much as the last arrival is late, which is what an error in the time of that "
+            "arrival makes."
+        )
+    if _is_testable(score, control) and _control_moves(score, control):
+        return "Transfers whose arrivals hardly spread move with the ranks' own work too: something else slows both."
+    return ""
+
+
+class _Score:
+    """The score of transfer - kappa x wait against the instrument, by block of iterations."""
+
+    def __init__(self, sample: Collectives) -> None:
+        self.count = len(sample.iteration)
+        self.iteration, self.block = sample.iteration, block_of(sample.iteration)
+        # The instrument is centred, so that the level of a place, whatever it is, cancels.
+        self.instrument = clipped(_without_mean(sample.local_ns, sample.place), sample.place)
+        self._wait = _without_level(sample.wait_ns, sample.place)
+        self._transfer = _without_level(sample.transfer_ns, sample.place)
+        self._place, self._error = sample.place, np.maximum(sample.error_ns, 1.0)
+        self._scale = np.ones(self.count)
+        self.strength = self._first_stage()
+        self.kappa = 0.0
+        if self.strength >= _WEAKEST_F:
+            self._solve()
+
+    def statistic(self, kappas: Amounts) -> Amounts:
+        """t of the score for each kappa, shape as given."""
+        residual = self._transfer[:, None] - kappas[None, :] * self._wait[:, None]
+        bounded = np.clip(residual / self._scale[:, None], -_HUBER, _HUBER)
+        return t_statistic(sums(bounded * (self.instrument / self._scale)[:, None], self.block))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Kappas that the data do not reject; infinite where there is no end to them."""
+        bound = critical(int(self.block.max()) + 1, level)
+        return self._end(-1, bound), self._end(1, bound)
+
+    def _solve(self) -> None:
+        """Kappa at which the score is 0, and the scale of what is left, each from the other, twice."""
+        weight = self.instrument
+        self.kappa = float(np.dot(weight, self._transfer) / np.dot(weight, self._wait))
+        for _ in range(2):
+            residual = self._transfer - self.kappa * self._wait
+            self._scale = np.maximum(_by_place(self._place, residual, _deviation), self._error)
+            self._step = self._standard_error()
+            self.kappa = self._root()
+
+    def _standard_error(self) -> float:
+        weight = self.instrument / self._scale**2
+        left = sums(weight * self._bounded(self.kappa) * self._scale, self.block)
+        return float(np.sqrt(np.sum(left**2)) / abs(np.dot(weight, self._wait)))
+
+    def _bounded(self, kappa: float) -> Amounts:
+        result: Amounts = np.clip((self._transfer - kappa * self._wait) / self._scale, -_HUBER, _HUBER)
+        return result
+
+    def _root(self) -> float:
+        """Where the summed score changes its sign next to the present kappa."""
+        weight = self.instrument / self._scale
+        near, far = self.kappa, self.kappa
+        value = float(np.dot(weight, self._bounded(near)))
+        step = max(self._step, 1e-9) * (1 if value > 0 else -1)
+        for _ in range(30):
+            far = near + step
+            if np.dot(weight, self._bounded(far)) * value <= 0:
+                break
+            near, step = far, 2 * step
+        for _ in range(40):
+            middle = (near + far) / 2
+            if np.dot(weight, self._bounded(middle)) * value > 0:
+                near = middle
+            else:
+                far = middle
+        return (near + far) / 2
+
+    def _end(self, side: int, bound: float) -> float:
+        reach = max(self._step, 1e-9)
+        for _ in range(4):
+            kappas = self.kappa + side * np.linspace(0, 8 * reach, _GRID)
+            beyond = np.flatnonzero(np.abs(self.statistic(kappas)) > bound)
+            if len(beyond):
+                first = int(beyond[0])
+                return float(kappas[first])
+            reach *= 8
+        return side * np.inf
+
+    def _first_stage(self) -> float:
+        """Cluster-robust F of the regression of waits on the instrument."""
+        power = float(np.dot(self.instrument, self.instrument))
+        if power == 0:
+            return 0.0
+        slope = float(np.dot(self.instrument, self._wait)) / power
+        left = sums(self.instrument * (self._wait - slope * self.instrument), self.block)
+        blocks = len(left)
+        variance = float(np.sum(left**2)) * blocks / (blocks - 1) / power**2
+        if slope <= 0:
+            return 0.0
+        return slope**2 / variance if variance > 0 else np.inf
+
+
+def _is_testable(score: _Score, control: Collectives) -> bool:
+    return len(np.intersect1d(score.iteration, control.iteration)) >= FEWEST_ITERATIONS
+
+
+def _control_moves(score: _Score, control: Collectives) -> bool:
+    """The exclusion test: whether transfers without spread move with the instrument of their iteration."""
+    iterations = np.intersect1d(score.iteration, control.iteration)
+    scaled = score.instrument / max(float(score.instrument.std()), 1e-9)
+    instrument = _mean_over(score.iteration, scaled, iterations)
+    transfer = _without_level(control.transfer_ns, control.place)
+    scale = np.maximum(_by_place(control.place, transfer, _deviation), 1.0)
+    moved = _mean_over(control.iteration, np.clip(transfer / scale, -_HUBER, _HUBER), iterations)
+    products = (instrument - instrument.mean()) * (moved - moved.mean())
+    by_block = sums(products, block_of(iterations))
+    return bool(abs(t_statistic(by_block)) > critical(len(by_block), 0.99))
+
+
+def _mean_over(iteration: Numbers, values: Amounts, wanted: Numbers) -> Amounts:
+    inside = np.isin(iteration, wanted)
+    place = np.searchsorted(wanted, iteration[inside])
+    result: Amounts = np.bincount(place, values[inside], minlength=len(wanted)) / np.bincount(
+        place, minlength=len(wanted)
+    )
+    return result
+
+
+def clipped(values: Amounts, place: Numbers) -> Amounts:
+    """Values held within `_CLIP` standard deviations of their place, centred again."""
+    bound = _CLIP * _by_place(place, values, lambda own: np.sqrt(np.mean(own**2)))
+    return _without_mean(np.clip(values, -bound, bound), place)
+
+
+def _without_mean(values: Amounts, place: Numbers) -> Amounts:
+    return values - _by_place(place, values, np.mean)
+
+
+def _without_level(values: Amounts, place: Numbers) -> Amounts:
+    return values - _by_place(place, values, np.median)
+
+
+def _deviation(values: Amounts) -> float:
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
+def _by_place(place: Numbers, values: Amounts, of: "np.ufunc | object") -> Amounts:
+    """A number of each place's values, at each of its rows."""
+    order = np.argsort(place, kind="stable")
+    edges = np.flatnonzero(np.diff(place[order])) + 1
+    result = np.empty(len(values))
+    for rows in np.split(order, edges):
+        result[rows] = of(values[rows]) if len(rows) else 0.0  # type: ignore[operator]
+    return result

@@ -1,0 +1,89 @@
+"""The collectives of a run as `spread` takes them. Reads timeline.*, graph.*, align.clock; measures arrival_spread.
+
+Taken are complete collectives of iterations of the commonest length, in which all ranks issue the same ones.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.replay.couplings_of.local_lateness import local_waits
+from traceforge.replay.couplings_of.measurement import Measurement, refused
+from traceforge.replay.couplings_of.spread import Collectives, spread_coupling
+from traceforge.replay.model import StepModel, load_model
+from traceforge.store.database import Store
+
+_COLLECTIVES = """
+WITH met AS (
+  SELECT a.collective_id, AVG(a.wait_ns) AS wait_ns, MAX(k.residual_ns) AS error_ns
+  FROM timeline.arrival AS a
+  JOIN align.clock AS k USING (run_id, rank)
+  WHERE a.run_id = ?
+  GROUP BY ALL
+)
+SELECT c.collective_id, c.iteration, c.communicator_id, c.op, c.size_bytes, c.transfer_ns, m.wait_ns, m.error_ns
+FROM timeline.collective AS c
+JOIN timeline.iteration AS i USING (run_id, iteration)
+JOIN met AS m USING (collective_id)
+WHERE c.run_id = ? AND c.complete AND NOT i.is_partial AND NOT i.is_warmup
+  AND c.op NOT IN ('send', 'recv', 'send_recv')
+"""
+
+_STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NOT is_partial AND NOT is_warmup"
+
+
+def measure_spread(store: Store, run_id: int) -> Measurement:
+    """Measure arrival_spread."""
+    model = load_model(store, run_id)
+    found = store.query(_COLLECTIVES, [run_id, run_id])
+    if model is None or found.is_empty() or not model.calls.any():
+        return refused(0, "No iteration holds collectives whose every member was recorded and is on one clock.")
+    local = _local(of_commonest_length(model))
+    rows = found.join(local, on="collective_id").sort("collective_id")
+    place = rows.select(pl.struct("communicator_id", "op", "size_bytes", "position").rank("dense")).to_series()
+    collectives = Collectives(
+        iteration=rows["iteration"].to_numpy().astype(np.int64),
+        place=place.to_numpy().astype(np.int64),
+        **{
+            name: rows[name].to_numpy().astype(np.float64)
+            for name in ("transfer_ns", "wait_ns", "local_ns", "error_ns")
+        },
+    )
+    measured = spread_coupling(collectives)
+    if measured.high is None:
+        return measured
+    waited = float(rows["wait_ns"].sum()) / rows["iteration"].n_unique()
+    step = float(store.query(_STEP, [run_id]).item())
+    scope = ", ".join(sorted({op or "unnamed" for op in rows["op"]}))
+    largest = max(measured.high, -float(measured.low or 0.0))
+    return replace(measured, gain_bound=largest * waited / step, scope=scope)
+
+
+def of_commonest_length(model: StepModel) -> StepModel:
+    """The iterations with as many collectives as most have."""
+    lengths, count = np.unique(model.calls, return_counts=True)
+    calls = int(lengths[np.argmax(count)])
+    alike: NDArray[np.bool_] = model.calls == calls
+    return replace(
+        model,
+        iterations=model.iterations[alike],
+        start_ns=model.start_ns[alike],
+        end_ns=model.end_ns[alike],
+        calls=model.calls[alike],
+        group=model.group[alike, :calls],
+        transfer_ns=model.transfer_ns[alike, :calls],
+        awaited=model.awaited[alike, :calls],
+        before_arrival_ns=model.before_arrival_ns[alike, : calls + 1],
+        before_wait_ns=model.before_wait_ns[alike, :calls],
+    )
+
+
+def _local(model: StepModel) -> pl.DataFrame:
+    """Local mean wait and position of every collective: collective_id, position, local_ns."""
+    waits = local_waits(model)
+    collective, first = np.unique(model.group, return_index=True)
+    _, place, _ = np.unravel_index(first, model.group.shape)
+    frame = pl.DataFrame({"collective_id": collective, "position": place, "local_ns": waits.ravel()[first]})
+    return frame.filter(pl.col("collective_id") >= 0)
