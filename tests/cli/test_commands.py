@@ -140,7 +140,7 @@ def test_replay_and_forecast_answer_in_words_and_in_json(database: Path) -> None
     outcomes = json.loads(run("replay", database, "--policy", "none", "--json").stdout)
     assert outcomes["outcomes"][0]["verdict"] == "no_effect"
     assert "No scaling curve" in run("forecast", database).stdout
-    assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 1
+    assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 2
 
 
 def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:

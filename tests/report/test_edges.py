@@ -110,27 +110,6 @@ def test_many_small_culprits_are_summed_by_cause() -> None:
     assert "Late launch, 40 ranks" in page
 
 
-def test_a_measured_point_is_told_but_no_curve_is_drawn() -> None:
-    with store_of(Job()) as store:
-        store.execute("INSERT INTO forecast.scale VALUES (1, 'measured', 4, 8.558, 8.48, 8.64, false)")
-        report = report_of(store)
-    page = words(report.html)
-    assert "No scaling curve is drawn" in page
-    assert "Measured: 8.56 iterations a second on 4 ranks." in page
-    assert report.summary["forecast"] == {
-        "refused": True,
-        "needs": ["a run at another number of ranks", "the batch size of each run"],
-    }
-
-
-def test_an_extrapolation_is_marked_as_one() -> None:
-    with store_of(Job()) as store:
-        store.execute("INSERT INTO forecast.scale VALUES (1, 'usl', 8, 16.1, 14, 18, true)")
-        page = words(report_of(store).html)
-    assert "Forecast by usl" in page
-    assert "extrapolated" in page
-
-
 def test_a_page_beyond_the_cap_is_thinned_further_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("traceforge.report.page._LARGEST_PAGE_BYTES", 1_080_000)
     with store_of(Job(ranks=64, iterations=30, late_rank=5, pieces=60)) as store:

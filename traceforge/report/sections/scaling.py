@@ -1,7 +1,8 @@
-"""What can be said about other numbers of ranks: usually a refusal, what to measure, and the term budget.
+"""What can be said about other numbers of ranks, and what they would cost.
 
-Reads forecast.scale, need and term. One size of job gives no curve; what it gives is where the time of an iteration
-goes, term by term, and the list of measurements that would make a forecast possible.
+Reads forecast.*. Several comparable sizes make a curve with its band, knees, costs and models. One size of job gives no
+curve; what it gives is where the time of an iteration goes, term by term, how late the slowest of more ranks will be,
+and the list of measurements that would make a forecast possible.
 """
 
 from traceforge.report.absence import missing
@@ -14,61 +15,54 @@ from traceforge.report.blocks import (
     Paragraph,
     Plugin,
     Section,
+    Subheading,
     Table,
-    TableFigure,
     Terms,
 )
 from traceforge.report.charts.budget import budget_spec, budget_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import capital, clean, count, duration, listed, percent, plural, spaced
+from traceforge.report.scaling_figures import (
+    change_blocks,
+    curve_blocks,
+    model_blocks,
+    outlook_blocks,
+    refused_blocks,
+)
+from traceforge.report.words import capital, clean, duration, listed, percent, plural, spaced
 
 _MOST_TERMS = 12
+_NO_CURVE = "No scaling curve is drawn: one size of job cannot tell how its terms grow with the number of ranks."
 
 
 def _build(context: Context) -> Section | Missing:
     curve, needs, terms = (context.rows(f"sections/scaling{part}") for part in ("", "_needs", "_terms"))
     if not curve and not needs and not terms:
         return missing("Nothing can be said about other numbers of ranks", context)
-    blocks: list[Block] = []
-    if any(row["extrapolated"] for row in curve):
-        blocks.append(_curve(curve))
+    blocks: list[Block] = curve_blocks(context, curve)
+    if not blocks:
+        blocks.append(Paragraph(f"{_NO_CURVE} {_measured(curve)}".strip()))
     else:
-        blocks.append(Paragraph(f"{_refusal(curve)} {_measured(curve)}".strip()))
+        blocks += model_blocks(context)
+    blocks += refused_blocks(context)
     if needs:
-        blocks.append(Paragraph("To forecast other sizes, measure:"))
+        blocks.append(Paragraph("To forecast other sizes, or to be surer of them, measure:"))
         blocks.append(Terms([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
     if terms:
         blocks.append(_budget(terms))
+    changes = change_blocks(context)
+    blocks += [Subheading("What a change would bring"), *changes] if changes else []
+    outlook = outlook_blocks(context)
+    blocks += [Subheading("Stability and the slowest rank"), *outlook] if outlook else []
     return Section(blocks)
 
 
-def _refusal(curve: list[Row]) -> str:
-    sizes = len({row["ranks"] for row in curve})
-    if sizes > 1:
-        return "No forecast beyond the measured sizes is made."
-    return "No scaling curve is drawn: one size of job cannot tell how its terms grow with the number of ranks."
-
-
 def _measured(curve: list[Row]) -> str:
-    points = [f"{row['value']:.3g} iterations a second on {plural(row['ranks'], 'rank')}" for row in curve]
-    return f"Measured: {listed(points)}." if points else ""
-
-
-def _curve(rows: list[Row]) -> TableFigure:
-    names = ("model", "ranks", "iterations a second", "from", "to")
-    columns = [*(Column(name, numeric=name != "model") for name in names), Column("")]
-    cells = [
-        [
-            spaced(row["model"]),
-            count(row["ranks"]),
-            *("—" if row[key] is None else f"{row[key]:.4g}" for key in ("value", "low", "high")),
-            "extrapolated" if row["extrapolated"] else "within the measured range",
-        ]
-        for row in rows
+    points = [
+        f"{row['value']:.3g} iterations a second on {plural(row['ranks'], 'rank')}"
+        for row in curve
+        if row["value"] is not None
     ]
-    models = list(dict.fromkeys(spaced(row["model"]) for row in rows if row["extrapolated"]))
-    caption = f"Forecast by {listed(models)}; the spread between models is part of the uncertainty."
-    return TableFigure("forecast", caption, Table(columns, cells), ["sections/scaling"])
+    return f"Measured: {listed(points)}." if points else ""
 
 
 def _budget(terms: list[Row]) -> Figure:
@@ -86,4 +80,4 @@ def _budget(terms: list[Row]) -> Figure:
     return Figure("budget", caption, [panel], Table(columns, rows), ["sections/scaling_terms"])
 
 
-SECTION = Plugin("Other numbers of ranks", "Scaling", _build)
+SECTION = Plugin("Scaling and cost", "Scaling", _build)

@@ -5,7 +5,9 @@ SELECT
   value,
   low,
   high,
-  extrapolated
+  extrapolated,
+  throughput,
+  efficiency
 FROM forecast.scale
 WHERE run_id = $run_id
 ORDER BY model, ranks

@@ -1,0 +1,154 @@
+"""The section on scaling and cost: a curve with its band, or a refusal that says what to measure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.forecast.scaling_table import points_of
+from tests.report.tables import Job, store_of
+from traceforge.forecast.curve import limits, marginal_parts, one_more_rank
+from traceforge.forecast.ensemble import Ensemble, fit_ensemble
+from traceforge.forecast.goodput import Assumptions
+from traceforge.forecast.plan import plan, scales_to_plan
+from traceforge.forecast.scale import curve_rows, measured_row, ranks_to_show
+from traceforge.forecast.what_if import WhatIf
+from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
+from traceforge.report.cost import Price
+from traceforge.report.page import Report, build_report
+from traceforge.store.database import Store
+
+
+def report_of(store: Store, price: Price | None = None) -> Report:
+    return build_report(store, run_id=1, versions={}, command=None, price=price)
+
+
+def words(html: str) -> str:
+    body = html.partition('<section id="scaling"')[2].partition("</section>")[0]
+    bare = re.sub(r"<script\b.*?</script>", " ", body, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", bare).split()).replace("\N{NO-BREAK SPACE}", " ").replace("&#39;", "'")
+
+
+def fill(store: Store, table: str, rows: list[dict[str, object]]) -> None:
+    known = store.query(f"FROM forecast.{table} LIMIT 0").columns
+    frame = pl.DataFrame([{"run_id": 1, **row} for row in rows], infer_schema_length=None)
+    store.append(f"forecast.{table}", frame.select([name for name in frame.columns if name in known]))
+
+
+def with_curve(store: Store) -> Ensemble:
+    """The baseline column of the scaling table, measured up to 32, as the stage leaves it."""
+    points = points_of("baseline", up_to=32)
+    ensemble = fit_ensemble(points, np.random.default_rng(0))
+    assert ensemble is not None
+    measured = measured_row(points[-1], points[0])
+    fill(store, "scale", [measured, *curve_rows(ensemble, ranks_to_show(ensemble))])
+    fill(store, "plan", [asdict(row) for row in plan(ensemble, scales_to_plan(ensemble), Assumptions())])
+    fill(store, "knee", [{"knee": one.name, **asdict(one)} for one in limits(ensemble)])
+    members = [
+        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "is_used": True}
+        for n, p in enumerate(points)
+    ]
+    left_out = {"member_run_id": 9, "name": "other", "ranks": 64, "throughput": 1.0, "is_used": False}
+    left_out |= {"field": "element type", "detail": "bfloat16 against float32"}
+    fill(store, "member", [*members, left_out])
+    fits = [
+        {"model": m.model.name, "parameters": "a=1", "backtest": m.backtest, "weight": m.weight, "is_used": m.is_used}
+        for m in ensemble.members
+    ]
+    fill(store, "fit", fits)
+    verdict = one_more_rank(ensemble, 32)
+    parts = marginal_parts(ensemble, 32)
+    fill(store, "margin", [{"ranks": 32, "part": p, "share": s, "one_more_rank": verdict} for p, s in parts.items()])
+    change = WhatIf(
+        32, "fix", "Fix slow compute of rank 2", 1.08, 1.05, 1.11, 5.2, 13.0, 0.2, "replay without this delay"
+    )
+    fill(store, "what_if", [asdict(change)])
+    return ensemble
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with store_of(Job()) as made:
+        yield made
+
+
+def test_a_measured_point_is_told_but_no_curve_is_drawn(store: Store) -> None:
+    measured = {"model": "measured", "ranks": 4, "value": 8.558, "low": 8.48, "high": 8.64, "extrapolated": False}
+    fill(store, "scale", [measured])
+
+    report = report_of(store)
+
+    page = words(report.html)
+    assert "No scaling curve is drawn" in page
+    assert "Measured: 8.56 iterations a second on 4 ranks." in page
+    assert 'id="figure-scaling"' not in report.html
+    assert report.summary["forecast"] == {
+        "refused": True,
+        "needs": ["a run at another number of ranks", "the batch size of each run"],
+    }
+
+
+def test_a_curve_is_drawn_with_what_is_extrapolated_marked(store: Store) -> None:
+    with_curve(store)
+
+    report = report_of(store)
+
+    page = words(report.html)
+    assert 'id="figure-scaling"' in report.html
+    assert (
+        "From 4 to 32 ranks efficiency falls to 71 %; at 64 it would be 47 % [38 % to 53 %], by extrapolation." in page
+    )
+    assert "From 26 ranks on, one more adds less than half" in page
+    assert "No scaling curve is drawn" not in page
+    summary = report.summary["forecast"]
+    assert isinstance(summary, dict)
+    assert summary["refused"] is False
+
+
+def test_models_margin_changes_and_what_is_left_out_are_told(store: Store) -> None:
+    with_curve(store)
+
+    page = words(report_of(store).html)
+
+    assert "In the band: Power law, Structural and Universal Scalability Law." in page
+    assert "left out" in page
+    assert "Added to 32 ranks, 44 % of a rank's time is useful" in page
+    assert "At 32 ranks the most would come of this: Fix slow compute of rank 2, +8.0 % throughput" in page
+    assert (
+        "Left out of the curve, for they are other jobs: 1 run. other: element type (bfloat16 against float32)." in page
+    )
+
+
+def test_a_price_that_is_given_scales_all_costs(store: Store) -> None:
+    with_curve(store)
+
+    assumed, given = (words(report_of(store, price=price).html) for price in (None, Price(5.0, "EUR")))
+
+    assert "assumed 2.5 a GPU-hour" in assumed
+    assert "5 EUR a GPU-hour" in given
+    assert "13.0" in assumed
+    assert "26.0 EUR" in given
+
+
+def test_the_parts_of_the_chart_meet_at_the_largest_measured_scale() -> None:
+    curve = [CurvePoint(n, 100.0 / n, 90.0 / n, 110.0 / n, n > 8) for n in (2, 4, 8, 16)]
+
+    tables = scaling_tables(curve, [Mark(8, 12.0, "run")], [])
+
+    assert tables["fitted"]["ranks"] == [2, 4, 8]
+    assert tables["forecast"]["ranks"] == [8, 16]
+    assert tables["beyond"]["ranks"] == [8, 16]
+    assert "knees" not in tables
+
+
+def test_a_line_without_a_band_or_a_value_draws_what_it_has() -> None:
+    curve = [CurvePoint(4, 1.0, None, None, False), CurvePoint(8, None, None, None, True)]
+
+    tables = scaling_tables(curve, [], [])
+    spec = scaling_spec("efficiency, %", [4, 8], tables)
+
+    assert "band" not in tables
+    assert {layer["data"]["name"] for layer in spec["layer"]} <= set(tables)

@@ -1,0 +1,341 @@
+"""Figures of the section on scaling: the curve, its models, changes that would help, outlook. In: rows. Out: blocks.
+
+The queries lie beside the section. What is beyond the measured scales is said to be so in every table.
+"""
+
+from collections.abc import Sequence
+
+from traceforge.report.blocks import Block, Column, Figure, Panel, Paragraph, Table, TableFigure
+from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
+from traceforge.report.context import Context, Row
+from traceforge.report.cost import Price
+from traceforge.report.words import capital, change, clean, count, duration, listed, money, percent, plural, spaced
+
+ASSUMED_PRICE = Price(2.5, "")
+_ENSEMBLE, _MEASURED = "ensemble", "measured"
+_KNEES = {"knee_70": "70 %", "knee_50": "50 %", "peak": "peak"}
+_DOTTED = "Dotted: from here on one more rank adds less than so much of what one added at first (marginal efficiency)."
+_VERDICTS = {"helps": "helps", "harms": "harms", "cannot_be_told": "cannot be told: models differ"}
+_MODELS = {"amdahl": "Amdahl's law", "usl": "Universal Scalability Law", "power_law": "Power law"}
+_MEASURES = {
+    "cv": "Variation of iteration times",
+    "p95_over_median": "95 % over median",
+    "p99_over_median": "99 % over median",
+}
+_PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
+
+
+def price_of(context: Context) -> Price:
+    """The price that was given, else the one assumed."""
+    return context.price or ASSUMED_PRICE
+
+
+def curve_blocks(context: Context, curve: Sequence[Row]) -> list[Block]:
+    """The curve with its band, and what each number of ranks brings and costs."""
+    plan = context.rows("sections/scaling_plan", price_per_1000_gpu_hours=price_of(context).per_1000_gpu_hours)
+    knees = context.rows("sections/scaling_knees")
+    members = [row for row in context.rows("sections/scaling_members") if row["is_used"]]
+    ensemble = [row for row in curve if row["model"] == _ENSEMBLE]
+    if not ensemble or not members or not plan:
+        return []
+    base = min(members, key=lambda row: (row["ranks"], row["name"]))
+    per_rank = base["throughput"] / base["ranks"]
+    reached = [Mark(row["ranks"], None, _KNEES[row["knee"]]) for row in knees if row["ranks"] and row["knee"] in _KNEES]
+    labels = [row["ranks"] for row in plan]
+    efficiency = scaling_tables(
+        [_point(row, 100 * row["ranks"] / per_rank) for row in ensemble],
+        [
+            Mark(row["ranks"], 100 * row["throughput"] / row["ranks"] / per_rank, clean(row["name"], 60))
+            for row in members
+        ],
+        reached,
+    )
+    throughput = scaling_tables(
+        [_point(row, row["ranks"] * row["ranks"]) for row in ensemble],
+        [Mark(row["ranks"], row["throughput"], clean(row["name"], 60)) for row in members],
+        [],
+    )
+    panels = [
+        Panel(
+            scaling_spec("efficiency, %", labels, efficiency),
+            efficiency,
+            "Scaling efficiency by number of ranks, measured and forecast with its band.",
+            "Throughput per rank, over that at the smallest scale",
+        ),
+        Panel(
+            scaling_spec("iterations/s times ranks", labels, throughput),
+            throughput,
+            "Throughput by number of ranks, measured and forecast with its band.",
+            "Throughput",
+            weight="narrow",
+        ),
+    ]
+    queries = ["sections/scaling", "sections/scaling_plan", "sections/scaling_knees", "sections/scaling_members"]
+    notes = [
+        "Dots are measured. Beyond the largest measured scale the line is dashed and the band lighter: extrapolated.",
+        "The band spans all models that told the largest scale about as well as the best did, with their noise.",
+        *([_DOTTED] if reached else []),
+        _assumptions(context),
+    ]
+    caption = _caption(plan, knees)
+    return [Figure("scaling", caption, panels, _plan_table(plan, price_of(context)), queries, notes=notes)]
+
+
+def _point(row: Row, factor: float) -> CurvePoint:
+    """A row of forecast.scale, in iterations a second, times a factor over its ranks."""
+    value, low, high = (
+        None if row[key] is None else row[key] * factor / row["ranks"] for key in ("value", "low", "high")
+    )
+    return CurvePoint(row["ranks"], value, low, high, row["extrapolated"])
+
+
+def _caption(plan: Sequence[Row], knees: Sequence[Row]) -> str:
+    inside = [row for row in plan if not row["extrapolated"]]
+    outside = [row for row in plan if row["extrapolated"] and row["efficiency"] is not None]
+    first, last = inside[0], inside[-1]
+    text = f"From {first['ranks']} to {plural(last['ranks'], 'rank')} efficiency falls to {percent(last['efficiency'])}"
+    if outside:
+        far = outside[0]
+        band = _range(far, "efficiency")
+        text += f"; at {count(far['ranks'])} it would be {percent(far['efficiency'])}{band}, by extrapolation"
+    knee = next((row for row in knees if row["knee"] == "knee_50" and row["ranks"]), None)
+    if knee:
+        text += f". From {plural(knee['ranks'], 'rank')} on, one more adds less than half of what one added at first"
+    return f"{text}."
+
+
+def _range(row: Row, name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return "" if low is None or high is None else f" [{percent(low)} to {percent(high)}]"
+
+
+def _assumptions(context: Context) -> str:
+    price = price_of(context)
+    given = "" if context.price else "assumed "
+    return (
+        f"Costs: {given}{price.per_gpu_hour:g} {price.currency}".rstrip()
+        + " a GPU-hour, one GPU a rank; a failure every 45,600 GPU-hours, 60 s a checkpoint, 600 s a restart "
+        "(`traceforge forecast` takes others). A sample is what one rank handles in one iteration."
+    )
+
+
+def _plan_table(plan: Sequence[Row], price: Price) -> Table:
+    columns = [
+        Column("ranks", numeric=True),
+        Column(""),
+        Column("iterations/s times ranks", numeric=True),
+        Column("band", numeric=True),
+        Column("efficiency", numeric=True),
+        Column("one more rank adds", numeric=True),
+        Column("time that is work", numeric=True),
+        Column("cost of 1M samples", numeric=True),
+        Column("band", numeric=True),
+    ]
+    rows = [
+        [
+            count(row["ranks"]),
+            "extrapolated" if row["extrapolated"] else "measured range",
+            _number(row["throughput"]),
+            _band(row["throughput_low"], row["throughput_high"]),
+            percent(row["efficiency"]),
+            percent(row["marginal_efficiency"]),
+            percent(row["work_share"]),
+            "—" if row["cost"] is None else money(row["cost"], price.currency),
+            _band(row["cost_low"], row["cost_high"]),
+        ]
+        for row in plan
+    ]
+    return Table(columns, rows)
+
+
+def model_blocks(context: Context) -> list[Block]:
+    """The models behind the band, and where the time of one more rank goes."""
+    fits, margin = context.rows("sections/scaling_fits"), context.rows("sections/scaling_margin")
+    blocks: list[Block] = []
+    if fits:
+        columns = [
+            Column("model"),
+            Column("error at the largest scale", numeric=True),
+            Column("weight", numeric=True),
+            Column("parameters", wide=True),
+        ]
+        rows = [
+            [
+                _model(row),
+                "not tested: too few scales" if row["backtest"] is None else change(1 + row["backtest"]),
+                percent(row["weight"]) if row["is_used"] else "left out",
+                clean(row["parameters"]).replace(",", ", "),
+            ]
+            for row in fits
+        ]
+        used = [_model(row) for row in fits if row["is_used"]]
+        caption = f"In the band: {listed(used)}. Each was fitted to all scales but the largest, and asked for that one."
+        blocks.append(TableFigure("scaling-models", caption, Table(columns, rows), ["sections/scaling_fits"]))
+    if margin:
+        blocks.append(_margin(margin))
+    return blocks
+
+
+def _margin(margin: Sequence[Row]) -> TableFigure:
+    parts = list(dict.fromkeys(row["part"] for row in margin if row["part"] == "useful"))
+    parts += sorted({row["part"] for row in margin if row["part"] != "useful" and abs(row["share"]) >= 0.0005})
+    by_ranks: dict[int, dict[str, Row]] = {}
+    for row in margin:
+        by_ranks.setdefault(row["ranks"], {})[row["part"]] = row
+    columns = [Column("added to ranks", numeric=True), *(Column(_part(part), numeric=True) for part in parts)]
+    columns.append(Column("one more rank"))
+    rows = [
+        [
+            count(ranks),
+            *(percent(found[part]["share"]) if part in found else "—" for part in parts),
+            _VERDICTS.get(next(iter(found.values()))["one_more_rank"], "—"),
+        ]
+        for ranks, found in by_ranks.items()
+    ]
+    first = by_ranks[min(by_ranks)]
+    lost = sorted(((row["share"], _part(part)) for part, row in by_ranks[max(by_ranks)].items() if part != "useful"))
+    caption = (
+        f"Added to {plural(min(by_ranks), 'rank')}, {percent(first['useful']['share'])} of a rank's time is useful"
+    )
+    if lost and lost[-1][0] > 0:
+        caption += f"; added to {count(max(by_ranks))}, {lost[-1][1]} takes the most of it, {percent(lost[-1][0])}"
+    return TableFigure("scaling-margin", f"{caption}.", Table(columns, rows), ["sections/scaling_margin"])
+
+
+def _model(row: Row) -> str:
+    return _MODELS.get(row["model"]) or capital(spaced(row["model"]))
+
+
+def _part(part: str) -> str:
+    return _PARTS.get(part) or spaced(part)
+
+
+def change_blocks(context: Context) -> list[Block]:
+    """What fixes and other networks would bring at this run's scale."""
+    price = price_of(context)
+    rows = context.rows("sections/scaling_what_if", price_per_1000_gpu_hours=price.per_1000_gpu_hours)
+    if not rows:
+        return []
+    columns = [
+        Column("change", wide=True),
+        Column("throughput", numeric=True),
+        Column("interval", numeric=True),
+        Column("worth in GPUs", numeric=True),
+        Column("worth an hour", numeric=True),
+        Column("may cost a GPU-hour", numeric=True),
+    ]
+    table = [
+        [
+            clean(row["change"]),
+            change(row["throughput_ratio"]),
+            "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}",
+            _number(row["gpus"]),
+            "—" if row["worth_per_hour"] is None else money(row["worth_per_hour"], price.currency),
+            "—" if row["break_even_price"] <= 0 else money(row["break_even_price"], price.currency),
+        ]
+        for row in rows
+    ]
+    best = max(rows, key=lambda row: row["throughput_ratio"])
+    caption = f"At {plural(best['ranks'], 'rank')} the most would come of this: {clean(best['change'])}, "
+    caption += f"{change(best['throughput_ratio'])} throughput"
+    if best["low"] is not None:
+        caption += f" [{change(best['low'])} to {change(best['high'])}]"
+    notes = ["Worth: the GPUs that would have to be added for the same throughput, and what they cost an hour."]
+    for basis in dict.fromkeys(row["basis"] for row in rows):
+        kinds = [spaced(row["kind"]).replace("sgd", "SGD") for row in rows if row["basis"] == basis]
+        notes.append(f"{capital(listed(list(dict.fromkeys(kinds))))}: {clean(basis, 300)}.")
+    return [TableFigure("scaling-changes", f"{caption}.", Table(columns, table), ["sections/scaling_what_if"], notes)]
+
+
+def outlook_blocks(context: Context) -> list[Block]:
+    """How late the slowest rank will be, and how steady the run is."""
+    blocks: list[Block] = []
+    outlook = context.rows("sections/scaling_outlook")
+    if any(row["slowest_ns"] is not None for row in outlook):
+        blocks.append(_outlook(outlook))
+    stability = context.rows("sections/scaling_stability")
+    if stability:
+        blocks.append(_stability(stability))
+    return blocks
+
+
+def _outlook(outlook: Sequence[Row]) -> TableFigure:
+    told = [row for row in outlook if row["slowest_ns"] is not None]
+    columns = [
+        Column("ranks", numeric=True),
+        Column("slowest after the mean rank", numeric=True),
+        Column("interval", numeric=True),
+        Column("quantile of one rank that sets the step", numeric=True),
+        Column("how it is known"),
+    ]
+    methods = {"measured": "measured", "rank_blocks": "ranks drawn from the measured", "tail": "fitted tail"}
+    rows = [
+        [
+            count(row["ranks"]),
+            duration(row["slowest_ns"]),
+            "—" if row["low_ns"] is None else f"{duration(row['low_ns'])} to {duration(row['high_ns'])}",
+            f"{100 * row['step_quantile']:.2f} %",
+            methods.get(row["method"], spaced(row["method"])),
+        ]
+        for row in told
+    ]
+    first, last = told[0], told[-1]
+    caption = (
+        f"The slowest of {plural(first['ranks'], 'rank')} comes {duration(first['slowest_ns'])} after the mean one"
+    )
+    if last is not first:
+        caption += f"; of {count(last['ranks'])} it would come {duration(last['slowest_ns'])} after"
+    caption += f". {percent(first['persistent_share'])} of the spread between ranks stays with the same ranks."
+    refused = [row["refusal"] for row in outlook if row["refusal"]]
+    notes = [f"No number for more ranks: {clean(refused[0], 300)}"] if refused else []
+    return TableFigure("scaling-outlook", caption, Table(columns, rows), ["sections/scaling_outlook"], notes)
+
+
+def _stability(stability: Sequence[Row]) -> TableFigure:
+    verdict = next((row["meaning"] for row in stability if row["measure"] == "verdict"), None)
+    columns = [
+        Column("measure"),
+        Column("value", numeric=True),
+        Column("interval", numeric=True),
+        Column("", wide=True),
+    ]
+    rows = [
+        [
+            _MEASURES.get(row["measure"]) or capital(spaced(row["measure"])),
+            _measure(row["measure"], row["value"]),
+            "—" if row["low"] is None else f"{_measure('', row['low'])} to {_measure('', row['high'])}",
+            clean(row["meaning"], 400),
+        ]
+        for row in stability
+        if row["measure"] != "verdict"
+    ]
+    caption = clean(verdict, 500) if verdict else "How steady the run is; too little was recorded for a verdict."
+    return TableFigure("stability", caption, Table(columns, rows), ["sections/scaling_stability"])
+
+
+def _measure(name: str, value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:.3f}" if name.endswith("_over_median") else percent(value)
+
+
+def refused_blocks(context: Context) -> list[Block]:
+    """Runs of the database that do not lie on the curve, with the field that differs."""
+    refused = [row for row in context.rows("sections/scaling_members") if not row["is_used"]]
+    if not refused:
+        return []
+    names = list(dict.fromkeys(row["name"] for row in refused))
+    said = listed(
+        [f"{clean(row['name'], 60)}: {clean(row['field'])} ({clean(row['detail'], 200)})" for row in refused], 3
+    )
+    return [Paragraph(f"Left out of the curve, for they are other jobs: {plural(len(names), 'run')}. {said}.")]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return count(round(value)) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _band(low: float | None, high: float | None) -> str:
+    return "—" if low is None or high is None else f"{_number(low)} to {_number(high)}"

@@ -1,0 +1,10 @@
+-- The models, and how well each told the largest scale from the others.
+SELECT
+  model,
+  parameters,
+  backtest,
+  weight,
+  is_used
+FROM forecast.fit
+WHERE run_id = $run_id
+ORDER BY weight DESC, model
