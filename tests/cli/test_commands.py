@@ -21,7 +21,7 @@ def run(*arguments: object, folder: Path | None = None, stdin: str | None = None
         text=True,
         cwd=folder or ROOT,
         env={**environment, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        input=stdin,
+        input=stdin or "",  # never the terminal of whoever runs the tests
         timeout=300,
         check=False,
     )

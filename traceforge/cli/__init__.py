@@ -4,6 +4,7 @@ A command parses, calls `traceforge.api`, prints. Heavy libraries are imported i
 that `--help` answers at once. Errors of a user's making are one line and a hint, never a traceback.
 """
 
+import contextlib
 import errno
 import os
 import sys
@@ -58,16 +59,32 @@ def _global_options(
     """Options of the program itself; `version` acts in its callback."""
 
 
+def _flush_quietly(*, is_cut: bool) -> None:
+    """Write out what is left; where nobody reads it, drop it without a word."""
+    try:
+        if not is_cut:
+            sys.stdout.flush()
+            return
+    except BrokenPipeError:
+        pass
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; ends the process with one of the exit codes listed in `traceforge.errors`."""
     try:
         app()
+    except SystemExit as ending:
+        # Libraries end the process with 1 where the reader of our output has gone (`| head`): it has what it wanted.
+        is_cut = isinstance(ending.__context__, BrokenPipeError)
+        _flush_quietly(is_cut=is_cut)
+        sys.exit(0 if is_cut else ending.code)
     except TraceforgeError as error:
         print_error(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output has gone; what it wanted it has.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _flush_quietly(is_cut=True)
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last resort: say so and how to report it
         if os.environ.get("TRACEFORGE_DEBUG"):

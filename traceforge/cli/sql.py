@@ -1,5 +1,6 @@
 """`traceforge sql DB [QUERY]`: questions to a trace database, read-only and without access to other files."""
 
+import io
 import json
 import sys
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import print_table
+from traceforge.cli.console import note, print_table
 from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,26 +45,53 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+def _complete_query(start: str) -> list[str]:
+    return [path.name.removesuffix(".sql") for path in _query_files() if path.name.startswith(start)]
+
+
 def sql(
     db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
     query: Annotated[str | None, typer.Argument(help="SQL; - reads it from standard input.")] = None,
     show_tables: Annotated[bool, typer.Option("--list", help="List the tables and the named queries.")] = False,
     describe: Annotated[str | None, typer.Option(help="Describe the columns of one table.")] = None,
-    name: Annotated[str | None, typer.Option(help="Run a named query (see --list).")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Run a named query (see --list).", autocompletion=_complete_query)
+    ] = None,
     output_format: Annotated[Format, typer.Option("--format", help="How rows are written.")] = Format.table,
 ) -> None:
-    """Ask a trace database in SQL. It opens read-only; SQL cannot reach other files."""
+    """Ask a trace database in SQL, at a prompt if no query is given. It opens read-only; SQL cannot reach other files.
+
+    Examples: `traceforge sql job.duckdb "FROM timeline.iteration"` · `traceforge sql job.duckdb --name late_ranks` ·
+    `traceforge sql job.duckdb --list` · `traceforge sql job.duckdb --name ledger --format csv > ledger.csv`
+    """
     from traceforge import api
 
     with api.open_store(db) as store:
         store.lock_down()
         if show_tables:
-            _write(store.query(_TABLES), output_format)
+            _write(_tables(store, output_format), output_format)
             _write(_named_queries(), output_format)
         elif describe is not None:
             _write(_describe(store, describe), output_format)
+        elif query is None and name is None and sys.stdin.isatty():
+            _converse(store, output_format)
         else:
             _write(store.query(_text(query, name)), output_format)
+
+
+def _converse(store: "Store", output_format: Format) -> None:
+    from traceforge.cli.prompt import HELP, ask, prepare_line_editing
+
+    prepare_line_editing(store)
+    note(f"{store.path}, read-only. .help lists the commands, .quit leaves.")
+    commands = {
+        ".help": lambda _: print(HELP),
+        ".tables": lambda _: _write(_tables(store, Format.table), Format.table),
+        ".queries": lambda _: _write(_named_queries(), Format.table),
+        ".describe": lambda table: _write(_describe(store, table), Format.table),
+        ".run": lambda name: _write(store.query(_named_query(name)), output_format),
+    }
+    ask(commands, lambda statement: _write(store.query(statement), output_format))
 
 
 def _text(query: str | None, name: str | None) -> str:
@@ -74,6 +102,13 @@ def _text(query: str | None, name: str | None) -> str:
     if query is None:
         raise UsageError("there is no query", hint="give SQL, --name NAME, or --list to see what there is")
     return query
+
+
+def _tables(store: "Store", output_format: Format) -> "pl.DataFrame":
+    """Tables and views with what they hold; in a table, its first sentence."""
+    if output_format is not Format.table:
+        return store.query(_TABLES)
+    return store.query(f"""SELECT "table", SPLIT_PART(comment, '. ', 1) AS comment FROM ({_TABLES})""")
 
 
 def _describe(store: "Store", table: str) -> "pl.DataFrame":
@@ -109,10 +144,16 @@ def _purpose(text: str) -> str:
 def _write(frame: "pl.DataFrame", output_format: Format) -> None:
     if output_format is Format.table:
         print_table(frame)
+        if frame.is_empty():
+            note("no rows")
     elif output_format is Format.csv:
         sys.stdout.write(frame.write_csv())
     elif output_format is Format.parquet:
-        frame.write_parquet(sys.stdout.buffer)
+        if sys.stdout.isatty():
+            raise UsageError("Parquet is binary", hint="send it to a file: --format parquet > rows.parquet")
+        whole = io.BytesIO()
+        frame.write_parquet(whole)
+        sys.stdout.buffer.write(whole.getvalue())
     else:
         document = {"schema_version": 1, "columns": frame.columns, "rows": frame.rows()}
         sys.stdout.write(json.dumps(document, default=_json_value) + "\n")
