@@ -27,16 +27,22 @@ _NAME_COLUMNS = {
 """Columns of which every value is a name, and its kind."""
 
 _OWN_WORDS = frozenset(
-    "action against algorithm cause code confidence content_hash direction dtype kind label largest_cause method mode"
-    " model network op origin parameters path_class pattern phase policy protocol rank_origin severity stage state"
-    " status subject_kind term told_cause unit verdict versions".split()
-)
+    {
+        "action", "against", "algorithm", "cause", "code", "confidence", "content_hash", "direction", "dtype", "kind",
+        "label", "largest_cause", "method", "mode", "model", "network", "op", "origin", "parameters", "path_class",
+        "pattern", "phase", "policy", "protocol", "rank_origin", "severity", "stage", "state", "status",
+        "subject_kind", "term", "told_cause", "unit", "verdict", "versions",
+    }
+)  # fmt: skip
 """Columns that hold words of our own or of NCCL's, never names."""
 
 _COMMON = frozenset(
-    "all collective data default device fabric finding for from gpu host iteration job link local log logs name node"
-    " none out output path rank ranks report run test the this trace traces tmp training usr var home".split()
-)
+    {
+        "all", "collective", "data", "default", "device", "fabric", "finding", "for", "from", "gpu", "host",
+        "iteration", "job", "link", "local", "log", "logs", "name", "node", "none", "out", "output", "path", "rank",
+        "ranks", "report", "run", "test", "the", "this", "trace", "traces", "tmp", "training", "usr", "var", "home",
+    }
+)  # fmt: skip
 """Words that are replaced only where the whole value is a name: in a sentence they mean themselves."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9_~./+@%=\\-]*[A-Za-z0-9_]")
