@@ -17,6 +17,7 @@ from traceforge import __version__
 from traceforge.errors import InputUnusableError, PluginError, UsageError
 from traceforge.files import find_files, shown_name
 from traceforge.records import ReadOptions, Source
+from traceforge.redaction import Redaction
 from traceforge.registry import discover
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files
@@ -142,6 +143,7 @@ def report(
     command: str | None = None,
     baseline: "Comparison | None" = None,
     price: "Price | None" = None,
+    redact: bool = False,
 ) -> "Report":
     """The report of one run of a database.
 
@@ -150,6 +152,7 @@ def report(
         command: the command that makes the report, shown in its appendix.
         baseline: what `compare` found against an earlier run, shown in a section of its own.
         price: what a GPU costs an hour; without it costs are told in GPU-hours only.
+        redact: replace the names of hosts, files, users and the job.
 
     Raises:
         UsageError: there is no such run, or several and none was named.
@@ -158,7 +161,15 @@ def report(
     from traceforge.report import build_report
 
     number = run_id(store, run)
-    return build_report(store, run_id=number, versions=versions(), command=command, comparison=baseline, price=price)
+    return build_report(
+        store,
+        run_id=number,
+        versions=versions(),
+        command=command,
+        comparison=baseline,
+        price=price,
+        redaction=Redaction.of(store) if redact else None,
+    )
 
 
 def compare(

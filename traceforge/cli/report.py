@@ -27,6 +27,9 @@ def report(
         float | None, typer.Option(min=0, help="What one GPU costs an hour; the report then tells losses in money too.")
     ] = None,
     currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace the names of hosts, files, users and the job: host-1, path-1 …")
+    ] = False,
     run: Annotated[str | None, typer.Option(help="Run to report, where the database holds several.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
@@ -46,8 +49,10 @@ def report(
             earlier = store if baseline.resolve() == target.resolve() else stack.enter_context(opened(baseline))
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
             command += f" --baseline {shlex.quote(_shown(baseline))}"
+        if redact:
+            command = "traceforge report PATH --redact"
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
-        made = api.report(store, run=run, command=command, baseline=comparison, price=price)
+        made = api.report(store, run=run, command=command, baseline=comparison, price=price, redact=redact)
         check_complete(store, api.run_id(store, run), strict=False)
         write_text(output, made.html)
         summary = json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -55,6 +55,7 @@ class Table:
     Attributes:
         omitted: number of further rows that are not shown.
         summary: text of the fold the table hides behind; None shows it openly.
+        queries: names of the queries behind it, where it is no part of a figure that names them.
     """
 
     template: ClassVar[str] = "table"
@@ -62,6 +63,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     omitted: int = 0
     summary: str | None = None
+    queries: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from traceforge.compare import Comparison
+from traceforge.redaction import Redaction
 from traceforge.report.cost import Cost, Price, read_costs
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
 from traceforge.report.job import Job, read_job
@@ -69,6 +70,7 @@ class Context:
     command: str | None
     limits: Limits = field(default_factory=Limits)
     price: Price | None = None
+    redaction: Redaction | None = None
     executed: dict[str, Query] = field(default_factory=dict)
     comparison: Comparison | None = None
 
@@ -80,7 +82,8 @@ class Context:
         """The same as a frame, for queries of many rows."""
         sql = _filled(_text(name), {"run_id": self.run_id, **numbers})
         self.record(name, sql)
-        return self.store.query(sql)
+        found = self.store.query(sql)
+        return self.redaction.frame(found) if self.redaction else found
 
     def record(self, name: str, sql: str) -> None:
         """Show a query that was executed in the appendix."""

@@ -5,7 +5,7 @@ same tables give the same bytes. Should a page exceed the cap, it is built again
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from traceforge.compare import Comparison
 from traceforge.errors import PluginError
+from traceforge.redaction import Redaction
 from traceforge.registry import discover
 from traceforge.report import sections
 from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Plugin, Section
@@ -61,6 +62,7 @@ def build_report(
     command: str | None,
     comparison: Comparison | None = None,
     price: Price | None = None,
+    redaction: Redaction | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -70,13 +72,17 @@ def build_report(
         command: the command that asked for it, or None.
         comparison: what changed since a baseline, shown in a section of its own; None where none was given.
         price: what a GPU costs; without it costs are told in GPU-hours only.
+        redaction: replaces the names of hosts, files, users and the job, in everything that is returned.
 
     Raises:
         UsageError: the store holds no such run.
     """
     report = None
+    if redaction:
+        command = redaction.text(command) if command else None
+        comparison = _redacted(comparison, redaction) if comparison else None
     for limits in _LIMITS:
-        context = Context(store, run_id, versions, command, limits, price, comparison=comparison)
+        context = Context(store, run_id, versions, command, limits, price, redaction, comparison=comparison)
         report = Report(_render(context), summarise(context), verdict_lines(context))
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
@@ -87,6 +93,14 @@ def build_report(
 def build_summary(store: Store, *, run_id: int) -> dict[str, object]:
     """The summary of a run alone, as the report of it has it."""
     return summarise(Context(store, run_id, {}, None))
+
+
+def _redacted(comparison: Comparison, redaction: Redaction) -> Comparison:
+    """The comparison without the names of its runs, which are all the names it holds."""
+    before, after = (
+        replace(job, run_name=redaction.name("job", job.run_name)) for job in (comparison.before, comparison.after)
+    )
+    return replace(comparison, before=before, after=after)
 
 
 @cache

@@ -120,9 +120,8 @@ def _iterations(context: Context) -> Json:
 
 
 def _phase_shares(context: Context) -> Json:
-    totals = dict.fromkeys(PHASES, 0)
-    for row in context.rows("sections/steps"):
-        totals[row["phase"]] = totals.get(row["phase"], 0) + row["duration_ns"]
+    rows = context.rows("sections/steps")
+    totals = {phase: sum(row["iterations"] * row[f"{phase}_ns"] for row in rows) for phase in PHASES}
     whole = sum(totals.values())
     return {phase: _share(total / whole) for phase, total in totals.items()} if whole else {}
 

@@ -88,7 +88,6 @@ def read_trust(rows: Rows) -> Trust:
     matching = rows("matching")[0]
     events = rows("events")[0]
     unexplained = rows("unexplained")[0]
-    delay_ns = unexplained["delay_ns"] or 0
     return Trust(
         clocks=tuple(_clock(row) for row in rows("clocks")),
         issues=tuple(sorted((_issue(row) for row in rows("issues")), key=_issue_order)),
@@ -97,7 +96,7 @@ def read_trust(rows: Rows) -> Trust:
         matched_share=matching["matched_share"],
         events=events["events"],
         lost_events=events["lost_events"],
-        unexplained=(unexplained["unexplained_ns"] or 0) / delay_ns if delay_ns > 0 else None,
+        unexplained=unexplained["share"],
     )
 
 

@@ -126,5 +126,5 @@ def _filled(lanes: Lanes, origin: float, slot_ns: float, slots: int) -> NDArray[
     cell = (lanes.row[own] * slots + slot) * len(PHASES) + lanes.phase[own]
     cells = len(lanes.labels) * slots * len(PHASES)
     weights = np.maximum(overlap, 0) * slot_ns
-    shares: NDArray[np.float64] = np.bincount(cell, weights, minlength=cells).astype(np.float64)
-    return shares.reshape(len(lanes.labels), slots, len(PHASES))
+    filled = np.bincount(cell, weights, minlength=cells).reshape(len(lanes.labels), slots, len(PHASES))
+    return np.asarray(filled, dtype=np.float64)

@@ -4,7 +4,7 @@ In: one row a cause with its share of the delay. Out: specification and table. E
 ends; a negative delay (faster than the reference) runs back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -21,6 +21,7 @@ from traceforge.report.charts.parts import (
     row_axis,
     rows_of,
 )
+from traceforge.report.islands import Columns
 
 _ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
 
@@ -70,7 +71,7 @@ def waterfall_spec(bars: Sequence[Bar], least_ms: float) -> Spec:
     return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
 
 
-def waterfall_table(bars: Sequence[Bar]) -> Mapping[str, Sequence[object]]:
+def waterfall_table(bars: Sequence[Bar]) -> Columns:
     """The bars with their places, ms."""
     starts: list[float] = []
     reached = 0.0

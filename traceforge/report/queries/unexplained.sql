@@ -9,5 +9,6 @@ WITH owned AS (
 )
 SELECT
   CAST(SUM(delay_ns) AS BIGINT) AS delay_ns,
-  CAST(SUM(delay_ns) FILTER (mode = 'unexplained') AS BIGINT) AS unexplained_ns
+  CAST(SUM(delay_ns) FILTER (mode = 'unexplained') AS BIGINT) AS unexplained_ns,
+  CAST(COALESCE(SUM(delay_ns) FILTER (mode = 'unexplained'), 0) AS BIGINT) / NULLIF(SUM(delay_ns), 0) AS share
 FROM owned

@@ -36,7 +36,9 @@ def _inputs(files: list[Row], limit: int) -> Table:
         Column("SHA-256", code=True),
     ]
     rows = [_file_row(file) for file in files[:limit]]
-    return Table(columns, rows, max(0, len(files) - limit), summary=f"{count(len(files))} input files")
+    return Table(
+        columns, rows, max(0, len(files) - limit), f"{count(len(files))} input files", ["sections/appendix_files"]
+    )
 
 
 def _file_row(file: Row) -> list[str]:

@@ -38,7 +38,8 @@ def _build(context: Context) -> Section | Missing:
             " one; use it on every rank.",
         )
     limit = context.limits.table_rows
-    table = Table(_COLUMNS, [_trace_row(trace) for trace in traces[:limit]], max(0, len(traces) - limit))
+    rows = [_trace_row(trace) for trace in traces[:limit]]
+    table = Table(_COLUMNS, rows, max(0, len(traces) - limit), queries=["sections/execution_traces"])
     blocks: list[Block] = [Paragraph(_summary(traces)), table]
     blocks += [Note(_sequence(row)) for row in context.rows("sections/execution_traces_sequences")[:_MOST_SEQUENCES]]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])

@@ -43,7 +43,7 @@ def _build(context: Context) -> Section | Missing:
         caption=_caption(steps),
         panels=_panels(shown, labels),
         table=_table(steps, context),
-        queries=["sections/steps", "sections/steps_ranks"],
+        queries=["sections/steps"],
         legend=[LegendEntry(phase, phase) for phase in STACK if any(step.phases_ns.get(phase) for step in steps)],
         notes=_notes(steps, per_row),
     )
@@ -51,18 +51,9 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _steps(context: Context) -> list[_Step]:
-    phases: dict[int, dict[str, int]] = {}
-    for row in context.rows("sections/steps"):
-        phases.setdefault(row["rank"], {})[row["phase"]] = row["duration_ns"]
     return [
-        _Step(
-            rank=row["rank"],
-            duration_ns=row["duration_ns"] / row["iterations"],
-            hidden_ns=row["hidden_ns"] / row["iterations"],
-            phases_ns={phase: total / row["iterations"] for phase, total in phases[row["rank"]].items()},
-        )
-        for row in context.rows("sections/steps_ranks")
-        if row["rank"] in phases
+        _Step(row["rank"], row["duration_ns"], row["hidden_ns"], {phase: row[f"{phase}_ns"] for phase in PHASES})
+        for row in context.rows("sections/steps")
     ]
 
 

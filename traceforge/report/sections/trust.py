@@ -92,9 +92,8 @@ def _clock_blocks(context: Context) -> list[Block]:
     if len(by_host) < len(clocks):
         limit = context.limits.table_rows
         singles = [_clock_row(clock.host, [clock]) for clock in clocks[:limit]]
-        blocks.append(
-            Table(_CLOCK_COLUMNS, singles, max(0, len(clocks) - limit), summary=f"Clocks of all {len(clocks)} ranks")
-        )
+        fold = f"Clocks of all {len(clocks)} ranks"
+        blocks.append(Table(_CLOCK_COLUMNS, singles, max(0, len(clocks) - limit), fold, ["clocks"]))
     return blocks
 
 

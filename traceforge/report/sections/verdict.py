@@ -32,7 +32,7 @@ def _build(context: Context) -> Section | Missing:
         evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
         evidence_against=leading.evidence_against[:_MOST_REASONS] if leading else (),
         further=anchor(leading) if leading else "",
-        queries=["verdict", "findings", "evidence", "cost"] if leading else ["verdict", "iterations"],
+        queries=["verdict", "findings", "evidence", "cost"] if leading else ["verdict", "pace"],
     )
     return Section([panel, *_briefs(context)])
 
@@ -54,12 +54,12 @@ def _interval(finding: Finding) -> str:
 
 
 def _job_tiles(context: Context) -> list[Tile]:
-    job = context.job
-    if job.mean_ns is None:
+    pace = context.rows("pace")[0]
+    if pace["mean_ns"] is None:
         return []
-    tiles = [Tile(duration(job.mean_ns), "A mean iteration", f"over {len(job.used)} of them")]
-    if job.variation is not None:
-        tiles.append(Tile(percent(job.variation), "Variation between iterations", "standard deviation over mean"))
+    tiles = [Tile(duration(pace["mean_ns"]), "A mean iteration", f"over {pace['iterations']} of them")]
+    if pace["variation"] is not None:
+        tiles.append(Tile(percent(pace["variation"]), "Variation between iterations", "standard deviation over mean"))
     return tiles
 
 

@@ -1,7 +1,7 @@
 """Where the time is lost: the delay ledger as a waterfall from zero, with an explicit bar for the unexplained.
 
 Reads attribute.excess and delay. Culprits that own a twentieth of all delay stand alone; the others are summed by
-cause, and small causes by failure mode. Intervals come from the finding that speaks of the same culprit.
+cause, and where those are too many by failure mode. Intervals come from the finding that speaks of the same culprit.
 """
 
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from traceforge.report.context import Context, Row
 from traceforge.report.palette import MODES
 from traceforge.report.words import capital, duration, lowered, mode_name, percent, plural, spaced
 
-_MOST_CULPRITS = 7
 _MOST_BARS = 12
-_STANDS_ALONE = 0.05
 _LEAST_AXIS = 0.02  # of a mean iteration
 _UNEXPLAINED = "unexplained"
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A bar before drawing: mean delay in ns per iteration."""
+    """A bar before drawing: mean delay in ns per iteration, and its shares of the iteration and of all delay."""
 
     mode: str
     label: str
     delay_ns: float
+    share: float | None
+    share_of_delay: float | None
     rank: int | None = None
     cause: str = ""
 
@@ -37,9 +37,8 @@ def _build(context: Context) -> Section | Missing:
     if not excess["iterations"] or not rows:
         return missing("No delay could be accounted for", context)
     parts = _parts(rows)
-    total_ns = excess["excess_ns"] / excess["iterations"]
-    mean_ns = (excess["reference_ns"] + excess["excess_ns"]) / excess["iterations"]
-    bars = [*(_bar(part, mean_ns, context) for part in parts), _total_bar(total_ns, mean_ns)]
+    total_ns, mean_ns = excess["excess_ns"], excess["duration_ns"]
+    bars = [*(_bar(part, context) for part in parts), _total_bar(excess)]
     spec = waterfall_spec(bars, _LEAST_AXIS * mean_ns / 1e6)
     panel = Panel(spec, {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause.")
     seen = [mode for mode in MODES if any(part.mode == mode for part in parts)]
@@ -47,7 +46,7 @@ def _build(context: Context) -> Section | Missing:
         name="waterfall",
         caption=_caption(parts, total_ns, mean_ns),
         panels=[panel],
-        table=_table(parts, total_ns, mean_ns),
+        table=_table(parts),
         queries=["sections/waterfall", "sections/waterfall_excess", "findings"],
         legend=[LegendEntry(mode, mode_name(mode)) for mode in seen],
         notes=_notes(excess["iterations"], bars),
@@ -56,54 +55,55 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _parts(rows: list[Row]) -> list[_Part]:
-    known = [row for row in rows if not _is_unexplained(row)]
-    size = sum(abs(row["delay_ns"]) for row in rows) or 1
-    ordered = sorted(known, key=lambda row: -abs(row["delay_ns"]))
-    alone = [row for row in ordered if abs(row["delay_ns"]) >= _STANDS_ALONE * size][:_MOST_CULPRITS]
-    parts = [_culprit(row) for row in alone]
-    parts += _summed([row for row in known if row not in alone], alone, _MOST_BARS - len(parts))
-    parts.sort(key=lambda part: (-part.delay_ns, part.mode, part.label))
-    unexplained = sum(row["delay_ns"] / row["iterations"] for row in rows if _is_unexplained(row))
-    return [*parts, _Part(_UNEXPLAINED, mode_name(_UNEXPLAINED), unexplained)]
+    """The rows as they are; where they do not fit, those that do not stand alone summed by failure mode."""
+    known = [row for row in rows if not row["is_unexplained"]]
+    if len(known) > _MOST_BARS:
+        alone = [row for row in known if row["is_alone"]]
+        rest = [row for row in known if not row["is_alone"]]
+        known = [*alone, *(_sum([row for row in rest if row["mode"] == mode]) for mode in _modes(rest))]
+        known.sort(key=lambda row: (-row["delay_ns"], row["mode"], row["told_cause"]))
+    told = {(row["mode"], row["told_cause"]) for row in known if row["is_alone"]}
+    unexplained = [row for row in rows if row["is_unexplained"]]
+    none = _Part(_UNEXPLAINED, mode_name(_UNEXPLAINED), 0.0, 0.0, 0.0)
+    return [*(_part(row, told) for row in known), _part(_sum(unexplained), told) if unexplained else none]
 
 
-def _is_unexplained(row: Row) -> bool:
-    """Whether no cause owns it; a credit of its own name is told apart."""
-    return bool(row["mode"] == _UNEXPLAINED and (row["cause"] == _UNEXPLAINED or row["delay_ns"] >= 0))
+def _modes(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(row["mode"] for row in rows))
 
 
-def _culprit(row: Row) -> _Part:
-    cause = capital(spaced(row["cause"]))
-    label = cause if row["rank"] is None else f"{cause}, rank {row['rank']}"
-    return _Part(row["mode"], label, row["delay_ns"] / row["iterations"], row["rank"], row["cause"])
-
-
-def _summed(rows: list[Row], alone: list[Row], room: int) -> list[_Part]:
-    """The rest by cause, or by failure mode where the causes do not fit."""
-    for keys in (("mode", "cause"), ("mode",)):
-        groups: dict[tuple[str, ...], list[Row]] = {}
-        for row in rows:
-            groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-        if len(groups) <= room:
-            break
-    told = {tuple(row[key] for key in keys) for row in alone}
-    return [_group(members, key, "other rank" if key in told else "rank") for key, members in groups.items()]
-
-
-def _group(rows: list[Row], key: tuple[str, ...], noun: str) -> _Part:
+def _sum(rows: list[Row]) -> Row:
+    """Rows of one failure mode as one, under the name of the mode where there are several."""
     if len(rows) == 1:
-        return _culprit(rows[0])
-    name = capital(spaced(rows[0]["cause"])) if len(key) == 2 else mode_name(rows[0]["mode"])
-    ranks = {row["rank"] for row in rows if row["rank"] is not None}
-    label = f"{name}, {plural(len(ranks), noun)}" if ranks else name
-    return _Part(rows[0]["mode"], label, sum(row["delay_ns"] / row["iterations"] for row in rows))
+        return rows[0]
+    shares = [row["share_of_delay"] for row in rows]
+    return {
+        **rows[0],
+        "told_cause": rows[0]["mode"],
+        "ranks": sum(row["ranks"] for row in rows),
+        "delay_ns": sum(row["delay_ns"] for row in rows),
+        "share": sum(row["share"] for row in rows),
+        "share_of_delay": None if None in shares else sum(shares),
+    }
 
 
-def _bar(part: _Part, mean_ns: float, context: Context) -> Bar:
+def _part(row: Row, told: set[tuple[str, str]]) -> _Part:
+    mode, cause = row["mode"], row["told_cause"]
+    name = mode_name(mode) if cause == mode else capital(spaced(cause))
+    label = name
+    if row["ranks"] == 1:
+        label = f"{name}, rank {row['rank']}"
+    elif row["ranks"]:
+        label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in told else 'rank')}"
+    rank = row["rank"] if row["ranks"] == 1 else None
+    return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], rank, cause)
+
+
+def _bar(part: _Part, context: Context) -> Bar:
     interval = _interval(part, context)
     return Bar(
         label=part.label,
-        value=f"{duration(part.delay_ns)} · {_share(part.delay_ns, mean_ns)}",
+        value=f"{duration(part.delay_ns)} · {percent(part.share)}",
         mode=_colour_mode(part),
         delay_ms=part.delay_ns / 1e6,
         low_ms=interval[0] / 1e6 if interval else None,
@@ -125,13 +125,9 @@ def _interval(part: _Part, context: Context) -> tuple[float, float] | None:
     return None
 
 
-def _total_bar(total_ns: float, mean_ns: float) -> Bar:
-    value = f"{duration(total_ns)} · {_share(total_ns, mean_ns)}"
-    return Bar("All delay in a mean iteration", value, "total", total_ns / 1e6)
-
-
-def _share(delay_ns: float, mean_ns: float) -> str:
-    return percent(delay_ns / mean_ns if mean_ns else None)
+def _total_bar(excess: Row) -> Bar:
+    value = f"{duration(excess['excess_ns'])} · {percent(excess['share'])}"
+    return Bar("All delay in a mean iteration", value, "total", excess["excess_ns"] / 1e6)
 
 
 def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
@@ -152,7 +148,7 @@ def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     return notes
 
 
-def _table(parts: list[_Part], total_ns: float, mean_ns: float) -> Table:
+def _table(parts: list[_Part]) -> Table:
     columns = [
         Column("failure mode"),
         Column("cause and culprit"),
@@ -165,8 +161,8 @@ def _table(parts: list[_Part], total_ns: float, mean_ns: float) -> Table:
             mode_name(part.mode),
             part.label,
             duration(part.delay_ns),
-            _share(part.delay_ns, mean_ns),
-            percent(part.delay_ns / total_ns) if total_ns > 0 else "—",
+            percent(part.share),
+            percent(part.share_of_delay),
         ]
         for part in parts
     ]

@@ -1,15 +1,45 @@
--- Delay of a mean iteration by failure mode, cause and culprit.
+-- Delay of a mean iteration by failure mode, cause and culprit: culprits of a twentieth of all delay alone, others summed.
 WITH counted AS (
-  SELECT COUNT(*) AS iterations FROM attribute.excess WHERE run_id = $run_id
+  SELECT
+    COUNT(*) AS iterations,
+    SUM(reference_ns + excess_ns) / COUNT(*) AS duration_ns,
+    SUM(excess_ns) / COUNT(*) AS excess_ns
+  FROM attribute.excess
+  WHERE run_id = $run_id
+),
+ledger AS (
+  SELECT
+    delay.mode,
+    delay.cause,
+    delay.rank,
+    SUM(delay.delay_ns) / ANY_VALUE(counted.iterations) AS delay_ns,
+    -- What no cause owns stands at the end; a credit of its own name is told apart.
+    delay.mode = 'unexplained' AND (delay.cause = 'unexplained' OR SUM(delay.delay_ns) >= 0) AS is_unexplained
+  FROM attribute.delay AS delay
+  CROSS JOIN counted
+  WHERE delay.run_id = $run_id
+  GROUP BY delay.mode, delay.cause, delay.rank
+),
+weighed AS (
+  SELECT
+    *,
+    NOT is_unexplained AND ABS(delay_ns) >= 0.05 * SUM(ABS(delay_ns)) OVER () AS is_heavy,
+    ROW_NUMBER() OVER (ORDER BY is_unexplained, ABS(delay_ns) DESC, mode, cause, rank NULLS FIRST) AS place
+  FROM ledger
 )
 SELECT
-  delay.mode,
-  delay.cause,
-  delay.rank,
-  CAST(SUM(delay.delay_ns) AS BIGINT) AS delay_ns,
-  ANY_VALUE(counted.iterations) AS iterations
-FROM attribute.delay AS delay
+  weighed.mode,
+  CASE WHEN weighed.is_unexplained THEN 'unexplained' ELSE weighed.cause END AS told_cause,
+  weighed.is_unexplained,
+  weighed.is_heavy AND weighed.place <= 7 AS is_alone,
+  MIN(weighed.rank) AS rank,
+  COUNT(DISTINCT weighed.rank) AS ranks,
+  SUM(weighed.delay_ns) AS delay_ns,
+  SUM(weighed.delay_ns) / ANY_VALUE(counted.duration_ns) AS share,
+  SUM(weighed.delay_ns) / NULLIF(ANY_VALUE(GREATEST(counted.excess_ns, 0)), 0) AS share_of_delay
+FROM weighed
 CROSS JOIN counted
-WHERE delay.run_id = $run_id
-GROUP BY delay.mode, delay.cause, delay.rank
-ORDER BY delay.mode, delay.cause, delay.rank NULLS FIRST
+GROUP BY
+  weighed.mode, told_cause, weighed.is_unexplained, is_alone,
+  CASE WHEN weighed.is_heavy AND weighed.place <= 7 THEN weighed.place END
+ORDER BY is_unexplained, delay_ns DESC, weighed.mode, told_cause, rank NULLS FIRST

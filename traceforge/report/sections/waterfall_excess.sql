@@ -1,7 +1,8 @@
--- Iteration time above what it would be at reference durations, over all iterations.
+-- A mean iteration: its duration, and the part above what it would take at reference durations.
 SELECT
   COUNT(*) AS iterations,
-  CAST(COALESCE(SUM(reference_ns), 0) AS BIGINT) AS reference_ns,
-  CAST(COALESCE(SUM(excess_ns), 0) AS BIGINT) AS excess_ns
+  SUM(reference_ns + excess_ns) / COUNT(*) AS duration_ns,
+  SUM(excess_ns) / COUNT(*) AS excess_ns,
+  SUM(excess_ns) / SUM(reference_ns + excess_ns) AS share
 FROM attribute.excess
 WHERE run_id = $run_id

@@ -1,0 +1,78 @@
+"""Every number of a page is what the SQL printed beside it gives, and what its text says."""
+
+import json
+import re
+from collections.abc import Iterator
+from math import isclose
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from traceforge import api
+from traceforge.report import Report, build_report
+from traceforge.report.cost import Price
+from traceforge.store.database import Store
+
+from .numbers import Number, Row, read_numbers, said
+from .tables import Job, store_of
+
+SAMPLES = sorted(path.parent.name for path in (ROOT / "sample_traces").glob("*/truth.json"))
+_SAME = 1e-9
+
+
+@pytest.fixture(scope="module", params=["made by hand", "many ranks", *SAMPLES])
+def reported(request: pytest.FixtureRequest) -> Iterator[tuple[Store, Report]]:
+    """A database and its report, with a price, so that money is told as well."""
+    jobs = {"made by hand": Job(), "many ranks": Job(ranks=130, iterations=12, late_rank=37, ranks_per_host=8)}
+    if request.param in jobs:
+        with store_of(jobs[request.param]) as store:
+            yield store, build_report(store, run_id=1, versions={}, command=None, price=Price(2.49, "EUR"))
+    else:
+        with Store(None, threads=1) as store:
+            api.ingest([Path(ROOT, "sample_traces", request.param)], store, jobs=1)
+            yield store, api.report(store, price=Price(2.49, "EUR"))
+
+
+def test_every_number_is_in_one_row_of_the_sql_beside_it(reported: tuple[Store, Report]) -> None:
+    # given the numbers of the page and the queries its appendix prints
+    store, report = reported
+    rows, sql = read_numbers(report.html)
+    assert sum(len(row.numbers) for row in rows) > 100
+
+    # when each query is run as printed
+    answers = {name: [_flat(answer) for answer in store.query(text).rows()] for name, text in sql.items()}
+
+    # then numbers that stand together come out of one row together
+    missing = [row for row in rows if not any(_holds(answer, row) for name in row.queries for answer in answers[name])]
+    assert missing == []
+
+
+def test_every_number_reads_as_what_it_is(reported: tuple[Store, Report]) -> None:
+    rows, _ = read_numbers(reported[1].html)
+    for row in rows:
+        for number in row.numbers:
+            value, half_digit = said(number)
+            assert isclose(value, number.value, abs_tol=half_digit), (row.section, number)
+
+
+def test_the_cells_of_the_overview_are_the_rows_of_its_sql(reported: tuple[Store, Report]) -> None:
+    store, report = reported
+    text = re.findall(r'id="data-lateness">(.*?)</script>', report.html)[0]
+    drawn = json.loads(text)["panels"][0]["data"]["cells"]["lateness_ms"]
+    asked = store.query(read_numbers(report.html)[1]["sections-lateness"])["lateness_ns"].to_list()
+    assert drawn == [round(value / 1e6, 4) for value in asked]
+
+
+def _flat(answer: tuple[object, ...]) -> list[float]:
+    return [float(value) for value in answer if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def _holds(answer: list[float], row: Row) -> bool:
+    return all(any(_is(number, value) for value in answer) for number in row.numbers)
+
+
+def _is(number: Number, value: float) -> bool:
+    # a change of +3 % is kept as a ratio of 1.03 by some tables, as a gain of 0.03 by others
+    same = isclose(number.value, value, rel_tol=_SAME, abs_tol=1e-12)
+    return same or (number.unit == "ratio" and isclose(number.value - 1, value, rel_tol=_SAME, abs_tol=1e-12))
