@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _STORAGE_VERSION = "v1.0.0"
 _CATALOG = "trace"
-_MEMORY_BYTES, _MEMORY_BYTES_A_THREAD = 64 * 1024 * 1024, 32 * 1024 * 1024
+_KEPT_BYTES = 32 * 1024 * 1024
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 
@@ -120,17 +120,20 @@ class Store:
             raise
         self._connection.execute("COMMIT")
 
-    @contextmanager
-    def little_memory(self) -> Iterator[None]:
-        """While rows are added: what was written to disk does not stay in memory, and memory does not grow with it."""
-        (threads,) = self._connection.execute("SELECT CURRENT_SETTING('threads')").fetchone() or (1,)
-        limit = _MEMORY_BYTES + threads * _MEMORY_BYTES_A_THREAD
-        if self.path is not None:
-            self._connection.execute(f"SET memory_limit = '{limit} B'")
-        try:
-            yield
-        finally:
-            self._connection.execute("RESET memory_limit")
+    def release_memory(self) -> None:
+        """Let go of what is on disk already; DuckDB would keep it in memory for as long as there is some.
+
+        Only for a moment, and beside the transaction: a limit that lasts would make it fail on large rows.
+        """
+        import duckdb
+
+        with self._connection.cursor() as other:
+            try:
+                other.execute(f"SET memory_limit = '{_KEPT_BYTES} B'")
+            except duckdb.OutOfMemoryException:
+                pass  # more than that is in use
+            finally:
+                other.execute("RESET memory_limit")
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
         """Result of a query as a polars frame.

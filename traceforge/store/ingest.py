@@ -89,7 +89,7 @@ def ingest_files(
         raise failed[0][1] if failed else _nothing_recognised(unrecognised)
     run_id = _run_id(store, run_name)
     read: list[Path] = []
-    with store.little_memory(), spool_folder(store.path) as spool, watched(spool, on_progress):
+    with spool_folder(store.path) as spool, watched(spool, on_progress):
         tasks = _tasks(kinds, sources, spool, options)
         found = _read_spooled(store, tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
         with closing(found):
@@ -146,6 +146,7 @@ def _read_here(store: Store, tasks: Sequence[Task], on_file: Callable[[Path], No
         def fill(source_id: int, task: Task = task) -> SourceSummary:
             def append(batch: Batch) -> None:
                 store.append(batch.table, batch.rows, source_id=source_id)
+                store.release_memory()
 
             return task.source.read(task.path, append, task.options)
 
