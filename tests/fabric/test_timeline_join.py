@@ -94,6 +94,7 @@ def test_a_window_is_found_wherever_it_lies(before: list[Call], window: list[Cal
     assert fit.first in (None, len(before)) or [*before, *window, *after][fit.first : fit.first + len(window)] == window
 
 
+@settings(deadline=None)
 @given(window=calls, sequence=calls)
 def test_a_fit_is_a_share(window: list[Call], sequence: list[Call]) -> None:
     fit = best_fit(window, sequence)
