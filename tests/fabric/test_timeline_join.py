@@ -1,7 +1,7 @@
 """Timeline and logs of one job are joined: each collective learns how NCCL carried it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fabric.logs import Process, add_logs
@@ -85,6 +85,7 @@ def test_logs_of_other_ranks_are_not_matched() -> None:
 calls = st.lists(st.tuples(st.sampled_from(["all_reduce", "all_gather"]), st.integers(1, 3)), min_size=1, max_size=40)
 
 
+@settings(deadline=None)
 @given(before=calls, window=calls, after=calls)
 def test_a_window_is_found_wherever_it_lies(before: list[Call], window: list[Call], after: list[Call]) -> None:
     fit = best_fit(window, [*before, *window, *after])
@@ -93,6 +94,7 @@ def test_a_window_is_found_wherever_it_lies(before: list[Call], window: list[Cal
     assert fit.first in (None, len(before)) or [*before, *window, *after][fit.first : fit.first + len(window)] == window
 
 
+@settings(deadline=None)
 @given(window=calls, sequence=calls)
 def test_a_fit_is_a_share(window: list[Call], sequence: list[Call]) -> None:
     fit = best_fit(window, sequence)

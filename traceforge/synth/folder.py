@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from traceforge.synth.execution_trace import execution_trace_text
 from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
+from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
 from traceforge.synth.scenario import Cost, Scenario, cost_of, run, table_of
 
@@ -42,6 +43,8 @@ def write_scenario(
         texts |= {f"rank{rank}.et.json": execution_trace_text(job, rank) for rank in ranks}
     if scenario.nccl.version:
         texts |= log_files(job, scenario.nccl)
+    if scenario.nccl.inspector:
+        texts |= inspector_files(job)
     for name, text in texts.items():
         data = gzip.compress(text.encode(), 6, mtime=0) if compressed else text.encode()
         (folder / (name + ".gz" * compressed)).write_bytes(data)

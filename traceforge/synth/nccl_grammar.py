@@ -76,11 +76,13 @@ class NcclLogs:
         version: version of NCCL, as in GRAMMARS; empty for no logs.
         stamped: whether lines begin with the time (NCCL 2.26 and later).
         by_host: one file a host with the lines of its ranks mixed, instead of one a rank.
+        inspector: whether the Inspector's files are written too (or alone, without a version).
     """
 
     version: str = ""
     stamped: bool = False
     by_host: bool = False
+    inspector: bool = False
 
     def grammar(self) -> Grammar:
         """How this version words its messages.

@@ -265,16 +265,20 @@ def groups_of(scenario: Scenario) -> list[Group | None]:
     return [*first, *(group for group in groups if group not in whole[:1])]
 
 
+def comm_hash(scenario: Scenario, group: Group | None) -> int:
+    """The number by which a communicator is known on all its ranks (commId); None for the one of all ranks."""
+    name = f"{scenario.seed} {'world' if group is None else f'{group.kind} {group.number}'}"
+    return int.from_bytes(sha256(name.encode()).digest()[:8], "big") | 1 << 63
+
+
 def _side(scenario: Scenario, wiring: Wiring, group: Group | None, rank: int, number: int) -> _Side:
     ranks = group.ranks if group else tuple(range(scenario.cluster.ranks))
-    name = f"{scenario.seed} {'world' if group is None else f'{group.kind} {group.number}'}"
-    digest = sha256(name.encode()).digest()
     pointer = 0x55D0C0000000 + (rank << 20) + 0x4A90 * (number + 1)
     return _Side(
         communicator_of(ranks, wiring),
         group,
         ranks.index(rank),
         pointer,
-        int.from_bytes(digest[:8], "big") | 1 << 63,
+        comm_hash(scenario, group),
         pointer + 0x3F0,
     )

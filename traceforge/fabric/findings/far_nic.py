@@ -5,53 +5,46 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="gpu_locality",
     severity="problem",
-    summary="Rank {subject} uses NIC {nic}, {used_type} away from its GPU, although NIC {near_nic} is {near_type} "
-    "away.",
+    summary="Rank {subject} uses NIC {nic}, {used_type} away from its GPU{numa}, although NIC {near_nic} is "
+    "{near_type} away.",
     next_step="Check the order of devices inside the container, NCCL_IB_HCA and the topology file: GPU and NIC "
     "should sit "
     "below one PCI switch.",
     query="""
-WITH ordered AS (
-  SELECT UNNEST(['LOC', 'NVL', 'NVB', 'C2C', 'PIX', 'PXB', 'P2C', 'PXN', 'PHB', 'SYS', 'NET', 'DIS']) AS path_type,
-    UNNEST(RANGE(12)) AS place
-),
-path AS (
-  SELECT p.run_id, p.host, n.path_type, o.place,
-    CAST('0x' || REGEXP_EXTRACT(n.from_name, '([0-9A-Fa-f]+)$', 1) AS BIGINT) AS bus,
-    CAST(REGEXP_EXTRACT(n.to_name, '([0-9]+)$', 1) AS INTEGER) AS nic
-  FROM raw.nccl_path AS n
-  JOIN raw.nccl_record AS r USING (source_id, record_id)
-  JOIN fabric.process AS p ON p.source_id = n.source_id AND p.process_id = r.process_id
-  JOIN ordered AS o USING (path_type)
-  WHERE STARTS_WITH(n.from_name, 'GPU/') AND REGEXP_MATCHES(n.to_name, '^NET/([0-9]+-)?[0-9]+$')
-    AND LENGTH(REGEXP_EXTRACT(n.from_name, '([0-9A-Fa-f]+)$', 1)) <= 12
-),
-gpu AS (
-  SELECT run_id, host,
-    PRINTF('%04x:%02x:%02x.%x', bus >> 20, (bus >> 12) & 255, (bus >> 4) & 255, bus & 15) AS pci_address,
-    nic, MIN(place) AS place, MIN(path_type) AS path_type
-  FROM path
-  GROUP BY run_id, host, bus, nic
+WITH known AS (
+  -- What NCCL itself printed of a host counts more than a topology file.
+  SELECT m.run_id, m.host, m.pci_address, d.nic, d.path_type, d.distance, d.gpu_numa_node, d.nic_numa_node
+  FROM (SELECT DISTINCT run_id, host, pci_address FROM fabric.member) AS m
+  JOIN fabric.nic_distance AS d
+    ON d.run_id = m.run_id AND d.pci_address = m.pci_address AND COALESCE(d.host = m.host, TRUE)
+  QUALIFY ROW_NUMBER() OVER (
+    PARTITION BY m.run_id, m.host, m.pci_address, d.nic ORDER BY d.origin, d.host IS NULL, d.distance, d.source_id
+  ) = 1
 ),
 nearest AS (
-  SELECT run_id, host, pci_address, MIN(place) AS place, ARG_MIN(path_type, place) AS path_type, ARG_MIN(nic,
-    place) AS nic
-  FROM gpu
+  SELECT run_id, host, pci_address, MIN(distance) AS distance, ARG_MIN(path_type, distance) AS path_type,
+    ARG_MIN(nic, (distance, nic)) AS nic
+  FROM known
   GROUP BY run_id, host, pci_address
 )
 SELECT
   e.run_id, 'rank' AS subject_kind, COALESCE(m.global_rank, m.rank) AS subject, [COALESCE(m.global_rank,
     m.rank)] AS ranks,
   e.send_nic AS nic, MIN(u.path_type) AS used_type, MIN(n.nic) AS near_nic, MIN(n.path_type) AS near_type,
+  CASE
+    WHEN MIN(u.gpu_numa_node) <> MIN(u.nic_numa_node)
+      THEN ' (NUMA node ' || MIN(u.nic_numa_node) || ', the GPU is on ' || MIN(u.gpu_numa_node) || ')'
+    ELSE ''
+  END AS numa,
   ARG_MIN(e.source_id, (e.source_id, e.line)) AS source_id,
   ARG_MIN(e.line, (e.source_id, e.line)) AS line,
   COUNT(*) AS citation_count
 FROM fabric.edge AS e
 JOIN fabric.member AS m
   ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
-JOIN gpu AS u ON u.run_id = m.run_id AND u.host = m.host AND u.pci_address = m.pci_address AND u.nic = e.send_nic
+JOIN known AS u ON u.run_id = m.run_id AND u.host = m.host AND u.pci_address = m.pci_address AND u.nic = e.send_nic
 JOIN nearest AS n ON n.run_id = m.run_id AND n.host = m.host AND n.pci_address = m.pci_address
-WHERE e.proxy_rank IS NULL AND u.place >= 8 AND n.place < 8
+WHERE e.proxy_rank IS NULL AND u.distance >= 8 AND n.distance < 8
 GROUP BY e.run_id, COALESCE(m.global_rank, m.rank), e.send_nic
 """,
 )

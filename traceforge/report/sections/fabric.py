@@ -43,15 +43,16 @@ def _build(context: Context) -> Section | Missing:
     facts = context.rows("sections/fabric")[0]
     findings = context.rows("sections/fabric_findings")
     if not facts["processes"]:
-        # Dumps of flight recorders make findings without any log.
-        return Section(_findings(findings, context)) if findings else _MISSING
+        # Dumps of flight recorders make findings without any log, and the Inspector measures without one.
+        found = [*(_findings(findings, context) if findings else []), *_measured(context)]
+        return Section(found) if found else _MISSING
     paths = context.rows("sections/fabric_paths")
     blocks: list[Block] = [_tiles(facts, paths), *_findings(findings, context)]
     blocks += figure_of_ranks(context)
     blocks += figure_of_nics(context)
     blocks += figure_of_rings(context)
     blocks += _tables(context, paths)
-    return Section(blocks)
+    return Section([*blocks, *_measured(context)])
 
 
 def _tiles(facts: Row, paths: list[Row]) -> Tiles:
@@ -177,6 +178,57 @@ def _collective_table(rows: list[Row], context: Context) -> Table:
     ]
     limit = context.limits.table_rows
     return Table(columns, table[:limit], max(0, len(rows) - limit))
+
+
+def _measured(context: Context) -> list[Block]:
+    """What the Inspector measured, without any timeline."""
+    rows = context.rows("sections/fabric_measured")
+    if not rows:
+        return []
+    columns = [
+        Column("communicator", code=True),
+        Column("ranks", numeric=True),
+        Column("operation"),
+        Column("size", numeric=True),
+        Column("calls", numeric=True),
+        Column("transfer", numeric=True),
+        Column("95 % below", numeric=True),
+        Column("bus bandwidth", numeric=True),
+        Column("skew", numeric=True),
+        Column("last most often"),
+    ]
+    table = [
+        [
+            clean(row["comm_hash"] or "—", 40),
+            "—" if row["rank_count"] is None else count(row["rank_count"]),
+            clean(row["op"], 40),
+            size(row["size_bytes"]),
+            count(row["calls"]),
+            duration(row["transfer_ns"]),
+            duration(row["slow_transfer_ns"]),
+            "—" if row["bandwidth_bytes_per_s"] is None else f"{size(row['bandwidth_bytes_per_s'])}/s",
+            "—" if row["skew_ns"] is None else duration(row["skew_ns"]),
+            _last(row),
+        ]
+        for row in rows
+    ]
+    note = Note(
+        "Measured by NCCL's Inspector on each rank, without a timeline. A rank's time begins with its own arrival: the "
+        "shortest is the transfer, and by how much the longest exceeds it is the skew of arrivals. Medians."
+    )
+    limit = context.limits.table_rows
+    return [
+        Subheading("Collectives as NCCL's Inspector measured them"),
+        note,
+        Table(columns, table[:limit], max(0, len(rows) - limit)),
+    ]
+
+
+def _last(row: Row) -> str:
+    if row["last_rank"] is None:
+        return "not all ranks are here"
+    whose = "rank in the group" if row["is_local"] else "rank"
+    return f"{whose} {row['last_rank']}, in {count(row['last_times'])} of {count(row['complete'])}"
 
 
 def _tree_table(rows: list[Row], limit: int) -> Table:
