@@ -29,7 +29,7 @@ _GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communic
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A culprit: mode, kind of subject, which subjects are it; what removing it alone saves, and adding it alone costs."""
+    """A culprit: mode, kind of subject, which subjects are it; what removing it alone saves, what it alone costs."""
 
     mode: str
     kind: str

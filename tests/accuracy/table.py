@@ -118,10 +118,10 @@ def table(marks: Sequence[Mark]) -> str:
     lines = [
         "# Accuracy on generated jobs",
         "",
-        "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`cases.py`). What each",
-        "column means is told in `table.py`: delay is the finding's, booked its share of the ledger; saved compares",
-        "gain_if_fixed with the job simulated without the fault, harm compares harm_alone with the job simulated with",
-        "that fault alone.",
+        "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`cases.py`).",
+        "What each column means is told in `table.py`: delay is the finding's, booked its share of the ledger; saved",
+        "compares gain_if_fixed with the job simulated without the fault, harm compares harm_alone_ns with the job",
+        "simulated with that fault alone.",
         "",
     ]
     columns = ("group", "runs", "asked", "right", "delay: median error", "within 5 %", "within 10 %", "booked", "saved")
