@@ -1,4 +1,7 @@
-"""The whole grid by one command: `python -m tests.accuracy [JOBS]`; writes RESULTS.md, fails below a threshold."""
+"""The whole grid by one command: `python -m tests.accuracy [JOBS]`; writes RESULTS.md, fails below a threshold.
+
+Results so far are written after every tenth case, so that a run that has to be stopped is not lost.
+"""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -9,6 +12,7 @@ from tests.accuracy.cases import full
 from tests.accuracy.judging import judge_case
 from tests.accuracy.table import scores, shortfalls, table
 
+_KEPT_EVERY = 10
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -21,6 +25,8 @@ def main() -> int:
         for mark in pool.map(judge_case, cases):
             marks.append(mark)
             print(f"\r{len(marks)} of {len(cases)}", end="", file=sys.stderr, flush=True)
+            if len(marks) % _KEPT_EVERY == 0:
+                RESULTS.write_text(table(marks), encoding="utf-8")
     RESULTS.write_text(table(marks), encoding="utf-8")
     missed = shortfalls(scores(marks))
     print("", *(missed or ["all thresholds are reached"]), sep="\n", file=sys.stderr)

@@ -21,7 +21,7 @@ MATERIAL_SHARE = 0.04
 
 _FINDINGS = """
 SELECT mode, cause, subject_kind, subject, delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, confidence,
-  pattern
+  pattern, booked_ns_per_iteration, gain_if_fixed, harm_alone_ns
 FROM attribute.finding ORDER BY finding_id
 """
 _GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communicator"
@@ -29,12 +29,14 @@ _GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communic
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A culprit: mode, kind of subject, and which subjects are it."""
+    """A culprit: mode, kind of subject, which subjects are it; what removing it alone saves, what it alone costs."""
 
     mode: str
     kind: str
     subjects: frozenset[str]
     delay_ns: float
+    removed_ns: float
+    added_ns: float
     share: float
 
 
@@ -46,6 +48,9 @@ class Mark:
         asked: faults that are material, as they should be named.
         found: place of each among the findings that count; None where it is not named.
         errors: relative error of the delay of each that was found.
+        booked_errors: the same of its share of the ledger.
+        saved_errors: relative error of what removing it alone would save.
+        harm_errors: of what it alone would cost.
         covered: whether its interval holds the true delay.
         false_findings: findings that count and name what is no fault.
         first: mode and subject of the first finding that counts.
@@ -56,6 +61,9 @@ class Mark:
     asked: list[Named]
     found: list[int | None]
     errors: list[float | None]
+    booked_errors: list[float]
+    saved_errors: list[float]
+    harm_errors: list[float]
     covered: list[bool | None]
     false_findings: list[str]
     first: tuple[str, str, str] | None
@@ -86,29 +94,46 @@ def _mark(
     asked = [one for one in every if one.share >= MATERIAL_SHARE]
     counted = [one for one in findings if one["confidence"] in ("high", "medium")]
     found = [next((p for p, one in enumerate(counted) if _is(one, named)), None) for named in asked]
+    duration_ns = sum(truth["duration_ns"]) / len(truth["duration_ns"])
     errors, covered = [], []
+    booked: list[float] = []
+    saved: list[float] = []
+    harm: list[float] = []
     for place, named in zip(found, asked, strict=True):
         mine = [one for one in counted if _is(one, named)] if place is not None else []
         total = sum(one["delay_ns_per_iteration"] for one in mine)
         errors.append(total / named.delay_ns - 1 if mine else None)
+        if mine:
+            booked.append(sum(one["booked_ns_per_iteration"] for one in mine) / named.delay_ns - 1)
+        if len(mine) == 1:
+            gain, alone = mine[0]["gain_if_fixed"], mine[0]["harm_alone_ns"]
+            # Where another fault hides it, removing one saves next to nothing.
+            saved += _relative(duration_ns * gain / (1 + gain), named.removed_ns, duration_ns)
+            harm += _relative(alone, named.added_ns, duration_ns)
         bounds = [(one["delay_low_ns"], one["delay_high_ns"]) for one in mine]
         # An interval speaks of one finding.
         covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if len(bounds) == 1 else None)
     false = [_said(one) for one in counted if not any(_is(one, named) for named in every)]
     first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
-    return Mark(case, asked, found, errors, covered, false, first, by_hand, findings)
+    return Mark(case, asked, found, errors, booked, saved, harm, covered, false, first, by_hand, findings)
+
+
+def _relative(told_ns: float, true_ns: float, duration_ns: float) -> list[float]:
+    """Relative error of what is a material share of the iteration; none of what is less."""
+    return [told_ns / true_ns - 1] if true_ns >= MATERIAL_SHARE * duration_ns else []
 
 
 def _named(fault: dict[str, Any], truth: dict[str, Any], groups: dict[str, list[int]], lost: frozenset[int]) -> Named:
+    removed, added = (sum(fault[name]) / len(fault[name]) for name in ("removed_ns", "added_ns"))
     # Of two faults, each one's Shapley value is the mean of what it adds alone and what removing it saves.
-    delay = (sum(fault["removed_ns"]) + sum(fault["added_ns"])) / 2 / len(fault["removed_ns"])
+    delay = (removed + added) / 2
     share = delay / (sum(truth["duration_ns"]) / len(truth["duration_ns"]))
     if fault["mode"] == "gpu_locality":
         slow = {name for name, ranks in groups.items() if ranks in fault["communicators"]}
-        return Named(fault["mode"], "communicator", frozenset(slow), delay, share)
+        return Named(fault["mode"], "communicator", frozenset(slow), delay, removed, added, share)
     if fault["befalls"] == "rank":
-        return Named(fault["mode"], "rank", frozenset({str(fault["place"])}), delay, share)
-    return Named(fault["mode"], "job", frozenset({"all"}), delay, share)
+        return Named(fault["mode"], "rank", frozenset({str(fault["place"])}), delay, removed, added, share)
+    return Named(fault["mode"], "job", frozenset({"all"}), delay, removed, added, share)
 
 
 def _is(finding: dict[str, Any], named: Named) -> bool:

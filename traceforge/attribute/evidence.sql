@@ -30,6 +30,10 @@ configuration AS (
 told AS (
   SELECT *,
     CASE
+      WHEN harm_alone_ns < 1e6 THEN FORMAT('{:.1f} µs', harm_alone_ns / 1e3)
+      ELSE FORMAT('{:.1f} ms', harm_alone_ns / 1e6)
+    END AS harm,
+    CASE
       WHEN affected_delay_ns < 1e6 THEN FORMAT('{:.1f} µs', affected_delay_ns / 1e3)
       ELSE FORMAT('{:.1f} ms', affected_delay_ns / 1e6)
     END AS hit
@@ -92,6 +96,12 @@ statement AS (
   SELECT run_id, finding_id, place, 'for',
     FORMAT('Configuration evidence, not a measured delay: {} [{}, line {}]', summary, path, line)
   FROM configuration
+  UNION ALL
+  SELECT run_id, finding_id, 12, 'for',
+    FORMAT('Each second of it makes ranks wait {:.1f} seconds in sum; alone it would cost an iteration {}.',
+      amplification, harm)
+  FROM told
+  WHERE confidence <> 'low' AND amplification IS NOT NULL AND harm_alone_ns > 0
   UNION ALL
   SELECT run_id, finding_id, 9, 'against',
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'

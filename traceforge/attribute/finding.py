@@ -1,8 +1,8 @@
 """Findings. Reads the ledger and the graph; fills attribute.finding.
 
 Each cause's delays are judged against the run's own noise (see `judge`); what stands out is replayed without its
-delay to tell what fixing it would gain. Randomness comes from a generator with a fixed seed, so that a database
-always yields the same findings.
+delay, and with nothing else, to tell what it costs (see `settlement`). Randomness comes from generators with a fixed
+seed, so that a database always yields the same findings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,10 @@ import polars as pl
 
 from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
-from traceforge.attribute.gain import gain_without_transfer_excess, gain_without_work_excess
+from traceforge.attribute.counterfactual import Counterfactual, Source, transfer_source, work_source
 from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns
+from traceforge.attribute.settlement import Settled, settled
+from traceforge.replay.couplings import Couplings
 from traceforge.replay.model import load_model
 from traceforge.store.database import Store
 from traceforge.units import format_ns, format_share
@@ -34,6 +36,18 @@ FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
+# What calibration measured, by the engine's names.
+_COUPLINGS = """
+SELECT mechanism, coefficient FROM replay.calibration
+WHERE run_id = ? AND verdict = 'identifiable' AND coefficient IS NOT NULL
+"""
+_COUPLING_OF = {
+    "arrival_spread": "spread",
+    "waiting_overlap": "waiting",
+    "transfer_overlap": "transferring",
+    "co_located_waiting": "host",
+}
+
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
 # A cause this many times smaller than another of the same rank is taken for its by-product.
@@ -47,6 +61,7 @@ _TURNS_STEP = (
 # What befalls a host befalls so many of its ranks.
 _MOST_RANKS = 0.75
 
+_DELAY = "delay_ns_per_iteration"
 _CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -62,50 +77,88 @@ class _Run:
     hosts: list[str | None]
     members: dict[int, list[int]]
 
+    @property
+    def places(self) -> list[int]:
+        """Places of the judged iterations in the model."""
+        found: list[int] = np.searchsorted(self.booked.model.iterations, self.iterations).tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One that stands out: who, by which cause, what it did."""
+
+    cause: Cause
+    judgement: Judgement
+    subject_kind: str
+    subject: str
+    name: str
+    source: Source
+    companion_of: str | None = None
+
+    @property
+    def confidence(self) -> str:
+        """Grade, with what a by-product or an unknown cause takes from it."""
+        return "low" if self.cause is UNEXPLAINED or self.companion_of else self.judgement.confidence
+
 
 def rows(store: Store) -> pl.DataFrame:
     """Findings of all runs, by confidence, then by delay."""
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        model = load_model(store, run_id)
-        judged = store.query(_JUDGED, [run_id])
-        if model is None or judged.is_empty():
-            continue
-        durations = judged["duration_ns"].to_numpy().astype(np.float64)
-        residual = int(store.query(_RESIDUAL, [run_id]).item())
-        hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
-        of_ranks = [hosts.get(rank) for rank in model.ranks.tolist()]
-        members = dict(store.query(_COMMUNICATORS, [run_id]).rows())
-        run = _Run(
-            run_id, booked(model, store, run_id), judged["iteration"].to_list(), durations, residual, of_ranks, members
-        )
-        found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
-        found.sort(
-            key=lambda row: (
-                _CONFIDENCE_ORDER[str(row["confidence"])],
-                -int(str(row["delay_ns_per_iteration"])),
-            )
-        )
-        result += [{**row, "finding_id": number} for number, row in enumerate(found)]
+        run = _run(store, run_id)
+        if run is not None:
+            found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
+            replays = Counterfactual(run.booked.model, _couplings(store, run_id))
+            made = [_row(run, one, cost) for one, cost in zip(found, _settled(run, found, replays), strict=True)]
+            made.sort(key=lambda row: (_CONFIDENCE_ORDER[str(row["confidence"])], -int(str(row[_DELAY]))))
+            result += [{**row, "finding_id": number} for number, row in enumerate(made)]
     return pl.DataFrame(result, infer_schema_length=None)
 
 
-def _without_companions(found: list[dict[str, object]]) -> list[dict[str, object]]:
+def _run(store: Store, run_id: int) -> _Run | None:
+    model = load_model(store, run_id)
+    judged = store.query(_JUDGED, [run_id])
+    if model is None or judged.is_empty():
+        return None
+    hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
+    return _Run(
+        run_id,
+        booked(model, store, run_id),
+        judged["iteration"].to_list(),
+        judged["duration_ns"].to_numpy().astype(np.float64),
+        int(store.query(_RESIDUAL, [run_id]).item()),
+        [hosts.get(rank) for rank in model.ranks.tolist()],
+        dict(store.query(_COMMUNICATORS, [run_id]).rows()),
+    )
+
+
+def _couplings(store: Store, run_id: int) -> Couplings:
+    measured = store.query(_COUPLINGS, [run_id]).rows()
+    return Couplings(**{_COUPLING_OF[name]: value for name, value in measured if name in _COUPLING_OF})
+
+
+def _settled(run: _Run, found: Sequence[_Found], replays: Counterfactual) -> list[Settled]:
+    judgements = [(one.cause.name, one.judgement, one.source, one.confidence != "low") for one in found]
+    return settled(run.booked, run.places, judgements, replays)
+
+
+def _without_companions(found: list[_Found]) -> list[_Found]:
     """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by."""
-    for row in found:
+    result = []
+    for one in found:
+        least = _COMPANION_FACTOR * one.judgement.delay_ns_per_iteration
         greater = [
             other
             for other in found
-            if (other["subject_kind"], other["subject"]) == (row["subject_kind"], row["subject"])
-            and int(str(other["delay_ns_per_iteration"])) >= _COMPANION_FACTOR * int(str(row["delay_ns_per_iteration"]))
+            if (other.subject_kind, other.subject) == (one.subject_kind, one.subject)
+            and other.judgement.delay_ns_per_iteration >= least
         ]
-        row["companion_of"] = greater[0]["cause"] if greater else None
-        if greater:
-            row["confidence"] = "low"
-    return found
+        result.append(replace(one, companion_of=greater[0].cause.name) if greater else one)
+    return result
 
 
-def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[dict[str, object]]:
+def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[_Found]:
     rng = np.random.default_rng(0)
     for cause in causes().values():
         own = delays.filter(pl.col("cause") == cause.name)
@@ -117,34 +170,34 @@ def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[dict[str, object]]:
             yield from _of_transfers(run, cause, _matrix(run, own, run.booked.communicators), rng)
 
 
-def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
     found = []
     for judgement in judge_ranks(by_rank, run.durations_ns, rng, Thresholds()):
-        gain = gain_without_work_excess(run.booked.model, cause.name, [judgement.place])
+        source = work_source(run.booked.model, cause.name, [judgement.place])
         subject = str(run.booked.model.ranks[judgement.place])
-        found.append(_row(run, cause, judgement, "rank", subject, f"rank {subject}", gain))
+        found.append(_Found(cause, judgement, "rank", subject, f"rank {subject}", source))
     yield from found
-    if all(row["confidence"] == "low" for row in found):
+    if all(one.confidence == "low" for one in found):
         yield from _of_hosts_or_job(run, cause, by_rank, rng)
 
 
-def _of_transfers(
-    run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator
-) -> Iterator[dict[str, object]]:
+def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator) -> Iterator[_Found]:
     """Slow paths are their communicators'; what the fabric owns is the job's."""
     if cause.claims_transfer == "fabric":
         judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, Thresholds())
         if judgement is not None:
-            yield _row(run, cause, judgement, "job", "all", "the job", gain_without_transfer_excess(run.booked.model))
+            affected = [run.places[i] for i in judgement.affected]
+            source = transfer_source(run.booked.model, None, affected)
+            yield _Found(cause, judgement, "job", "all", "the job", source)
         return
-    for found in judge_ranks(by_communicator, run.durations_ns, rng, Thresholds()):
-        number = run.booked.communicators[found.place]
-        gain = gain_without_transfer_excess(run.booked.model, run.booked.communicator == found.place)
+    for judgement in judge_ranks(by_communicator, run.durations_ns, rng, Thresholds()):
+        number = run.booked.communicators[judgement.place]
+        source = transfer_source(run.booked.model, run.booked.communicator == judgement.place)
         name = f"communicator {number} ({_ranks_said(run.members[number])})"
-        yield _row(run, cause, found, "communicator", str(number), name, gain)
+        yield _Found(cause, judgement, "communicator", str(number), name, source)
 
 
-def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
     """Where no rank stands out alone: the ranks of one host together, else all ranks at the same times or in turns."""
     names = sorted({host for host in run.hosts if host})
     members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
@@ -153,8 +206,8 @@ def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Ge
         for judgement in judge_ranks(by_host, run.durations_ns, rng, Thresholds()):
             host = names[judgement.place]
             if judgement.confidence != "low" and _is_shared(by_rank[:, members[host]]):
-                gain = gain_without_work_excess(run.booked.model, cause.name, members[host])
-                yield _row(run, cause, replace(judgement, pattern="node_wide"), "host", host, f"host {host}", gain)
+                source = work_source(run.booked.model, cause.name, members[host])
+                yield _Found(cause, replace(judgement, pattern="node_wide"), "host", host, f"host {host}", source)
                 return
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
@@ -165,8 +218,8 @@ def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Ge
         else judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
     )
     if found is not None and found.confidence != "low":
-        gain = gain_without_work_excess(run.booked.model, cause.name, range(by_rank.shape[1]))
-        yield _row(run, cause, found, "job", "all", "the job", gain)
+        source = work_source(run.booked.model, cause.name, range(by_rank.shape[1]))
+        yield _Found(cause, found, "job", "all", "the job", source)
 
 
 def _is_shared(delays_ns: Delays) -> bool:
@@ -191,47 +244,43 @@ def _matrix(run: _Run, own: pl.DataFrame, owners: Sequence[int]) -> "np.ndarray[
     return result
 
 
-def _row(
-    run: _Run, cause: Cause, judgement: Judgement, subject_kind: str, subject: str, name: str, gain: float
-) -> dict[str, object]:
-    low, high = judgement.interval_ns or (None, None)
+def _row(run: _Run, found: _Found, cost: Settled) -> dict[str, object]:
+    judgement, cause = found.judgement, found.cause
     affected = [run.iterations[i] for i in judgement.affected]
-    confidence = "low" if cause is UNEXPLAINED else judgement.confidence
+    share = cost.delay.mean_ns / float(run.durations_ns.mean())
     return {
         "run_id": run.run_id,
         "mode": cause.mode,
         "cause": cause.name,
-        "subject_kind": subject_kind,
-        "subject": subject,
-        "delay_ns_per_iteration": round(judgement.delay_ns_per_iteration),
-        "delay_low_ns": None if low is None else round(low),
-        "delay_high_ns": None if high is None else round(high),
-        "share": judgement.share,
-        "confidence": confidence,
-        "gain_if_fixed": gain,
+        "subject_kind": found.subject_kind,
+        "subject": found.subject,
+        **cost.columns(),
+        "share": share,
+        "confidence": found.confidence,
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
         "pattern": judgement.pattern,
-        "summary": _summary(run, cause, judgement, name),
-        "next_step": _TURNS_STEP if judgement.pattern == "rotating" else cause.next_step.format(subject=name),
+        "summary": _summary(run, found, cost, share),
+        "next_step": _TURNS_STEP if judgement.pattern == "rotating" else cause.next_step.format(subject=found.name),
         "iterations": len(run.iterations),
         "affected_iterations": len(affected),
-        "affected_delay_ns": round(judgement.affected_delay_ns),
         "dominance": judgement.dominance,
         "chance": judgement.chance,
         "clock_residual_ns": run.residual_ns,
+        "companion_of": found.companion_of,
     }
 
 
-def _summary(run: _Run, cause: Cause, judgement: Judgement, name: str) -> str:
+def _summary(run: _Run, found: _Found, settled_cost: Settled, share: float) -> str:
+    judgement, name = found.judgement, found.name
     subject = name[0].upper() + name[1:]
     if name == "the job":
-        subject = "Communication" if cause.claims_transfer else "The job as a whole"
+        subject = "Communication" if found.cause.claims_transfer else "The job as a whole"
     if judgement.pattern == "rotating":
         subject = "One rank or another"
-    cost = f"{format_ns(judgement.delay_ns_per_iteration)} an iteration ({format_share(judgement.share)})"
+    cost = f"{format_ns(settled_cost.delay.mean_ns)} an iteration ({format_share(share)})"
     judged, affected = len(run.iterations), len(judgement.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
-    hit = f", {format_ns(judgement.affected_delay_ns)}" if judgement.pattern != "persistent" and judged > 1 else ""
+    hit = f", {format_ns(settled_cost.affected_ns)}" if judgement.pattern != "persistent" and judged > 1 else ""
     hit += " each" if hit and affected > 1 else ""
-    return f"{subject} {cause.phrase}, {extent}{hit}; it costs the job {cost}."
+    return f"{subject} {found.cause.phrase}, {extent}{hit}; it costs the job {cost}."

@@ -1,5 +1,6 @@
 -- What stands out of the run's own noise, the costliest first. None is an answer too: see attribute.verdict.
--- Reads: attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work
+-- Reads: attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
+-- replay.calibration
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -13,18 +14,36 @@ CREATE OR REPLACE TABLE attribute.finding (
   subject_kind VARCHAR NOT NULL,
   -- Who: a rank number, a host name; `all` for the job.
   subject VARCHAR NOT NULL,
-  -- Mean delay over the judged iterations, ns.
+  -- What it costs, mean over the judged iterations, ns: of findings of high or medium confidence (four at most) by
+  -- replays without them, each finding's mean over the orders in which they could be fixed; of others as booked.
   delay_ns_per_iteration BIGINT NOT NULL,
-  -- Lower end of its 95 % interval (bootstrap over iterations), ns; NULL below three iterations.
+  -- Lower end of its 95 % interval (see attribute/interval.py), ns; NULL below three
+  -- iterations.
   delay_low_ns BIGINT,
   -- Upper end, ns; NULL below three iterations.
   delay_high_ns BIGINT,
+  -- The ledger's share (attribute.delay), mean over the judged iterations, ns: in an affected iteration noise that
+  -- it hides has a part too.
+  booked_ns_per_iteration BIGINT NOT NULL,
   -- Delay over the mean iteration duration.
   share DOUBLE NOT NULL,
   -- high, medium or low.
   confidence VARCHAR NOT NULL,
   -- Throughput gained if this delay alone were gone (replayed), as a share; NULL when not replayed.
   gain_if_fixed DOUBLE,
+  -- Lower end of its 95 % interval; NULL below three iterations.
+  gain_low DOUBLE,
+  -- Upper end.
+  gain_high DOUBLE,
+  -- Time it would cost an iteration in which all else is at its reference (replayed), ns.
+  harm_alone_ns BIGINT,
+  -- Lower end of its 95 % interval, ns; NULL below three iterations.
+  harm_alone_low_ns BIGINT,
+  -- Upper end, ns.
+  harm_alone_high_ns BIGINT,
+  -- Time that ranks wait because of it, summed over ranks, over its own time above the reference: rank-seconds waited
+  -- for each second of delay. NULL where it has none.
+  amplification DOUBLE,
   -- First affected iteration.
   first_iteration INTEGER NOT NULL,
   -- Last affected iteration.

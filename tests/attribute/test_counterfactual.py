@@ -1,0 +1,133 @@
+"""What fixing things would gain, what they cost together and alone, worked by hand; it is not the ledger's share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.replay.models import THREE_KINDS, Plan, lockstep_model, model_of, plans
+from traceforge.attribute.booking import by_cause
+from traceforge.attribute.cause import causes
+from traceforge.attribute.counterfactual import Counterfactual, Source, transfer_source, work_source
+from traceforge.replay.couplings import Couplings
+from traceforge.replay.model import StepModel
+
+
+def gain_without(model: StepModel, source: Source) -> float:
+    replays = Counterfactual(model)
+    return float(replays.without_ns([]).sum() / replays.without_ns([source]).sum()) - 1
+
+
+def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence[int]) -> float:
+    return gain_without(model, work_source(model, cause, rank_places))
+
+
+def gain_without_transfer_excess(model: StepModel) -> float:
+    return gain_without(model, transfer_source(model))
+
+
+def test_a_lone_straggler_gains_all_it_costs() -> None:
+    # given 100, 100, 140 and a transfer of 10: 150 an iteration, 110 without the straggler's 40
+    model = lockstep_model([[[100, 100, 140]]] * 4, transfer_ns=10)
+
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [2]) == pytest.approx(150 / 110 - 1)
+
+
+def test_behind_a_straggler_the_next_one_takes_its_place() -> None:
+    # given 100, 100, 100, 130, 140: fixing the last rank leaves the one before it
+    model = lockstep_model([[[100, 100, 100, 130, 140]]] * 4, transfer_ns=10)
+
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [4]) == pytest.approx(150 / 140 - 1)
+
+
+def test_fixing_a_rank_that_hides_behind_another_gains_nothing() -> None:
+    model = lockstep_model([[[100, 100, 100, 130, 140]]] * 4, transfer_ns=10)
+
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [3]) == 0
+
+
+def test_only_the_cause_that_is_fixed_goes_away() -> None:
+    # given a rank that is late by 30 of compute and 10 of input: 150 an iteration, 120 without the compute
+    work = np.full((4, 1, 3, 2), 50)
+    work[:, 0, 2] += [30, 10]
+    model = lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS)
+
+    assert gain_without_work_excess(by_cause(model), "slow_compute", [2]) == pytest.approx(150 / 120 - 1)
+    assert gain_without_work_excess(by_cause(model), "input_stall", [2]) == pytest.approx(150 / 140 - 1)
+
+
+def test_without_slow_transfers_only_their_excess_goes_away() -> None:
+    # given transfers of 10, 10, 10, 90 after 100 of compute: 520 in all, 440 at the first quartile
+    model = lockstep_model([[[100, 100]]] * 4, transfer_ns=[[10], [10], [10], [90]])
+
+    assert gain_without_transfer_excess(model) == pytest.approx(520 / 440 - 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.data())
+def test_fixing_anything_never_costs(plan: Plan, data: st.DataObject) -> None:
+    model = model_of(plan)
+    rank = data.draw(st.integers(0, len(model.ranks) - 1))
+    cause = data.draw(st.sampled_from(list(causes())))
+    if model.end_ns[-1].max() <= model.start_ns[0].max():
+        return  # a run of no length has no throughput
+
+    assert gain_without_work_excess(by_cause(model), cause, [rank]) >= 0
+    assert gain_without_transfer_excess(model) >= 0
+
+
+def test_two_findings_that_hide_each_other_share_what_fixing_both_saves() -> None:
+    # given 100, 140 by compute, 130 by input: 150 an iteration; 140 without the first, 150 without the second, 110
+    # without both
+    work = np.zeros((4, 1, 3, 2))
+    work[:, 0] = [[100, 0], [140, 0], [100, 30]]
+    model = by_cause(lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS))
+    straggler, stall = work_source(model, "slow_compute", [1]), work_source(model, "input_stall", [2])
+
+    costs = Counterfactual(model).costs_ns([straggler, stall])
+
+    # the straggler saves 10 with the stall there and 40 without, the stall nothing and 30
+    assert costs.tolist() == [[25.0] * 4, [15.0] * 4]
+
+
+def test_alone_each_would_cost_all_of_it() -> None:
+    work = np.zeros((4, 1, 3, 2))
+    work[:, 0] = [[100, 0], [140, 0], [100, 30]]
+    model = by_cause(lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS))
+    replays = Counterfactual(model)
+
+    assert replays.harm_ns(work_source(model, "slow_compute", [1])).tolist() == [40.0] * 4
+    assert replays.harm_ns(work_source(model, "input_stall", [2])).tolist() == [30.0] * 4
+
+
+def test_transfers_are_compared_with_those_that_are_not_blamed() -> None:
+    # given transfers of 10, and of 90 in the last two of ten iterations
+    model = lockstep_model([[[100, 100]]] * 10, transfer_ns=[[10]] * 8 + [[90]] * 2)
+
+    source = transfer_source(model, None, [8, 9])
+
+    assert Counterfactual(model).costs_ns([source]).tolist() == [[0.0] * 8 + [80.0] * 2]
+
+
+def test_where_waiting_slows_transfers_down_fixing_a_straggler_saves_that_too() -> None:
+    # given a straggler by 40 of two ranks: a mean wait of 20, and transfers that grow by half of it
+    model = by_cause(lockstep_model([[[100, 140]]] * 4, transfer_ns=30))
+    straggler = work_source(model, "slow_compute", [1])
+
+    assert Counterfactual(model, Couplings(spread=0.5)).costs_ns([straggler]).tolist() == [[50.0] * 4]
+
+
+@settings(max_examples=25, deadline=None)
+@given(plans(), st.data())
+def test_costs_add_up_to_what_fixing_everything_saves(plan: Plan, data: st.DataObject) -> None:
+    model = by_cause(model_of(plan))
+    names = [name for name, _ in model.kinds]
+    chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    sources = [work_source(model, name, [0]) for name in chosen]
+    replays = Counterfactual(model)
+
+    total = replays.costs_ns(sources).sum(axis=0)
+
+    assert total == pytest.approx(replays.without_ns([]) - replays.without_ns(sources))

@@ -1,0 +1,196 @@
+"""What a run would have been without something, or with nothing else. In: a model and what is blamed. Out: replays.
+
+What a finding costs is told by replaying the run without it, for every set of findings: the mean over all orders in
+which they could be fixed (Shapley) is a finding's cost, so that costs add up where findings hide one another. For one
+finding alone it is what removing it saves; for two, the mean of what removing one saves with the other there and not.
+Couplings that the run itself shows (`replay.calibration`) are replayed too: where waiting slows transfers down, what
+makes ranks wait costs that as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.replay.couplings import NO_COUPLING, Couplings
+from traceforge.replay.engine import Durations, measured, record, replay
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import Amounts, references
+
+# So many findings are told apart by all their sets; the replays double with each.
+MOST_PLAYERS = 4
+# Below so many clean transfers of a place their median tells less than the first quartile of all.
+_CLEAN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is blamed: time above the reference, ns.
+
+    Attributes:
+        rank_places: whose work it is; empty for transfers.
+        before_arrival_ns: excess work, shape (I, P + 1, those ranks).
+        before_wait_ns: shape (I, P, those ranks).
+        transfer_ns: excess of transfers, shape (I, P, R); None for work.
+    """
+
+    rank_places: tuple[int, ...]
+    before_arrival_ns: NDArray[np.int64]
+    before_wait_ns: NDArray[np.int64]
+    transfer_ns: NDArray[np.int64] | None = None
+
+    def rank_seconds_ns(self) -> Amounts:
+        """Time above the reference by iteration: summed over ranks, of a transfer as long as it holds up its ranks."""
+        if self.transfer_ns is None:
+            work = self.before_arrival_ns.sum(axis=(1, 2)) + self.before_wait_ns.sum(axis=(1, 2))
+        else:
+            work = self.transfer_ns.max(axis=2, initial=0).sum(axis=1)
+        return np.asarray(work, dtype=np.float64)
+
+
+def work_source(model: StepModel, cause: str, rank_places: Sequence[int]) -> Source:
+    """Work of some ranks by a cause, as far as it exceeds the reference.
+
+    Args:
+        model: with work by cause (see `booking.by_cause`).
+    """
+    kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
+    ranks = list(rank_places)
+    arrival_excess = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
+    wait_excess = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
+    of_length = references(model)
+    for i, calls in enumerate(model.calls.tolist()):
+        reference = of_length[calls]
+        own = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
+        arrival_excess[i, : calls + 1] = _above(own, reference.before_arrival_ns[:, None, kinds])
+        own = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
+        wait_excess[i, :calls] = _above(own, reference.before_wait_ns[:, None, kinds])
+    return Source(tuple(ranks), arrival_excess, wait_excess)
+
+
+def transfer_source(
+    model: StepModel, places: NDArray[np.bool_] | None = None, iterations: Sequence[int] | None = None
+) -> Source:
+    """Transfers, as far as they exceed clean ones: those of the same place that are not blamed, or its first quartile.
+
+    Args:
+        places: those blamed, shape (I, P, R); all by default.
+        iterations: places of the iterations in which they are blamed; all by default.
+    """
+    blamed = np.broadcast_to(True, model.group.shape) if places is None else places
+    if iterations is not None:
+        is_affected = np.isin(np.arange(len(model.iterations)), iterations)
+        blamed = blamed & is_affected[:, None, None]
+    blamed = blamed & (model.group >= 0)
+    of_length = references(model)
+    excess = np.zeros(model.transfer_ns.shape, dtype=np.int64)
+    for calls, reference in of_length.items():
+        alike = np.flatnonzero(model.calls == calls)
+        for p in range(calls):
+            transfer, is_blamed = model.transfer_ns[alike, p], blamed[alike, p]
+            clean = transfer[~is_blamed & (model.group[alike, p] >= 0)]
+            expected = np.median(clean) if len(clean) >= _CLEAN else reference.transfer_ns[p]
+            above = np.maximum(0, transfer - np.rint(expected).astype(np.int64))
+            excess[alike, p] = np.where(is_blamed, above, 0)
+    none = np.zeros((len(model.iterations), 0, 0), dtype=np.int64)
+    return Source((), none, none, excess)
+
+
+class Counterfactual:
+    """Replays of one run, each without some sources; kept, as several questions ask for the same ones."""
+
+    def __init__(self, model: StepModel, couplings: Couplings = NO_COUPLING) -> None:
+        self._model, self._couplings, self._measured = model, couplings, measured(model)
+        self._recorded = record(model) if couplings != NO_COUPLING else None
+        self._of_length = references(model)
+        self._kept: dict[frozenset[int], Amounts] = {}
+        self._clean: Durations | None = None
+        self._clean_ns: Amounts = np.zeros(0)
+
+    def without_ns(self, sources: Sequence[Source]) -> Amounts:
+        """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
+        key = frozenset(map(id, sources))
+        if key not in self._kept:
+            arrival, wait = self._measured.before_arrival_ns.copy(), self._measured.before_wait_ns.copy()
+            transfer = self._measured.transfer_ns.copy()
+            for source in sources:
+                ranks = list(source.rank_places)
+                if source.transfer_ns is not None:
+                    transfer -= source.transfer_ns
+                elif ranks:
+                    arrival[..., ranks] -= source.before_arrival_ns
+                    wait[..., ranks] -= source.before_wait_ns
+            self._kept[key] = self._lasted(Durations(arrival, wait, transfer))
+        return self._kept[key]
+
+    def harm_ns(self, source: Source) -> Amounts:
+        """By how much a source alone would lengthen iterations in which all else is at its reference, shape (I,)."""
+        if self._clean is None:
+            self._clean = self._reference()
+            self._clean_ns = self._lasted(self._clean)
+        clean = self._clean
+        arrival, wait, transfer = (clean.before_arrival_ns.copy(), clean.before_wait_ns.copy(), clean.transfer_ns)
+        if source.transfer_ns is not None:
+            transfer = transfer + source.transfer_ns
+        else:
+            ranks = list(source.rank_places)
+            arrival[..., ranks] += source.before_arrival_ns
+            wait[..., ranks] += source.before_wait_ns
+        harm: Amounts = self._lasted(Durations(arrival, wait, transfer)) - self._clean_ns
+        return harm
+
+    def costs_ns(self, sources: Sequence[Source]) -> Amounts:
+        """What each source costs, ns, shape (sources, I): the mean over all orders of fixing them; at most 4."""
+        count = len(sources)
+        result = np.zeros((count, len(self._model.iterations)))
+        for player in range(count):
+            others = [n for n in range(count) if n != player]
+            for size in range(count):
+                weight = 1 / (count * comb(count - 1, size))
+                for fixed in combinations(others, size):
+                    before = self.without_ns([sources[n] for n in fixed])
+                    after = self.without_ns([sources[n] for n in (*fixed, player)])
+                    result[player] += weight * (before - after)
+        return result
+
+    def _lasted(self, durations: Durations) -> Amounts:
+        run = replay(self._model, durations, couplings=self._couplings, recorded=self._recorded)
+        lasted: Amounts = np.diff(run.end_ns.max(axis=1), prepend=self._model.start_ns[0].max()).astype(np.float64)
+        return lasted
+
+    def _reference(self) -> Durations:
+        shape = self._model.group.shape
+        arrival = np.zeros((shape[0], shape[1] + 1, shape[2]), dtype=np.int64)
+        wait, transfer = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        for calls, reference in self._of_length.items():
+            alike = self._model.calls == calls
+            arrival[alike, : calls + 1] = _whole(reference.before_arrival_ns.sum(axis=1))[:, None]
+            wait[alike, :calls] = _whole(reference.before_wait_ns.sum(axis=1))[:, None]
+            transfer[alike, :calls] = _whole(reference.transfer_ns)[:, None]
+        return Durations(arrival, wait, transfer)
+
+
+def transfer_noise_ns(model: StepModel, source: Source) -> float:
+    """Standard deviation of the iteration's clean transfers taken together, ns: how well their sum is known."""
+    if source.transfer_ns is None:
+        return 0.0
+    hit = (source.transfer_ns > 0).any(axis=(0, 2))
+    variance = 0.0
+    for p in np.flatnonzero(hit).tolist():
+        clean = model.transfer_ns[:, p][(source.transfer_ns[:, p] == 0) & (model.group[:, p] >= 0)]
+        own = clean if len(clean) >= _CLEAN else model.transfer_ns[:, p].ravel()
+        low, middle = np.quantile(own, [0.25, 0.5])
+        variance += (1.48 * float(middle - low)) ** 2
+    return float(np.sqrt(variance))
+
+
+def _above(own: NDArray[np.int64], reference: Amounts) -> NDArray[np.int64]:
+    result: NDArray[np.int64] = np.maximum(0, own - _whole(reference)).sum(axis=-1)
+    return result
+
+
+def _whole(durations_ns: Amounts) -> NDArray[np.int64]:
+    return np.rint(durations_ns).astype(np.int64)

@@ -1,0 +1,134 @@
+"""What findings cost, together and alone. In: judgements and what each blames. Out: costs with intervals.
+
+The cost of a finding that counts is told by replays (see `counterfactual`); of what stands out but does not count, and
+where too many count to be told apart by their sets, the ledger's share is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceforge.attribute.booking import Booked
+from traceforge.attribute.counterfactual import MOST_PLAYERS, Counterfactual, Source
+from traceforge.attribute.interval import Uncertainty, interval_of, uncertainty_of
+from traceforge.attribute.judge import Judgement
+from traceforge.replay.reference import Amounts
+
+# Iterations below which no interval is told.
+_LEAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over the judged iterations and the ends of its 95 % interval, ns; None below three iterations."""
+
+    mean_ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What one finding costs.
+
+    Attributes:
+        delay: its part of the iterations' time.
+        booked_ns: the same by the ledger.
+        affected_ns: its part of an affected iteration.
+        saved: what removing it alone saves.
+        harm: what it alone would cost, were all else at its reference.
+        waited_ns: time ranks wait because of it, summed over ranks, an iteration.
+        caused_ns: its own time above the reference, an iteration.
+        duration_ns: mean iteration as replayed.
+    """
+
+    delay: Estimate
+    booked_ns: float
+    affected_ns: float
+    saved: Estimate
+    harm: Estimate
+    waited_ns: float
+    caused_ns: float
+    duration_ns: float
+
+    def columns(self) -> dict[str, object]:
+        """The columns of attribute.finding that it fills."""
+        return {
+            "delay_ns_per_iteration": round(self.delay.mean_ns),
+            "delay_low_ns": _whole(self.delay.low_ns),
+            "delay_high_ns": _whole(self.delay.high_ns),
+            "booked_ns_per_iteration": round(self.booked_ns),
+            "affected_delay_ns": round(self.affected_ns),
+            "gain_if_fixed": self._gain(self.saved.mean_ns),
+            "gain_low": None if self.saved.low_ns is None else self._gain(self.saved.low_ns),
+            "gain_high": None if self.saved.high_ns is None else self._gain(self.saved.high_ns),
+            "harm_alone_ns": round(self.harm.mean_ns),
+            "harm_alone_low_ns": _whole(self.harm.low_ns),
+            "harm_alone_high_ns": _whole(self.harm.high_ns),
+            "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
+        }
+
+    def _gain(self, saved_ns: float) -> float | None:
+        left = self.duration_ns - saved_ns
+        return self.duration_ns / left - 1 if left > 0 else None
+
+
+def settled(
+    run: Booked,
+    places: Sequence[int],
+    found: Sequence[tuple[str, Judgement, Source, bool]],
+    replays: Counterfactual,
+) -> list[Settled]:
+    """Cost of each finding.
+
+    Args:
+        places: the judged iterations, as places of the model.
+        found: cause, judgement, what is blamed, and whether it counts.
+    """
+    rng = np.random.default_rng(0)
+    players = [n for n, (_, _, _, counts) in enumerate(found) if counts]
+    costs: dict[int, Amounts] = {}
+    if players and len(players) <= MOST_PLAYERS:
+        costs = dict(zip(players, replays.costs_ns([found[n][2] for n in players]), strict=True))
+    whole = replays.without_ns([])
+    result = []
+    for n, (cause, judgement, source, _) in enumerate(found):
+        known = uncertainty_of(run, cause, source)
+        saved = whole - replays.without_ns([source])
+        harm = replays.harm_ns(source)
+        delay, hit = _of_ledger(judgement), judgement.affected_delay_ns
+        if n in costs:
+            own = costs[n][places]
+            delay, hit = _estimate(own, judgement, known, rng), float(own[judgement.affected].mean())
+        caused = source.rank_seconds_ns()[places]
+        waited = len(run.model.ranks) * delay.mean_ns - (0 if source.transfer_ns is not None else float(caused.mean()))
+        result.append(
+            Settled(
+                delay=delay,
+                booked_ns=judgement.delay_ns_per_iteration,
+                affected_ns=hit,
+                saved=_estimate(saved[places], judgement, known, rng),
+                harm=_estimate(harm[places], judgement, known, rng),
+                waited_ns=max(0.0, waited),
+                caused_ns=float(caused.mean()),
+                duration_ns=float(whole[places].mean()),
+            )
+        )
+    return result
+
+
+def _estimate(costs_ns: Amounts, judgement: Judgement, known: Uncertainty, rng: np.random.Generator) -> Estimate:
+    mean_ns = float(costs_ns.mean())
+    if len(costs_ns) < _LEAST:
+        return Estimate(mean_ns, None, None)
+    return Estimate(mean_ns, *interval_of(costs_ns, judgement.affected, known, rng))
+
+
+def _of_ledger(judgement: Judgement) -> Estimate:
+    low, high = judgement.interval_ns or (None, None)
+    return Estimate(judgement.delay_ns_per_iteration, low, high)
+
+
+def _whole(value_ns: float | None) -> int | None:
+    return None if value_ns is None else round(value_ns)
