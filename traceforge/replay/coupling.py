@@ -167,7 +167,8 @@ def baseline(
     """The recorded run from when its ranks arrived and its collectives began, shape (I, P, R)."""
     spread = np.zeros(begun_ns.shape)
     for i, calls in enumerate(model.calls.tolist()):
-        for p in range(calls):
-            layout = met.layouts[met.at[i, p]]
-            spread[i, p] = layout.mean(layout.latest(begun_ns[i, p]) - begun_ns[i, p])
+        for number in np.unique(met.at[i, :calls]).tolist():
+            layout, alike = met.layouts[number], np.flatnonzero(met.at[i, :calls] == number)
+            begun = begun_ns[i, alike]
+            spread[i, alike] = layout.mean(layout.latest(begun) - begun)
     return Baseline(arrival_ns, begun_ns, spread, model.transfer_ns, model.before_arrival_ns.sum(axis=3), host)

@@ -22,6 +22,8 @@ MECHANISMS = {
     "host": "co_located_waiting",
 }
 PREDICTABILITY = "predictability"
+# Couplings may be below 0 (then pacing harms), but no work can take less than no time.
+_LEAST = {"spread": -1e9, "waiting": -0.9, "transferring": -0.9, "host": 0.0}
 IDENTIFIABLE, ABSENT = "identifiable", "absent"
 
 _ROWS = "SELECT mechanism, coefficient, low, high, n, verdict, reason FROM replay.calibration WHERE run_id = ?"
@@ -58,7 +60,8 @@ def evidence(estimates: Mapping[str, Estimate]) -> Evidence:
     """What estimates (by mechanism) tell together; upper and lower ends are taken all at once, which is cautious."""
     rows = {field: estimates.get(mechanism) for field, mechanism in MECHANISMS.items()}
     point, low, high = (
-        {field: _end(row, end) for field, row in rows.items()} for end in ("coefficient", "low", "high")
+        {field: max(_end(row, end), _LEAST[field]) for field, row in rows.items()}
+        for end in ("coefficient", "low", "high")
     )
     spread, predictable = rows["spread"], estimates.get(PREDICTABILITY)
     return Evidence(
@@ -67,7 +70,7 @@ def evidence(estimates: Mapping[str, Estimate]) -> Evidence:
         high=Couplings(**high),
         is_measured=spread is not None and spread.verdict in {IDENTIFIABLE, ABSENT},
         is_positive=any(_is_identifiable(row) and low[field] > 0 for field, row in rows.items()),
-        predictability=None if predictable is None else predictable.coefficient,
+        predictability=predictable.coefficient if predictable and predictable.verdict == IDENTIFIABLE else None,
         reason=NOTHING_KNOWN.reason if spread is None else spread.reason,
     )
 

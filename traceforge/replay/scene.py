@@ -1,6 +1,6 @@
 """A run ready to be changed. In: graph.*, replay.calibration, hosts. Out: model, recorded arrivals, what is known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +46,18 @@ class Scene:
     def ceiling(self) -> float:
         """Largest gain any pacing could bring, as a share of throughput.
 
-        Where couplings are measured: that of waits that slow nothing down, at the couplings' upper ends. Else that of
-        transfers never above their reference.
+        Where couplings are measured: that of waits that slow nothing down, at the couplings' upper ends. Where it is
+        not known how transfers follow the spread of arrivals: that of transfers never above their reference.
         """
-        durations = measured(self.model)
+        durations, best = measured(self.model), []
         if self.known.is_measured or self.known.is_positive:
-            best = replay(self.model, durations, couplings=self.known.high, recorded=self.recorded, unhindered=True)
-        else:
+            best.append(
+                replay(self.model, durations, couplings=self.known.high, recorded=self.recorded, unhindered=True)
+            )
+        if not self.known.is_measured:
             clean = clean_transfers(self.model)
-            best = replay(self.model, type(durations)(durations.before_arrival_ns, durations.before_wait_ns, clean))
-        return max(0.0, self.elapsed_ns / max(self.elapsed_of(best), 1) - 1)
+            best.append(replay(self.model, replace(durations, transfer_ns=clean)))
+        return max(0.0, *(self.elapsed_ns / max(self.elapsed_of(one), 1) - 1 for one in best))
 
 
 def load_scene(store: Store, run_id: int) -> Scene | None:
