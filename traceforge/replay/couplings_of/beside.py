@@ -56,7 +56,7 @@ def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
     """Slow-down by each thing; `things` says in words what it is."""
     iterations, count = len(np.unique(pieces.iteration)), len(pieces.duration_ns)
     if iterations < FEWEST_ITERATIONS:
-        reason = f"Only {iterations} iterations hold such work; {FEWEST_ITERATIONS} are needed."
+        reason = f"Too few iterations hold such work: {iterations}, and {FEWEST_ITERATIONS} are needed."
         return [refused(count, reason) for _ in things]
     effects = [pieces.place, _joint(pieces.rank, pieces.name), _joint(pieces.rank, pieces.iteration)]
     alone = pieces.duration_ns
