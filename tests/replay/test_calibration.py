@@ -88,8 +88,8 @@ def trace_of_host(rank: int) -> object:
         (-0.4, -0.2, -0.5, -0.1, 0.05, "identifiable"),
         (0.01, 0.4, -0.1, 0.5, 0.05, "not_identifiable"),
         (-0.01, 0.01, -0.02, 0.02, 0.009, "absent"),
-        (0.001, 0.002, 0.0005, 0.003, 0.0009, "absent"),
-        (0.001, 0.002, 0.0005, 0.003, 0.002, "identifiable"),
+        (0.001, 0.002, 0.0005, 0.003, 0.0019, "absent"),
+        (0.001, 0.002, 0.0005, 0.003, 0.0021, "identifiable"),
     ],
     ids=["positive", "negative", "holds 0 at 99 %", "nothing at stake", "sure and negligible", "sure and small"],
 )

@@ -23,7 +23,7 @@ def job(eta: float, seed: int, *, iterations: int = 40, noise: float = 0.05, alw
                 wait_begins = now if k == 5 else wait_begins
             free = max(0.0, min(alone, wait_begins - now))
             took = free + (alone - free) * (1 + eta)
-            rows.append((i, rank, 0, k, took, took - free, float(now >= wait_begins)))
+            rows.append((i, rank, 0, k, took, took - free, max(0.0, min(1_000.0, now + 1_000 - wait_begins))))
             now += took
     columns = np.array(rows).T
     return Pieces(
