@@ -18,7 +18,7 @@ from record import why_not
 from run import RecordingError, run
 from scenarios import PACED
 
-POLICY = "window=4,threshold=0.1,gain=0.6,max_delay=0.5"
+POLICY = "window=4,threshold=0.1,gain=0.4,max_delay=0.5"
 
 
 def main() -> int:
@@ -53,10 +53,10 @@ def main() -> int:
 
 
 def record_arm(name: str, out: Path, pace: str) -> None:
-    """Record one run; execution traces and the board, which nobody reads afterwards, are not kept."""
+    """Record one run; what nobody reads afterwards is not kept."""
     out.mkdir(parents=True, exist_ok=True)
     run(PACED[name], out, pace)
-    for path in (*out.glob("*.et.json"), out / "arrivals"):
+    for path in (*out.glob("*.et.json"), *out.glob("*.flag"), out / "arrivals"):
         path.unlink()
 
 

@@ -1,7 +1,7 @@
 """A rank's own pacing: bounded delay, as `traceforge replay` replays it, in a real training loop.
 
 In:   when this rank and the others arrived at an all-reduce.
-Out:  a sleep before the next step, ns, and a busy wait on another core where the scenario asks for one.
+Out:  a sleep before the next step, ns.
 Idea: each rank posts its arrivals on a board in shared memory, which all have done when the all-reduce is over. So a
       rank knows exactly how long it waited, and decides alone.
 Not:  warm-up steps, which are never delayed; ranks of several machines, which share no clock.
@@ -19,6 +19,7 @@ from statistics import fmean
 import numpy as np
 import torch
 import torch.distributed as dist
+from busy_wait import BusyWait
 
 Future = torch.futures.Future[torch.Tensor]
 Board = np.ndarray[tuple[int, int, int], np.dtype[np.int64]]
@@ -63,24 +64,6 @@ class BoundedDelay:
             self.slack_ns.popleft()
 
 
-class BusyWait(threading.Thread):
-    """A progress thread that spins on `core` while this rank awaits others, as polling drivers do."""
-
-    def __init__(self, core: int) -> None:
-        """Start it; it sleeps until told to spin."""
-        super().__init__(daemon=True)
-        self.core, self.spins = core, threading.Event()
-        self.start()
-
-    def run(self) -> None:
-        """Spin while `spins` is set."""
-        os.sched_setaffinity(0, {self.core})
-        while True:
-            self.spins.wait()
-            while self.spins.is_set():
-                pass
-
-
 class TimedAllReduce:
     """DDP's all-reduce with a clock; `begin` is the hook for `register_comm_hook`.
 
@@ -102,13 +85,13 @@ class TimedAllReduce:
         work = dist.all_reduce(tensor, async_op=True)
         self.under_way.put((work, reduced, tensor))
         if self.busy_wait and bucket.is_last():
-            self.busy_wait.spins.set()
+            self.busy_wait.spin(is_on=True)
         return reduced
 
     def wait_ns(self) -> float:
         """Mean wait over the buckets of the step that ended, ns; ends the busy wait."""
         if self.busy_wait:
-            self.busy_wait.spins.clear()
+            self.busy_wait.spin(is_on=False)
         posted = self.board[self.step % STEPS_POSTED]
         arrived = posted[posted[:, self.rank] > 0]
         self.board[(self.step + 2) % STEPS_POSTED, :, self.rank] = 0

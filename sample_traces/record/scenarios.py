@@ -56,8 +56,8 @@ class Scenario:
     """Whether ranks time their all-reduces, as pacing needs; runs without pacing do so too, to be comparable."""
     one_bucket: bool = False
     """Whether all gradients go in one all-reduce, after the backward pass."""
-    busy_wait: bool = False
-    """Whether a rank that waits spins, and does so on the next rank's core."""
+    busy_wait: int = 0
+    """Processes of a rank that spin while it waits, on the next rank's core."""
 
     @property
     def data_groups(self) -> list[list[int]]:
@@ -149,10 +149,10 @@ PACED = {
         replace(
             _PACED,
             name="busy_wait",
-            story="As straggler, but a rank that waits spins, and does so on the other rank's core.",
+            story="As straggler, but three processes of a rank that waits spin on the other rank's core.",
             rank=1,
             extra_batch=0.6,
-            busy_wait=True,
+            busy_wait=3,
         ),
     )
 }

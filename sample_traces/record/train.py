@@ -13,7 +13,6 @@ import gc
 import json
 import os
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +20,8 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from pacing import BoundedDelay, BusyWait, TimedAllReduce, open_board, parse
+from busy_wait import BusyWait
+from pacing import BoundedDelay, TimedAllReduce, open_board, parse
 from scenarios import BATCH, FIRST_STEP, LAYERS, PACED, SCENARIOS, WAIT_STEPS, WARMUP_STEPS, WIDTH, Scenario
 from tensor_parallel import SplitNetwork
 from torch import nn
@@ -69,6 +69,8 @@ def main() -> None:
     timer = time_collectives(model, scenario, args.rank, args.out) if scenario.times_collectives else None
     rows = train(model, data, recorder(scenario, args.rank, args.out), args.step_pipe, timer, parse(args.pace))
     (args.out / f"rank{args.rank}.steps.json").write_text(json.dumps(rows), encoding="utf-8")
+    if timer and timer.busy_wait:
+        timer.busy_wait.close()
     dist.destroy_process_group()
 
 
@@ -115,8 +117,9 @@ def wrap(scenario: Scenario, rank: int, meter: Meter) -> DistributedDataParallel
 
 def time_collectives(model: DistributedDataParallel, scenario: Scenario, rank: int, out: Path) -> TimedAllReduce:
     """Make DDP time its all-reduces, and spin meanwhile if the scenario says so."""
-    sys.setswitchinterval(1e-4)
-    busy_wait = BusyWait(core_of(rank + 1)) if scenario.busy_wait else None
+    busy_wait = (
+        BusyWait(out / f"rank{rank}.flag", core_of(rank + 1), scenario.busy_wait) if scenario.busy_wait else None
+    )
     timer = TimedAllReduce(rank, open_board(out / "arrivals", scenario.ranks), busy_wait)
     model.register_comm_hook(None, timer.begin)
     return timer

@@ -33,7 +33,7 @@ _SCHEMA = {
 }
 _NOTICEABLE = 0.01
 """A coupling that may be 0 and has less than this share of the time at stake is called absent."""
-_NEGLIGIBLE = 0.001
+_NEGLIGIBLE = 0.002
 """The same for one that is not 0: so small an effect is as well one of the measurement itself."""
 
 

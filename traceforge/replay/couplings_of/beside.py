@@ -5,8 +5,8 @@
 The same piece of the program (a kernel by name and ordinal) is compared with itself, on the same rank, in iterations
 and on ranks where it happens to run beside something and where it does not; what makes all work of a rank in an
 iteration slow, or a rank slow at one kind of work, cancels. A long piece meets more by being long, so that the time
-beside a thing is replaced by whether that thing went on when the piece began, which its length has no part in
-(instrumental variables). Intervals are over blocks of iterations (`blocks`).
+beside a thing is replaced by what it would have been had the piece taken its usual time, in which its length has no
+part (instrumental variables). Intervals are over blocks of iterations (`blocks`).
 Not handled: slow-downs that last beyond their cause.
 """
 
@@ -23,9 +23,9 @@ Numbers = NDArray[np.int64]
 
 _WEAKEST_F = 10.0
 _LONGEST = 4.0
-"""Durations beyond this many times the usual one count as this many."""
-_SWEEPS = 8
-_ROUNDS = 3
+"""Durations beyond this many times the usual one count as this many, unless little is lost."""
+_SWEEPS = 10
+_ROUNDS = 4
 _WIDEST = 2.0
 
 
@@ -40,7 +40,9 @@ class Pieces:
         place: number of the piece of the program: name and ordinal within the rank's iteration.
         duration_ns: how long it took, > 0.
         beside_ns: time of it during which each thing went on, shape (rows, things); k-fold where k ranks do it at once.
-        at_start: whether each thing went on when it began, or how many ranks did it, shape (rows, things).
+        planned_ns: the same from its start on for as long as the piece usually takes, shape (rows, things).
+        longest_extra_ns: time that a piece may take beyond its usual one before it counts as an outlier; about that
+            for which a host thread can be put off its core.
     """
 
     iteration: Numbers
@@ -49,14 +51,15 @@ class Pieces:
     place: Numbers
     duration_ns: Amounts
     beside_ns: Amounts
-    at_start: Amounts
+    planned_ns: Amounts
+    longest_extra_ns: float = 0.0
 
 
 def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
     """Slow-down by each thing; `things` says in words what it is."""
     iterations, count = len(np.unique(pieces.iteration)), len(pieces.duration_ns)
     if iterations < FEWEST_ITERATIONS:
-        reason = f"Only {iterations} iterations hold such work; {FEWEST_ITERATIONS} are needed."
+        reason = f"Too few iterations hold such work: {iterations}, and {FEWEST_ITERATIONS} are needed."
         return [refused(count, reason) for _ in things]
     effects = [pieces.place, _joint(pieces.rank, pieces.name), _joint(pieces.rank, pieces.iteration)]
     alone = pieces.duration_ns
@@ -68,25 +71,27 @@ def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
 
 
 def _fit(pieces: Pieces, alone_ns: Amounts, effects: list[Numbers]) -> "_Fit":
-    scaled = pieces.duration_ns / _medians(pieces.place, alone_ns)
-    duration = np.minimum(scaled, _LONGEST)
-    beside = pieces.beside_ns * (duration / pieces.duration_ns)[:, None]
-    centred = _without_effects(np.column_stack([duration, beside, pieces.at_start]), effects)
+    level = _medians(pieces.place, alone_ns)
+    held = np.minimum(pieces.duration_ns, np.maximum(_LONGEST * level, level + pieces.longest_extra_ns))
+    beside = pieces.beside_ns * (held / pieces.duration_ns)[:, None]
+    plain = np.column_stack([held, beside, pieces.planned_ns]) / level[:, None]
+    # Time lost is what counts, so that a piece weighs by its length, and its noise with it.
+    weight = level**2
+    centred = _without_effects(plain, effects, weight) * level[:, None]
     things = beside.shape[1]
-    own, times, starts = centred[:, 0], centred[:, 1 : things + 1], centred[:, things + 1 :]
-    return _Fit(own, times, starts, block_of(pieces.iteration))
+    return _Fit(centred[:, 0], centred[:, 1 : things + 1], centred[:, things + 1 :], block_of(pieces.iteration))
 
 
 class _Fit:
     """Instrumental regression of durations on times beside things, all things at once."""
 
-    def __init__(self, duration: Amounts, beside: Amounts, at_start: Amounts, block: Numbers) -> None:
-        self._beside, self._start, self._block, self._count = beside, at_start, block, len(duration)
+    def __init__(self, duration: Amounts, beside: Amounts, planned: Amounts, block: Numbers) -> None:
+        self._beside, self._planned, self._block, self._count = beside, planned, block, len(duration)
         self.strength = [self._first_stage(number) for number in range(beside.shape[1])]
         self._strong = [number for number, f in enumerate(self.strength) if f >= _WEAKEST_F]
         self.slopes = np.zeros(beside.shape[1])
         if self._strong:
-            chosen, instruments = beside[:, self._strong], at_start[:, self._strong]
+            chosen, instruments = beside[:, self._strong], planned[:, self._strong]
             weights = np.linalg.pinv(instruments.T @ chosen) @ instruments.T
             self.slopes[self._strong] = weights @ duration
             self._errors = sums(weights.T * (duration - beside @ self.slopes)[:, None], block)
@@ -109,9 +114,9 @@ class _Fit:
         return Measurement(_slow_down(slope), low, high, surely_low, surely_high, self._count, strength)
 
     def _first_stage(self, number: int) -> float:
-        """F of the time beside a thing on whether it went on at the start, what the other things say taken out."""
-        others = np.delete(self._start, number, axis=1)
-        own = self._start[:, number]
+        """F of the time beside a thing on the time planned beside it, what the other things say taken out."""
+        others = np.delete(self._planned, number, axis=1)
+        own = self._planned[:, number]
         own = own - others @ (np.linalg.pinv(others) @ own)
         power = float(own @ own)
         if power <= 1e-9 * max(self._count, 1):
@@ -134,16 +139,16 @@ def _joint(first: Numbers, second: Numbers) -> Numbers:
     return result
 
 
-def _without_effects(columns: Amounts, effects: list[Numbers]) -> Amounts:
-    """Columns less the levels of several groupings at once, by sweeping one after another."""
-    result = columns - columns.mean(axis=0)
+def _without_effects(columns: Amounts, effects: list[Numbers], weight: Amounts) -> Amounts:
+    """Columns less the weighted levels of several groupings at once, by sweeping one after another."""
+    result = columns
     grouped = []
     for effect in effects:
         _, place = np.unique(effect, return_inverse=True)
-        grouped.append((place, np.maximum(np.bincount(place), 1)))
+        grouped.append((place, np.bincount(place, weight)))
     for _ in range(_SWEEPS):
         for place, size in grouped:
-            means = np.stack([np.bincount(place, column) / size for column in result.T], axis=1)
+            means = np.stack([np.bincount(place, weight * column) / size for column in result.T], axis=1)
             result = result - means[place]
     return np.asarray(result)
 

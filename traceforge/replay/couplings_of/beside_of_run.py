@@ -15,9 +15,10 @@ from traceforge.replay.couplings_of.beside import Pieces, slow_downs
 from traceforge.replay.couplings_of.measurement import Measurement, refused
 from traceforge.replay.couplings_of.pieces_of_rank import host_operations, kernels
 from traceforge.store.database import Store
-from traceforge.timeline.layers import Intervals, active, covered_before, union
+from traceforge.timeline.layers import Intervals, covered_before, union
 
 Amounts = NDArray[np.float64]
+Times = NDArray[np.int64]
 
 _RANKS = """
 SELECT r.rank, r.source_id, r.host, r.has_device, k.residual_ns, COALESCE(SUM(a.wait_ns), 0) AS wait_ns
@@ -41,6 +42,9 @@ WHERE run_id = ? AND rank = ? AND phase = 'wait'
 _STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NOT is_partial AND NOT is_warmup"
 
 _MOST_RANKS = 8
+_LONGEST_PAUSE = 0.1
+_USUAL = 0.25
+"""Quantile of a piece's durations that is what it takes when nothing slows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,9 @@ def _measured(
     works = [work for work in works if not work.pieces.is_empty()]
     if not works:
         return [refused(0, f"No {noun} were recorded within iterations.")] * len(things)
-    pieces = _joined(works, len(things))
     scope = f"{noun} of {len(works)} ranks"
     step = float(store.query(_STEP, [run_id]).item())
+    pieces = _joined(works, len(things), _LONGEST_PAUSE * step)
     found = []
     for number, measured in enumerate(slow_downs(pieces, things)):
         if measured.high is None:
@@ -114,10 +118,10 @@ def _beside_share(pieces: Pieces, thing: int, step_ns: float) -> float:
     return float(total.max()) / (len(np.unique(pieces.iteration)) * step_ns)
 
 
-def _joined(works: Sequence[_Work], things: int) -> Pieces:
+def _joined(works: Sequence[_Work], things: int, longest_extra_ns: float) -> Pieces:
     frame = pl.concat([work.pieces.with_columns(rank=pl.lit(work.rank, dtype=pl.Int64)) for work in works])
     beside = np.concatenate([_beside(work, things, _covered) for work in works])
-    at_start = np.concatenate([_beside(work, things, _at_start) for work in works])
+    planned = np.concatenate([_beside(work, things, _planned) for work in works])
     place = frame.select(pl.struct("name", "ordinal").rank("dense")).to_series()
     return Pieces(
         iteration=frame["iteration"].to_numpy().astype(np.int64),
@@ -126,7 +130,8 @@ def _joined(works: Sequence[_Work], things: int) -> Pieces:
         place=place.to_numpy().astype(np.int64),
         duration_ns=(frame["end_ns"] - frame["start_ns"]).to_numpy().astype(np.float64),
         beside_ns=beside,
-        at_start=at_start,
+        planned_ns=planned,
+        longest_extra_ns=longest_extra_ns,
     )
 
 
@@ -139,17 +144,19 @@ def _beside(work: _Work, things: int, amount: Callable[[Intervals, pl.DataFrame]
 
 
 def _covered(intervals: Intervals, pieces: pl.DataFrame) -> Amounts:
+    return _between(intervals, pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
+
+
+def _planned(intervals: Intervals, pieces: pl.DataFrame) -> Amounts:
+    start = pieces["start_ns"].to_numpy()
+    lasts = (pl.col("end_ns") - pl.col("start_ns")).quantile(_USUAL, "lower").over("name", "ordinal").cast(pl.Int64)
+    return _between(intervals, start, start + pieces.select(lasts).to_series().to_numpy())
+
+
+def _between(intervals: Intervals, since_ns: Times, until_ns: Times) -> Amounts:
     lengths = intervals.ends_ns - intervals.starts_ns
-    until, since = (
-        covered_before(intervals.starts_ns, lengths, pieces[name].to_numpy()) for name in ("end_ns", "start_ns")
-    )
+    until, since = (covered_before(intervals.starts_ns, lengths, instants) for instants in (until_ns, since_ns))
     return (until - since).astype(np.float64)
-
-
-def _at_start(intervals: Intervals, pieces: pl.DataFrame) -> Amounts:
-    if not len(intervals.starts_ns):
-        return np.zeros(pieces.height)
-    return active(intervals, pieces["start_ns"].to_numpy()).astype(np.float64)
 
 
 def _own_collectives(store: Store, run_id: int, rank: int) -> tuple[Intervals, Intervals]:

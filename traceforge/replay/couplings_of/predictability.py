@@ -2,6 +2,7 @@
 
     y = wait of a rank in an iteration less the mean over ranks;  coefficient = corr(y, y one iteration before)
 
+Waits beyond what 95 % of them stay below count as that much, so that a single pause does not decide.
 A rank that always waits and one that waits in turns of several iterations are both predictable. `lasting_share` tells
 them apart: the share of the variation of y that lies between ranks for good (intraclass correlation).
 """
@@ -15,6 +16,8 @@ from traceforge.units import format_share
 
 Amounts = NDArray[np.float64]
 
+_ORDINARY = 0.95
+
 
 def predictability(wait_ns: Amounts, error_ns: float) -> Measurement:
     """Correlation of ranks' waits with those of the iteration before.
@@ -25,31 +28,31 @@ def predictability(wait_ns: Amounts, error_ns: float) -> Measurement:
     """
     iterations, ranks = wait_ns.shape
     if iterations <= FEWEST_ITERATIONS or ranks < 2:
-        return refused(
-            wait_ns.size, f"{iterations} iterations of {ranks} ranks; more than {FEWEST_ITERATIONS} of two are needed."
-        )
-    relative = wait_ns - wait_ns.mean(axis=1, keepdims=True)
+        reason = f"Waits of {ranks} ranks in {iterations} iterations; more than {FEWEST_ITERATIONS} of two are needed."
+        return refused(wait_ns.size, reason)
+    relative = (wait_ns - wait_ns.mean(axis=1, keepdims=True)).astype(np.float64)
     if relative.std() < 3 * error_ns or not relative.any():
         return refused(
             wait_ns.size,
             f"Waits differ between ranks by {relative.std() / 1e3:.3g} us, less than three times the uncertainty of "
             f"the clocks ({error_ns / 1e3:.3g} us).",
         )
-    before, after = relative[:-1], relative[1:]
+    bound = np.quantile(np.abs(relative), _ORDINARY)
+    held = np.clip(relative, -bound, bound)
+    before, after = held[:-1], held[1:]
     block = block_of(np.arange(len(before)))
     blocks = int(block.max()) + 1
     products = np.stack([(a * b).sum(axis=1) for a, b in ((before, after), (before, before), (after, after))])
     whole = products.sum(axis=1)
-    # Delete-a-block jackknife of the correlation on Fisher's scale, where its error does not depend on its size.
-    without = np.stack([whole - products[:, block == number].sum(axis=1) for number in range(blocks)])
-    scale = _fisher(*whole)
-    replicates = np.array([_fisher(*row) for row in without])
+    # Delete-a-block jackknife.
+    replicates = np.array([_correlation(*(whole - products[:, block == n].sum(axis=1))) for n in range(blocks)])
     error = float(np.sqrt((blocks - 1) / blocks * np.sum((replicates - replicates.mean()) ** 2)))
-    ends = [np.tanh(scale + side * critical(blocks, level) * error) for level in (0.95, 0.99) for side in (-1, 1)]
-    low, high, surely_low, surely_high = (float(end) for end in ends)
+    found = _correlation(*whole)
+    ends = [found + side * critical(blocks, level) * error for level in (0.95, 0.99) for side in (-1, 1)]
+    low, high, surely_low, surely_high = (min(max(end, -1.0), 1.0) for end in ends)
     share = format_share(max(lasting_share(relative), 0.0))
     return Measurement(
-        float(np.tanh(scale)), low, high, surely_low, surely_high, wait_ns.size,
+        found, low, high, surely_low, surely_high, wait_ns.size,
         scope=f"{iterations} iterations of {ranks} ranks",
         caveat=f" {share} of the differences between ranks last for the whole run.",
     )  # fmt: skip
@@ -64,6 +67,5 @@ def lasting_share(relative: Amounts) -> float:
     return (between - within) / total if total > 0 else 0.0
 
 
-def _fisher(product: float, square: float, other: float) -> float:
-    correlation = product / np.sqrt(square * other) if square * other > 0 else 0.0
-    return float(np.arctanh(np.clip(correlation, -0.999_999, 0.999_999)))
+def _correlation(product: float, square: float, other: float) -> float:
+    return float(product / np.sqrt(square * other)) if square * other > 0 else 0.0

@@ -66,7 +66,7 @@ def spread_coupling(collectives: Collectives) -> Measurement:
     iterations = len(np.unique(collectives.iteration))
     if iterations < FEWEST_ITERATIONS:
         return refused(
-            iterations, f"Only {iterations} iterations have such collectives; {FEWEST_ITERATIONS} are needed."
+            iterations, f"Too few iterations have such collectives: {iterations}, and {FEWEST_ITERATIONS} are needed."
         )
     deviation = _without_level(collectives.wait_ns, collectives.place)
     spread = _by_place(collectives.place, deviation, lambda values: np.sqrt(np.mean(values**2)))
