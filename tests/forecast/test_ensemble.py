@@ -101,9 +101,9 @@ def test_the_true_law_is_found_where_the_job_keeps_it() -> None:
 
 
 def test_the_band_covers_the_truth_of_noisy_jobs() -> None:
-    # given 40 jobs that keep Amdahl's law with errors of 1 %
+    # given 20 jobs that keep Amdahl's law with errors of 1 %
     covered = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         points = [
             ScalePoint(p.name, p.ranks, p.throughput * float(np.exp(0.01 * rng.standard_normal())))
@@ -115,7 +115,7 @@ def test_the_band_covers_the_truth_of_noisy_jobs() -> None:
         covered += bool(found.low[0] < 3200 / 1.31 < found.high[0])
 
     # then at least nine in ten bands hold it
-    assert covered >= 36
+    assert covered >= 18
 
 
 def test_runs_at_one_scale_are_one_point_with_the_error_between_them() -> None:

@@ -20,7 +20,7 @@ from traceforge.forecast.next_measurement import Candidate, next_measurements
 from traceforge.forecast.plan import PlanRow, plan, plan_of_points, scales_to_plan
 from traceforge.forecast.points import Curve, points_of
 from traceforge.forecast.scale_point import ScalePoint
-from traceforge.forecast.what_if import Finding, Place, WhatIf, findings_of, place_of, what_ifs
+from traceforge.forecast.what_if import Recorded, WhatIf, recorded_of, what_ifs
 from traceforge.store.database import Store
 
 # Beyond so many times the largest scale even a band says nothing.
@@ -41,8 +41,7 @@ class MeasuredRun:
     """
 
     point: ScalePoint
-    place: Place
-    findings: Sequence[Finding]
+    recorded: Recorded
     tables: dict[str, list[dict[str, Any]]]
 
 
@@ -89,7 +88,7 @@ def measured_runs(store: Store, names: Sequence[str] = ()) -> list[MeasuredRun]:
         tables = {
             name: store.query(f"SELECT * EXCLUDE (run_id) {sql}", [run_id]).to_dicts() for name, sql in _TABLES.items()
         }
-        result.append(MeasuredRun(point, place_of(store, run_id), findings_of(store, run_id), tables))
+        result.append(MeasuredRun(point, recorded_of(store, run_id), tables))
     return result
 
 
@@ -125,7 +124,7 @@ def answer(
         knees=limits(ensemble) if ensemble else [],
         parts=marginal_parts(ensemble, largest) if ensemble else {},
         one_more=one_more_rank(ensemble, largest) if ensemble else None,
-        what_ifs=what_ifs(runs[-1].point, ensemble, runs[-1].place, runs[-1].findings, assumed) if runs else [],
+        what_ifs=what_ifs(runs[-1].point, ensemble, runs[-1].recorded, assumed) if runs else [],
         next_measurement=candidates[0] if candidates else None,
         sensitivity=sensitivity(unit * points[-1].throughput, largest, assumed),
         unknown=unknown_fields(points) if len(points) > 1 else [],

@@ -172,14 +172,14 @@ def _backtest(model: Model, scales: Sequence[ScalePoint]) -> float | None:
 def _weights(errors: Mapping[str, float | None]) -> dict[str, float]:
     """Weights that add up to 1: the square of the inverse error, 0 beyond twice the best error.
 
-    A model without an error weighs as much as the weakest that stays.
+    A model without an error weighs as much as the weakest that was tested, whether or not that one stays.
     """
     known = {
         name: max(abs(float(np.log1p(error))), _LEAST_ERROR) for name, error in errors.items() if error is not None
     }
     best = min(known.values(), default=1.0)
     raw = {name: error**-2 for name, error in known.items() if error <= _MEMBER_FACTOR * best}
-    least = min(raw.values(), default=1.0)
+    least = min((error**-2 for error in known.values()), default=1.0)
     raw |= dict.fromkeys((name for name, error in errors.items() if error is None), least)
     total = sum(raw.values())
     return {name: raw.get(name, 0.0) / total for name in errors}

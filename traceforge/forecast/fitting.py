@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_GAUSS_NEWTON_STEPS = 5
+_GAUSS_NEWTON_STEPS = 4
 _TINY = 1e-12
 # Keeps the normal equations solvable where two shapes are alike; far below any error of measurement.
 _RIDGE = 1e-12

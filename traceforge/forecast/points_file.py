@@ -1,9 +1,9 @@
 """Throughputs that somebody already has. In: a CSV or TOML file. Out: scale points; no traces needed.
 
-CSV: a header line and one line a scale. TOML: a table `[[point]]` a scale. Columns: `ranks` (or `nodes`) and
-`throughput` (samples a second) are needed; `cv` (variation of the iteration time), `error` (standard error of the
-throughput, relative) and `name` may be there, as may what must be equal for points to compare: `batch` (samples per
-rank), `dtype`, `algorithm`, `nccl_version`, `size_bytes`.
+CSV: a header line and one line a scale; lines that begin with # are remarks. TOML: a table `[[point]]` a scale.
+Columns: `ranks` (or `nodes`) and `throughput` (samples a second) are needed; `cv` (variation of the iteration time),
+`error` (standard error of the throughput, relative) and `name` may be there, as may what must be equal for points to
+compare: `batch` (samples per rank), `dtype`, `algorithm`, `nccl_version`, `size_bytes`.
 """
 
 import csv
@@ -45,10 +45,12 @@ def read_points(path: Path) -> list[ScalePoint]:
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = [line if not line.lstrip().startswith("#") else "" for line in text.splitlines()]
+    lines = text.splitlines()
     reader = csv.DictReader(io.StringIO("\n".join(lines)), skipinitialspace=True)
     try:
         for row in reader:
+            if str(next(iter(row.values()), "")).startswith("#"):
+                continue
             yield f"{path}, line {reader.line_num}", {_column(name): value for name, value in row.items() if name}
     except csv.Error as error:
         raise InputUnusableError(f"no CSV: {error}", where=f"{path}, line {reader.line_num}", hint=_HINT) from error

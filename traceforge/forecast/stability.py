@@ -24,10 +24,12 @@ Array = NDArray[np.float64]
 LEAST_ITERATIONS = 10
 _PER = 100
 
-# A rank is lastingly late above this share of an iteration; waiting is large above that one; the last arriver changes
-# as chance has it where it changes at least so many times as often.
+# A rank is lastingly late above this share of an iteration; waiting is large above that one. What lasts does not make
+# the waiting where it is at most this share of it. The last arriver changes as chance has it where it changes at least
+# so many times as often.
 SOUND = 0.02
 COUPLED = 0.05
+LASTING = 0.25
 CHANCE = 0.7
 
 _ITERATIONS = """
@@ -158,16 +160,16 @@ def of_owners(name: str, what: str, owners: Sequence[object]) -> Measure:
 
 def verdict(waiting: float, lasting: Measure, churn: float, chance: float, count: int) -> Measure:
     """The outlook in one sentence, with its evidence."""
-    late, upper = lasting.value or 0.0, lasting.high or 0.0
+    late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
     evidence = (
         f"waiting is {format_share(waiting)} of the time, the slowest rank is lastingly {format_share(max(0.0, late))}"
         f" late, the last arriver changes in {churn:.0%} of iterations"
     )
     if waiting < COUPLED:
         meaning = f"Ranks wait little for one another: {evidence}."
-    elif late > SOUND:
+    elif lower > SOUND:
         meaning = f"A part is not healthy: {evidence}."
-    elif upper < SOUND and chance > 0 and churn >= CHANCE * chance:
+    elif upper < max(SOUND, LASTING * waiting) and chance > 0 and churn >= CHANCE * chance:
         meaning = f"Each part is healthy, the coupling is not: {evidence}, as chance would have it."
     else:
         meaning = f"Whether parts or coupling are at fault cannot be told: {evidence}."

@@ -1,8 +1,9 @@
 """What a change would bring. In: a run's terms, its findings and its curve. Out: throughput, GPUs and money.
 
-Communication is latency times steps plus bytes over bandwidth (see `communication`). Where the curve's scales tell the
-two apart, both come from the structural fit and its draws; with one scale the truth lies between "all latency" and
-"all bytes", and that is the interval.
+Where the replay of the recorded iterations tells a change, its ratio is taken. What it does not tell comes from the
+alpha-beta model: communication is latency times steps plus bytes over bandwidth (see `communication`). Where the
+curve's scales tell the two apart, both come from the structural fit and its draws; with one scale the truth lies
+between "all latency" and "all bytes", and that is the interval.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +19,31 @@ from traceforge.forecast.ensemble import FURTHEST, Ensemble
 from traceforge.forecast.fitted import fitted
 from traceforge.forecast.goodput import Assumptions
 from traceforge.forecast.models.structural import TermFit
-from traceforge.forecast.order_statistics import parts_of
-from traceforge.forecast.own_time import own_time
 from traceforge.forecast.scale_point import ScalePoint, Terms
 from traceforge.store.database import Store
 
 Array = NDArray[np.float64]
 Finding = Mapping[str, Any]
+Edit = Mapping[str, Any]
 
-LOCAL_STEPS = 4
 FABRIC_FACTOR = 2.0
+
+_EDITS = {
+    "scale_transfer": ("faster_fabric", "Transfers in half the time, as over a fabric twice as fast"),
+    "local_sgd": ("local_sgd", "Exchange gradients every 4 steps (local SGD)"),
+    "hierarchical": ("hierarchical", "All-reduce in two levels, hosts first (rail-optimised)"),
+}
+_REPLAYED = "replay of the recorded iterations; what it does to convergence is not judged"
+
+_REPLAYS = """
+SELECT edit, throughput_ratio, throughput_ratio_low, throughput_ratio_high
+FROM replay.what_if
+WHERE run_id = ? AND throughput_ratio IS NOT NULL
+  AND (edit <> 'local_sgd' OR parameters LIKE 'every=4%')
+  AND (edit <> 'scale_transfer' OR parameters LIKE 'factor=0.5%')
+QUALIFY ROW_NUMBER() OVER (PARTITION BY edit ORDER BY parameters) = 1
+ORDER BY edit
+"""
 
 _PLACE = "SELECT hosts, collectives FROM forecast.point WHERE run_id = ?"
 
@@ -62,12 +78,24 @@ class Place:
     Attributes:
         hosts: None where none is named.
         collectives: of a rank and iteration.
-        persistent_share: of the lateness of ranks, 0..1 (see `order_statistics`).
     """
 
     hosts: int | None
     collectives: float
-    persistent_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a run tells of changes.
+
+    Attributes:
+        findings: rows of attribute.finding of high or medium confidence.
+        edits: rows of replay.what_if that are of interest here.
+    """
+
+    place: Place
+    findings: Sequence[Finding]
+    edits: Sequence[Edit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +108,10 @@ class Communication:
 
 
 def changes_of(point: ScalePoint, ensemble: Ensemble | None, place: Place, assumed: Assumptions) -> list[WhatIf]:
-    """What changes of communication would bring at a run's own scale; none where it does not communicate."""
+    """What other ways to communicate would bring at a run's own scale; none where it does not communicate.
+
+    The share of the communication that compute hides is taken to stay.
+    """
     terms = point.terms
     if terms is None or point.ranks < 2 or terms.exposed_s + terms.hidden_s <= 0:
         return []
@@ -88,17 +119,26 @@ def changes_of(point: ScalePoint, ensemble: Ensemble | None, place: Place, assum
     told = (
         "alpha-beta fit of the measured scales" if cost.is_told_apart else "one scale: between all latency, all bytes"
     )
+    shown = terms.exposed_s / (terms.exposed_s + terms.hidden_s)
     result = []
     for kind, change, latency_s, bytes_s in _networks(point, cost, place):
-        exposed = np.maximum(0, latency_s + bytes_s + terms.contention_s - terms.hidden_s)
-        result.append(_row(point, ensemble, assumed, kind, change, point.step_s / _step(point, terms, exposed), told))
-    # Between synchronisations what comes and goes averages out; what lasts does not.
-    waiting = terms.waiting_s * (place.persistent_share + (1 - place.persistent_share) * LOCAL_STEPS**-0.5)
-    saved = terms.exposed_s * (1 - 1 / LOCAL_STEPS) + terms.waiting_s - waiting
-    change = f"Synchronise every {LOCAL_STEPS} steps (local SGD)"
-    ratio = np.array([point.step_s / (point.step_s - saved)])
-    basis = "exposed communication once in so many steps; waiting that comes and goes averages; convergence not judged"
-    return [*result, _row(point, ensemble, assumed, "local_sgd", change, ratio, basis)]
+        exposed = shown * (latency_s + bytes_s + terms.contention_s)
+        ratios: Array = point.step_s / (point.step_s - terms.exposed_s + exposed)
+        result.append(_row(point, ensemble, assumed, kind, change, ratios, told))
+    return result
+
+
+def replayed_of(
+    point: ScalePoint, ensemble: Ensemble | None, edits: Sequence[Edit], assumed: Assumptions
+) -> list[WhatIf]:
+    """What the replay of the recorded iterations says of some of its edits."""
+    result = []
+    for edit in edits:
+        kind, change = _EDITS[edit["edit"]]
+        ends = (edit["throughput_ratio_low"], edit["throughput_ratio_high"])
+        ratios = np.array([edit["throughput_ratio"], *(end for end in ends if end is not None)])
+        result.append(_row(point, ensemble, assumed, kind, change, ratios, _REPLAYED))
+    return result
 
 
 def fixed(point: ScalePoint, ensemble: Ensemble | None, finding: Finding, assumed: Assumptions) -> WhatIf:
@@ -168,11 +208,6 @@ def _communication(point: ScalePoint, terms: Terms, ensemble: Ensemble | None) -
     return Communication(total * share, total * (1 - share), True)
 
 
-def _step(point: ScalePoint, terms: Terms, exposed_s: Array) -> Array:
-    result: Array = point.step_s - terms.exposed_s + exposed_s
-    return result
-
-
 def _row(
     point: ScalePoint,
     ensemble: Ensemble | None,
@@ -203,33 +238,26 @@ def _row(
     )
 
 
-def what_ifs(
-    point: ScalePoint, ensemble: Ensemble | None, place: Place, findings: Sequence[Finding], assumed: Assumptions
-) -> list[WhatIf]:
-    """All changes of a run, fixes first, each by what it brings."""
-    found = [fixed(point, ensemble, finding, assumed) for finding in findings]
-    found += changes_of(point, ensemble, place, assumed)
+def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, assumed: Assumptions) -> list[WhatIf]:
+    """All changes of a run, fixes first, each by what it brings; what the replay tells is not told by a model too."""
+    found = [fixed(point, ensemble, finding, assumed) for finding in recorded.findings]
+    found += replayed_of(point, ensemble, recorded.edits, assumed)
+    told = {one.kind for one in found}
+    found += [one for one in changes_of(point, ensemble, recorded.place, assumed) if one.kind not in told]
     return sorted(found, key=lambda one: (one.kind != "fix", -one.throughput_ratio))
 
 
-def place_of(store: Store, run_id: int) -> Place:
-    """Where a run ran, and how lasting its lateness is."""
+def recorded_of(store: Store, run_id: int) -> Recorded:
+    """What a run tells of changes: where it ran, its findings, and its replays."""
     ((hosts, collectives),) = store.query(_PLACE, [run_id]).rows()
-    own = own_time(store, run_id)
-    lasting = 0.0 if own is None or len(own.iterations) < 2 else parts_of(own.own_ns).persistent_share
-    return Place(hosts, collectives or 0.0, lasting)
-
-
-def findings_of(store: Store, run_id: int) -> list[Finding]:
-    """Findings of a run that are worth a fix: of high or medium confidence."""
-    return list(store.query(_FINDINGS, [run_id]).to_dicts())
+    findings, edits = (store.query(sql, [run_id]).to_dicts() for sql in (_FINDINGS, _REPLAYS))
+    return Recorded(Place(hosts, collectives or 0.0), findings, [edit for edit in edits if edit["edit"] in _EDITS])
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (run, change), at the default assumptions."""
     result: list[dict[str, object]] = []
     for run_id, fit in fitted(store, with_band=True).items():
-        place, findings = place_of(store, run_id), findings_of(store, run_id)
-        found = what_ifs(fit.curve.points[0], fit.ensemble, place, findings, Assumptions())
+        found = what_ifs(fit.curve.points[0], fit.ensemble, recorded_of(store, run_id), Assumptions())
         result += [{"run_id": run_id, **asdict(one)} for one in found]
     return pl.DataFrame(result, infer_schema_length=None)

@@ -1,9 +1,10 @@
 -- What a change would bring at this run's scale: throughput, GPUs and money.
 --
--- Fixes come from the findings (replayed without their delay); changes of communication from the alpha-beta model of
--- the measured terms. With one scale, latency and bandwidth cannot be told apart, and the interval spans both cases.
+-- Fixes come from the findings (replayed without their delay), other changes from replay.what_if; those it cannot tell
+-- from the alpha-beta model of the measured terms. With one scale, latency and bandwidth cannot be told apart there,
+-- and the interval spans both cases.
 -- Money is at 2.5 a GPU-hour. What a change of training does to convergence is not judged.
--- Reads: forecast.point, replay.calibration, attribute.finding, timeline.phase, timeline.iteration
+-- Reads: forecast.point, replay.calibration, replay.what_if, attribute.finding
 CREATE OR REPLACE TABLE forecast.what_if (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -1,12 +1,13 @@
 """The structural model: compute, exposed communication, straggling and contention, each with its own growth.
 
-    time per rank = local + max(0, alpha * steps(N) + beta * bytes * factor(N) - overlap) + waiting(N) + contention(N)
+    time per rank = local + exposed(alpha * steps(N) + beta * bytes * factor(N)) + waiting(N) + contention(N)
 
-Where the points carry measured terms, each term is fitted by itself: local work is constant, communication follows
-the alpha-beta model of its algorithm less the part that compute hides, waiting grows as a power of N between none and
-linear, and contention (extra transfer by spread of arrivals, where calibration could measure it) grows with it.
-Where only throughputs are known, the same shapes are fitted to them, and the spread of the steps (their variation
-times their length) stands for straggling; a spread that grows faster than linearly is taken as it is.
+Where the points carry measured terms, each term is fitted by itself. Local work is constant. Communication follows the
+alpha-beta model of its algorithm; compute hides either a share of it or up to some time, whichever tells the measured
+scales better: the last bucket of gradients is always exposed, a long computation hides all. Waiting grows as a power of
+N between none and linear, and contention (extra transfer by spread of arrivals, where calibration could measure it)
+grows with it. Where only throughputs are known, the same shapes are fitted to them, and the spread of the steps (their
+variation times their length) stands for straggling; a spread that grows faster than linearly is taken as it is.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ class TermFit:
 
     Attributes:
         latency_s, byte_s: weights of the algorithm's steps and bytes.
+        hidden_share: share of the communication that compute hides; 0 where it hides up to `overlap_s` instead.
         spread_s: waiting at one rank, growing with exponent `growth`.
         contention: contention over waiting.
         calibration: whole over the sum of the parts.
@@ -37,6 +39,7 @@ class TermFit:
     local_s: Array
     latency_s: Array
     byte_s: Array
+    hidden_share: Array
     overlap_s: Array
     spread_s: Array
     growth: Array
@@ -56,13 +59,13 @@ class TermFit:
     def parameters(self) -> dict[str, float]:
         """See `traceforge.forecast.model.Fit`."""
         values = {"local_s": self.local_s, "latency_s": self.latency_s, "byte_s": self.byte_s}
-        values |= {"overlap_s": self.overlap_s, "growth": self.growth}
+        values |= {"hidden_share": self.hidden_share, "overlap_s": self.overlap_s, "growth": self.growth}
         return {name: float(value[0]) for name, value in values.items()}
 
     def _parts(self, ranks: Array) -> Array:
         total = self.latency_s[:, None] * steps(ranks, self.algorithm)
         total = total + self.byte_s[:, None] * bytes_factor(ranks, self.algorithm)
-        exposed = np.maximum(0, total - self.overlap_s[:, None])
+        exposed = np.maximum(0, total * (1 - self.hidden_share[:, None]) - self.overlap_s[:, None])
         waiting = self.spread_s[:, None] * ranks[None, :] ** self.growth[:, None] * (ranks > 1)
         local = np.repeat(self.local_s[:, None], len(ranks), axis=1)
         return np.stack([local, exposed, waiting, self.contention[:, None] * waiting])
@@ -103,7 +106,7 @@ def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Ar
         between = told & np.array([point.facts.get("spans_hosts") != "no" for point in points])
         told = between if between.any() else told
         links = fit_nonnegative(shapes[told], communication[told] * off[:, told])
-    overlap = np.array([term.hidden_s for term in terms])[together]
+    share, overlap = hiding(communication[together], np.array([term.hidden_s for term in terms])[together])
     spread, growth = _power(ranks[together], waiting[together], off[:, together])
     one = np.ones(len(steps_s))
     fit = TermFit(
@@ -111,7 +114,8 @@ def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Ar
         local_s=(np.array([term.local_s for term in terms]) * off).mean(axis=1),
         latency_s=links[:, 0],
         byte_s=links[:, 1],
-        overlap_s=one * (overlap.mean() if overlap.size else 0.0),
+        hidden_share=one * share,
+        overlap_s=one * overlap,
         spread_s=spread,
         growth=np.clip(growth, 0, 1),
         contention=one * (contention.sum() / max(float(waiting.sum()), _LEAST)),
@@ -120,6 +124,19 @@ def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Ar
     model = fit.step_s(ranks)
     calibration = np.exp(np.log(steps_s / np.maximum(model, _LEAST)).mean(axis=1))
     return TermFit(**{**{name: getattr(fit, name) for name in TermFit.__slots__}, "calibration": calibration})
+
+
+def hiding(total_s: Array, hidden_s: Array) -> tuple[float, float]:
+    """How compute hides communication at these scales: as a share of it, or up to a time, s; the other is 0.
+
+    A single scale does not tell; the share is taken, which promises less of faster links.
+    """
+    if not total_s.size or total_s.sum() <= 0:
+        return 0.0, 0.0
+    share, budget = float(hidden_s.sum() / total_s.sum()), float(hidden_s.mean())
+    miss_of_share = float(((share * total_s - hidden_s) ** 2).sum())
+    miss_of_budget = float(((np.minimum(budget, total_s) - hidden_s) ** 2).sum())
+    return (0.0, budget) if miss_of_budget < miss_of_share else (share, 0.0)
 
 
 def _power(ranks: Array, values: Array, off: Array) -> tuple[Array, Array]:
