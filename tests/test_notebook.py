@@ -1,0 +1,129 @@
+"""The package as a notebook or a script uses it: what is public, what it answers, what a notebook shows."""
+
+import base64
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import traceforge
+from tests.conftest import ROOT
+from tests.report.conftest import HOSTILE
+from tests.report.tables import Job, store_of
+from traceforge.check import Outcome
+from traceforge.errors import InputUnusableError, QueryError, UsageError
+from traceforge.notebook import Run, open_run
+
+
+@pytest.fixture(scope="module")
+def late() -> Iterator[Run]:
+    """Four ranks; rank 2 is late."""
+    with Run(store_of(Job())) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[Run]:
+    """The same, but every name tries to break out."""
+    job = Job(run_name=f"run{HOSTILE}", host=f"host{HOSTILE}", cause=f"cause{HOSTILE}", communicator=f"group{HOSTILE}")
+    with Run(store_of(job)) as run:
+        for column in ("headline", "explanation", "next_step"):
+            run.store.execute(f"UPDATE attribute.verdict SET {column} = {column} || ?", [HOSTILE])
+        run.store.execute("UPDATE attribute.finding SET summary = summary || ?, subject = ?", [HOSTILE, HOSTILE])
+        yield run
+
+
+def test_the_public_names_are_few_and_all_there() -> None:
+    assert len(traceforge.__all__) <= 15
+    assert all(getattr(traceforge, name) is not None for name in traceforge.__all__)
+    assert dir(traceforge) == sorted(traceforge.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = traceforge.nonsense  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, traceforge; sys.exit(', '.join({'polars', 'duckdb', 'numpy', 'altair'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_answers_what_the_commands_do(late: Run, tmp_path: Path) -> None:
+    assert late.verdict is not None
+    assert late.verdict.kind == "finding"
+    assert late.findings[0].rank == 2
+    assert len(late.findings) == len(list(late.findings)) == 3
+    assert late.sql("SELECT ? + 1 AS two", 1)["two"].to_list() == [2]
+    assert [judgement.outcome for judgement in late.check("iteration_ms=1")] == [Outcome.exceeded]
+    assert late.doctor()[0].check.code == "timeline"
+    late.report(tmp_path / "out.html", baseline=late)
+    assert 'id="comparison"' in (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert repr(late).startswith("VERDICT")
+    assert "high: Rank 2 computes longer" in repr(late.findings)
+
+
+def test_a_healthy_run_shows_that_it_has_no_finding() -> None:
+    with Run(store_of(Job(late_rank=None))) as healthy:
+        assert repr(healthy.findings) == "no finding"
+        assert healthy.findings._repr_html_() == "<p>No finding.</p>"
+
+
+def test_every_chart_is_a_picture(late: Run) -> None:
+    assert {"waterfall", "steps", "lanes", "lateness"} <= set(late.charts)
+    for name in late.charts:
+        chart = late.chart(name)
+        assert chart.svgs
+        assert all(svg.startswith("<svg") and "var(--" not in svg for svg in chart.svgs)
+
+
+def test_an_unknown_chart_is_told_with_those_there_are(late: Run) -> None:
+    with pytest.raises(UsageError, match="no chart `pie`") as error:
+        late.chart("pie")
+    assert "waterfall" in str(error.value.hint)
+
+
+def test_what_a_notebook_shows_executes_nothing(hostile: Run) -> None:
+    shown = [hostile._repr_html_(), hostile.findings._repr_html_()]
+    shown += [hostile.chart(name)._repr_html_() for name in hostile.charts]
+    for html in shown:
+        assert "<script" not in html
+        assert "<img src=x" not in html
+    assert "&lt;script&gt;window.PWNED=1" in shown[0]
+
+
+def test_a_hostile_name_in_a_picture_is_text(hostile: Run) -> None:
+    # pictures are embedded as images, in which nothing runs; and even on its own the SVG holds no element of a name's
+    for name in hostile.charts:
+        for svg in hostile.chart(name).svgs:
+            assert "<script" not in svg
+            assert "<img" not in svg
+        html = hostile.chart(name)._repr_html_()
+        data = html.partition("base64,")[2].partition('"')[0]
+        assert base64.b64decode(data).startswith(b"<svg")
+
+
+def test_a_folder_of_traces_opens_by_itself(tmp_path: Path) -> None:
+    folder = ROOT / "sample_traces" / "compute_straggler"
+    with traceforge.open(folder) as run:
+        assert run.findings[0].rank == 2
+        assert run.replay("none")[0].verdict == "no_effect"
+    for target, kind in ((tmp_path / "gone", "no such file"), (tmp_path, "no "), (ROOT / "LICENSE", "no ")):
+        with pytest.raises(InputUnusableError, match=kind):
+            open_run(target)
+
+
+def test_a_database_opens_read_only_by_the_name_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "job.duckdb"
+    from traceforge.store.database import Store
+
+    with Store(path) as store:
+        traceforge.ingest([ROOT / "sample_traces" / "healthy"], store, run="good", jobs=1)
+    with traceforge.open(path, run="good") as run, pytest.raises(QueryError):
+        run.sql("DELETE FROM meta.run")
+    with pytest.raises(UsageError, match="no run `bad`"):
+        traceforge.open(path, run="bad")
+    with traceforge.open(path) as run:
+        assert not run.compare(path.parent / "job.duckdb").iteration.is_significant

@@ -1,0 +1,230 @@
+"""The commands as an object, for notebooks and scripts. In: a database, or traces. Out: `Run`: findings, charts, rows.
+
+    import traceforge
+
+    run = traceforge.open("job42.duckdb")      # or a folder of traces, which is read into memory
+    run                                        # a notebook shows verdict and findings
+    run.findings[0].rank, run.findings[0].cost
+    run.chart("lanes")                         # a picture; run.charts lists the names
+    run.sql("FROM timeline.iteration")         # a polars frame
+    run.compare("good.duckdb").iteration       # what changed
+    run.check("iteration_ms=130")              # judgements on limits
+    run.report("job42.html")                   # the page
+
+What a notebook shows is escaped text and pictures: nothing that a trace contains is executed. Not handled: writing into
+the database, which is opened read-only.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, overload
+
+from traceforge import api
+from traceforge.errors import InputUnusableError
+from traceforge.store.database import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from traceforge.check import Judgement
+    from traceforge.compare import Comparison
+    from traceforge.doctor import Examination
+    from traceforge.replay.outcome import Outcome
+    from traceforge.report import Report
+    from traceforge.report.context import Context
+    from traceforge.report.diagnosis import Finding, Verdict
+    from traceforge.report.drawing import Chart
+
+_DUCKDB_MAGIC = b"DUCK"
+
+
+class Findings(Sequence["Finding"]):
+    """The findings of a run, the most certain and most costly first; a notebook shows a table."""
+
+    def __init__(self, found: Sequence["Finding"], html: str) -> None:
+        self._found = tuple(found)
+        self._html = html
+
+    @overload
+    def __getitem__(self, place: int) -> "Finding": ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence["Finding"]: ...
+    def __getitem__(self, place: int | slice) -> "Finding | Sequence[Finding]":
+        return self._found[place]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> "Iterator[Finding]":
+        return iter(self._found)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{finding.confidence}: {finding.summary}" for finding in self._found) or "no finding"
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of a trace database. Use as a context manager, or call `close` when done.
+
+    Attributes:
+        store: the database.
+        name: name of the run; None where it holds one.
+    """
+
+    store: Store
+    name: str | None = None
+
+    @cached_property
+    def _context(self) -> "Context":
+        from traceforge.report.context import Context
+
+        return Context(self.store, api.run_id(self.store, self.name), api.versions(), None)
+
+    @property
+    def verdict(self) -> "Verdict | None":
+        """The answer in words; None where the analysis gave none."""
+        return self._context.diagnosis.verdict
+
+    @property
+    def findings(self) -> Findings:
+        """What stands out of the run's own noise."""
+        from traceforge.report.drawing import findings_html
+
+        diagnosis = self._context.diagnosis
+        return Findings(diagnosis.findings, findings_html(diagnosis))
+
+    @cached_property
+    def charts(self) -> list[str]:
+        """Names of the charts that this run has."""
+        from traceforge.report.drawing import chart_names
+
+        return chart_names(self._context)
+
+    def chart(self, name: str) -> "Chart":
+        """A chart of the report as a picture, with its finding in words.
+
+        Raises:
+            UsageError: this run has no such chart.
+        """
+        from traceforge.report.drawing import draw
+
+        return draw(self._context, name)
+
+    def sql(self, query: str, *parameters: object) -> "pl.DataFrame":
+        """The rows of a query; the database is open read-only.
+
+        Args:
+            parameters: values of the query's `?`, in order.
+
+        Raises:
+            QueryError: the database refused it.
+        """
+        return self.store.query(query, parameters)
+
+    def report(self, path: Path | str | None = None, *, baseline: "Run | Path | str | None" = None) -> "Report":
+        """The report; written to `path` where one is given.
+
+        Args:
+            baseline: an earlier run, for a section on what changed since.
+        """
+        comparison = None if baseline is None else self.compare(baseline)
+        made = api.report(self.store, run=self.name, baseline=comparison)
+        if path is not None:
+            Path(path).write_text(made.html, encoding="utf-8")
+        return made
+
+    def compare(self, baseline: "Run | Path | str", *, force: bool = False) -> "Comparison":
+        """What changed since a baseline, and whether it is more than scatter.
+
+        Raises:
+            UsageError: the runs are not comparable; the message names the field.
+        """
+        if isinstance(baseline, Run):
+            return api.compare(baseline.store, self.store, run_before=baseline.name, run_after=self.name, force=force)
+        with open_run(baseline) as earlier:
+            return self.compare(earlier, force=force)
+
+    def check(self, *limits: str) -> "list[Judgement]":
+        """What comes of limits such as `iteration_ms=130`; see `traceforge check --list` for the names."""
+        from traceforge.check import parse_limit
+
+        return api.check(self.store, [parse_limit(limit) for limit in limits], run=self.name)
+
+    def doctor(self) -> "list[Examination]":
+        """What the traces lack for each question, and the setting that records it."""
+        return api.doctor(self.store, run=self.name)
+
+    def replay(self, *policies: str) -> "list[Outcome]":
+        """What pacing policies would have done; all that there are where none is named.
+
+        Raises:
+            InputUnusableError: the run has no matched collectives to replay.
+        """
+        from traceforge.replay.model import load_model
+        from traceforge.replay.outcome import outcomes
+        from traceforge.replay.policy import parse_policy
+        from traceforge.replay.policy import policies as all_policies
+
+        number = api.run_id(self.store, self.name)
+        model = load_model(self.store, number)
+        if model is None or not model.calls.any():
+            raise InputUnusableError("no iteration with matched collectives to replay", hint="ask doctor() why")
+        return outcomes(number, model, [parse_policy(text) for text in policies or all_policies()])
+
+    def close(self) -> None:
+        """Close the database."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        from traceforge.report.terminal import verdict_lines
+
+        return "\n".join(verdict_lines(self._context))
+
+    def _repr_html_(self) -> str:
+        from traceforge.report.drawing import findings_html, verdict_html
+
+        diagnosis = self._context.diagnosis
+        return verdict_html(diagnosis) + findings_html(diagnosis)
+
+
+def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1) -> Run:
+    """A run of a database, or of traces that are read into memory first.
+
+    Args:
+        path: a database made by `ingest`, a folder of traces, or a trace.
+        run: name of the run, where the database holds several.
+        jobs: files read at once; more than one needs a script that guards its start by `__name__ == "__main__"`.
+
+    Raises:
+        InputUnusableError: there is nothing of that name, or nothing usable in it.
+        UsageError: the database holds several runs and none was named, or not this one.
+    """
+    target = Path(path)
+    if not target.exists():
+        raise InputUnusableError("no such file or folder", where=str(path))
+    is_database = target.is_file() and _begins_as_database(target)
+    store = api.open_built(target) if is_database else Store(None)
+    try:
+        if not is_database:
+            api.ingest([target], store, run=run, jobs=jobs)
+        api.run_id(store, run)
+    except BaseException:
+        store.close()
+        raise
+    return Run(store, run)
+
+
+def _begins_as_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _DUCKDB_MAGIC in file.read(16)
