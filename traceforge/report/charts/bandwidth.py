@@ -6,6 +6,7 @@ it at the same size, or spreads far down, is worth a look.
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 from types import MappingProxyType
 
 import altair as alt
@@ -16,6 +17,7 @@ from traceforge.report.palette import variable
 
 _HEIGHT = 240
 _MOST_OPERATIONS = 5
+_FEW_POWERS = 4
 
 # Shape and colour of the operations, so that no statement rests on colour alone.
 _MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -35,21 +37,21 @@ def operation_swatch(place: int) -> str:
     return list(_MARKS.values())[place]
 
 
-def bandwidth_spec(operations: Sequence[str]) -> Spec:
-    """The chart for these operations, in the order of their marks."""
+def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) -> Spec:
+    """The chart for these operations, in the order of their marks, over these medians in GB/s."""
     shapes = list(_MARKS)[: len(operations)]
     colours = [variable(_MARKS[shape]) for shape in shapes]
     x = alt.X(
         "size_bytes:Q",
         title="bytes a call",
         scale=alt.Scale(type="log", nice=False, padding=12),
-        axis=alt.Axis(format="~s", tickCount=TICKS, grid=True),
+        axis=alt.Axis(format="~s", tickCount=TICKS, grid=False),
     )
     y = alt.Y(
         "median_gb_s:Q",
         title="bus bandwidth, GB/s",
         scale=alt.Scale(type="log", nice=True),
-        axis=alt.Axis(format="~g", tickCount=5),
+        axis=alt.Axis(format="~g", values=_ticks(min(bandwidths_gb_s), max(bandwidths_gb_s))),
     )
     colour = alt.Color("op:N", legend=None, scale=alt.Scale(domain=list(operations), range=colours))
     base = rows_of("kinds")
@@ -68,6 +70,13 @@ def bandwidth_spec(operations: Sequence[str]) -> Spec:
         ],
     )
     return finished(alt.layer(spans, dots).properties(width="container", height=_HEIGHT))
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten around the values, and where these are few 2 and 5 times them."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= _FEW_POWERS else (1,)
+    return [float(f"{step * 10.0**power:.6g}") for power in powers for step in steps]
 
 
 def bandwidth_table(rows: Sequence[Mapping[str, object]]) -> Columns:

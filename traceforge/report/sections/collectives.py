@@ -31,7 +31,7 @@ from traceforge.report.words import clean, count, duration, listed, plural, rate
 
 _MOST_ROWS = 40
 _MOST_KINDS = 400
-_FEW_SIZES = 2
+_FEW_SIZES = 3
 _MUCH_MORE = 2.0
 _NOTE = (
     "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean over "
@@ -50,14 +50,14 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _bandwidth(rows: list[Row]) -> list[Block]:
-    """Size against bandwidth; nothing where sizes are unknown or all alike."""
+    """Size against bandwidth; nothing where there are too few known sizes to see anything."""
     known = [row for row in rows if row["bandwidth_bytes_per_s"] and row["size_bytes"]]
     drawn = known[:_MOST_KINDS]
-    if len({(row["op"], row["size_bytes"]) for row in drawn}) < _FEW_SIZES:
+    if len({row["size_bytes"] for row in drawn}) < _FEW_SIZES:
         return []
     operations = shown_operations([_operation(row) for row in drawn])
     panel = Panel(
-        bandwidth_spec(operations),
+        bandwidth_spec(operations, [row["bandwidth_bytes_per_s"] / 1e9 for row in drawn]),
         {"kinds": bandwidth_table([_kind(row, operations) for row in drawn])},
         "Bus bandwidth of each kind of collective by its size, both on logarithmic scales.",
     )
@@ -114,7 +114,7 @@ def _bandwidth_caption(rows: list[Row]) -> str:
     text = f"The highest bus bandwidth is that of {_operation(best)} of {size(best['size_bytes'])}"
     text += f" in {clean(best['group_name'], 60)}: {rate(best['bandwidth_bytes_per_s'])}"
     largest = max(rows, key=lambda row: row["size_bytes"])
-    if largest is best:
+    if largest["size_bytes"] == best["size_bytes"]:
         return f"{text}."
     told = f"{_operation(largest)} of {size(largest['size_bytes'])}, reaches {rate(largest['bandwidth_bytes_per_s'])}"
     return f"{text}. The largest, {told}."
