@@ -14,6 +14,8 @@ from traceforge.store.database import Store
 from traceforge.store.stage import build_stage
 
 MS = 1_000_000
+_VIEWS = ("timeline.slow_collective",)
+"""Views that the report reads; all else that it reads are tables."""
 
 
 @cache
@@ -26,8 +28,9 @@ def _statements() -> tuple[str, ...]:
             "SELECT schema_name, sql FROM duckdb_tables()"
             " WHERE database_name = current_database() AND schema_name NOT IN ('main', 'meta', 'raw')"
         )
+        views = store.query("SELECT sql FROM duckdb_views() WHERE schema_name || '.' || view_name IN ?", [list(_VIEWS)])
     schemas = [f"CREATE SCHEMA {name}" for name in sorted(set(tables["schema_name"]))]
-    return (*schemas, *tables["sql"])
+    return (*schemas, *tables["sql"], *views["sql"])
 
 
 def create_tables(store: Store) -> None:

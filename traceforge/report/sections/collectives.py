@@ -1,15 +1,37 @@
-"""Collectives by group, operation and size: how long the data travel, how far apart the ranks arrive.
+"""Collectives by group, operation and size: how long the data travel, how far apart the ranks arrive, which are slow.
 
-Reads timeline.collective, communicator and arrival. Groups of one description and size share a row, as the many
-tensor-parallel groups of a job do. Waiting here counts also where compute hides it; the exposed part is a phase.
+Reads timeline.collective, slow_collective, communicator and arrival. Groups of one description and size share a row, as
+the many tensor-parallel groups of a job do. Waiting here counts also where compute hides it; the exposed part is a
+phase.
 """
 
 from traceforge.report.absence import missing
-from traceforge.report.blocks import Column, Missing, Plugin, Section, Table, TableFigure
+from traceforge.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    LegendEntry,
+    Missing,
+    Note,
+    Panel,
+    Plugin,
+    Section,
+    Table,
+    TableFigure,
+)
+from traceforge.report.charts.bandwidth import (
+    OTHER,
+    bandwidth_spec,
+    bandwidth_table,
+    operation_swatch,
+    shown_operations,
+)
 from traceforge.report.context import Context, Row
-from traceforge.report.words import clean, count, duration, size
+from traceforge.report.words import clean, count, duration, listed, plural, rate, size
 
 _MOST_ROWS = 40
+_MOST_KINDS = 400
+_FEW_SIZES = 3
 _MUCH_MORE = 2.0
 _NOTE = (
     "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean over "
@@ -23,7 +45,118 @@ def _build(context: Context) -> Section | Missing:
     if not rows:
         return missing("There is no collective to show", context)
     table = Table(_COLUMNS, [_row(row) for row in rows[:_MOST_ROWS]], max(0, len(rows) - _MOST_ROWS))
-    return Section([TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])])
+    blocks: list[Block] = [TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])]
+    return Section([*blocks, *_bandwidth(rows), _slowest(context)])
+
+
+def _bandwidth(rows: list[Row]) -> list[Block]:
+    """Size against bandwidth; nothing where there are too few known sizes to see anything."""
+    known = [row for row in rows if row["bandwidth_bytes_per_s"] and row["size_bytes"]]
+    drawn = known[:_MOST_KINDS]
+    if len({row["size_bytes"] for row in drawn}) < _FEW_SIZES:
+        return []
+    operations = shown_operations([_operation(row) for row in drawn])
+    panel = Panel(
+        bandwidth_spec(operations, [row["bandwidth_bytes_per_s"] / 1e9 for row in drawn]),
+        {"kinds": bandwidth_table([_kind(row, operations) for row in drawn])},
+        "Bus bandwidth of each kind of collective by its size, both on logarithmic scales.",
+    )
+    notes = ["Dots are medians, lines the middle nine tenths of the calls; both axes are logarithmic."]
+    if len(known) > len(drawn):
+        notes.append(f"The {count(len(drawn))} kinds that take most time are drawn, of {count(len(known))}.")
+    columns = [Column("group"), Column("operation"), Column("size", numeric=True), Column("calls", numeric=True)]
+    columns += [Column(f"bus bandwidth, {which}", numeric=True) for which in ("median", "5 %", "95 %")]
+    names = ("bandwidth_bytes_per_s", "low_bandwidth_bytes_per_s", "high_bandwidth_bytes_per_s")
+    cells = [
+        [
+            clean(row["group_name"], 60),
+            _operation(row),
+            size(row["size_bytes"]),
+            count(row["calls"]),
+            *(rate(row[name]) for name in names),
+        ]
+        for row in drawn[:_MOST_ROWS]
+    ]
+    return [
+        Figure(
+            name="bandwidth",
+            caption=_bandwidth_caption(drawn),
+            panels=[panel],
+            table=Table(columns, cells, len(known) - len(cells)),
+            queries=["sections/collectives"],
+            legend=[LegendEntry(operation_swatch(place), name) for place, name in enumerate(operations)],
+            notes=notes,
+        )
+    ]
+
+
+def _operation(row: Row) -> str:
+    return clean(row["op"] or "unknown", 40)
+
+
+def _kind(row: Row, operations: list[str]) -> Row:
+    operation = _operation(row)
+    low, median, high = (row[f"{end}bandwidth_bytes_per_s"] / 1e9 for end in ("low_", "", "high_"))
+    return {
+        "op": operation if operation in operations else OTHER,
+        "label": f"{operation} of {size(row['size_bytes'])} in {clean(row['group_name'], 60)}",
+        "told": str(rate(row["bandwidth_bytes_per_s"])),
+        "size_bytes": row["size_bytes"],
+        "calls": row["calls"],
+        "median_gb_s": float(f"{median:.6g}"),
+        "low_gb_s": float(f"{low:.6g}"),
+        "high_gb_s": float(f"{high:.6g}"),
+    }
+
+
+def _bandwidth_caption(rows: list[Row]) -> str:
+    best = max(rows, key=lambda row: row["bandwidth_bytes_per_s"])
+    text = f"The highest bus bandwidth is that of {_operation(best)} of {size(best['size_bytes'])}"
+    text += f" in {clean(best['group_name'], 60)}: {rate(best['bandwidth_bytes_per_s'])}"
+    largest = max(rows, key=lambda row: row["size_bytes"])
+    if largest["size_bytes"] == best["size_bytes"]:
+        return f"{text}."
+    told = f"{_operation(largest)} of {size(largest['size_bytes'])}, reaches {rate(largest['bandwidth_bytes_per_s'])}"
+    return f"{text}. The largest, {told}."
+
+
+def _slowest(context: Context) -> Block:
+    rows = context.rows("sections/collectives_slowest")
+    if not rows:
+        return Note("No single call took twice as long as others of its group, operation and size.")
+    columns = [
+        Column("iteration", numeric=True),
+        Column("group"),
+        Column("operation"),
+        Column("size", numeric=True),
+        Column("transfer", numeric=True),
+        Column("usually", numeric=True),
+        Column("lost", numeric=True),
+        Column("of so many alike", numeric=True),
+        Column("bus bandwidth", numeric=True),
+    ]
+    cells = [
+        [
+            "—" if row["iteration"] is None else count(row["iteration"]),
+            clean(row["group_name"], 60),
+            _operation(row),
+            size(row["size_bytes"]),
+            *(duration(row[name]) for name in ("transfer_ns", "reference_transfer_ns", "lost_ns")),
+            count(row["alike"]),
+            rate(row["bus_bandwidth_bytes_per_s"]),
+        ]
+        for row in rows
+    ]
+    worst = rows[0]
+    told = listed([str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None])
+    caption = (
+        f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes {duration(worst['transfer_ns'])}"
+    )
+    caption += f" where others of its kind take {duration(worst['reference_transfer_ns'])}."
+    if told:
+        caption += f" The worst {plural(len(rows), 'call')} fall into iterations {told}."
+    notes = ["Listed: transfers of more than twice the first quartile of their group, operation and size."]
+    return TableFigure("slowest", caption, Table(columns, cells), ["sections/collectives_slowest"], notes)
 
 
 _COLUMNS = [
@@ -42,7 +175,6 @@ _COLUMNS = [
 
 
 def _row(row: Row) -> list[str]:
-    bandwidth = row["bandwidth_bytes_per_s"]
     groups = row["communicators"]
     name = clean(row["group_name"], 60)
     return [
@@ -56,7 +188,7 @@ def _row(row: Row) -> list[str]:
         duration(row["transfer_ns"]),
         duration(row["skew_ns"]),
         duration(row["wait_ns"]),
-        "—" if bandwidth is None else f"{size(bandwidth)}/s",
+        rate(row["bandwidth_bytes_per_s"]),
     ]
 
 

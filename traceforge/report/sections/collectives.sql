@@ -22,6 +22,8 @@ SELECT
   MEDIAN(collective.transfer_ns) AS transfer_ns,
   MEDIAN(collective.skew_ns) AS skew_ns,
   MEDIAN(collective.bus_bandwidth_bytes_per_s) AS bandwidth_bytes_per_s,
+  QUANTILE_CONT(collective.bus_bandwidth_bytes_per_s, 0.05) AS low_bandwidth_bytes_per_s,
+  QUANTILE_CONT(collective.bus_bandwidth_bytes_per_s, 0.95) AS high_bandwidth_bytes_per_s,
   MEDIAN(waits.wait_ns) AS wait_ns,
   CAST(SUM(collective.transfer_ns) AS BIGINT) AS total_transfer_ns,
   CAST(SUM(collective.skew_ns) AS BIGINT) AS total_skew_ns

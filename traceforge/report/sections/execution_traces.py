@@ -3,7 +3,7 @@
 Reads graph.quality, graph.link, graph.divergence and graph.baseline. A graph without times is named as such.
 """
 
-from traceforge.report.blocks import Block, Column, Missing, Note, Paragraph, Plugin, Section, Table
+from traceforge.report.blocks import Block, Column, Missing, Note, Paragraph, Plugin, Section, Table, TableFigure
 from traceforge.report.context import Context, Row
 from traceforge.report.words import clean, count, duration, percent, plural
 
@@ -39,8 +39,8 @@ def _build(context: Context) -> Section | Missing:
         )
     limit = context.limits.table_rows
     rows = [_trace_row(trace) for trace in traces[:limit]]
-    table = Table(_COLUMNS, rows, max(0, len(traces) - limit), queries=["sections/execution_traces"])
-    blocks: list[Block] = [Paragraph(_summary(traces)), table]
+    table = Table(_COLUMNS, rows, max(0, len(traces) - limit))
+    blocks: list[Block] = [TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"])]
     blocks += [Note(_sequence(row)) for row in context.rows("sections/execution_traces_sequences")[:_MOST_SEQUENCES]]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
 
