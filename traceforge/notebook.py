@@ -165,16 +165,15 @@ class Run:
         Raises:
             InputUnusableError: the run has no matched collectives to replay.
         """
-        from traceforge.replay.model import load_model
         from traceforge.replay.outcome import outcomes
         from traceforge.replay.policy import parse_policy
         from traceforge.replay.policy import policies as all_policies
+        from traceforge.replay.scene import load_scene
 
-        number = api.run_id(self.store, self.name)
-        model = load_model(self.store, number)
-        if model is None or not model.calls.any():
+        scene = load_scene(self.store, api.run_id(self.store, self.name))
+        if scene is None:
             raise InputUnusableError("no iteration with matched collectives to replay", hint="ask doctor() why")
-        return outcomes(number, model, [parse_policy(text) for text in policies or all_policies()])
+        return outcomes(scene, [parse_policy(text) for text in policies or all_policies()])
 
     def close(self) -> None:
         """Close the database."""

@@ -20,7 +20,7 @@ _MOST_OPERATIONS = 5
 _FEW_POWERS = 4
 
 # Shape and colour of the operations, so that no statement rests on colour alone.
-_MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
+_MARKS: Mapping[str, str] = MappingProxyType(
     {"circle": "transfer", "square": "input", "triangle-up": "copy", "diamond": "compute", "cross": "runtime"}
 )
 OTHER = "other"
