@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.fuzz.kineto import mutated, seeds
 from tests.sources.conftest import read_path
-from tests.sources.reading import Reading
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
@@ -31,18 +30,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said_of(path: Path, native: bool, **options: Any) -> object:
-    """All that a reader says of a file: rows of all tables, in order, and the summary with its issues as a set."""
+    """All that a reader says of a file, or why it refuses it."""
     try:
-        reading = read_path(path, native=native, **options)
+        return read_path(path, native=native, **options).all_said
     except TraceforgeError as error:
         return str(error)
-    summary = reading.summary
-    facts = (summary.rank, summary.host, summary.world_size, summary.event_count, summary.stored_count)
-    return facts, set(summary.issues), {table: reading.rows(table) for table in tables(reading)}
-
-
-def tables(reading: Reading) -> list[str]:
-    return sorted({batch.table.removeprefix("raw.kineto_") for batch in reading.batches})
 
 
 def assert_readers_agree(path: Path, **options: Any) -> None:
