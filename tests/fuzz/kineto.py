@@ -4,8 +4,8 @@
 (`pip install -e '.[fuzz]'`), and else mutates the seeds itself. An input that fails is kept under --keep.
 
 Judged of each input: nothing but the project's own errors is raised; rows and counted losses make up the events; text
-that is no JSON never passes without an issue; valid files have the events, names and phases that `json` finds; and no
-input takes longer than a limit.
+that is no JSON never passes without an issue; valid files have the events, names and phases that `json` finds; the
+scanner in C, where it is built, and the Python reader say the same; and no input takes longer than a limit.
 """
 
 import argparse
@@ -98,7 +98,7 @@ class Judge:
         unit_bytes = UNIT_BYTES[hashlib.sha256(data).digest()[0] % len(UNIT_BYTES)]
         began = time.process_time()
         try:
-            reading = self._read(data, unit_bytes)
+            reading = self._read(data, unit_bytes, native=True)
         except TraceforgeError:
             self.refused += 1
             reading = None
@@ -107,15 +107,16 @@ class Judge:
         assert seconds < MOST_SECONDS, f"it took {seconds:.1f} s"
         if reading is not None:
             judge_counts(reading)
+            assert reading.all_said == self._read(data, unit_bytes, native=False).all_said, "the readers differ"
         if not data.startswith(COMPRESSED):
             judge_by_json(data, reading)
 
-    def _read(self, data: bytes, unit_bytes: int) -> Reading:
+    def _read(self, data: bytes, unit_bytes: int, *, native: bool) -> Reading:
         path = self.folder / "input.json"
         path.write_bytes(data)
         batches: list[Batch] = []
         options = ReadOptions(keep_all_args=True)
-        summary = read_file(path, batches.append, options, unit_bytes=unit_bytes, batch_rows=100)
+        summary = read_file(path, batches.append, options, unit_bytes=unit_bytes, batch_rows=100, native=native)
         return Reading(summary, batches)
 
 

@@ -34,6 +34,14 @@ class Reading:
     def codes(self) -> list[str]:
         return [issue.code for issue in self.summary.issues]
 
+    @property
+    def all_said(self) -> object:
+        """Rows of all tables in their order and the summary, to compare readers; issues count without an order."""
+        summary = self.summary
+        facts = (summary.rank, summary.host, summary.world_size, summary.event_count, summary.stored_count)
+        tables = sorted({batch.table.removeprefix("raw.kineto_") for batch in self.batches})
+        return facts, set(summary.issues), {table: self.rows(table) for table in tables}
+
     def issue(self, code: str) -> Issue:
         """The issue of a code, which must exist."""
         return next(issue for issue in self.summary.issues if issue.code == code)

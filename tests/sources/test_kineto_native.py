@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tests.fuzz.kineto import mutated, seeds
 from tests.sources.conftest import read_path
-from tests.sources.reading import Reading
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
-from traceforge.sources.kineto import SOURCE
+from traceforge.sources.kineto import SOURCE, native
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.native import Scanner, native_columns
 from traceforge.sources.kineto.tracks import Tracks
@@ -31,18 +30,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said_of(path: Path, native: bool, **options: Any) -> object:
-    """All that a reader says of a file: rows of all tables, in order, and the summary with its issues as a set."""
+    """All that a reader says of a file, or why it refuses it."""
     try:
-        reading = read_path(path, native=native, **options)
+        return read_path(path, native=native, **options).all_said
     except TraceforgeError as error:
         return str(error)
-    summary = reading.summary
-    facts = (summary.rank, summary.host, summary.world_size, summary.event_count, summary.stored_count)
-    return facts, set(summary.issues), {table: reading.rows(table) for table in tables(reading)}
-
-
-def tables(reading: Reading) -> list[str]:
-    return sorted({batch.table.removeprefix("raw.kineto_") for batch in reading.batches})
 
 
 def assert_readers_agree(path: Path, **options: Any) -> None:
@@ -178,3 +170,29 @@ def test_a_table_of_kinds_that_starts_anew_agrees_too(file: Path) -> None:
     trace = [{"ph": "X", "name": f"op{number % 30_000}", "pid": 1, "tid": 1, "ts": number} for number in range(70_000)]
     file.write_bytes(gzip.compress(json.dumps(trace).encode(), compresslevel=1))
     assert_readers_agree(file, unit_bytes=64 * 1024, batch_rows=20_000)
+
+
+def test_many_spellings_of_one_name_are_one_kind_and_take_no_memory(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a name in which each letter is written as itself or as an escape, and little room for that
+    monkeypatch.setattr(native, "_MOST_SPELLINGS", 10)
+    spellings = ["".join(c if 1 << i & n else f"\\u{ord(c):04x}" for i, c in enumerate("kernel")) for n in range(64)]
+    event = '{"ph": "X", "name": "%s", "pid": 1, "tid": 1, "ts": 1}'
+    file.write_text("[" + ",".join(event % name for name in [*spellings, "kernel", "other"]) + "]")
+    # when
+    reading = read_path(file, unit_bytes=300, native=True)
+    # then
+    assert [kind["name"] for kind in reading.rows("kind")] == ["kernel", "other"]
+    assert_readers_agree(file, unit_bytes=300)
+
+
+def test_a_scanner_refuses_what_are_not_the_kinds_of_its_last_unit() -> None:
+    scanner = Scanner()
+    assert scanner.scan(PLAIN, 0) == [(b'"X"', b'"cpu_op"', b'"aten::mm"', b"1", b"2")]
+    with pytest.raises(ValueError, match="not the kinds of the last unit"):
+        scanner.settle([0, 1], b"\0\0", False)
+    assert scanner.row_count == 0
+    assert scanner.settle([5], b"\1", False) == [(0, 5, b'{"stream":7}')]
+    with pytest.raises(ValueError, match="not the kinds of the last unit"):
+        scanner.settle([], b"", False)

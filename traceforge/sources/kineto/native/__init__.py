@@ -25,6 +25,8 @@ try:
 except ImportError:
     Scanner = None  # type: ignore[assignment, misc]
 
+# The same kind may be written in many ways, each of which the scanner holds; `Kinds` holds it once.
+_MOST_SPELLINGS = 65_536
 _ASKS = Flag.COMMUNICATION | Flag.NAMES_A_TRACK
 _text = msgspec.json.Decoder(str | None)
 _identifier = msgspec.json.Decoder(int | str | None)
@@ -53,6 +55,7 @@ class NativeColumns:
         self._tracks = tracks
         self._keep_all_args = keep_all_args
         self._first_kind_id = 0
+        self._spellings = 0
         self._naming: dict[int, KindKey] = {}
 
     @property
@@ -62,19 +65,23 @@ class NativeColumns:
 
     def read(self, text: bytes, first_event_id: int) -> ScannedUnit | None:
         """Read whole events; None, and nothing is changed, where they are not plain."""
-        if self._first_kind_id != self._kinds.first_id:
-            self._first_kind_id = self._kinds.first_id
-            self._scanner.forget_kinds()
-            self._naming.clear()
+        if self._first_kind_id != self._kinds.first_id or self._spellings > _MOST_SPELLINGS:
+            self._forget_kinds()
         before = self._scanner.row_count
         new = self._scanner.scan(text, first_event_id)
         if new is None:
             return None
+        self._spellings += len(new)
         ids, wants = self._learn([_decoded(tokens) for tokens in new]) if new else ([], b"")
         args = self._scanner.settle(ids, wants, self._keep_all_args)
         if self._naming:
             args = [found for found in args if not self._is_name(*found) or self._keep_all_args]
         return ScannedUnit(self._scanner.row_count - before, args)
+
+    def _forget_kinds(self) -> None:
+        self._first_kind_id, self._spellings = self._kinds.first_id, 0
+        self._scanner.forget_kinds()
+        self._naming.clear()
 
     def _learn(self, keys: list[KindKey]) -> tuple[list[int], bytes]:
         ids = self._kinds.ids_of(keys)

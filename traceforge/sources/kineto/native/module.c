@@ -96,14 +96,17 @@ static PyObject *new_kinds(const Scanner *self) {
     return list;
 }
 
+/* Whether another thread is scanning; sets the error. */
+static bool is_in_use(const Scanner *self) {
+    if (self->is_busy) PyErr_SetString(PyExc_RuntimeError, "another thread is scanning");
+    return self->is_busy;
+}
+
 static PyObject *Scanner_scan(Scanner *self, PyObject *arguments) {
     PyObject *text;
     long long first_event_id;
     if (!PyArg_ParseTuple(arguments, "SL", &text, &first_event_id)) return NULL;
-    if (self->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is scanning");
-        return NULL;
-    }
+    if (is_in_use(self)) return NULL;
     drop_unit(self);
     Py_ssize_t size = PyBytes_Size(text);
     if (size > MOST_BYTES) Py_RETURN_NONE;
@@ -166,7 +169,8 @@ static PyObject *Scanner_settle(Scanner *self, PyObject *arguments) {
     Py_ssize_t wants_count;
     int wants_all;
     if (!PyArg_ParseTuple(arguments, "Oy#p", &ids, &wants, &wants_count, &wants_all)) return NULL;
-    if (self->is_busy || !self->text || wants_count != self->kinds.count - self->settled_kinds) {
+    if (is_in_use(self)) return NULL;
+    if (!self->text || wants_count != self->kinds.count - self->settled_kinds) {
         PyErr_SetString(PyExc_ValueError, "not the kinds of the last unit");
         return NULL;
     }
@@ -184,10 +188,7 @@ static PyObject *Scanner_settle(Scanner *self, PyObject *arguments) {
 }
 
 static PyObject *Scanner_take(Scanner *self, PyObject *Py_UNUSED(ignored)) {
-    if (self->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is scanning");
-        return NULL;
-    }
+    if (is_in_use(self)) return NULL;
     drop_unit(self);
     size_t capacity = self->columns.capacity;
     PyObject *capsules = NULL;
@@ -200,6 +201,7 @@ static PyObject *Scanner_take(Scanner *self, PyObject *Py_UNUSED(ignored)) {
 }
 
 static PyObject *Scanner_forget_kinds(Scanner *self, PyObject *Py_UNUSED(ignored)) {
+    if (is_in_use(self)) return NULL;
     drop_unit(self);
     self->settled_kinds = 0;
     kinds_shorten(&self->kinds, 0);
