@@ -36,3 +36,21 @@ def test_demo_shows_the_verdict_beside_the_truth(tmp_path: Path) -> None:
     assert "Injected: compute_straggler:place=5" in done.output
     assert "Rank 5 computes longer" in done.output
     assert (tmp_path / "report.html").exists()
+
+
+def test_synth_writes_what_nccl_and_the_observers_leave_when_asked(tmp_path: Path) -> None:
+    arguments = ["--nodes", "1", "--devices", "2", "--iterations", "2", "--nccl-log", "2.27.5", "--stamped"]
+    done = RUN.invoke(
+        app, ["synth", "-o", str(tmp_path / "job"), *arguments, "--inspector", "--execution-traces"],
+        catch_exceptions=False,
+    )  # fmt: skip
+
+    assert done.exit_code == 0
+    names = {path.name for path in (tmp_path / "job").glob("*.gz")}
+    assert {"nccl.node0.1001.log.gz", "nccl_inspector.node0.1001.jsonl.gz", "rank1.et.json.gz"} <= names
+
+
+def test_a_version_of_nccl_that_is_not_known_is_a_usage_error(tmp_path: Path) -> None:
+    done = RUN.invoke(app, ["synth", "-o", str(tmp_path), "--nccl-log", "9.9"])
+
+    assert getattr(done.exception, "exit_code", None) == 2

@@ -88,3 +88,18 @@ def test_what_nccl_printed_counts_more_than_a_file(tmp_path: Path) -> None:
 
     with judged(tmp_path, first, second) as store:
         assert rows_of(store, "SELECT code FROM fabric.finding WHERE code = 'far_nic'") == []
+
+
+def test_the_report_says_how_far_each_rank_is_from_its_nic(tmp_path: Path) -> None:
+    # given a file that counts for both hosts, and a log of one of them that says otherwise
+    first, second = connected(2)
+    first.says("GPU/0-13000 :NET/0-2 (3/24.0/PIX) ")
+
+    with judged(tmp_path, first, second) as store:
+        html = api.report(store).html
+
+    table = html.partition("path to it")[2].partition("</table>")[0]
+    assert "<code>PIX</code>" in table
+    assert "<code>SYS</code>" in table
+    # one connection out and one in, counted once though two dumps tell the distance
+    assert table.count(">2</td>") == 2

@@ -36,6 +36,7 @@ def synth(
     nccl: Annotated[
         str, typer.Option("--nccl-log", help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.")
     ] = "",
+    inspector: Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")] = False,
     execution_traces: Annotated[
         bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
     ] = False,
@@ -51,7 +52,7 @@ def synth(
         made = read_scenario(scenario)
     else:
         cluster = Cluster(nodes, devices, tensor_parallel)
-        logs = NcclLogs(nccl, stamped)
+        logs = NcclLogs(nccl, stamped, inspector=inspector)
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
         made = replace(made, execution_traces=execution_traces)
     try:

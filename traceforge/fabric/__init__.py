@@ -2,7 +2,8 @@
 
 The idea: once all ranks have arrived, the same bytes in the same communicator should take the same time (load); NCCL's
 logs say through which NICs, channels, rings and trees they went and what of the configuration may cost time
-(process, member, communicator, edge, ring, tree, nic, nic_load, operation, choice, finding); ranks and the order of
-operations join the two (communicator_match, collective).
+(process, member, communicator, link, edge, ring, tree, nic, nic_distance, nic_load, operation, choice, finding); ranks
+and the order of operations join the two (communicator_match, collective). NCCL's Inspector measures without a timeline
+(measured).
 Not handled: load of links inside a node; switch tiers; bytes of trees and NVLS (all are taken for rings).
 """

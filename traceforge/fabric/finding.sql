@@ -1,7 +1,7 @@
 -- What the logs show of the configuration that can cost time, each with the line that shows it. None is a measurement:
 -- how long ranks wait for it only a timeline can tell.
 -- Reads: fabric.process, fabric.member, fabric.communicator, fabric.edge, fabric.ring, fabric.nic, fabric.nic_load
--- Reads: fabric.operation, fabric.choice, raw.nccl_event, raw.nccl_environment
+-- Reads: fabric.operation, fabric.choice, fabric.nic_distance, raw.nccl_event, raw.nccl_environment
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
