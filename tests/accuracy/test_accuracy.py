@@ -4,7 +4,7 @@ import pytest
 
 from tests.accuracy.cases import Case, quick
 from tests.accuracy.judging import Mark, judge_case
-from tests.accuracy.table import is_right, scores, table
+from tests.accuracy.table import is_right, scores, shortfalls, table
 
 CASES = quick()
 _marks: dict[str, Mark] = {}
@@ -23,6 +23,10 @@ def test_what_is_wrong_is_named_and_nothing_else(case: Case) -> None:
 
     assert is_right(mark) or not mark.asked, mark.findings
     assert not mark.false_findings
+
+
+def test_this_part_reaches_the_thresholds() -> None:
+    assert shortfalls(scores([marked(case) for case in CASES])) == []
 
 
 def test_the_table_tells_all_groups() -> None:

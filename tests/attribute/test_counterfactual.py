@@ -102,6 +102,15 @@ def test_alone_each_would_cost_all_of_it() -> None:
     assert replays.harm_ns(work_source(model, "input_stall", [2])).tolist() == [30.0] * 4
 
 
+def test_what_a_rank_loses_here_and_gains_there_is_no_excess() -> None:
+    # given places of 100 each, and rank 2 that takes 140 at the first and 80 at the second: 20 above in sum
+    model = by_cause(lockstep_model([[[100, 100, 140], [100, 100, 80]]] * 4, transfer_ns=10))
+
+    source = work_source(model, "slow_compute", [2])
+
+    assert source.rank_seconds_ns().tolist() == [20.0] * 4
+
+
 def test_transfers_are_compared_with_those_that_are_not_blamed() -> None:
     # given transfers of 10, and of 90 in the last two of ten iterations
     model = lockstep_model([[[100, 100]]] * 10, transfer_ns=[[10]] * 8 + [[90]] * 2)

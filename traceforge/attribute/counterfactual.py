@@ -52,23 +52,31 @@ class Source:
 
 
 def work_source(model: StepModel, cause: str, rank_places: Sequence[int]) -> Source:
-    """Work of some ranks by a cause, as far as it exceeds the reference.
+    """Work of some ranks by a cause, as far as it exceeds the reference over an iteration.
+
+    Where work is above the reference at one place and below at another, only what is above in sum is blamed, as noise
+    would else be fixed as well.
 
     Args:
         model: with work by cause (see `booking.by_cause`).
     """
     kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
     ranks = list(rank_places)
-    arrival_excess = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
-    wait_excess = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
+    arrivals = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
+    waits = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
     of_length = references(model)
     for i, calls in enumerate(model.calls.tolist()):
         reference = of_length[calls]
-        own = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
-        arrival_excess[i, : calls + 1] = _above(own, reference.before_arrival_ns[:, None, kinds])
-        own = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
-        wait_excess[i, :calls] = _above(own, reference.before_wait_ns[:, None, kinds])
-    return Source(tuple(ranks), arrival_excess, wait_excess)
+        before_arrival = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
+        before_wait = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
+        arrival = before_arrival - _whole(reference.before_arrival_ns[:, None, kinds])
+        wait = before_wait - _whole(reference.before_wait_ns[:, None, kinds])
+        above = np.maximum(0, arrival).sum(axis=(0, 2)) + np.maximum(0, wait).sum(axis=(0, 2))
+        net = np.maximum(0, arrival.sum(axis=(0, 2)) + wait.sum(axis=(0, 2)))
+        part = np.divide(net, above, out=np.zeros(len(ranks)), where=above > 0)
+        arrivals[i, : calls + 1] = _whole(part * np.maximum(0, arrival).sum(axis=2))
+        waits[i, :calls] = _whole(part * np.maximum(0, wait).sum(axis=2))
+    return Source(tuple(ranks), arrivals, waits)
 
 
 def transfer_source(
@@ -185,11 +193,6 @@ def transfer_noise_ns(model: StepModel, source: Source) -> float:
         low, middle = np.quantile(own, [0.25, 0.5])
         variance += (1.48 * float(middle - low)) ** 2
     return float(np.sqrt(variance))
-
-
-def _above(own: NDArray[np.int64], reference: Amounts) -> NDArray[np.int64]:
-    result: NDArray[np.int64] = np.maximum(0, own - _whole(reference)).sum(axis=-1)
-    return result
 
 
 def _whole(durations_ns: Amounts) -> NDArray[np.int64]:

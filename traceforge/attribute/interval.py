@@ -55,7 +55,9 @@ def interval_of(
 
 def _drawn(costs_ns: Amounts, rng: np.random.Generator) -> tuple[float, float]:
     """By how much the mean may lie below and above, from the iterations' own spread."""
-    count, length = len(costs_ns), lasting_iterations(costs_ns[:, None])
+    count = len(costs_ns)
+    # Correlation is told too low by few iterations; the cube root of their number is the usual least length of blocks.
+    length = max(lasting_iterations(costs_ns[:, None]), min(round(count ** (1 / 3)), count // 3))
     starts = rng.integers(0, count, (_BOOTSTRAPS, -(-count // length)))
     drawn = (starts[:, :, None] + np.arange(length)).reshape(_BOOTSTRAPS, -1)[:, :count] % count
     low, high = np.quantile(costs_ns[drawn].mean(axis=1), [0.025, 0.975])
@@ -64,9 +66,9 @@ def _drawn(costs_ns: Amounts, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def student(degrees: int) -> float:
-    """The 97.5 % point of Student's t, within 2 % from two degrees of freedom on; that of two below."""
+    """The 97.5 % point of Student's t, within 1 % from two degrees of freedom on; that of two below."""
     least = max(degrees, 2)
-    return _NORMAL + 2.37 / least + 2.82 / least**2 + 2.2 / least**3
+    return _NORMAL + 2.37 / least + 2.82 / least**2 + 3.6 / least**3
 
 
 def uncertainty_of(run: Booked, cause: str, source: Source) -> Uncertainty:
