@@ -92,6 +92,8 @@ def test_a_database_becomes_a_report(database: Path, tmp_path: Path) -> None:
         (["sql", "{db}", "DELETE FROM meta.run"], 2, "refused the query"),
         (["replay", "{db}", "--policy", "nonsense"], 2, "no policy"),
         (["replay", "{db}", "--policy", "bounded_delay:speed=1"], 2, "no parameter"),
+        (["replay", "{db}", "--what-if", "nonsense"], 2, "no edit"),
+        (["replay", "{db}", "--what-if", "fix_rank:rank=9999"], 2, "no rank 9999"),
         (["report", "{db}", "--run", "nonsense"], 2, "no run"),
         (["report", "{db}", "-o", "{tmp}/no/such/folder/x.html"], 3, "cannot be written"),
         (["frobnicate"], 2, "frobnicate"),
@@ -141,6 +143,19 @@ def test_replay_and_forecast_answer_in_words_and_in_json(database: Path) -> None
     assert outcomes["outcomes"][0]["verdict"] == "no_effect"
     assert "No scaling curve" in run("forecast", database).stdout
     assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 2
+
+
+def test_replay_answers_what_if_and_sweeps(database: Path) -> None:
+    changes = ("--what-if", "fix_rank:rank=0", "--what-if", "scale_transfer:factor=0.5")
+    words = run("replay", database, *changes)
+    assert "fix_rank+scale_transfer" in words.stdout
+    assert "bounded_delay" not in words.stdout
+
+    document = json.loads(run("replay", database, *changes, "--policy", "constant", "--sweep", "--json").stdout)
+
+    assert [row["edit"] for row in document["what_if"]][-1] == "fix_rank+scale_transfer"
+    assert {row["parameters"] for row in document["sweep"]} == {"delay=0.005", "delay=0.01", "delay=0.02"}
+    assert "hierarchical" in run("replay", database, "--what-if", "list").stdout
 
 
 def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:

@@ -39,11 +39,15 @@ class Timeline:
     """A job's operations; durations by operation, s, shape (steps, dp): of work, or of transfers."""
 
     durations: Mapping[Operation, Amounts]
+    begin: Mapping[Operation, Amounts]
+    end: Mapping[Operation, Amounts]
     stages: list[Step]
     recorded_s: Amounts
     dp_size: int
 
-    def step_times(self, durations: Mapping[Operation, Amounts] | None = None) -> Amounts:
+    def step_times(
+        self, durations: Mapping[Operation, Amounts] | None = None, *, with_launch_delays: bool = False
+    ) -> Amounts:
         """Replayed time of each step, s, shape (steps,), with these durations or those recorded."""
         durations = self.durations if durations is None else durations
         names, before = self._dependencies()
@@ -60,8 +64,19 @@ class Timeline:
             if name[0] in {"work", "end"}:
                 _, op, dp = name
                 lasting[:, rank[number]] = np.rint(durations[op][:, dp] * 1e9)
+            if with_launch_delays and name[0] in {"work", "arrival"}:
+                lasting[:, rank[number]] += np.rint(self._launch_delay(name, before[name]) * 1e9).astype(np.int64)
         release = np.zeros(len(names), dtype=np.int64)
         return np.array([schedule(step, release, edges).end_ns.max() for step in lasting]) / 1e9
+
+    def _launch_delay(self, name: Node, before: list[Node]) -> Amounts:
+        """Time from when an operation could have begun until it did, s, shape (steps,)."""
+        _, op, dp = name
+        could = [self.end[one][:, own] for _, one, own in before]
+        if not could:
+            could = [np.min([begin.min(axis=1) for begin in self.begin.values()], axis=0)]
+        delay = self.begin[op][:, dp] - np.max(could, axis=0)
+        return np.where(delay <= _LATE, 0.0, delay)
 
     def _dependencies(self) -> tuple[list[Node], dict[Node, list[Node]]]:
         """Nodes, and what each depends on. A collective is a node where its ranks have met, and an end on each."""
@@ -112,7 +127,7 @@ def load(path: Path) -> Timeline:
         begin[key], end[key] = (own[name].to_numpy().reshape(len(steps), dp_size) for name in ("start", "end"))
     stages = [_step(begin, stage) for stage in range(frame["stage"].max() + 1)]
     spans = frame.group_by("step").agg(pl.col("end").max() - pl.col("start").min()).sort("step")
-    return Timeline(_durations(begin, end, stages), stages, spans["end"].to_numpy(), dp_size)
+    return Timeline(_durations(begin, end, stages), begin, end, stages, spans["end"].to_numpy(), dp_size)
 
 
 def _durations(

@@ -142,9 +142,12 @@ class EventJob:
             left = np.maximum(left - 1, 0)
         return self.c0 * np.exp(self.jitter * jitter) + excess
 
-    def run(self, work: Amounts, pacing: Pacing | None = None) -> tuple[Amounts, Amounts]:
-        """Steps and transfers, each of shape (iterations, runs)."""
+    def run(
+        self, work: Amounts, pacing: Pacing | None = None, *, noise: Amounts | float = 0.0
+    ) -> tuple[Amounts, Amounts]:
+        """Steps and transfers, each of shape (iterations, runs); `noise` of that shape is added to transfers."""
         iterations, runs, nodes = work.shape
+        noise = np.broadcast_to(noise, (iterations, runs))
         steps, transfers = np.zeros((iterations, runs)), np.zeros((iterations, runs))
         slack = np.zeros((1 if pacing is None else pacing.window, runs, nodes))
         delay, mean_step = np.zeros((runs, nodes)), np.zeros(runs)
@@ -155,7 +158,7 @@ class EventJob:
                 delay = np.where(mean > pacing.threshold * step, bounded, 0.0)
             arrival = work[t] + delay
             last = arrival.max(axis=1, keepdims=True)
-            transfers[t] = self.transfer(nodes) + self.kappa(nodes) * (last - arrival).mean(axis=1)
+            transfers[t] = self.transfer(nodes) + self.kappa(nodes) * (last - arrival).mean(axis=1) + noise[t]
             steps[t] = last[:, 0] + transfers[t]
             mean_step += (steps[t] - mean_step) / (t + 1)
             slack[t % len(slack)] = last - arrival + delay

@@ -46,6 +46,13 @@ def test_the_replay_without_launch_delays_is_theirs_and_close_to_the_recorded_st
     assert replayed.mean() == pytest.approx(timeline().recorded_s.mean(), rel=0.02)
 
 
+def test_launch_delays_explain_what_the_replay_without_them_lacks() -> None:
+    with_delays = timeline().step_times(with_launch_delays=True)
+
+    assert with_delays == pytest.approx(timeline().recorded_s, rel=1e-3)
+    assert with_delays.mean() == pytest.approx(RECORDED_S, rel=1e-4)
+
+
 def test_the_slowdown_against_a_job_without_stragglers() -> None:
     assert ideal_s() == pytest.approx(IDEAL_S, rel=1e-3)
     assert timeline().step_times().mean() / ideal_s() == pytest.approx(1.97305, abs=1e-3)

@@ -1,4 +1,6 @@
-"""What if. Reads graph.*; adds replay.*: what a pacing policy would have done, and how far one may believe it.
+"""What if. Reads graph.* and timeline.*; adds replay.*: what pacing or another change would have done, and how sure.
 
-The idea: an iteration is rebuilt from durations, exactly as it was; then durations or delays are changed.
+The idea: an iteration is rebuilt from durations, exactly as it was; then durations or delays are changed (`engine`).
+Without a coupling no delay can ever help; `calibration` measures couplings, `verdict` says what follows. Policies and
+edits are files of the folders of those names. Not handled: iterations whose ranks issue different collectives.
 """

@@ -17,4 +17,5 @@ POLICY = Policy(
     MappingProxyType({"delay": 0.01}),
     _delay,
     grid=MappingProxyType({"delay": (0.005, 0.01, 0.02)}),
+    is_placebo=True,
 )
