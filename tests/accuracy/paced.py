@@ -1,8 +1,8 @@
-"""Pacing predicted against pacing measured: `python -m tests.accuracy.paced RUNS` writes PACED.md.
+"""Pacing predicted against pacing measured: `python -m tests.accuracy.paced RUNS...` writes PACED.md.
 
-In: what `sample_traces/record/paced.py RUNS` recorded. Out: a table. For every pair of runs, recorded without and with
-pacing, the unpaced traces alone are analysed and replayed under the same policy; the paced run only tells what really
-happened. Steps are timed by the training program itself (.steps.json), not by the traces.
+In: what `sample_traces/record/paced.py RUNS` recorded, once or with several policies. Out: a table. For every pair of
+runs, recorded without and with pacing, the unpaced traces alone are analysed and replayed under the same policy; the
+paced run only tells what really happened. Steps are timed by the training program itself (.steps.json), not by traces.
 """
 
 import json
@@ -20,7 +20,8 @@ from traceforge.replay.policy import parse_policy
 from traceforge.replay.scene import load_scene
 from traceforge.store.database import Store
 
-TABLE = Path(__file__).parent / "PACED.md"
+TABLE = Path(__file__).with_name("PACED.md")
+TEMPLATE = Path(__file__).with_name("paced.template.md")
 # Steps before the recorded ones: the profiler's wait and warm-up.
 UNRECORDED = 12
 STUDENT_95 = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
@@ -146,21 +147,22 @@ def detail(name: str, repeat: str, one: Pair) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def table(runs: Path) -> str:
-    """PACED.md."""
-    policy = (runs / "policy.txt").read_text().strip()
-    pairs = {
-        scenario.name: {folder.name: pair(folder, policy) for folder in sorted(scenario.iterdir())}
-        for scenario in sorted(path for path in runs.iterdir() if path.is_dir())
-    }
-    text = (Path(__file__).parent / "paced.template.md").read_text()
+def table(recordings: Sequence[Path]) -> str:
+    """PACED.md, from folders of one policy each."""
+    summaries, details = [], []
+    for runs in recordings:
+        policy = (runs / "policy.txt").read_text().strip()
+        gain = policy.partition("gain=")[2].partition(",")[0]
+        for scenario in sorted(path for path in runs.iterdir() if path.is_dir()):
+            pairs = {folder.name: pair(folder, policy) for folder in sorted(scenario.iterdir())}
+            summaries.append(summary(f"{scenario.name}, {gain}", list(pairs.values())))
+            details += [detail(f"{scenario.name}, {gain}", number, one) for number, one in pairs.items()]
+    text = TEMPLATE.read_text(encoding="utf-8")
     return text.format(
-        policy=policy,
-        summary="\n".join(summary(name, list(own.values())) for name, own in pairs.items()),
-        detail="\n".join(detail(name, n, one) for name, own in pairs.items() for n, one in own.items()),
+        policy=policy.replace(f"gain={gain}", "gain=G"), summary="\n".join(summaries), detail="\n".join(details)
     )
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(Path(sys.argv[1])))
-    print(TABLE.read_text())
+    TABLE.write_text(table([Path(name) for name in sys.argv[1:]]), encoding="utf-8")
+    print(TABLE.read_text(encoding="utf-8"))

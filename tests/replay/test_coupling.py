@@ -171,3 +171,14 @@ def test_arms_replayed_side_by_side_are_what_each_is_alone(plan: Plan, couplings
         alone = replay(model, measured(model), delay, couplings=one)
         np.testing.assert_array_equal(alone.end_ns, arm.end_ns)
         np.testing.assert_array_equal(alone.wait_ns, arm.wait_ns)
+
+
+def test_variants_of_different_contention_share_one_recorded_run() -> None:
+    # given one row of arrivals, and two variants: without contention, and with phi = 1 (half speed beside a waiter)
+    host, recorded = np.array([0, 0]), np.array([[100.0, 160.0]])
+
+    # when the contention is taken out of both
+    alone = without_host_contention(recorded, host, np.array([[0.0], [1.0]]))
+
+    # then only the second loses half of the 60 ns in which rank 0 waited
+    assert alone.tolist() == [[100.0, 160.0], [100.0, 130.0]]

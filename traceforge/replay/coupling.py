@@ -147,9 +147,10 @@ def _by_host(times_ns: Amounts, host: NDArray[np.int64]) -> tuple[NDArray[np.int
 def _moved(times_ns: Amounts, order: NDArray[np.int64], total: Amounts, waiting: Amounts) -> Amounts:
     """The times moved by running totals within each host."""
     at_begin = np.maximum.accumulate(np.where(waiting == 0, np.arange(len(waiting)), 0))
-    result = times_ns.copy()
+    # One row of times may meet the strengths of several variants.
     moved = np.take_along_axis(times_ns, order, axis=-1) + (total - total[..., at_begin])
-    np.put_along_axis(result, order, moved, axis=-1)
+    result = np.empty(moved.shape)
+    np.put_along_axis(result, np.broadcast_to(order, moved.shape), moved, axis=-1)
     return result
 
 

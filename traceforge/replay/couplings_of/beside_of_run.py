@@ -42,7 +42,7 @@ WHERE run_id = ? AND rank = ? AND phase = 'wait'
 _STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NOT is_partial AND NOT is_warmup"
 
 _MOST_RANKS = 8
-_LONGEST_PAUSE = 0.1
+_LONGEST_PAUSE = 0.3
 _USUAL = 0.25
 """Quantile of a piece's durations that is what it takes when nothing slows it."""
 
