@@ -48,7 +48,7 @@ def with_curve(store: Store) -> Ensemble:
     fill(store, "plan", [asdict(row) for row in plan(ensemble, scales_to_plan(ensemble), Assumptions())])
     fill(store, "knee", [{"knee": one.name, **asdict(one)} for one in limits(ensemble)])
     members = [
-        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "is_used": True}
+        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "cv": p.cv, "is_used": True}
         for n, p in enumerate(points)
     ]
     left_out = {"member_run_id": 9, "name": "other", "ranks": 64, "throughput": 1.0, "is_used": False}
@@ -120,6 +120,17 @@ def test_models_margin_changes_and_what_is_left_out_are_told(store: Store) -> No
     assert (
         "Left out of the curve, for they are other jobs: 1 run. other: element type (bfloat16 against float32)." in page
     )
+
+
+def test_variation_by_scale_and_restarts_are_told(store: Store) -> None:
+    with_curve(store)
+    store.execute("INSERT INTO meta.run VALUES (7, 'before', 4)")
+    store.execute("INSERT INTO forecast.restart VALUES (1, 7, 5, 600000000, 90000000000)")
+
+    page = words(report_of(store).html)
+
+    assert "by scale: 2.0 % at 4 ranks, 4.0 % at 8 ranks, 9.0 % at 16 ranks and 15 % at 32 ranks." in page
+    assert "This run goes on from within run before: 5 iterations were done twice (600 ms), 90.0 s after" in page
 
 
 def test_a_price_that_is_given_scales_all_costs(store: Store) -> None:

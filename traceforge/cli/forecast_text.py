@@ -33,6 +33,9 @@ def curve_lines(found: "Answer") -> list[str]:
         f"One more rank at {last}: {verdict}; of its time {format_share(found.parts['useful'])} is useful"
         + (f", {taken}" if taken else "")
     )
+    varied = {point.ranks: point.cv for point in found.points if point.cv is not None}
+    if len(varied) > 1:
+        lines.append("Variation of steps: " + ", ".join(f"{_percent(cv)} at {ranks}" for ranks, cv in varied.items()))
     lines.append("Models: " + "; ".join(_models(found)))
     if found.next_measurement is not None:
         best = found.next_measurement
@@ -41,6 +44,7 @@ def curve_lines(found: "Answer") -> list[str]:
             f" then by {best.width:.2f}"
         )
     lines += _changes(found.what_ifs)
+    lines += _energy(found)
     lines.append(_assumed(found))
     return lines
 
@@ -133,6 +137,13 @@ def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
         )
         if last["refusal"]:
             yield f"No number beyond that: {last['refusal']}"
+
+
+def _energy(found: "Answer") -> Iterator[str]:
+    told = [row for row in found.plan if row.energy_per_sample_j is not None]
+    if told:
+        said = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in told[:_MOST_ROWS])
+        yield f"Energy, J for one of {found.unit}: {said}"
 
 
 def _assumed(found: "Answer") -> str:
