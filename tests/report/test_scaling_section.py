@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.forecast.scaling_table import points_of
+from tests.report.browser import Page
+from tests.report.conftest import HOSTILE
 from tests.report.tables import Job, store_of
 from traceforge.forecast.curve import limits, marginal_parts, one_more_rank
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
@@ -163,3 +166,21 @@ def test_a_line_without_a_band_or_a_value_draws_what_it_has() -> None:
 
     assert "band" not in tables
     assert {layer["data"]["name"] for layer in spec["layer"]} <= set(tables)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+def test_the_curve_is_drawn_in_a_browser_and_names_stay_names(
+    store: Store, page: Page, tmp_path: Path, scheme: str, width: int
+) -> None:
+    with_curve(store)
+    for table, column in (("member", "name"), ("member", "detail"), ("what_if", "change"), ("fit", "parameters")):
+        store.execute(f"UPDATE forecast.{table} SET {column} = {column} || ?", [HOSTILE])
+
+    page.open(report_of(store).html, tmp_path, scheme=scheme, width=width)
+    page.draw_all()
+
+    assert page.run("return document.querySelectorAll('#figure-scaling .chart svg').length") == 2
+    assert page.run("return window.PWNED") is None
+    assert page.complaints() == []
+    assert page.requests() == [(tmp_path / "report.html").as_uri()]

@@ -15,9 +15,10 @@ CREATE OR REPLACE TABLE forecast.outlook (
   step_quantile DOUBLE NOT NULL,
   -- Expected own time of the slowest rank above that of the mean rank, ns; NULL where it is refused.
   slowest_ns DOUBLE,
-  -- Lower end of its 95 % interval, ns.
+  -- Lower end of its bootstrap interval, ns: nominal 95 %, but on independent draws of 16 ranks it held the truth at
+  -- 64 in 73 to 87 % of cases.
   low_ns DOUBLE,
-  -- Upper end of its 95 % interval, ns.
+  -- Upper end of its bootstrap interval, ns.
   high_ns DOUBLE,
   -- Share of the variance between ranks that persists over the run, 0..1: that of machines, not of moments.
   persistent_share DOUBLE NOT NULL,
