@@ -118,7 +118,10 @@ def _changes(changes: "list[WhatIf]") -> Iterator[str]:
         band = "" if change.low is None or change.high is None else f" [{_gain(change.low)}, {_gain(change.high)}]"
         gpus = "more than any number of GPUs in range" if change.gpus is None else f"{_short(change.gpus)} GPUs"
         money = "" if change.worth_per_hour is None else f", {_short(change.worth_per_hour)} an hour"
-        yield f"  {change.change}: {_gain(change.throughput_ratio)}{band}, worth {gpus}{money}"
+        pays = ""
+        if change.kind == "faster_fabric":
+            pays = f"; pays while it adds less than {change.break_even_price:.2g} to a GPU-hour"
+        yield f"  {change.change}: {_gain(change.throughput_ratio)}{band}, worth {gpus}{money}{pays}"
 
 
 def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
@@ -143,7 +146,7 @@ def _energy(found: "Answer") -> Iterator[str]:
     told = [row for row in found.plan if row.energy_per_sample_j is not None]
     if told:
         said = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in told[:_MOST_ROWS])
-        yield f"Energy, J for one of {found.unit}: {said}"
+        yield f"Energy, J for one unit of throughput: {said}"
 
 
 def _assumed(found: "Answer") -> str:
