@@ -1,8 +1,9 @@
 -- How late the slowest rank will be at more ranks, from one run: order statistics of its ranks' own times.
 --
 -- A rank's own time is its iteration less exposed communication. Up to four times the measured ranks, ranks are drawn
--- as blocks from the measured ones; beyond, a generalised Pareto tail is fitted above the 90 % quantile of what comes
--- and goes, and refused where its shape may be 0.5 or more. This is a part of the step, and no scaling curve.
+-- as blocks from the measured ones; beyond, a generalised Pareto tail is fitted above the 90 % quantile of the ranks'
+-- distance from the mean rank, and refused where its shape may be 0.5 or more. This is a part of the step, and no
+-- scaling curve.
 -- Reads: timeline.phase, timeline.iteration, align.rank, meta.run
 CREATE OR REPLACE TABLE forecast.outlook (
   -- Joins meta.run.run_id.
