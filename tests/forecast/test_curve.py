@@ -6,6 +6,7 @@ import pytest
 from tests.forecast.scaling_table import points_of
 from traceforge.forecast.curve import LIMITS, limits, marginal_parts, one_more_rank
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
+from traceforge.forecast.goodput import Assumptions, reliability
 from traceforge.forecast.scale_point import ScalePoint
 
 
@@ -67,3 +68,19 @@ def test_whether_one_more_rank_helps_is_told_only_where_the_models_agree() -> No
     assert one_more_rank(ensemble, 32) == "helps"
     assert one_more_rank(ensemble, 96) == "cannot_be_told"
     assert one_more_rank(ensemble_of(usl_points(0.01, 1e-4)), 200) in {"harms", "cannot_be_told"}
+
+
+def test_failures_take_their_part_of_one_more_rank() -> None:
+    # given a failure every 200 hours of a node
+    ensemble, assumed = ensemble_of(points_of("baseline", up_to=32)), Assumptions(mtbf_hours=200)
+    (member,) = (one for one in ensemble.used if one.model.name == "structural")
+    around = np.array([31.9, 32.1])
+    base = 4 / member.fit.step_s(np.array([4.0]))[0, 0] / 4
+    goodput = around / member.fit.step_s(around)[0] * [reliability(n, assumed).share for n in around]
+
+    parts = marginal_parts(ensemble, 32, assumed)
+
+    # then all parts still add up, and what is useful is the slope of the goodput
+    assert sum(parts.values()) == pytest.approx(1)
+    assert parts["useful"] == pytest.approx(float(np.diff(goodput)[0]) / 0.2 / base, rel=1e-3)
+    assert parts["failures"] > 1 - reliability(32, assumed).share

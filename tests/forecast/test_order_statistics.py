@@ -69,3 +69,15 @@ def test_an_episode_that_strikes_all_ranks_at_once_makes_none_of_them_late() -> 
     own = np.where(np.arange(40) % 5 == 0, 200.0, 100.0)[:, None] * np.ones((1, 8))
 
     assert slowest_of(own, 32, np.random.default_rng(0)).mean == pytest.approx(0, abs=1e-9)
+
+
+def test_the_measured_straggler_stays_when_ranks_are_added() -> None:
+    # given one of four ranks that is always 8 late
+    own = np.full((20, 4), 100.0)
+    own[:, 3] += 8
+
+    four, sixteen = (slowest_of(own, ranks, np.random.default_rng(0)) for ranks in (4, 16))
+
+    assert four.mean == pytest.approx(6)
+    assert sixteen.mean >= four.mean
+    assert four.low >= 0

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.forecast.scaling_table import points_of
+from tests.report.browser import Page
+from tests.report.conftest import HOSTILE
 from tests.report.tables import Job, store_of
 from traceforge.forecast.curve import limits, marginal_parts, one_more_rank
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
@@ -48,7 +51,7 @@ def with_curve(store: Store) -> Ensemble:
     fill(store, "plan", [asdict(row) for row in plan(ensemble, scales_to_plan(ensemble), Assumptions())])
     fill(store, "knee", [{"knee": one.name, **asdict(one)} for one in limits(ensemble)])
     members = [
-        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "is_used": True}
+        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "cv": p.cv, "is_used": True}
         for n, p in enumerate(points)
     ]
     left_out = {"member_run_id": 9, "name": "other", "ranks": 64, "throughput": 1.0, "is_used": False}
@@ -122,6 +125,17 @@ def test_models_margin_changes_and_what_is_left_out_are_told(store: Store) -> No
     )
 
 
+def test_variation_by_scale_and_restarts_are_told(store: Store) -> None:
+    with_curve(store)
+    store.execute("INSERT INTO meta.run VALUES (7, 'before', 4)")
+    store.execute("INSERT INTO forecast.restart VALUES (1, 7, 5, 600000000, 90000000000)")
+
+    page = words(report_of(store).html)
+
+    assert "by scale: 2.0 % at 4 ranks, 4.0 % at 8 ranks, 9.0 % at 16 ranks and 15 % at 32 ranks." in page
+    assert "This run goes on from within run before: 5 iterations were done twice (600 ms), 90.0 s after" in page
+
+
 def test_a_price_that_is_given_scales_all_costs(store: Store) -> None:
     with_curve(store)
 
@@ -152,3 +166,21 @@ def test_a_line_without_a_band_or_a_value_draws_what_it_has() -> None:
 
     assert "band" not in tables
     assert {layer["data"]["name"] for layer in spec["layer"]} <= set(tables)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+def test_the_curve_is_drawn_in_a_browser_and_names_stay_names(
+    store: Store, page: Page, tmp_path: Path, scheme: str, width: int
+) -> None:
+    with_curve(store)
+    for table, column in (("member", "name"), ("member", "detail"), ("what_if", "change"), ("fit", "parameters")):
+        store.execute(f"UPDATE forecast.{table} SET {column} = {column} || ?", [HOSTILE])
+
+    page.open(report_of(store).html, tmp_path, scheme=scheme, width=width)
+    page.draw_all()
+
+    assert page.run("return document.querySelectorAll('#figure-scaling .chart svg').length") == 2
+    assert page.run("return window.PWNED") is None
+    assert page.complaints() == []
+    assert page.requests() == [(tmp_path / "report.html").as_uri()]

@@ -9,7 +9,7 @@ import typer
 
 from traceforge.cli.console import note, printable
 from traceforge.cli.forecast_text import curve_lines, one_scale_lines
-from traceforge.errors import UsageError
+from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
     from traceforge.forecast.answer import Answer, MeasuredRun
@@ -110,9 +110,15 @@ def _runs(databases: list[Path], names: list[str]) -> "list[MeasuredRun]":
         with api.open_built(path) as store:
             found += measured_runs(store, names)
     missing = set(names) - {one.point.name for one in found}
-    if databases and (missing or not found):
-        what = f"there is no run `{min(missing)}` with a measured step" if missing else "no run has a measured step"
-        raise UsageError(what, where=", ".join(map(str, databases)), hint="`traceforge report` says what is missing")
+    where = ", ".join(map(str, databases))
+    if missing:
+        raise UsageError(f"there is no run `{min(missing)}` with two judged iterations in a row", where=where)
+    if databases and not found:
+        raise InputUnusableError(
+            "no run has two judged iterations in a row, so that no throughput was measured",
+            where=where,
+            hint='`traceforge sql DB "FROM forecast.need"` says what to record, `FROM forecast.term` where time goes',
+        )
     return found
 
 

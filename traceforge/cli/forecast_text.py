@@ -33,6 +33,9 @@ def curve_lines(found: "Answer") -> list[str]:
         f"One more rank at {last}: {verdict}; of its time {format_share(found.parts['useful'])} is useful"
         + (f", {taken}" if taken else "")
     )
+    varied = {point.ranks: point.cv for point in found.points if point.cv is not None}
+    if len(varied) > 1:
+        lines.append("Variation of steps: " + ", ".join(f"{_percent(cv)} at {ranks}" for ranks, cv in varied.items()))
     lines.append("Models: " + "; ".join(_models(found)))
     if found.next_measurement is not None:
         best = found.next_measurement
@@ -41,6 +44,7 @@ def curve_lines(found: "Answer") -> list[str]:
             f" then by {best.width:.2f}"
         )
     lines += _changes(found.what_ifs)
+    lines += _energy(found)
     lines.append(_assumed(found))
     return lines
 
@@ -114,7 +118,10 @@ def _changes(changes: "list[WhatIf]") -> Iterator[str]:
         band = "" if change.low is None or change.high is None else f" [{_gain(change.low)}, {_gain(change.high)}]"
         gpus = "more than any number of GPUs in range" if change.gpus is None else f"{_short(change.gpus)} GPUs"
         money = "" if change.worth_per_hour is None else f", {_short(change.worth_per_hour)} an hour"
-        yield f"  {change.change}: {_gain(change.throughput_ratio)}{band}, worth {gpus}{money}"
+        pays = ""
+        if change.kind == "faster_fabric":
+            pays = f"; pays while it adds less than {change.break_even_price:.2g} to a GPU-hour"
+        yield f"  {change.change}: {_gain(change.throughput_ratio)}{band}, worth {gpus}{money}{pays}"
 
 
 def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
@@ -133,6 +140,13 @@ def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
         )
         if last["refusal"]:
             yield f"No number beyond that: {last['refusal']}"
+
+
+def _energy(found: "Answer") -> Iterator[str]:
+    told = [row for row in found.plan if row.energy_per_sample_j is not None]
+    if told:
+        said = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in told[:_MOST_ROWS])
+        yield f"Energy, J for one unit of throughput: {said}"
 
 
 def _assumed(found: "Answer") -> str:

@@ -122,7 +122,7 @@ def answer(
         unit="samples" if assumed.batch or not runs else "iterations x ranks",
         plan=planned,
         knees=limits(ensemble) if ensemble else [],
-        parts=marginal_parts(ensemble, largest) if ensemble else {},
+        parts=marginal_parts(ensemble, largest, assumed) if ensemble else {},
         one_more=one_more_rank(ensemble, largest) if ensemble else None,
         what_ifs=what_ifs(runs[-1].point, ensemble, runs[-1].recorded, assumed) if runs else [],
         next_measurement=candidates[0] if candidates else None,

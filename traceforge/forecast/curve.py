@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.forecast.ensemble import FURTHEST, Ensemble, Member
+from traceforge.forecast.goodput import Assumptions, reliability
 
 Array = NDArray[np.float64]
 Throughput = Callable[[Array], Array]
@@ -71,8 +72,11 @@ def one_more_rank(ensemble: Ensemble, ranks: int) -> str:
     return "harms" if max(gains) <= 0 else "cannot_be_told"
 
 
-def marginal_parts(ensemble: Ensemble, ranks: int) -> dict[str, float]:
+def marginal_parts(ensemble: Ensemble, ranks: int, assumed: Assumptions | None = None) -> dict[str, float]:
     """Where one more rank's time goes at this scale: shares by part that add up to 1.
+
+    Args:
+        assumed: tells of failures, which become a part of their own; left out where None.
 
     With T(N) the time per rank, T0 that at the smallest scale and throughput N / T, one more rank adds the share
     T0 / T - N T0 T' / T^2 of what it would add without any loss. The rest is lost to the growth of the parts of T:
@@ -90,7 +94,21 @@ def marginal_parts(ensemble: Ensemble, ranks: int) -> dict[str, float]:
         slope = float(np.diff(around[name])[0] / np.diff(near)[0])
         grown = float(at_here[name][0] - at_base[name][0])
         lost[name] = (grown + whole_base / whole * ranks * slope) / whole
-    return {"useful": 1 - sum(lost.values()), **lost}
+    parts = {"useful": 1 - sum(lost.values()), **lost}
+    return parts if assumed is None else _with_failures(parts, ranks, whole_base / whole, assumed)
+
+
+def _with_failures(parts: dict[str, float], ranks: int, efficiency: float, assumed: Assumptions) -> dict[str, float]:
+    """The same with the time that failures take: what is work of a larger job is a smaller share of it.
+
+    With the share s of work, the added rank brings s of its parts, and what all other ranks lose by its failures is
+    their efficiency times N ds/dN.
+    """
+    share = reliability(ranks, assumed).share
+    around = [reliability(ranks * (1 + off), assumed).share for off in (-1e-4, 1e-4)]
+    lost_by_all = -efficiency * (around[1] - around[0]) / 2e-4
+    kept = {name: share * part for name, part in parts.items()}
+    return {**kept, "useful": kept["useful"] - lost_by_all, "failures": 1 - share + lost_by_all}
 
 
 def _first_below(grid: Array, values: Array, threshold: float) -> int | None:

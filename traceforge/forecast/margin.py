@@ -4,6 +4,7 @@ import polars as pl
 
 from traceforge.forecast.curve import marginal_parts, one_more_rank
 from traceforge.forecast.fitted import fitted
+from traceforge.forecast.goodput import Assumptions
 from traceforge.forecast.plan import scales_to_plan
 from traceforge.store.database import Store
 
@@ -19,6 +20,6 @@ def rows(store: Store) -> pl.DataFrame:
             verdict = one_more_rank(ensemble, ranks)
             result += [
                 {"run_id": run_id, "ranks": ranks, "part": part, "share": share, "one_more_rank": verdict}
-                for part, share in marginal_parts(ensemble, ranks).items()
+                for part, share in marginal_parts(ensemble, ranks, Assumptions()).items()
             ]
     return pl.DataFrame(result, infer_schema_length=None)

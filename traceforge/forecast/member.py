@@ -21,6 +21,7 @@ def rows(store: Store) -> pl.DataFrame:
                     "name": points[other].name,
                     "ranks": points[other].ranks,
                     "throughput": points[other].throughput,
+                    "cv": points[other].cv,
                     "is_used": field is None,
                     "field": field,
                     "detail": detail,

@@ -11,6 +11,8 @@ CREATE OR REPLACE TABLE forecast.member (
   ranks INTEGER NOT NULL,
   -- Its throughput: iterations a second times ranks.
   throughput DOUBLE NOT NULL,
+  -- Standard deviation over mean of its iteration times; NULL below two iterations.
+  cv DOUBLE,
   -- Whether it lies on the curve.
   is_used BOOLEAN NOT NULL,
   -- Field in which it differs; NULL where it is used.

@@ -1,9 +1,10 @@
 """How late the slowest of N ranks is. In: own time by iteration and rank. Out: its expectation at more ranks.
 
 A step waits for its slowest rank, so what counts is the expected maximum. A rank's own time has three parts: what all
-ranks share in an iteration, what is a rank's own for good (a new rank draws a new effect), and what comes and goes.
-Ranks are drawn as whole blocks, each with its own series turned to a random start, so that an episode stays an
-episode but does not strike two drawn ranks at once. That holds up to a few times the measured ranks; see `tail`.
+ranks share in an iteration, what is a rank's own for good (a new rank draws a new effect), and what comes and goes. The
+measured ranks stay, and those that are added are drawn from them as whole blocks, each with its own series turned to a
+random start, so that an episode stays an episode but does not strike two drawn ranks at once. That holds up to a few
+times the measured ranks; see `tail`.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Expected lateness of the slowest rank against the mean rank, with its 95 % interval; unit of the input."""
+    """Expected lateness of the slowest rank against the mean rank, with its bootstrap interval; unit of the input."""
 
     mean: float
     low: float
@@ -77,21 +78,20 @@ def parts_of(own: Array) -> Parts:
 def slowest_of(own: Array, ranks: int, rng: np.random.Generator) -> Slowest:
     """Lateness of the slowest of `ranks` ranks, drawn from own times of shape (I, R).
 
-    The interval is that of the measured ranks taken as a sample of all ranks: each draw first draws R ranks of the
-    measured ones, then the slowest of N of those.
+    The interval is that of the measured ranks taken as a sample of all ranks: each draw puts R ranks drawn from the
+    measured ones in their place.
     """
     parts = parts_of(own)
     iterations, measured = own.shape
     draws = int(np.clip(_MOST_VALUES / (iterations * ranks), _FEWEST_DRAWS, _DRAWS))
-    values = [_one_draw(parts, ranks, rng) for _ in range(draws)]
+    values = np.array([_one_draw(parts, ranks, rng) for _ in range(draws)])
     if ranks == measured:
-        # At the measured scale the mean is what was measured.
-        exact = float((own.max(axis=1) - own.mean(axis=1)).mean())
-        low, high = np.percentile(values, _INTERVAL)
-        return Slowest(exact, min(float(low), exact), max(float(high), exact))
-    centre = float(np.mean([_drawn_maximum(parts, np.arange(measured), ranks, rng) for _ in range(draws // 4)]))
-    low, high = np.percentile(values, _INTERVAL)
-    return Slowest(centre, min(float(low), centre), max(float(high), centre))
+        centre = float((own.max(axis=1) - own.mean(axis=1)).mean())
+    else:
+        centre = float(np.mean([_drawn_maximum(parts, np.arange(measured), ranks, rng) for _ in range(draws // 4)]))
+    # Drawn ranks repeat one another, so that their slowest is less late than it should be: only the spread is taken.
+    low, high = np.percentile(values - values.mean(), _INTERVAL)
+    return Slowest(centre, max(0.0, centre + float(low)), centre + float(high))
 
 
 def _one_draw(parts: Parts, ranks: int, rng: np.random.Generator) -> float:
@@ -100,18 +100,20 @@ def _one_draw(parts: Parts, ranks: int, rng: np.random.Generator) -> float:
 
 
 def _drawn_maximum(parts: Parts, pool: NDArray[np.int64], ranks: int, rng: np.random.Generator) -> float:
-    """Mean over iterations of the largest of `ranks` blocks from the pool, above the mean rank."""
+    """Mean over iterations of the latest of `ranks` ranks, above the mean rank: those of the pool, and drawn ones."""
     iterations = len(parts.transient)
-    lasting = parts.persistent[0, pool]
+    lasting = parts.persistent[0, pool] - parts.persistent[0, pool].mean()
     bandwidth = 0.9 * float(lasting.std()) * len(pool) ** -0.2
-    largest = np.full(iterations, -np.inf)
+    # What all ranks share was taken from the ranks themselves, and a part of their own went with it.
+    wider = (parts.transient.shape[1] / max(1, parts.transient.shape[1] - 1)) ** 0.5
+    largest = (lasting + parts.transient[:, pool])[:, :ranks].max(axis=1)
     batch = max(1, _MOST_CELLS // iterations)
-    for first in range(0, ranks, batch):
+    for first in range(len(pool), ranks, batch):
         count = min(batch, ranks - first)
         chosen = rng.integers(len(pool), size=count)
         # A new rank is like a measured one, not the same: a smoothed draw, which keeps the spread as it is.
         effect = (lasting[chosen] + bandwidth * rng.standard_normal(count)) * (1 + 0.81 * len(pool) ** -0.4) ** -0.5
         turned = (np.arange(iterations)[:, None] + rng.integers(iterations, size=count)) % iterations
-        block = effect + parts.transient[turned, pool[chosen]]
+        block = effect + wider * parts.transient[turned, pool[chosen]]
         largest = np.maximum(largest, block.max(axis=1))
     return float(largest.mean())

@@ -55,16 +55,15 @@ def outlook(own_ns: Array, rng: np.random.Generator) -> list[OutlookRow]:
         method = "measured" if factor == 1 else "rank_blocks"
         quantile, share = step_quantile(ranks), parts.persistent_share
         result.append(OutlookRow(ranks, method, quantile, found.mean, found.low, found.high, share, None))
-    tail = fit_tail(parts.transient, rng)
+    # Of any iteration the slowest rank counts, so that ranks differ by what lasts and by what comes and goes alike.
+    tail = fit_tail(parts.persistent + parts.transient, rng)
     refusal = _refusal(tail)
     for factor in _TAIL:
         ranks = factor * measured
         slowest, low, high = None, None, None
         if tail is not None and refusal is None:
-            # What lasts adds to what comes and goes: the slowest rank is taken to be the one that is always late.
-            lasting = float(parts.persistent.max())
-            slowest = lasting + tail.slowest(ranks)
-            low, high = (lasting + end for end in tail.slowest_between(ranks))
+            slowest = tail.slowest(ranks)
+            low, high = tail.slowest_between(ranks)
         quantile, share = step_quantile(ranks), parts.persistent_share
         result.append(OutlookRow(ranks, "tail", quantile, slowest, low, high, share, refusal))
     return result

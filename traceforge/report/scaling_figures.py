@@ -248,8 +248,9 @@ def change_blocks(context: Context) -> list[Block]:
 
 
 def outlook_blocks(context: Context) -> list[Block]:
-    """How late the slowest rank will be, and how steady the run is."""
+    """How late the slowest rank will be, how steady the run is, and how variation grows over the runs of a curve."""
     blocks: list[Block] = []
+    blocks += [Paragraph(text) for text in (_variation(context), *_restarts(context)) if text]
     outlook = context.rows("sections/scaling_outlook")
     if any(row["slowest_ns"] is not None for row in outlook):
         blocks.append(_outlook(outlook))
@@ -257,6 +258,23 @@ def outlook_blocks(context: Context) -> list[Block]:
     if stability:
         blocks.append(_stability(stability))
     return blocks
+
+
+def _variation(context: Context) -> str:
+    told = [row for row in context.rows("sections/scaling_members") if row["is_used"] and row["cv"] is not None]
+    if len({row["ranks"] for row in told}) < 2:
+        return ""
+    said = listed([f"{percent(row['cv'])} at {plural(row['ranks'], 'rank')}" for row in told], 8)
+    return f"Variation of iteration times (standard deviation over mean) by scale: {said}."
+
+
+def _restarts(context: Context) -> list[str]:
+    return [
+        f"This run goes on from within run {clean(row['run_name'], 60)}: "
+        f"{plural(row['repeated_iterations'], 'iteration')} were done twice ({duration(row['repeated_ns'])}), "
+        f"{duration(row['gap_ns'])} after that run ended."
+        for row in context.rows("sections/scaling_restarts")
+    ]
 
 
 def _outlook(outlook: Sequence[Row]) -> TableFigure:

@@ -3,6 +3,7 @@ SELECT
   name,
   ranks,
   throughput,
+  cv,
   is_used,
   field,
   detail
