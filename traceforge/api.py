@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,6 +75,9 @@ def ingest(
         UsageError: `rank_regex` is no pattern with a group.
     """
     files = find_files(paths)
+    if not files:
+        hint = "give the folder that holds the files that torch.profiler wrote"
+        raise InputUnusableError("there are no files", where=", ".join(map(str, paths)), hint=hint)
     name = run or _run_name(paths)
     with _executor(executor, jobs, len(files)) as workers:
         result = ingest_files(
@@ -112,13 +117,24 @@ def analyze(store: Store) -> None:
         build_stage(store, f"traceforge.{stage}")
     with store.transaction():
         store.execute("DELETE FROM meta.build")
-        store.execute("INSERT INTO meta.build VALUES (?, ?)", [__version__, _facts_hash(store)])
+        store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])
 
 
 def is_current(store: Store) -> bool:
     """Whether the derived schemas are those of this version and of the facts in the database."""
     built = store.query("SELECT traceforge_version, facts_hash FROM meta.build").rows()
-    return built == [(__version__, _facts_hash(store))]
+    return built == [(_build_version(), _facts_hash(store))]
+
+
+@cache
+def _build_version() -> str:
+    """The version and a hash of the stages' sources: who runs from a checkout changes them without a new version."""
+    digest = hashlib.sha256()
+    for stage in STAGES:
+        folder = Path(str(resources.files(f"traceforge.{stage}")))
+        for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.py"), *folder.rglob("*.toml"))):
+            digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
 
 
 def _facts_hash(store: Store) -> str:
@@ -126,11 +142,19 @@ def _facts_hash(store: Store) -> str:
 
 
 def open_built(path: Path) -> Store:
-    """A database for reading, its stages rebuilt first where they are not current."""
+    """A database for reading, its stages rebuilt first where they are not current.
+
+    Raises:
+        InputUnusableError: it is no trace database, or must be rebuilt and cannot be written.
+    """
     store = Store(path, read_only=True)
     if is_current(store):
         return store
     store.close()
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        hint = "copy it to where you may write, and ask the copy; or use the version that built it"
+        what = "another version of traceforge built its stages, and they cannot be rebuilt here: it is write-protected"
+        raise InputUnusableError(what, where=str(path), hint=hint)
     with Store(path) as writable:
         analyze(writable)
     return Store(path, read_only=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traceforge.compare.significance import (
@@ -79,6 +79,7 @@ def test_chance_alone_claims_little_even_where_iterations_hang_together() -> Non
         assert (differences(*runs).chance < 0.05).mean() < most
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_never_lowers_a_chance_and_keeps_the_order(chances: list[float]) -> None:
     given_, raised = np.array(chances), holm(np.array(chances))
@@ -97,6 +98,7 @@ def test_of_all_pairs_the_slower_ones_are_counted() -> None:
     assert slower_share(np.array([1.0, 2.0]), np.array([2.0, 4.0])) == (1 + 0.5 + 1 + 1) / 4
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1, 1e9), min_size=3, max_size=12), st.lists(st.floats(1, 1e9), min_size=3, max_size=12))
 def test_exchanging_the_runs_turns_the_sign_and_nothing_else(first: list[float], second: list[float]) -> None:
     there = differences(np.array(first)[:, None], np.array(second)[:, None])

@@ -3,8 +3,10 @@
 Trace content is hostile: control characters are shown as escapes, and nothing is taken for markup.
 """
 
+import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from traceforge.store.meter import OnProgress
 
 _MAX_TABLE_ROWS = 200
+_VERDICT = re.compile(r"^(VERDICT[^:]*:)")
+_LABEL = re.compile(r"^(  [a-z ]+:)")
 
 
 def printable(text: str) -> str:
@@ -33,6 +37,25 @@ def print_error(text: str) -> None:
 def note(text: str) -> None:
     """A remark on stderr."""
     print(printable(text), file=sys.stderr)
+
+
+_STYLES = {"finding": "1;31", "nothing_significant": "1;32", "cannot_be_known": "1;33"}
+
+
+def verdict_kind(summary: Mapping[str, object]) -> str | None:
+    """Kind of the verdict in a summary; None where there is none."""
+    verdict = summary.get("verdict")
+    return str(verdict["kind"]) if isinstance(verdict, dict) else None
+
+
+def print_verdict(lines: Sequence[str], kind: str | None) -> None:
+    """The verdict on stdout; on a terminal that shows colours its first words in that of its kind, labels dim."""
+    shown = [printable(line) for line in lines]
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb":
+        style = _STYLES.get(kind or "", "1")
+        shown = [_LABEL.sub("\x1b[2m\\1\x1b[0m", line) for line in shown]
+        shown[0] = _VERDICT.sub(f"\x1b[{style}m\\1\x1b[0m", shown[0])
+    print("\n".join(shown))
 
 
 def print_table(frame: "pl.DataFrame", *, max_rows: int = _MAX_TABLE_ROWS) -> None:

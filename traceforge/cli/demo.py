@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from traceforge.cli.console import note, printable
+from traceforge.cli.console import note, print_verdict, verdict_kind
 from traceforge.cli.synth import FaultNames, Seed, with_faults
 
 _DEFAULT = "compute_straggler:place=5,severity=0.25"
@@ -38,5 +38,5 @@ def demo(
         made = api.report(store, command="traceforge demo")
     (output / "report.html").write_text(made.html, encoding="utf-8")
     print("\nVerdict:")
-    print("\n".join(printable(line) for line in made.verdict_lines))
+    print_verdict(made.verdict_lines, verdict_kind(made.summary))
     note(f"report: {output / 'report.html'}; traces and truth.json: {output / 'traces'}")

@@ -19,6 +19,7 @@ from traceforge.report.blocks import Block, Figure, Missing, Panel
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Diagnosis, Finding
+from traceforge.report.islands import Columns, Dataset, Runs
 from traceforge.report.page import section_plugins
 from traceforge.report.palette import LIGHT
 from traceforge.report.words import percent, spaced
@@ -84,10 +85,23 @@ def _svg(panel: Panel, chosen: Mapping[str, Any]) -> str:
     data = {**panel.data, **chosen}
     spec["datasets"] = {
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        for name, table in data.items()
+        for name, table in ((name, _columns(dataset)) for name, dataset in data.items())
     }
     major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
     return str(vl_convert.vegalite_to_svg(json.loads(json.dumps(spec)), vl_version=f"{major}.{minor}"))
+
+
+def _columns(dataset: Dataset) -> Columns:
+    """A table by column, intervals written out."""
+    if not isinstance(dataset, Runs):
+        return dataset
+    cells = [(run.label, *cell) for run in dataset.rows for cell in zip(run.codes, run.starts, run.ends, strict=True)]
+    return {
+        dataset.row: [label for label, *_ in cells],
+        dataset.code: [dataset.names[int(code)] for _, code, _, _ in cells],
+        dataset.start: [dataset.step * start for *_, start, _ in cells],
+        dataset.end: [dataset.step * end for *_, end in cells],
+    }
 
 
 def _coloured(value: Any) -> Any:

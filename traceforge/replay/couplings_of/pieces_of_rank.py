@@ -77,7 +77,8 @@ def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.
     start, end = (events[name].to_numpy() for name in ("start_ns", "end_ns"))
     start, end = start - clock.at(start), end - clock.at(end)
     window = np.searchsorted(windows["start_ns"].to_numpy(), start, side="right") - 1
-    inside = (window >= 0) & (start < windows["end_ns"].to_numpy()[np.maximum(window, 0)])
+    inside = window >= 0
+    inside[inside] = start[inside] < windows["end_ns"].to_numpy()[window[inside]]
     placed = pl.DataFrame(
         {
             "name": events["name"].filter(inside),

@@ -1,0 +1,85 @@
+"""On a real terminal: colours where they are wanted, bars where somebody sees them, a prompt where somebody types."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.test_commands import run
+from tests.conftest import ROOT
+
+
+def on_terminal(*arguments: object, typed: str = "", **environment: str) -> str:
+    """What a command writes to a terminal of its own, both streams together, after somebody typed this."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "traceforge", *map(str, arguments)],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100", **environment},
+    )
+    os.close(child)
+    os.write(parent, typed.encode())
+    pieces = []
+    while True:
+        try:
+            piece = os.read(parent, 65_536)
+        except OSError:  # the terminal of a process that has ended
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+    os.close(parent)
+    assert process.wait(60) == 0
+    return b"".join(pieces).decode()
+
+
+def test_a_verdict_is_coloured_on_a_terminal_only(healthy: Path, tmp_path: Path) -> None:
+    arguments = ["report", healthy, "-o", tmp_path / "out.html"]
+    coloured = on_terminal(*arguments, NO_COLOR="")
+    plain = on_terminal(*arguments, NO_COLOR="1")
+    piped = run(*arguments).stdout
+    assert coloured.startswith("\x1b[1;32mVERDICT")
+    assert "\x1b" not in plain
+    assert "\x1b" not in piped
+    without = re.sub(r"\x1b\[[\d;]*m", "", coloured).replace("\r", "")
+    assert without.startswith(piped), "colour changes no word"
+    assert len(piped.splitlines()) <= 15
+
+
+def test_progress_is_drawn_on_a_terminal_only() -> None:
+    folder = ROOT / "sample_traces" / "healthy"
+    assert "reading" in on_terminal("info", folder)
+    assert "reading" not in run("info", folder).stderr
+
+
+def test_a_prompt_opens_where_somebody_types(healthy: Path) -> None:
+    typed = "SELECT run_name FROM meta.run;\n.describe meta.run\nSELECT * FROM read_csv('/etc/passwd');\n.quit\n"
+    shown = on_terminal("sql", healthy, typed=typed, NO_COLOR="1")
+    assert "healthy.duckdb, read-only. .help lists the commands" in shown
+    assert "Number of ranks the job says it has" in shown
+    assert "error: the database refused the query" in shown
+    assert "root:" not in shown
+
+
+def test_completion_is_offered_and_names_commands_and_queries() -> None:
+    assert "--install-completion" in run("--help").stdout
+    code = "import sys; sys.argv = ['traceforge']; from traceforge.cli import main; main()"
+    for words, wanted in (("traceforge co", "compare"), ("traceforge sql x.duckdb --name late_r", "late_ranks")):
+        environment = {**os.environ, "_TRACEFORGE_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        environment |= {"COMP_CWORD": str(len(words.split()) - 1), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.stdout.split() == [wanted]
+
+
+def test_no_arguments_show_the_help() -> None:
+    result = run()
+    assert "Usage" in result.stdout + result.stderr
+    for command in ("report", "ingest", "compare", "check", "doctor", "info", "sql", "export", "demo"):
+        assert command in result.stdout + result.stderr

@@ -1,0 +1,46 @@
+"""The pipeline as others call it: when stages are built anew, and what is said where they cannot be."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from traceforge import api
+from traceforge.errors import InputUnusableError
+from traceforge.store.database import Store
+
+
+@pytest.fixture(scope="module")
+def stale(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database whose stages were built by other sources of the same version."""
+    path = tmp_path_factory.mktemp("api") / "job.duckdb"
+    with Store(path) as store:
+        api.ingest([ROOT / "sample_traces" / "healthy"], store, jobs=1)
+    _age(path)
+    return path
+
+
+def _age(path: Path) -> None:
+    with Store(path) as store:
+        store.execute("UPDATE meta.build SET traceforge_version = '0.1.0+000000000000'")
+        store.execute("DROP SCHEMA forecast CASCADE")
+
+
+def test_what_cannot_be_rebuilt_is_said_with_a_way_out(stale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputUnusableError, match="write-protected") as error:
+        api.open_built(stale)
+    assert "copy it" in str(error.value.hint)
+
+
+def test_stages_of_other_sources_are_built_anew(stale: Path) -> None:
+    with api.open_built(stale) as store:
+        assert api.is_current(store)
+        assert store.query("SELECT COUNT(*) FROM forecast.term").item() > 0
+
+
+def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
+    with Store(None) as store, pytest.raises(InputUnusableError, match="there are no files") as error:
+        api.ingest([tmp_path], store)
+    assert error.value.where == str(tmp_path)
