@@ -1,6 +1,6 @@
 """`python -m tests.bench.first_paint`: when a reader first sees a report; writes results/first_paint.json.
 
-Chromium opens each page from disk, five times in turn with a page of one word, the peer in the same run. First paint is
+Chromium opens each page from disk, three times in turn with a page of one word, the peer in the same run. First paint is
 the browser's own entry, in ms since the page was asked for; medians.
 """
 
@@ -15,7 +15,7 @@ from traceforge.report import build_report
 
 RESULTS = Path(__file__).parent / "results" / "first_paint.json"
 _BARE = "<!doctype html><html lang='en'><title>bare</title><body>one</body></html>"
-_ROUNDS = 5
+_ROUNDS = 3
 _PAINT = "const paint = performance.getEntriesByName('first-contentful-paint')[0];return paint ? paint.startTime : 0"
 _VERDICT = "return document.querySelector('.headline, body').getBoundingClientRect().top < innerHeight"
 
@@ -39,7 +39,7 @@ def main() -> None:
     pages = {
         "one_word": _BARE,
         "4_ranks_x_30_iterations": report_of(Job(iterations=30)),
-        "512_ranks_x_50_iterations": report_of(Job(ranks=512, iterations=50, late_rank=37, pieces=20)),
+        "512_ranks_x_50_iterations": report_of(Job(ranks=512, iterations=50, late_rank=37, pieces=10)),
     }
     found: dict[str, list[float]] = {name: [] for name in pages}
     with tempfile.TemporaryDirectory() as folder, chromium() as page:

@@ -72,7 +72,7 @@ def test_every_failure_mode_is_named_found_or_not(late_report: Report) -> None:
     modes = texts(late_report.html.partition('<section id="modes"')[2].partition("</section>")[0])
     assert "Synchronisation amplification found, confidence high" in modes
     assert "Fabric contention nothing stands out" in modes
-    assert "Nothing of Fabric contention and GPU locality stands out" in modes
+    assert "Nothing of fabric contention or of GPU locality stands out" in modes
     assert "Logs of NCCL (paths, NICs) and counters" in modes
 
 

@@ -148,13 +148,13 @@ def _slowest(context: Context) -> Block:
         for row in rows
     ]
     worst = rows[0]
-    told = listed([str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None])
-    caption = (
-        f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes {duration(worst['transfer_ns'])}"
-    )
-    caption += f" where others of its kind take {duration(worst['reference_transfer_ns'])}."
-    if told:
-        caption += f" The worst {plural(len(rows), 'call')} fall into iterations {told}."
+    iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
+    caption = f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes"
+    caption += f" {duration(worst['transfer_ns'])} where others of its kind take"
+    caption += f" {duration(worst['reference_transfer_ns'])}."
+    if iterations:
+        which = "It falls" if len(rows) == 1 else f"The worst {plural(len(rows), 'call')} fall"
+        caption += f" {which} into {'iteration' if len(iterations) == 1 else 'iterations'} {listed(iterations)}."
     notes = ["Listed: transfers of more than twice the first quartile of their group, operation and size."]
     return TableFigure("slowest", caption, Table(columns, cells), ["sections/collectives_slowest"], notes)
 

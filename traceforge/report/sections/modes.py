@@ -22,7 +22,18 @@ from traceforge.report.blocks import (
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import Finding, anchor
 from traceforge.report.palette import MODES
-from traceforge.report.words import capital, change, duration, gpu_hours, listed, mode_name, percent, plural, spaced
+from traceforge.report.words import (
+    capital,
+    change,
+    duration,
+    gpu_hours,
+    listed,
+    lowered,
+    mode_name,
+    percent,
+    plural,
+    spaced,
+)
 
 _MOST_CARDS = 8
 _SETTLES = {
@@ -97,15 +108,20 @@ def _largest_cause(row: Row | None) -> str:
 
 def _caption(findings: Sequence[Finding]) -> str:
     found = _modes([finding for finding in findings if finding.is_significant])
-    ruled_out = [mode_name(mode) for mode in MODES[:-1] if mode not in {finding.mode for finding in findings}]
-    hinted = [mode_name(mode) for mode in _modes(list(findings)) if mode not in found]
+    ruled_out = [lowered(mode_name(mode)) for mode in MODES[:-1] if mode not in {one.mode for one in findings}]
+    hinted = [lowered(mode_name(mode)) for mode in _modes(list(findings)) if mode not in found]
     if not findings:
         return "No failure mode stands out of the scatter between iterations."
-    text = f"{capital(listed([mode_name(mode) for mode in found]))} found" if found else "No failure mode stands out"
+    text = (
+        f"{capital(listed([lowered(mode_name(mode)) for mode in found]))} found"
+        if found
+        else "No failure mode stands out"
+    )
     text += f"; of {listed(hinted)} there is a hint only" if hinted else ""
     if not ruled_out:
         return f"{text}."
-    return f"{text}. Nothing of {listed(ruled_out)} stands out of the scatter between iterations."
+    none = " or of ".join(filter(None, [", of ".join(ruled_out[:-1]), ruled_out[-1]]))
+    return f"{text}. Nothing of {none} stands out of the scatter between iterations."
 
 
 def _card(finding: Finding, context: Context) -> Card:

@@ -91,7 +91,9 @@ def _part(row: Row, told: set[tuple[str, str]]) -> _Part:
     mode, cause = row["mode"], row["told_cause"]
     name = mode_name(mode) if cause == mode else capital(spaced(cause))
     label = name
-    if row["ranks"] == 1:
+    if row["is_unexplained"]:
+        label = name
+    elif row["ranks"] == 1:
         label = f"{name}, rank {row['rank']}"
     elif row["ranks"]:
         label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in told else 'rank')}"
