@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.accuracy.cases import full
 from tests.accuracy.judging import judge_case
+from tests.accuracy.recorded import recorded
 from tests.accuracy.table import scores, shortfalls, table
 
 _KEPT_EVERY = 10
@@ -27,7 +28,7 @@ def main() -> int:
             print(f"\r{len(marks)} of {len(cases)}", end="", file=sys.stderr, flush=True)
             if len(marks) % _KEPT_EVERY == 0:
                 RESULTS.write_text(table(marks), encoding="utf-8")
-    RESULTS.write_text(table(marks), encoding="utf-8")
+    RESULTS.write_text("\n".join([table(marks), *recorded()]) + "\n", encoding="utf-8")
     missed = shortfalls(scores(marks))
     print("", *(missed or ["all thresholds are reached"]), sep="\n", file=sys.stderr)
     return 1 if missed else 0

@@ -123,11 +123,11 @@ class Counterfactual:
         key = frozenset(map(id, sources))
         if key not in self._kept:
             arrival, wait = self._measured.before_arrival_ns.copy(), self._measured.before_wait_ns.copy()
-            transfer = self._measured.transfer_ns.copy()
+            transfer = self._measured.transfer_ns
             for source in sources:
                 ranks = list(source.rank_places)
                 if source.transfer_ns is not None:
-                    transfer -= source.transfer_ns
+                    transfer = transfer - source.transfer_ns
                 elif ranks:
                     arrival[..., ranks] -= source.before_arrival_ns
                     wait[..., ranks] -= source.before_wait_ns

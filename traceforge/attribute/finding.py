@@ -36,7 +36,8 @@ FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
-# What calibration measured, by the engine's names.
+# What calibration measured, by the engine's names. Host work that is slow while others wait is left out: a host that
+# is slow and makes the others wait looks the same.
 _COUPLINGS = """
 SELECT mechanism, coefficient FROM replay.calibration
 WHERE run_id = ? AND verdict = 'identifiable' AND coefficient IS NOT NULL
@@ -45,7 +46,6 @@ _COUPLING_OF = {
     "arrival_spread": "spread",
     "waiting_overlap": "waiting",
     "transfer_overlap": "transferring",
-    "co_located_waiting": "host",
 }
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
