@@ -66,6 +66,8 @@ def test_a_gain_with_everything_known_is_supported_and_its_controls_are_told() -
         ({"interval": Interval(1.0, 1.08)}, "not_identifiable", "does not tell a gain from a loss"),
         ({"interval": Interval(0.995, 1.005), "ratio": 1.0}, "no_effect", "less than 1 %"),
         ({"interval": Interval(0.97, 0.98), "ratio": 0.975}, "harm", "more than they gain"),
+        ({"interval": Interval(0.97, 0.995), "ratio": 0.985}, "harm", "a loss"),
+        ({"interval": Interval(0.985, 0.998), "ratio": 0.992}, "no_effect", "a loss of less than 1 %"),
         ({"ceiling": 0.0099}, "no_effect", "at most"),
         ({"placebo": 1.05}, "no_effect", "at random do as much"),
         ({"steps": 9}, "not_identifiable", "9 steps are too few"),

@@ -59,7 +59,7 @@ def test_other_changes_are_listed_and_what_cannot_be_told_is_said() -> None:
         section = section_of(store)
 
     assert "fix rank" in section
-    assert "Bucket size cannot be told: One size only." in words(section)
+    assert "bucket size megabytes=25 — — — — One size only." in words(section)
     assert "<b>evil</b>" not in section
 
 

@@ -2,8 +2,8 @@
 
 A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be told from the past
 (beyond 0.3), the interval of the gain lies above 0, and the same delays dealt out at random gain less. It has
-`no_effect` where even the ceiling is below 1 %, or its interval is; it is a `harm` where even its best case loses more
-than 1 %; everything else is `not_identifiable`.
+`no_effect` where even the ceiling is below 1 %, or its interval is; it is a `harm` where even its best case loses, and
+the best guess more than 1 %; everything else is `not_identifiable`.
 """
 
 from dataclasses import dataclass
@@ -77,6 +77,8 @@ def _with_coupling(given: Prediction, known: Evidence) -> tuple[str, str]:
     doubts = (
         (given.sees_future, "not_identifiable", f"{bound}. {change}."),
         (is_known_to_be_small, "no_effect", f"{change}: less than 1 %; {controls}."),
+        (high < 1 and given.ratio < 1 - NOTICEABLE, "harm", f"{change}: a loss; {controls}."),
+        (high < 1, "no_effect", f"{change}: a loss of less than 1 %; {controls}."),
         (low <= 1, "not_identifiable", f"{change}: the interval does not tell a gain from a loss; {controls}."),
         (
             given.steps < FEWEST_STEPS,

@@ -17,7 +17,6 @@ from traceforge.report.blocks import (
     Plugin,
     Section,
     Table,
-    TableFigure,
 )
 from traceforge.report.charts.forest import Prediction, forest_spec, forest_table
 from traceforge.report.charts.pareto import Trial, pareto_spec, trials_table
@@ -26,7 +25,7 @@ from traceforge.report.words import capital, change, clean, count, duration, lis
 
 _MOST_ROWS = 12
 _MOST_TRIALS = 40
-_MOST_CHANGES = 6
+_MOST_CHANGES = 20
 # Policies that are there to compare others with.
 _CONTROLS = {"none", "constant", "random", "oracle"}
 _VERDICT_WORDS = {
@@ -51,7 +50,7 @@ def _build(context: Context) -> Section | Missing:
     if trials:
         blocks.append(_pareto(rows, trials))
     changes = context.rows("sections/pacing_what_if")
-    if any(change["throughput_ratio"] is not None for change in changes):
+    if changes:
         blocks.append(_what_if(changes))
     return Section(blocks)
 
@@ -120,11 +119,10 @@ def _trial(row: Row) -> Trial:
     )
 
 
-def _what_if(rows: list[Row]) -> TableFigure:
-    told = [row for row in rows if row["throughput_ratio"] is not None]
+def _what_if(rows: list[Row]) -> Table:
     columns = [Column("if"), Column("with", code=True)]
     columns += [Column(name, numeric=True) for name in ("throughput", "from", "to", "saved per iteration")]
-    columns += [Column("taken for granted", wide=True)]
+    columns += [Column("taken for granted, or why it cannot be told", wide=True)]
     cells = [
         [
             spaced(row["edit"]),
@@ -133,17 +131,10 @@ def _what_if(rows: list[Row]) -> TableFigure:
             duration(row["saved_ns_per_iteration"]),
             clean(row["reason"] or "—", 300),
         ]
-        for row in told[:_MOST_CHANGES]
+        for row in rows[:_MOST_CHANGES]
     ]
-    caption = "Other changes to the job, replayed one at a time; their settings are examples, not advice."
-    notes = ["Where no coupling was measured, transfers are taken not to change with the spread of arrivals."]
-    notes += [
-        f"{capital(spaced(row['edit']))} cannot be told: {clean(row['reason'] or '—', 300)}"
-        for row in rows
-        if row["throughput_ratio"] is None
-    ]
-    table = Table(columns, cells, omitted=max(0, len(told) - _MOST_CHANGES))
-    return TableFigure("what-if", caption, table, ["sections/pacing_what_if"], notes=notes)
+    summary = "Other changes to the job, replayed one at a time; their settings are examples, not advice"
+    return Table(columns, cells, omitted=max(0, len(rows) - _MOST_CHANGES), summary=summary)
 
 
 _COLUMNS = [
