@@ -14,7 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median, stdev
 
+import numpy as np
+from numpy.typing import NDArray
+
 from traceforge import api
+from traceforge.replay.engine import measured, replay
 from traceforge.replay.outcome import outcomes
 from traceforge.replay.policy import parse_policy
 from traceforge.replay.scene import load_scene
@@ -46,6 +50,9 @@ class Pair:
         predictable: correlation of waits with those one step before.
         delay_share: mean delay in the paced run over its median step.
         predicted_delay_share: the same of the replay.
+        overshoot: share of paced steps in which the rank that waits most without pacing comes last, and how long the
+            others then wait, ns.
+        predicted_overshoot: the same of the replay.
     """
 
     measured: float
@@ -59,6 +66,8 @@ class Pair:
     predictable: str
     delay_share: float
     predicted_delay_share: float
+    overshoot: tuple[float, float]
+    predicted_overshoot: tuple[float, float]
 
 
 def pair(folder: Path, policy: str) -> Pair:
@@ -68,7 +77,16 @@ def pair(folder: Path, policy: str) -> Pair:
         api.ingest([folder / "unpaced"], store, executor=workers)
         scene = load_scene(store, 0)
         assert scene is not None, f"{folder}: nothing to replay"
-        before, after = outcomes(scene, [parse_policy("none"), parse_policy(policy)])
+        chosen, parameters = parse_policy(policy)
+        before, after = outcomes(scene, [parse_policy("none"), (chosen, parameters)])
+        replayed = replay(
+            scene.model,
+            measured(scene.model),
+            lambda past: chosen.delay(past, parameters),
+            couplings=scene.known.point,
+            recorded=scene.recorded,
+        )
+        early = int(waits_ns(folder / "unpaced").sum(axis=0).argmax())
         return Pair(
             measured=median(steps_ns(unpaced)) / median(steps_ns(paced)),
             measured_whole=(unpaced[-1] - unpaced[0]) / (paced[-1] - paced[0]),
@@ -81,6 +99,8 @@ def pair(folder: Path, policy: str) -> Pair:
             predictable=estimate(store, "predictability"),
             delay_share=mean_delay_ns(folder / "paced") / median(steps_ns(paced)),
             predicted_delay_share=after.delay_ns / after.p50_ns,
+            overshoot=overshoot(waits_ns(folder / "paced"), early),
+            predicted_overshoot=overshoot(replayed.wait_ns, early),
         )
 
 
@@ -104,6 +124,17 @@ def completions_ns(folder: Path) -> list[int]:
     return [max(row["end_ns"] for row in step) for step in zip(*rows_of(folder), strict=True)]
 
 
+def waits_ns(folder: Path) -> NDArray[np.int64]:
+    """Wait of each rank in each recorded step, ns, shape (I, R)."""
+    return np.array([[row["wait_ns"] for row in rank] for rank in rows_of(folder)]).T
+
+
+def overshoot(wait_ns: NDArray[np.int64], early: int) -> tuple[float, float]:
+    """Share of steps in which rank `early` comes last, and the longest wait of the others then, mean, ns."""
+    last = wait_ns[:, early] == 0
+    return float(last.mean()), float(wait_ns[last].max(axis=1).mean()) if last.any() else 0.0
+
+
 def mean_delay_ns(folder: Path) -> float:
     """Mean delay a rank and step, ns."""
     return fmean(row["delay_ns"] for rank in rows_of(folder) for row in rank)
@@ -117,6 +148,12 @@ def steps_ns(completions: Sequence[int]) -> list[int]:
 def change(ratio: float) -> str:
     """A ratio as a change."""
     return f"{100 * (ratio - 1):+.1f} %"
+
+
+def over(found: Sequence[tuple[float, float]]) -> str:
+    """Overshoots in a few words."""
+    shares, waits = zip(*found, strict=True)
+    return f"{100 * fmean(shares):.0f} %, {fmean(waits) / 1e6:.0f} ms"
 
 
 def summary(name: str, pairs: Sequence[Pair]) -> str:
@@ -133,7 +170,8 @@ def summary(name: str, pairs: Sequence[Pair]) -> str:
         name, str(len(pairs)), f"{change(centre)} [{change(centre - error)}, {change(centre + error)}]",
         f"{change(fmean(one.measured_whole for one in pairs))}", f"{change(predicted)} [{change(low)}, {change(high)}]",
         change(fmean(one.without_coupling for one in pairs)), f"{100 * (predicted - centre):+.1f}",
-        " / ".join(f"{100 * fmean(share):.1f}" for share in zip(*shares, strict=True)), counted,
+        " / ".join(f"{100 * fmean(share):.1f}" for share in zip(*shares, strict=True)),
+        over([one.overshoot for one in pairs]) + " / " + over([one.predicted_overshoot for one in pairs]), counted,
     )  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 
