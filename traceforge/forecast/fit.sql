@@ -9,7 +9,8 @@ CREATE OR REPLACE TABLE forecast.fit (
   parameters VARCHAR NOT NULL,
   -- Root mean square of the log residuals at the measured scales.
   residual DOUBLE NOT NULL,
-  -- Predicted over measured throughput of the largest scale, fitted to all others, less 1; NULL where those are too few.
+  -- Predicted over measured throughput of the largest scale, fitted to all others, less 1; NULL where those are too
+  -- few.
   backtest DOUBLE,
   -- Its part of the ensemble's value, 0..1.
   weight DOUBLE NOT NULL,
