@@ -63,7 +63,7 @@ def test_one_scale_makes_no_curve(tmp_path: Path) -> None:
     [
         (TABLE, ["--ranks", "many"], 2, "--ranks is no list of whole numbers"),
         (TABLE, ["--ranks", "1000000"], 2, "must lie between 1 and 2048"),
-        (TABLE, ["--run", "x"], 0, ""),
+        (TABLE, ["--run", "x"], 2, "there is no run `x`"),
         ("ranks,throughput,dtype\n4,1,bf16\n8,2,fp32\n", [], 3, "their element type differs"),
         ("ranks,throughput\n4,quick\n", [], 3, "line 2"),
     ],

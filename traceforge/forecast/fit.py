@@ -17,7 +17,7 @@ def rows(store: Store) -> pl.DataFrame:
                     "run_id": run_id,
                     "model": member.model.name,
                     "parameters": parameters,
-                    "residual": member.residual,
+                    "misfit": member.residual,
                     "backtest": member.backtest,
                     "weight": member.weight,
                     "is_used": member.is_used,

@@ -8,8 +8,9 @@ CREATE OR REPLACE TABLE forecast.fit (
   -- Its parameters, as name=value.
   parameters VARCHAR NOT NULL,
   -- Root mean square of the log residuals at the measured scales.
-  residual DOUBLE NOT NULL,
-  -- Predicted over measured throughput of the largest scale, fitted to all others, less 1; NULL where those are too few.
+  misfit DOUBLE NOT NULL,
+  -- Predicted over measured throughput of the largest scale, fitted to all others, less 1; NULL where those are too
+  -- few.
   backtest DOUBLE,
   -- Its part of the ensemble's value, 0..1.
   weight DOUBLE NOT NULL,

@@ -6,8 +6,8 @@ CREATE OR REPLACE TABLE forecast.margin (
   run_id INTEGER NOT NULL,
   -- Number of ranks that one is added to.
   ranks INTEGER NOT NULL,
-  -- useful, or what takes the rest: exposed_communication, straggling, contention, work, failures (as in forecast.plan),
-  -- and serial, coherency or growing where a model without terms weighs most.
+  -- useful, or what takes the rest: exposed_communication, straggling, contention, work, failures (as in
+  -- forecast.plan), and serial, coherency or growing where a model without terms weighs most.
   part VARCHAR NOT NULL,
   -- Share of the added rank's time; negative where a part shrinks.
   share DOUBLE NOT NULL,

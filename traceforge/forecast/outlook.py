@@ -1,6 +1,7 @@
 """Fills forecast.outlook: the slowest rank at more ranks, from one run alone."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,8 +41,14 @@ def rows(store: Store) -> pl.DataFrame:
         own = own_time(store, run_id)
         if own is not None and len(own.ranks) > 1 and len(own.iterations) >= _LEAST_ITERATIONS:
             found = outlook(own.own_ns, np.random.default_rng(0))
-            result += [{"run_id": run_id, **asdict(row)} for row in found]
+            result += [{"run_id": run_id, **_whole(asdict(row))} for row in found]
     return pl.DataFrame(result, infer_schema_length=None)
+
+
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its times as whole ns."""
+    times = ("slowest_ns", "low_ns", "high_ns")
+    return row | {name: None if row[name] is None else round(row[name]) for name in times}
 
 
 def outlook(own_ns: Array, rng: np.random.Generator) -> list[OutlookRow]:

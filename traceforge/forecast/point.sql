@@ -127,13 +127,15 @@ present AS (
 )
 SELECT
   r.run_id, r.run_name, COALESCE(r.world_size, k.ranks), k.hosts,
-  p.iterations, p.steps, p.step_ns, p.step_error_ns, p.cv, p.p50_ns, p.p95_ns, p.p99_ns,
-  COALESCE(s.local_ns, 0) / n.rank_iterations,
-  COALESCE(s.compute_ns, 0) / n.rank_iterations,
-  COALESCE(s.exposed_transfer_ns, 0) / n.rank_iterations,
-  GREATEST(0, COALESCE(m.transfer_ns, 0) - COALESCE(s.exposed_transfer_ns, 0)) / n.rank_iterations,
-  COALESCE(s.waiting_ns, 0) / n.rank_iterations,
-  m.size_bytes / n.rank_iterations,
+  p.iterations, p.steps, CAST(ROUND(p.step_ns) AS BIGINT), CAST(ROUND(p.step_error_ns) AS BIGINT), p.cv, p.p50_ns, p.p95_ns, p.p99_ns,
+  CAST(ROUND(COALESCE(s.local_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.compute_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.exposed_transfer_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(
+    GREATEST(0, COALESCE(m.transfer_ns, 0) - COALESCE(s.exposed_transfer_ns, 0)) / n.rank_iterations
+  ) AS BIGINT),
+  CAST(ROUND(COALESCE(s.waiting_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(m.size_bytes / n.rank_iterations) AS BIGINT),
   COALESCE(m.collectives, 0) / n.rank_iterations,
   m.operations, d.dtype, a.algorithm, v.nccl_version
 FROM meta.run AS r

@@ -182,7 +182,7 @@ def _networks(point: ScalePoint, cost: Communication, place: Place) -> Iterator[
         yield "tree", "All-reduce by tree in the place of ring", latency * fewer, transferred * more
     inside = point.ranks / place.hosts if place.hosts else 1.0
     size = point.facts.get("size_bytes")
-    if place.hosts and place.hosts > 1 and inside > 1 and isinstance(size, float):
+    if place.hosts and place.hosts > 1 and inside > 1 and isinstance(size, int | float):
         of_host, hosts = np.array([inside]), np.array([float(place.hosts)])
         within_latency = place.collectives * float(steps(of_host)[0]) * NVLINK.latency_s
         within_bytes = size * float(bytes_factor(of_host)[0]) / NVLINK.bytes_per_s

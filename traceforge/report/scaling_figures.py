@@ -169,7 +169,7 @@ def model_blocks(context: Context) -> list[Block]:
             for row in fits
         ]
         used = [_model(row) for row in fits if row["is_used"]]
-        caption = f"In the band: {listed(used)}. Each was fitted to all scales but the largest, and asked for that one."
+        caption = f"In the band: {listed(used)}. Errors are those of fits to all other scales."
         blocks.append(TableFigure("scaling-models", caption, Table(columns, rows), ["sections/scaling_fits"]))
     if margin:
         blocks.append(_margin(margin))
