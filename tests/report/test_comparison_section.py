@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from traceforge.report import Report, build_report
 from traceforge.report.comparison_words import headline, summary
 from traceforge.store.database import Store
 
+from .browser import Page
 from .conftest import HOSTILE
 from .tables import Job, store_of
 
@@ -60,3 +62,15 @@ def test_nothing_changed_is_said_in_these_words(baseline: Store) -> None:
     found = compare_runs(Side(baseline, 1), Side(baseline, 1))
     assert headline(found).startswith("No significant change: ")
     assert summary(found) == "No phase, cause, collective or rank changed significantly."
+
+
+@pytest.mark.browser
+def test_the_chart_is_drawn_without_complaint_or_request(
+    page: Page, baseline: Store, late_job: Store, tmp_path: Path
+) -> None:
+    page.open(report_against(baseline, late_job).html, tmp_path)
+    page.draw_all()
+    assert page.run("return document.querySelectorAll('#comparison .chart svg .mark-group').length")
+    assert page.run("return window.PWNED") is None
+    assert page.complaints() == []
+    assert page.requests() == [(tmp_path / "report.html").as_uri()]
