@@ -1,7 +1,7 @@
 """`python -m tests.bench.first_paint`: when a reader first sees a report; writes results/first_paint.json.
 
-Chromium opens each page from disk, three times in turn with a page of one word, the peer in the same run. First paint is
-the browser's own entry, in ms since the page was asked for; medians.
+Chromium opens each page from disk, three times in turn with a page of one word, the peer in the same run. First paint
+is the browser's own entry, in ms since the page was asked for; medians.
 """
 
 import json

@@ -47,7 +47,7 @@ def _build(context: Context) -> Section | Missing:
         found = [*(_findings(findings, context) if findings else []), *_measured(context)]
         return Section(found) if found else _MISSING
     paths = context.rows("sections/fabric_paths")
-    blocks: list[Block] = [_tiles(facts, paths), *_findings(findings, context)]
+    blocks: list[Block] = [_tiles(facts), *_findings(findings, context)]
     blocks += figure_of_ranks(context)
     blocks += figure_of_nics(context)
     blocks += figure_of_rings(context)
@@ -55,10 +55,7 @@ def _build(context: Context) -> Section | Missing:
     return Section([*blocks, *_measured(context)])
 
 
-def _tiles(facts: Row, paths: list[Row]) -> Tiles:
-    understood = facts["understood"] / facts["records"] if facts["records"] else None
-    network = sum(row["connections"] for row in paths if row["network"])
-    direct = sum(row["connections"] for row in paths if row["path_class"] == "network_gdr")
+def _tiles(facts: Row) -> Tiles:
     versions = clean(facts["versions"] or "not stated", 60)
     tiles = [
         Tile(count(facts["processes"]), "Processes logged", f"on {plural(facts['hosts'], 'host')}"),
@@ -68,11 +65,15 @@ def _tiles(facts: Row, paths: list[Row]) -> Tiles:
             f"{count(facts['complete'])} with all ranks; the largest has {count(facts['largest'] or 0)}",
         ),
         Tile(versions, "Version of NCCL"),
-        Tile(percent(understood), "Of records understood", "the rest is counted by kind in raw.nccl_unparsed"),
+        Tile(
+            percent(facts["understood_share"]),
+            "Of records understood",
+            "the rest is counted by kind in raw.nccl_unparsed",
+        ),
     ]
-    if network:
-        tiles.append(Tile(percent(direct / network), "Of network connections use GPU Direct RDMA"))
-    return Tiles(tiles)
+    if facts["direct_share"] is not None:
+        tiles.append(Tile(percent(facts["direct_share"]), "Of network connections use GPU Direct RDMA"))
+    return Tiles(tiles, ["sections/fabric"])
 
 
 def _findings(rows: list[Row], context: Context) -> list[Block]:
@@ -133,7 +134,7 @@ def _tables(context: Context, paths: list[Row]) -> list[Block]:
             ]
             for row in paths
         ]
-        blocks += [Subheading("Classes of paths"), Table(columns, table)]
+        blocks += [Subheading("Classes of paths"), Table(columns, table, queries=["sections/fabric_paths"])]
     collectives = context.rows("sections/fabric_collectives")
     if collectives:
         blocks += [Subheading("How the timeline's collectives travel"), _collective_table(collectives, context)]
@@ -177,7 +178,7 @@ def _collective_table(rows: list[Row], context: Context) -> Table:
         for row in rows
     ]
     limit = context.limits.table_rows
-    return Table(columns, table[:limit], max(0, len(rows) - limit))
+    return Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_collectives"])
 
 
 def _measured(context: Context) -> list[Block]:
@@ -220,7 +221,7 @@ def _measured(context: Context) -> list[Block]:
     return [
         Subheading("Collectives as NCCL's Inspector measured them"),
         note,
-        Table(columns, table[:limit], max(0, len(rows) - limit)),
+        Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_measured"]),
     ]
 
 
@@ -249,7 +250,9 @@ def _tree_table(rows: list[Row], limit: int) -> Table:
         ]
         for row in rows
     ]
-    return Table(columns, table[:limit], max(0, len(rows) - limit), summary=plural(len(rows), "tree"))
+    return Table(
+        columns, table[:limit], max(0, len(rows) - limit), plural(len(rows), "tree"), ["sections/fabric_trees"]
+    )
 
 
 def _choice_table(rows: list[Row], limit: int) -> Table:
@@ -272,7 +275,7 @@ def _choice_table(rows: list[Row], limit: int) -> Table:
         ]
         for row in rows
     ]
-    return Table(columns, table[:limit], max(0, len(rows) - limit))
+    return Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_choices"])
 
 
 SECTION = Plugin("Fabric", "Fabric", _build)

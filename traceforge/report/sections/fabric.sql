@@ -12,4 +12,9 @@ SELECT
   (SELECT CAST(SUM(f.record_count) AS BIGINT) FROM raw.nccl_file AS f
    JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS records,
   (SELECT CAST(SUM(f.understood_count) AS BIGINT) FROM raw.nccl_file AS f
-   JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS understood
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS understood,
+  (SELECT SUM(f.understood_count) / NULLIF(SUM(f.record_count), 0) FROM raw.nccl_file AS f
+   JOIN meta.source AS s USING (source_id) WHERE s.run_id = $run_id) AS understood_share,
+  -- Of the connections over a network, those by GPU Direct RDMA.
+  (SELECT COUNT(*) FILTER (WHERE path_class = 'network_gdr') / NULLIF(COUNT(*) FILTER (WHERE network <> ''), 0)
+   FROM fabric.edge WHERE run_id = $run_id AND connection_index = 0) AS direct_share

@@ -45,7 +45,8 @@ def _build(context: Context) -> Section | Missing:
     if trials or any(row["verdict"] == "supported" for row in rows):
         blocks.append(_forest(rows))
     else:
-        folded = Table(_COLUMNS, [_row(row) for row in rows], summary="All policies that were replayed")
+        rows_told = [_row(row) for row in rows]
+        folded = Table(_COLUMNS, rows_told, 0, "All policies that were replayed", ["sections/pacing"])
         blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
     if trials:
         blocks.append(_pareto(rows, trials))

@@ -88,7 +88,8 @@ def _clock_blocks(context: Context) -> list[Block]:
     hosts = sorted(by_host.items(), key=lambda item: -_worst_ns(item[1]))
     rows = [_clock_row(host, members) for host, members in hosts[:_MOST_HOSTS]]
     table = Table(_CLOCK_COLUMNS, rows, max(0, len(hosts) - _MOST_HOSTS))
-    blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clocks"])]
+    context.rows("clock_hosts")  # what the rows of hosts are printed beside
+    blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clock_hosts", "clocks"])]
     if len(by_host) < len(clocks):
         limit = context.limits.table_rows
         singles = [_clock_row(clock.host, [clock]) for clock in clocks[:limit]]
