@@ -36,7 +36,12 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", [[], ["report"], ["ingest"], ["sql"], ["replay"], ["forecast"]])
+COMMANDS = (
+    "report", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo", "synth",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_every_command_explains_itself(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.returncode == 0
