@@ -48,7 +48,7 @@ class Limits:
     table_rows: int = 200
     bars: int = 128
     pictures: int = 60
-    runs: int = 120_000
+    runs: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
