@@ -5,9 +5,10 @@ import pytest
 
 from tests.given import built, data_parallel_job, rows_of, store_of
 from tests.replay.models import coupled_by, lockstep_model, scene_of
+from traceforge.replay.engine import Replay
 from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
-from traceforge.replay.outcome import Outcome, outcomes
+from traceforge.replay.outcome import Outcome, outcomes, overshoot
 from traceforge.replay.policy import parse_policy
 
 
@@ -158,3 +159,20 @@ def test_a_run_without_collectives_has_no_outcome() -> None:
 
     with built(store_of(*traces), "replay") as store:
         assert rows_of(store, "FROM replay.outcome") == []
+
+
+def test_overshoot_counts_the_iterations_in_which_a_rank_that_is_held_back_comes_last() -> None:
+    # given rank 0, which comes last without delays, and rank 1, which is held back in all three iterations
+    #
+    #   waits     without     with        rank 1 comes last
+    #   first     0  40       0  10       no
+    #   second    0  40       5   0       yes
+    #   third     0  40       0   0       yes: as late as rank 0
+    def run(wait_ns: list[list[int]], delay_ns: list[list[int]]) -> Replay:
+        nothing = np.zeros((3, 2), dtype=np.int64)
+        return Replay(nothing, nothing, np.array(wait_ns), np.array(delay_ns))
+
+    paced = run([[0, 10], [5, 0], [0, 0]], [[0, 30]] * 3)
+    unpaced = run([[0, 40]] * 3, [[0, 0]] * 3)
+
+    assert overshoot(paced, unpaced) == pytest.approx(2 / 3)

@@ -88,3 +88,16 @@ def test_a_coupling_whose_interval_reaches_nothing_supports_nothing() -> None:
 @pytest.mark.parametrize(("lag", "verdict"), [(0.3, "not_identifiable"), (0.31, "supported")])
 def test_lateness_must_be_told_from_the_past(lag: float, verdict: str) -> None:
     assert judge(GAIN, coupled_by(1.0, lag=lag))[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("host", "overshoot", "verdict"),
+    [(1.0, 0.16, "not_identifiable"), (1.0, 0.15, "supported"), (0.0, 0.9, "supported")],
+)
+def test_where_waiting_hosts_slow_others_a_policy_that_often_holds_ranks_back_too_long_is_not_supported(
+    host: float, overshoot: float, verdict: str
+) -> None:
+    # in recorded jobs such a policy lost although its replay gained
+    known = replace(MEASURED, point=replace(MEASURED.point, host=host))
+
+    assert judge(replace(GAIN, overshoot=overshoot), known)[0] == verdict

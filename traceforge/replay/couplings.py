@@ -15,7 +15,7 @@ class Couplings:
         spread: extra transfer time a unit of mean wait of the collective (kappa): `x = x0 + spread * mean wait`.
         waiting: relative slow-down of device work while a collective on the same device waits (eta).
         transferring: the same while a collective on the same device transfers.
-        host: extra own work before an arrival a unit of time that other ranks of the same host wait (phi).
+        host: relative slow-down of own work for each other rank of the same host that waits meanwhile (phi).
     """
 
     spread: float = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.replay.couplings import NO_COUPLING
-from traceforge.replay.engine import Arm, Delay, Replay, measured, replay_arms
+from traceforge.replay.engine import Arm, Delay, Replay, measured, replay, replay_arms
 from traceforge.replay.interval import Interval, cv_interval, ratio_interval
 from traceforge.replay.policy import Past, Policy, Times, format_parameters, policies
 from traceforge.replay.scene import Scene, load_scene
@@ -48,17 +48,19 @@ class Outcome:
     throughput_ratio_placebo: float
     cv_low: float | None
     cv_high: float | None
+    overshoot_share: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Arms:
-    """The replays of one policy: couplings at their best values, lower and upper ends, none, and the placebo."""
+    """The replays of one policy: couplings at their best values, lower and upper ends, none, placebo and no delays."""
 
     point: Replay
     low: Replay
     high: Replay
     none: Replay
     placebo: Replay
+    unpaced: Replay
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -86,13 +88,14 @@ def _replayed(scene: Scene, chosen: Sequence[Chosen]) -> list[_Arms]:
     values = (known.point, known.low, known.high, NO_COUPLING)
     distinct = list(dict.fromkeys(values))
     arms = [Arm(_delay(*one), couplings, one[0].sees_future) for one in chosen for couplings in distinct]
+    unpaced = replay(scene.model, durations)
     found = replay_arms(scene.model, durations, arms, recorded=scene.recorded)
     by_policy = [found[n : n + len(distinct)] for n in range(0, len(found), len(distinct))]
     dealt = [Arm(_dealt_out(own[0].delay_ns), known.point) for own in by_policy]
     placebos = replay_arms(scene.model, durations, dealt, recorded=scene.recorded)
     point, low, high, none = (distinct.index(value) for value in values)
     return [
-        _Arms(own[point], own[low], own[high], own[none], placebo)
+        _Arms(own[point], own[low], own[high], own[none], placebo, unpaced)
         for own, placebo in zip(by_policy, placebos, strict=True)
     ]
 
@@ -125,6 +128,7 @@ def _outcome(scene: Scene, policy: Policy, parameters: Mapping[str, float], arms
         steps=len(steps),
         is_paced=is_paced,
         sees_future=policy.sees_future,
+        overshoot=overshoot(arms.point, arms.unpaced),
     )
     verdict, reason = judge(prediction, scene.known)
     p50, p95, p99 = (round(float(value)) for value in np.quantile(steps, [0.5, 0.95, 0.99]))
@@ -149,7 +153,14 @@ def _outcome(scene: Scene, policy: Policy, parameters: Mapping[str, float], arms
         throughput_ratio_placebo=prediction.placebo,
         cv_low=None if spread is None else spread.low,
         cv_high=None if spread is None else spread.high,
+        overshoot_share=prediction.overshoot,
     )
+
+
+def overshoot(paced: Replay, unpaced: Replay) -> float:
+    """Share of iterations in which a rank that is held back waits least of all, and would not have without delays."""
+    is_least, was_least = (one.wait_ns == one.wait_ns.min(axis=1, keepdims=True) for one in (paced, unpaced))
+    return float((is_least & ~was_least & (paced.delay_ns > 0)).any(axis=1).mean())
 
 
 def _ratio(scene: Scene, outcome: Replay) -> float:

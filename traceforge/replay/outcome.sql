@@ -43,5 +43,7 @@ CREATE OR REPLACE TABLE replay.outcome (
   -- Lower end of the 95 % interval of cv; NULL below two iterations.
   cv_low DOUBLE,
   -- Upper end.
-  cv_high DOUBLE
+  cv_high DOUBLE,
+  -- Share of iterations in which a rank that is held back comes last, and would not have without.
+  overshoot_share DOUBLE NOT NULL
 )
