@@ -52,22 +52,13 @@ def check(
     `traceforge check traces/ --baseline good.json --tolerance 3% --tolerance p95_ms=10% --junit check.xml`
     """
     from traceforge import api
-    from traceforge.check import parse_limit
     from traceforge.check.documents import junit as junit_text
     from traceforge.check.documents import markdown as markdown_text
 
     if list_metrics:
         _print_metrics()
         return
-    thresholds = [parse_limit(text) for text in maximum or []]
-    if baseline is not None:
-        thresholds += _from_baseline(baseline, tolerance or [])
-    elif tolerance:
-        raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
-    if not thresholds:
-        raise UsageError(
-            "there is no limit", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names"
-        )
+    thresholds = _thresholds(maximum or [], baseline, tolerance or [])
     with opened(target) as store:
         judgements = api.check(store, thresholds, run=run)
         run_id = api.run_id(store, run)
@@ -82,6 +73,21 @@ def check(
     finally:
         # The answer stands even if nobody reads the lines any more.
         raise typer.Exit(code)
+
+
+def _thresholds(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> "Sequence[Threshold]":
+    from traceforge.check import parse_limit
+
+    thresholds = [parse_limit(text) for text in maximum]
+    if baseline is not None:
+        thresholds += _from_baseline(baseline, tolerance)
+    elif tolerance:
+        raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
+    if not thresholds:
+        raise UsageError(
+            "there is no limit", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names"
+        )
+    return thresholds
 
 
 def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[Threshold]":
