@@ -5,7 +5,7 @@ import pytest
 
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, built, data_parallel_job, rows_of, store_of
-from traceforge.forecast.stability import by_chance, changes, of_iterations, trend
+from traceforge.forecast.stability import Measure, by_chance, changes, of_iterations, trend, verdict
 
 NUMBERS = np.arange(40.0)
 
@@ -65,6 +65,14 @@ def test_a_rank_that_is_always_late_is_a_part_that_is_not_healthy() -> None:
     said = verdict_of([[100 * MS, 100 * MS, 140 * MS, 100 * MS]] * 20)
 
     assert said.startswith("A part is not healthy")
+
+
+@pytest.mark.parametrize(("is_found", "said"), [(False, "Each part is healthy"), (True, "A part is not healthy")])
+def test_a_part_that_attribution_found_guilty_is_not_called_healthy(is_found: bool, said: str) -> None:
+    # given much waiting for last arrivers that change as chance has it, as when one of several paths is slow
+    lasting = Measure("lasting_lateness", 0.003, 0.001, 0.005, 12, "")
+
+    assert verdict(0.07, lasting, 0.73, 0.68, 12, is_found=is_found).meaning.startswith(said)
 
 
 def test_ranks_that_wait_little_are_no_matter() -> None:

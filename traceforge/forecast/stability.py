@@ -2,7 +2,7 @@
 
 A cluster can be slow although no machine is: when every rank is sound by itself but each step waits for whichever
 happens to be last, the coupling is at fault. That is said only with its evidence: waiting is large, no rank is
-lastingly late, and the last arriver changes about as often as chance would have it.
+lastingly late, no part is found guilty, and the last arriver changes about as often as chance would have it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,6 +51,11 @@ WITH owned AS (
   WHERE run_id = ? AND delay_ns > 0 GROUP BY ALL
 )
 SELECT iteration, ARG_MAX(cause, (delay_ns, cause)) AS owner FROM owned GROUP BY iteration ORDER BY iteration
+"""
+
+_FOUND = """
+SELECT COUNT(*) FROM attribute.finding
+WHERE run_id = ? AND confidence IN ('high', 'medium') AND subject_kind <> 'job'
 """
 
 _WAITING = """
@@ -121,7 +126,9 @@ def of_iterations(numbers: Array, duration_ns: Array) -> Iterator[Measure]:
     for name, share, least in (("p95_over_median", 0.95, 20), ("p99_over_median", 0.99, 100)):
         if count >= least:
             value = float(np.quantile(duration_ns, share)) / median
-            yield Measure(name, value, None, None, count, f"The slowest {1 - share:.0%} take at least so many medians.")
+            yield Measure(
+                name, value, None, None, count, f"The slowest {format_share(1 - share)} take at least so many medians."
+            )
     for name, values, of in (
         ("duration_trend", duration_ns, "Iteration time"),
         ("variation_trend", np.abs(duration_ns - median), "Distance from the median iteration time"),
@@ -140,7 +147,8 @@ def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]
     lasting = float(parts.persistent[0].max() - np.median(parts.persistent[0])) / mean_ns
     count = len(own_ns)
     error = 1.96 * float(parts.transient[:, worst].std()) / count**0.5 / mean_ns
-    meaning = f"Lasting lateness of the slowest rank against the median one, over the iteration ({SOUND:.0%} is much)."
+    much = f"{format_share(SOUND)} is much"
+    meaning = f"Lasting lateness of the slowest rank against the median one, over the iteration ({much})."
     yield Measure("lasting_lateness", lasting, lasting - error, lasting + error, count, meaning)
     share = parts.persistent_share
     meaning = "Share of the variance between ranks that persists: of machines, not of moments."
@@ -154,20 +162,24 @@ def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]
 def of_owners(name: str, what: str, owners: Sequence[object]) -> Measure:
     """How often an owner changes, against chance."""
     share, chance = changes(owners), by_chance(owners)
-    meaning = f"How often {what} changes from one iteration to the next; drawn at random it would in {chance:.0%}."
+    meaning = (
+        f"How often {what} changes from one iteration to the next; drawn at random it would in {format_share(chance)}."
+    )
     return Measure(name, share, None, None, len(owners) - 1, meaning)
 
 
-def verdict(waiting: float, lasting: Measure, churn: float, chance: float, count: int) -> Measure:
-    """The outlook in one sentence, with its evidence."""
+def verdict(
+    waiting: float, lasting: Measure, churn: float, chance: float, count: int, *, is_found: bool = False
+) -> Measure:
+    """The outlook in one sentence, with its evidence; `is_found` where attribution is sure of a culprit."""
     late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
     evidence = (
         f"waiting is {format_share(waiting)} of the time, the slowest rank is lastingly {format_share(max(0.0, late))}"
-        f" late, the last arriver changes in {churn:.0%} of iterations"
+        f" late, the last arriver changes in {format_share(churn)} of iterations"
     )
     if waiting < COUPLED:
         meaning = f"Ranks wait little for one another: {evidence}."
-    elif lower > SOUND:
+    elif is_found or lower > SOUND:
         meaning = f"A part is not healthy: {evidence}."
     elif upper < max(SOUND, LASTING * waiting) and chance > 0 and churn >= CHANCE * chance:
         meaning = f"Each part is healthy, the coupling is not: {evidence}, as chance would have it."
@@ -207,4 +219,5 @@ def _measures(store: Store, run_id: int) -> Iterator[Measure]:
     yield of_owners("last_arriver_churn", "the rank that the others wait for most", last)
     if lasting is not None:
         waiting = float(store.query(_WAITING, [run_id]).item() or 0.0)
-        yield verdict(waiting, lasting, changes(last), by_chance(last), len(last))
+        found = bool(store.query(_FOUND, [run_id]).item())
+        yield verdict(waiting, lasting, changes(last), by_chance(last), len(last), is_found=found)

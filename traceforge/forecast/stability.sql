@@ -2,7 +2,7 @@
 --
 -- Trends are slopes over iterations, whose intervals allow for errors that follow one another. What each measure is
 -- for is said beside it.
--- Reads: timeline.iteration, timeline.phase, timeline.collective, attribute.delay, align.rank
+-- Reads: timeline.iteration, timeline.phase, timeline.collective, attribute.delay, attribute.finding, align.rank
 CREATE OR REPLACE TABLE forecast.stability (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -81,7 +81,8 @@ _SCHEMA = {
 }
 _KINDS = ("thread", "handover", "launch", "stream", "order", "sync", "own", "join", "leave")
 _ALL = -1
-_ARRIVES, _JOINS, _ENDS = 0, 1, 2
+_ENDS, _ARRIVES, _JOINS, _ENDS_AT_ONCE = 0, 1, 2, 3
+"""What comes first at one instant: what ends lets others start, but not what has only now begun."""
 Row = dict[str, object]
 
 
@@ -165,7 +166,7 @@ class _Job:
             edges.join(first, left_on=["source_id", "from_node"], right_on=["source_id", "node"])
             .join(first, left_on=["source_id", "to_node"], right_on=["source_id", "node"], suffix="_to")
             .select(
-                begin="last",
+                begin=pl.when(pl.col("kind") == "launch").then("first").otherwise("last"),
                 end=pl.when(pl.col("kind") == "sync").then("last_to").otherwise("first_to"),
                 kind="kind",
             )
@@ -221,10 +222,11 @@ def _places(nodes: pl.DataFrame) -> Iterator[pl.DataFrame]:
     waits = pl.col("collective_id").is_not_null() | (pl.col("kind") == "blocking")
     columns = ("source_id", "node", "kind")
     yield nodes.filter(~waits).select(*columns, "start_ns", "duration_ns", at_ns="start_ns", step=pl.lit(_ARRIVES))
-    for step, at in ((_ARRIVES, pl.col("start_ns")), (_ENDS, end)):
-        yield nodes.filter(waits).select(
-            *columns, start_ns=at, duration_ns=pl.lit(0, pl.Int64), at_ns=at, step=pl.lit(step)
-        )
+    ready = pl.col("start_ns").max().over("collective_id")
+    begun = pl.when(pl.col("collective_id").is_null()).then("start_ns").otherwise(ready)
+    ends = pl.when(end > begun).then(_ENDS).otherwise(_ENDS_AT_ONCE)
+    for step, at in ((pl.lit(_ARRIVES), pl.col("start_ns")), (ends, end)):
+        yield nodes.filter(waits).select(*columns, start_ns=at, duration_ns=pl.lit(0, pl.Int64), at_ns=at, step=step)
 
 
 def _joints(nodes: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -68,7 +68,12 @@ device AS (
 ),
 launched AS (
   SELECT source_id, part, call_event_id AS event_id,
-    BOOL_OR(canonical_category = 'gpu_memcpy' AND raw_start_ns + duration_ns <= raw_call_end_ns) AS is_awaited
+    -- A copy to or from pageable memory holds its call up until the device gets to it, if not to its end.
+    BOOL_OR(
+      canonical_category = 'gpu_memcpy'
+      AND (raw_start_ns + duration_ns <= raw_call_end_ns
+        OR (name LIKE '%Pageable%' AND raw_start_ns <= raw_call_end_ns))
+    ) AS is_awaited
   FROM device
   WHERE call_event_id IS NOT NULL
   GROUP BY ALL
