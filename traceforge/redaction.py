@@ -29,7 +29,7 @@ _NAME_COLUMNS = {
 _OWN_WORDS = frozenset(
     {
         "action", "against", "algorithm", "cause", "code", "confidence", "content_hash", "direction", "dtype", "kind",
-        "label", "largest_cause", "method", "mode", "model", "network", "op", "origin", "parameters", "path_class",
+        "label", "largest_cause", "method", "mode", "model", "network", "op", "origin",  "path_class",
         "pattern", "phase", "policy", "protocol", "rank_origin", "severity", "stage", "state", "status",
         "subject_kind", "term", "told_cause", "unit", "verdict", "versions",
     }

@@ -131,7 +131,7 @@ def test_words_of_a_chart_stay_inside_it_on_a_narrow_screen(page: Page, late_rep
 def test_a_link_to_a_query_opens_it(page: Page, late_report: Report, tmp_path: Path) -> None:
     page.open(late_report.html, tmp_path)
     page.run("document.querySelector('#figure-clocks .sources a').click()")
-    page.wait("return document.querySelector('#query-clocks').open")
+    page.wait("return document.querySelector('#query-clock_hosts').open")
 
 
 def _channels(colour: str) -> list[float]:

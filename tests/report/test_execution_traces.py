@@ -6,7 +6,7 @@ from tests.given import built, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from tests.graph.test_communication import call, job
 from tests.graph.test_operations import rank_that_waits
-from traceforge.report.blocks import Missing, Note, Paragraph, Section, Table
+from traceforge.report.blocks import Missing, Note, Paragraph, Section, TableFigure
 from traceforge.report.context import Context
 from traceforge.report.sections.execution_traces import SECTION
 from traceforge.store.database import Store
@@ -18,7 +18,8 @@ def section(store: Store) -> Section | Missing:
 
 def texts(found: Section | Missing) -> list[str]:
     assert isinstance(found, Section)
-    return [plain(block.text) for block in found.blocks if isinstance(block, Note | Paragraph)]
+    told = {TableFigure: "caption", Note: "text", Paragraph: "text"}
+    return [plain(getattr(block, told[type(block)])) for block in found.blocks if type(block) in told]
 
 
 def plain(text: str) -> str:
@@ -46,7 +47,7 @@ def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
     found = section(linked)
 
     assert isinstance(found, Section)
-    (table,) = [block for block in found.blocks if isinstance(block, Table)]
+    (table,) = [block.table for block in found.blocks if isinstance(block, TableFigure)]
     assert [row[0] for row in table.rows] == ["0", "1"]
     assert [plain(cell) for cell in table.rows[0][2:5]] == ["operation handles", "100 %", "100 %"]
     assert "2 execution traces of 2 can be placed in time." in texts(found)[0]

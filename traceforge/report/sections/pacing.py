@@ -135,7 +135,7 @@ def _what_if(rows: list[Row]) -> Table:
         for row in rows[:_MOST_CHANGES]
     ]
     summary = "Other changes to the job, replayed one at a time; their settings are examples, not advice"
-    return Table(columns, cells, omitted=max(0, len(rows) - _MOST_CHANGES), summary=summary)
+    return Table(columns, cells, max(0, len(rows) - _MOST_CHANGES), summary, ["sections/pacing_what_if"])
 
 
 _COLUMNS = [
