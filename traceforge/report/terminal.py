@@ -23,7 +23,9 @@ def verdict_lines(context: Context) -> list[str]:
         absent = missing("The analysis gave no verdict", context)
         return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
     confidence = f" (confidence {verdict.confidence})" if verdict.confidence else ""
-    headline = wrap(f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …")
+    headline = wrap(
+        f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …", break_on_hyphens=False
+    )
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
     trust = _labelled("trust", _trust(context), 2)
     return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust])
@@ -69,8 +71,18 @@ def _labelled(label: str, text: str, most: int) -> list[str]:
     if not text:
         return []
     lead = f"  {label + ':':<7}"
-    return wrap(lead + text, _WIDTH, subsequent_indent=" " * len(lead), max_lines=most, placeholder=" …")
+    return wrap(
+        lead + text, _WIDTH, subsequent_indent=" " * len(lead), max_lines=most, placeholder=" …", break_on_hyphens=False
+    )
 
 
 def _indented(text: str, most: int) -> list[str]:
-    return wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", max_lines=most, placeholder=" …")
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        max_lines=most,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )
