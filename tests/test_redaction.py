@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.conftest import ROOT
@@ -45,6 +46,14 @@ def test_names_are_replaced_wherever_they_stand_and_nothing_else(text: str, reda
 
 def test_a_name_that_is_a_common_word_goes_where_it_is_the_whole_value() -> None:
     assert SECRET.name("host", "node") == "host-3"
+
+
+def test_the_host_in_settings_of_a_change_is_a_name_and_the_rest_is_not() -> None:
+    # given what replay.what_if and replay.outcome write, of which one names a host
+    hosts = Redaction({"host": ["window", "rack7-gpu"]})
+    frame = pl.DataFrame({"parameters": ["host=rack7-gpu", "window=4,gain=0.5", None]})
+
+    assert hosts.frame(frame)["parameters"].to_list() == ["host=host-1", "window=4,gain=0.5", None]
 
 
 def test_a_redacted_report_tells_the_same_without_any_name() -> None:

@@ -49,6 +49,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_~./+@%=\\-]*[A-Za-z0-9_]")
 _PIECE = re.compile(r"[A-Za-z0-9]+")
 _PATH = re.compile(r"(?:~|\.{1,2})?/.*\w.*|.*/.*\.[A-Za-z0-9]{1,8}")
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+_HOST_SETTING = re.compile(r"(?<=\bhost=)[^,]+")
 _USER = re.compile(r"/(?:home|Users|users)/([^/\s]+)")
 _SHORTEST = 3
 _MOST_PIECES = 24
@@ -91,6 +92,9 @@ class Redaction:
         columns = []
         for column in frame:
             kind = _NAME_COLUMNS.get(column.name)
+            if column.name == "parameters" and column.dtype == pl.String:
+                columns.append(pl.Series(column.name, [self._settings(value) for value in column], dtype=pl.String))
+                continue
             if column.dtype != pl.String or column.name in _OWN_WORDS:
                 columns.append(column)
                 continue
@@ -99,6 +103,10 @@ class Redaction:
             ]
             columns.append(pl.Series(column.name, values, dtype=pl.String))
         return pl.DataFrame(columns)
+
+    def _settings(self, settings: str | None) -> str | None:
+        """Settings such as `host=node0,every=4`: the words are ours, the host is the user's."""
+        return settings and _HOST_SETTING.sub(lambda found: self.name("host", found[0]), settings)
 
     def _token(self, token: str) -> str:
         if token in self._in_texts:
