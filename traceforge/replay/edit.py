@@ -152,6 +152,18 @@ def place_of_rank(job: Job, rank: float) -> int:
     return int(at[0])
 
 
+def factor_of(settings: Settings) -> float:
+    """What durations are multiplied with.
+
+    Raises:
+        UsageError: it is below 0, so that work would end before it began.
+    """
+    factor = float(settings["factor"])
+    if factor < 0:
+        raise UsageError(f"`factor={factor:g}` must not be negative", hint="0.5 takes half the time, 0 none")
+    return factor
+
+
 def _number(key: str, text: str) -> float:
     try:
         value = float(text)

@@ -85,6 +85,12 @@ def test_another_bandwidth_scales_the_chosen_transfers() -> None:
         edited(job, "scale_transfer:path=moon")
 
 
+@pytest.mark.parametrize("name", ["scale_transfer", "scale_compute"])
+def test_a_factor_below_zero_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="`factor=-1` must not be negative"):
+        edited(job_of(), f"{name}:factor=-1")
+
+
 def test_without_a_slow_host_iterations_are_shorter_and_hold_less() -> None:
     # given three hosts, of which one takes 100 and the others 60 and 50
     job = job_of(lockstep_model([[[100, 60, 50]]] * 2, transfer_ns=20), hosts=["slow", "b", "c"], spanned=3)

@@ -16,6 +16,7 @@ from traceforge.replay.couplings_of.measurement import Measurement, refused
 from traceforge.replay.couplings_of.pieces_of_rank import host_operations, kernels
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, covered_before, union
+from traceforge.units import format_ns
 
 Amounts = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -82,7 +83,7 @@ def measure_host_waiting(store: Store, run_id: int) -> Measurement:
     unsure = int(of_host["residual_ns"].max() or 0)  # type: ignore[arg-type]
     waits = np.concatenate([own.ends_ns - own.starts_ns for own in blocked.values()])
     if not len(waits) or np.quantile(waits, 0.9) < 3 * unsure:
-        return refused(0, f"Waits are shorter than three times the uncertainty of the clocks ({unsure / 1e3:.3g} us).")
+        return refused(0, f"Waits are shorter than three times the uncertainty of the clocks ({format_ns(unsure)}).")
     works = []
     for rank, source_id in _spaced(of_host).select("rank", "source_id").iter_rows():
         others = [own for other, own in blocked.items() if other != rank]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical
 from traceforge.replay.couplings_of.measurement import Measurement, refused
-from traceforge.units import format_share
+from traceforge.units import format_ns, format_share
 
 Amounts = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ def predictability(wait_ns: Amounts, error_ns: float) -> Measurement:
     if relative.std() < 3 * error_ns or not relative.any():
         return refused(
             wait_ns.size,
-            f"Waits differ between ranks by {relative.std() / 1e3:.3g} us, less than three times the uncertainty of "
-            f"the clocks ({error_ns / 1e3:.3g} us).",
+            f"Waits differ between ranks by {format_ns(float(relative.std()))}, less than three times the "
+            f"uncertainty of the clocks ({format_ns(error_ns)}).",
         )
     bound = np.quantile(np.abs(relative), _ORDINARY)
     held = np.clip(relative, -bound, bound)

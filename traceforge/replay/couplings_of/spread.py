@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical, sums, t_statistic
 from traceforge.replay.couplings_of.measurement import Measurement, refused
+from traceforge.units import format_ns
 
 Amounts = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -75,8 +76,8 @@ def spread_coupling(collectives: Collectives) -> Measurement:
     if len(np.unique(sample.iteration)) < FEWEST_ITERATIONS:
         return refused(
             len(sample.iteration),
-            f"Mean waits vary by {np.median(spread) / 1e3:.3g} us, less than three times the uncertainty of the clocks "
-            f"({np.median(collectives.error_ns) / 1e3:.3g} us).",
+            f"Mean waits vary by {format_ns(float(np.median(spread)))}, less than three times the uncertainty of "
+            f"the clocks ({format_ns(float(np.median(collectives.error_ns)))}).",
         )
     return _measured(sample, collectives.rows(~resolved))
 

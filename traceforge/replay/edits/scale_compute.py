@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings, place_of_rank
+from traceforge.replay.edit import CannotTell, Edit, Job, Settings, factor_of, place_of_rank
 from traceforge.replay.model import Times
 
 
@@ -13,7 +13,7 @@ def _apply(job: Job, settings: Settings) -> Job:
     kinds = [k for k, (phase, _) in enumerate(job.model.kinds) if phase == "compute"]
     if not kinds:
         raise CannotTell("No device work was recorded.")
-    rank, factor = float(settings["rank"]), float(settings["factor"])
+    rank, factor = float(settings["rank"]), factor_of(settings)
     chosen = np.ones(len(job.model.ranks), dtype=bool)
     if rank >= 0:
         chosen = np.arange(len(chosen)) == place_of_rank(job, rank)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings
+from traceforge.replay.edit import CannotTell, Edit, Job, Settings, factor_of
 
 
 def _apply(job: Job, settings: Settings) -> Job:
@@ -25,7 +25,7 @@ def _apply(job: Job, settings: Settings) -> Job:
     if not chosen.any():
         raise CannotTell("No collective of the replayed iterations is meant by this.")
     transfer = job.model.transfer_ns
-    scaled = np.rint(transfer * float(settings["factor"])).astype(np.int64)
+    scaled = np.rint(transfer * factor_of(settings)).astype(np.int64)
     return job.with_model(transfer_ns=np.where(chosen, scaled, transfer))
 
 
