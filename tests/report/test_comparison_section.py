@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,12 @@ def test_nothing_changed_is_said_in_these_words(baseline: Store) -> None:
     found = compare_runs(Side(baseline, 1), Side(baseline, 1))
     assert headline(found).startswith("No significant change: ")
     assert summary(found) == "No phase, cause, collective or rank changed significantly."
+
+
+def test_a_change_that_too_few_iterations_cannot_judge_is_not_denied(baseline: Store) -> None:
+    found = compare_runs(Side(baseline, 1), Side(baseline, 1))
+    unjudged = replace(found, iteration=replace(found.iteration, low_ns=None, high_ns=None, is_significant=False))
+    assert headline(unjudged).startswith("Change not judged: ")
 
 
 @pytest.mark.browser

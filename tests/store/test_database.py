@@ -79,7 +79,9 @@ def test_a_file_whose_name_speaks_of_a_lock_is_not_taken_for_a_locked_one(tmp_pa
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_folder_is_no_database(tmp_path: Path, read_only: bool) -> None:
-    assert _error(tmp_path, read_only=read_only) == f"{tmp_path}: this is a folder, not a database"
+    told = _error(tmp_path, read_only=read_only)
+    assert told.startswith(f"{tmp_path}: this is a folder, not a database")
+    assert "hint: `traceforge ingest FOLDER --db FILE` makes a database" in told
 
 
 def test_a_database_in_a_folder_that_does_not_exist_cannot_be_made(tmp_path: Path) -> None:

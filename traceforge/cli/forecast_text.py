@@ -52,10 +52,10 @@ def curve_lines(found: "Answer") -> list[str]:
 def one_scale_lines(found: "Answer") -> list[str]:
     """What one scale tells: terms and outlook, no curve."""
     point = found.points[0]
-    lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} ranks."]
+    lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} rank{'s' * (point.ranks != 1)}."]
     pace = point.throughput * (found.assumed.batch or 1)
     steady = "" if point.cv is None else f", variation {format_share(point.cv)}"
-    lines.append(f"Measured: {pace:.4g} {found.unit}/s{steady}")
+    lines.append(f"Measured: {_pace(pace)} {found.unit}/s{steady}")
     if found.runs:
         tables = found.runs[0].tables
         terms = [f"{term['term'].replace('_', ' ')} {format_share(term['share'])}" for term in tables["terms"][:6]]
@@ -157,6 +157,10 @@ def _assumed(found: "Answer") -> str:
         f" {assumed.mtbf_hours:g} GPU-hours (half or twice that: {low * 1e6:.3g} or {high * 1e6:.3g} per 1M at"
         f" {found.points[-1].ranks}), checkpoint {assumed.checkpoint_s:g} s, restart {assumed.restart_s:g} s"
     )
+
+
+def _pace(pace: float) -> str:
+    return f"{pace:,.0f}" if pace >= 10_000 else f"{pace:.4g}"
 
 
 def _gain(ratio: float) -> str:

@@ -46,7 +46,8 @@ def headline(comparison: Comparison) -> str:
         if slow >= max(_LEAST_EPISODE, _EPISODE_SHARE * len(comparison.durations_ns[1])):
             but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
             return f"No significant change of the mean, {times} ({_ratio(whole)}), {but}"
-        return f"No significant change: {times} ({_ratio(whole)}); {_seen(comparison)}"
+        said = "No significant change" if whole.low_ns is not None else "Change not judged"
+        return f"{said}: {times} ({_ratio(whole)}); {_seen(comparison)}"
     word = "slower" if whole.difference_ns > 0 else "faster"
     interval = _percent_range(whole)
     return f"{capital(word)}: {times} ({_ratio(whole)}{f', {interval}' if interval else ''})"

@@ -54,7 +54,7 @@ def _trust(context: Context) -> str:
     parts = []
     if trust.unaligned:
         parts.append(f"{plural(len(trust.unaligned), 'clock')} not aligned")
-    elif trust.largest_residual_ns is not None:
+    elif trust.largest_residual_ns is not None and len(trust.clocks) > 1:
         parts.append(f"clocks within {duration(trust.largest_residual_ns)}")
     if trust.collectives:
         parts.append(f"{percent(trust.matched)} of collectives matched")

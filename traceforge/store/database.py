@@ -255,7 +255,11 @@ def _open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusa
     text = str(error)
     where = str(path)
     if path is not None and path.is_dir():
-        return InputUnusableError("this is a folder, not a database", where=where)
+        return InputUnusableError(
+            "this is a folder, not a database",
+            where=where,
+            hint="`traceforge ingest FOLDER --db FILE` makes a database",
+        )
     if path is not None and not path.parent.is_dir():
         return InputUnusableError(
             "the folder of the database does not exist", where=where, hint="make the folder first"
