@@ -73,7 +73,8 @@ statement AS (
   SELECT run_id, finding_id, 6, 'against',
     FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', chance)
   FROM attribute.finding
-  WHERE chance > 0.05
+  -- One iteration cannot tell chance from cause either way; that is said below.
+  WHERE chance > 0.05 AND iterations > 1
   UNION ALL
   SELECT run_id, finding_id, 7, 'against',
     FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',

@@ -66,7 +66,9 @@ def print_table(frame: "pl.DataFrame", *, max_rows: int = _MAX_TABLE_ROWS) -> No
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in frame.columns:
-        table.add_column(Text(printable(name)), justify="right" if frame[name].dtype.is_numeric() else "left")
+        table.add_column(
+            Text(printable(name)), overflow="fold", justify="right" if frame[name].dtype.is_numeric() else "left"
+        )
     for row in frame.head(max_rows).iter_rows():
         table.add_row(*(Text(_cell(value)) for value in row))
     is_terminal = sys.stdout.isatty()

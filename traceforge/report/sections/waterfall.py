@@ -145,6 +145,9 @@ def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     notes = [f"Mean of {plural(iterations, 'iteration')}. Percentages are of a mean iteration."]
     if any(bar.low_ms is not None for bar in bars):
         notes.append("Thin lines span the interval of the finding.")
+        notes.append(
+            "Bars divide all delay by cause; a finding's cost is what a replay without it saves, and may differ."
+        )
     if any(bar.delay_ms < 0 for bar in bars):
         notes.append("Negative bars are credits: faster than the reference.")
     return notes
