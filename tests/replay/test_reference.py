@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.replay.models import THREE_KINDS, lockstep_model, lockstep_plan, model_of
-from traceforge.replay.reference import clean_transfers, references
+from traceforge.replay.reference import clean_transfers, nth, references
 
 
 def test_work_is_held_against_the_lower_median_over_ranks_and_iterations_of_the_same_place() -> None:
@@ -62,3 +63,19 @@ def test_cleaning_cuts_slow_transfers_down_and_leaves_the_others() -> None:
 
     # then the reference is the first quartile of 8, 10, 10, 12, 90, twice each: 10
     assert clean_transfers(model)[:, 0, 0].tolist() == [10, 8, 10, 10, 10]
+
+
+@pytest.mark.parametrize("size", [1, 100, 40_000, 100_000])
+@pytest.mark.parametrize("shape", ["alike", "few", "spread", "sorted"])
+def test_of_many_values_the_nth_is_that_of_all_in_order(size: int, shape: str) -> None:
+    rng = np.random.default_rng(size)
+    spread = rng.normal(1e6, 3e4, size).astype(np.int64)
+    values = {
+        "alike": np.full(size, 7),
+        "few": rng.integers(0, 5, size),
+        "spread": spread,
+        "sorted": np.sort(spread),
+    }[shape]
+
+    for kth in (0, (size - 1) // 4, (size - 1) // 2, size - 1):
+        assert nth(values, kth) == np.sort(values)[kth]

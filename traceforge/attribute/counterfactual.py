@@ -122,16 +122,7 @@ class Counterfactual:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
         key = frozenset(map(id, sources))
         if key not in self._kept:
-            arrival, wait = self._measured.before_arrival_ns.copy(), self._measured.before_wait_ns.copy()
-            transfer = self._measured.transfer_ns
-            for source in sources:
-                ranks = list(source.rank_places)
-                if source.transfer_ns is not None:
-                    transfer = transfer - source.transfer_ns
-                elif ranks:
-                    arrival[..., ranks] -= source.before_arrival_ns
-                    wait[..., ranks] -= source.before_wait_ns
-            self._kept[key] = self._lasted(Durations(arrival, wait, transfer))
+            self._kept[key] = self._lasted(_changed(self._measured, sources, -1))
         return self._kept[key]
 
     def harm_ns(self, source: Source) -> Amounts:
@@ -139,15 +130,7 @@ class Counterfactual:
         if self._clean is None:
             self._clean = self._reference()
             self._clean_ns = self._lasted(self._clean)
-        clean = self._clean
-        arrival, wait, transfer = (clean.before_arrival_ns.copy(), clean.before_wait_ns.copy(), clean.transfer_ns)
-        if source.transfer_ns is not None:
-            transfer = transfer + source.transfer_ns
-        else:
-            ranks = list(source.rank_places)
-            arrival[..., ranks] += source.before_arrival_ns
-            wait[..., ranks] += source.before_wait_ns
-        harm: Amounts = self._lasted(Durations(arrival, wait, transfer)) - self._clean_ns
+        harm: Amounts = self._lasted(_changed(self._clean, [source], 1)) - self._clean_ns
         return harm
 
     def costs_ns(self, sources: Sequence[Source]) -> Amounts:
@@ -170,15 +153,43 @@ class Counterfactual:
         return lasted
 
     def _reference(self) -> Durations:
-        shape = self._model.group.shape
-        arrival = np.zeros((shape[0], shape[1] + 1, shape[2]), dtype=np.int64)
-        wait, transfer = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        # All ranks have the same, which is held once.
+        count, places, ranks = self._model.group.shape
+        arrival = np.zeros((count, places + 1, 1), dtype=np.int64)
+        wait, transfer = (np.zeros((count, places, 1), dtype=np.int64) for _ in range(2))
         for calls, reference in self._of_length.items():
             alike = self._model.calls == calls
             arrival[alike, : calls + 1] = _whole(reference.before_arrival_ns.sum(axis=1))[:, None]
             wait[alike, :calls] = _whole(reference.before_wait_ns.sum(axis=1))[:, None]
             transfer[alike, :calls] = _whole(reference.transfer_ns)[:, None]
-        return Durations(arrival, wait, transfer)
+        return Durations(*(np.broadcast_to(one, (*one.shape[:2], ranks)) for one in (arrival, wait, transfer)))
+
+
+def _changed(durations: Durations, sources: Sequence[Source], sign: int) -> Durations:
+    """Durations with sources added (1) or taken away (-1); what no source touches is not copied."""
+    work = [source for source in sources if source.transfer_ns is None and source.rank_places]
+    transfer = durations.transfer_ns
+    for source in sources:
+        if source.transfer_ns is not None:
+            transfer = transfer + sign * source.transfer_ns
+    return Durations(
+        _with_work(durations.before_arrival_ns, [(s.rank_places, s.before_arrival_ns) for s in work], sign),
+        _with_work(durations.before_wait_ns, [(s.rank_places, s.before_wait_ns) for s in work], sign),
+        transfer,
+    )
+
+
+def _with_work(
+    work_ns: NDArray[np.int64], changes: Sequence[tuple[tuple[int, ...], NDArray[np.int64]]], sign: int
+) -> NDArray[np.int64]:
+    """Work with changes to some ranks; the same array where none changes anything."""
+    changes = [(ranks, change) for ranks, change in changes if change.any()]
+    if not changes:
+        return work_ns
+    result = work_ns.copy()
+    for ranks, change in changes:
+        result[..., list(ranks)] += sign * change
+    return result
 
 
 def transfer_noise_ns(model: StepModel, source: Source) -> float:

@@ -4,6 +4,7 @@ Shares are real numbers; they are rounded to ns so that each iteration's rows st
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from traceforge.attribute.blame import blame_iteration
 from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, cause_of_transfer, causes
+from traceforge.attribute.grouped import blame_groups, in_groups
 from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
 from traceforge.attribute.path import transfer_causes
 from traceforge.replay.model import load_model
@@ -66,13 +68,18 @@ def owned_ns(run: Booked, of_length: Mapping[int, Reference]) -> Amounts:
     work = len(model.ranks) * len(model.kinds)
     result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
     is_lockstep = in_lockstep(model)
+    is_grouped = in_groups(model, run.communicator) & ~is_lockstep
     for calls, reference in of_length.items():
-        together = np.flatnonzero(is_lockstep & (model.calls == calls))
-        for blames in blame_lockstep(model, together, reference, run.communicator):
+        alike = model.calls == calls
+        together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)
+        for blames in chain(
+            blame_lockstep(model, together, reference, run.communicator),
+            blame_groups(model, apart, reference, run.communicator),
+        ):
             result[blames.iterations, :work] = blames.work_ns.reshape(len(blames.iterations), work)
             result[blames.iterations, work : work + blames.transfers_ns.shape[1]] = blames.transfers_ns
             result[blames.iterations, -1] = blames.early_ns
-    for i in np.flatnonzero(~is_lockstep):
+    for i in np.flatnonzero(~is_lockstep & ~is_grouped):
         blame = blame_iteration(model, int(i), of_length[int(model.calls[i])], run.communicator[i])
         result[i, :work] = blame.work_ns.ravel()
         result[i, work : work + len(blame.transfers_ns)] = blame.transfers_ns
