@@ -7,6 +7,7 @@ Not handled: several writers at once (DuckDB locks the file; the second is told 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -120,6 +121,12 @@ class Store:
             raise
         self._connection.execute("COMMIT")
 
+    @cached_property
+    def _memory_limit(self) -> str:
+        """The limit as first met: it is told in round numbers, so that one asked for each time would shrink."""
+        ((limit,),) = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        return str(limit)
+
     def release_memory(self) -> None:
         """Let go of what is on disk already; DuckDB would keep it in memory for as long as there is some.
 
@@ -127,13 +134,15 @@ class Store:
         """
         import duckdb
 
+        usual = self._memory_limit
         with self._connection.cursor() as other:
             try:
                 other.execute(f"SET memory_limit = '{_KEPT_BYTES} B'")
             except duckdb.OutOfMemoryException:
                 pass  # more than that is in use
             finally:
-                other.execute("RESET memory_limit")
+                # Not by RESET, after which DuckDB 1.5 shows the former limit and still holds to the low one.
+                other.execute(f"SET memory_limit = '{usual}'")
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
         """Result of a query as a polars frame.
