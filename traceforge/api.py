@@ -21,6 +21,7 @@ from traceforge.files import find_files, shown_name
 from traceforge.records import ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
+from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files
 from traceforge.store.meter import OnProgress
@@ -58,6 +59,7 @@ def ingest(
     executor: Executor | None = None,
     on_progress: OnProgress | None = None,
     rank_regex: str | None = None,
+    reference: ReferenceRule | None = None,
 ) -> IngestResult:
     """Add trace files to a database and build every stage.
 
@@ -69,6 +71,7 @@ def ingest(
         executor: runs the readers in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
+        reference: which durations count as on time; None keeps what the database has, at first the median.
 
     Raises:
         InputUnusableError: a path does not exist, or nothing of it is a usable trace.
@@ -91,6 +94,8 @@ def ingest(
             rank_pattern=rank_pattern(rank_regex) if rank_regex else None,
             shown=lambda path: shown_name(path, paths),
         )
+    if reference is not None:
+        choose_reference(store, reference)
     analyze(store)
     return result
 
@@ -120,6 +125,20 @@ def analyze(store: Store) -> None:
         store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])
 
 
+def choose_reference(store: Store, rule: ReferenceRule) -> None:
+    """Have the stages built anew by this rule, by the next `analyze`, where they were built by another one."""
+    if chosen_reference(store) is rule:
+        return
+    with store.transaction():
+        store.execute("UPDATE meta.analysis SET reference = ?", [rule.value])
+        store.execute("DELETE FROM meta.build")
+
+
+def chosen_reference(store: Store) -> ReferenceRule:
+    """Which durations count as on time in this database."""
+    return ReferenceRule(store.query("SELECT reference FROM meta.analysis").item())
+
+
 def is_current(store: Store) -> bool:
     """Whether the derived schemas are those of this version and of the facts in the database."""
     built = store.query("SELECT traceforge_version, facts_hash FROM meta.build").rows()
@@ -141,21 +160,26 @@ def _facts_hash(store: Store) -> str:
     return hashlib.sha256(str(store.query(_FACTS_HASH).item()).encode()).hexdigest()
 
 
-def open_built(path: Path) -> Store:
+def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
     """A database for reading, its stages rebuilt first where they are not current.
+
+    Args:
+        reference: which durations are to count as on time; None keeps what the database has.
 
     Raises:
         InputUnusableError: it is no trace database, or must be rebuilt and cannot be written.
     """
     store = Store(path, read_only=True)
-    if is_current(store):
+    if is_current(store) and reference in {None, chosen_reference(store)}:
         return store
     store.close()
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         hint = "copy it to where you may write, and ask the copy; or use the version that built it"
-        what = "another version of traceforge built its stages, and they cannot be rebuilt here: it is write-protected"
+        what = "its stages were built in another way, and they cannot be rebuilt here: it is write-protected"
         raise InputUnusableError(what, where=str(path), hint=hint)
     with Store(path) as writable:
+        if reference is not None:
+            choose_reference(writable, reference)
         analyze(writable)
     return Store(path, read_only=True)
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Self, overload
 
 from traceforge import api
 from traceforge.errors import InputUnusableError
+from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 
 if TYPE_CHECKING:
@@ -197,12 +198,13 @@ class Run:
         return verdict_html(diagnosis) + findings_html(diagnosis)
 
 
-def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1) -> Run:
+def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, reference: ReferenceRule | None = None) -> Run:
     """A run of a database, or of traces that are read into memory first.
 
     Args:
         path: a database made by `ingest`, a folder of traces, or a trace.
         run: name of the run, where the database holds several.
+        reference: which durations count as on time; None keeps what a database has, at first the median.
         jobs: files read at once; more than one needs a script that guards its start by `__name__ == "__main__"`.
 
     Raises:
@@ -213,10 +215,10 @@ def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1) -> Run:
     if not target.exists():
         raise InputUnusableError("no such file or folder", where=str(path))
     is_database = target.is_file() and _begins_as_database(target)
-    store = api.open_built(target) if is_database else Store(None)
+    store = api.open_built(target, reference) if is_database else Store(None)
     try:
         if not is_database:
-            api.ingest([target], store, run=run, jobs=jobs)
+            api.ingest([target], store, run=run, jobs=jobs, reference=reference)
         api.run_id(store, run)
     except BaseException:
         store.close()

@@ -23,6 +23,7 @@ from traceforge.attribute.airport import share_lateness
 from traceforge.attribute.blame import Blame, blame_iteration, reference_around_waits
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Reference, references
+from traceforge.replay.reference_rule import ReferenceRule
 
 often = settings(max_examples=150, deadline=None)
 
@@ -55,10 +56,10 @@ def reference_time_ns(model: StepModel, i: int, reference: Reference) -> float:
 
 
 @often
-@given(plans())
-def test_blame_adds_up_to_the_time_above_the_reference(plan: Plan) -> None:
-    # given any run
-    model = model_of(plan)
+@given(plans(), st.sampled_from(ReferenceRule))
+def test_blame_adds_up_to_the_time_above_the_reference(plan: Plan, rule: ReferenceRule) -> None:
+    # given any run, and any rule of what is on time
+    model = replace(model_of(plan), rule=rule)
 
     # then what all owners have together is what the iteration took, less what it takes at reference durations
     for i, blame in enumerate(blames(model)):

@@ -76,6 +76,22 @@ def test_a_database_becomes_a_report(database: Path, tmp_path: Path) -> None:
     assert json.loads(result.stdout)["schema_version"] == 1
 
 
+def test_what_counts_as_on_time_is_chosen_and_stays_chosen(database: Path, tmp_path: Path) -> None:
+    # given a copy of a database, whose delays are counted above median durations
+    copy = tmp_path / "copy.duckdb"
+    copy.write_bytes(database.read_bytes())
+
+    # when it is reported by another rule, and then with none named
+    chosen = run("report", copy, "-o", tmp_path / "out.html", "--reference", "best_rank")
+    again = run("report", copy, "-o", tmp_path / "out.html")
+
+    # then both say what delays are counted above
+    assert chosen.returncode == 0, chosen.stderr
+    assert again.returncode == 0, again.stderr
+    for result in (chosen, again):
+        assert "on the rank with the least work" in " ".join(result.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

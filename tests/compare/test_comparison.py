@@ -121,3 +121,11 @@ def test_below_three_iterations_no_change_is_called_significant(healthy: Store) 
     assert not found.iteration.is_significant
     assert found.iteration.low_ns is None
     assert "iterations" in [objection.field for objection in found.objections]
+
+
+def test_delays_above_other_durations_are_a_warning_by_name(healthy: Store) -> None:
+    # given the same job, its delays counted above the first quartile of durations
+    other = job()
+    other.execute("UPDATE meta.analysis SET reference = 'first_quartile'")
+    found = compared(healthy, other)
+    assert [(one.field, one.is_refusal) for one in found.objections] == [("reference", False)]

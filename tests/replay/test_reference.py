@@ -7,6 +7,7 @@ import pytest
 
 from tests.replay.models import THREE_KINDS, lockstep_model, lockstep_plan, model_of
 from traceforge.replay.reference import clean_transfers, nth, references
+from traceforge.replay.reference_rule import ReferenceRule
 
 
 def test_work_is_held_against_the_lower_median_over_ranks_and_iterations_of_the_same_place() -> None:
@@ -22,6 +23,25 @@ def test_kinds_of_work_have_references_of_their_own() -> None:
     model = lockstep_model([[[[100, 0], [100, 0], [100, 40]]]], kinds=THREE_KINDS)
 
     assert references(model)[1].before_arrival_ns[0].tolist() == [100, 0]
+
+
+def test_by_choice_work_is_held_against_its_first_quartile() -> None:
+    # given two iterations of three ranks, of which most are slow: 10, 20 and four times 60
+    model = replace(lockstep_model([[[10, 60, 60]], [[20, 60, 60]]]), rule=ReferenceRule.FIRST_QUARTILE)
+
+    # then the second of six is the reference, where the median would have been 60
+    assert references(model)[1].before_arrival_ns[:, 0].tolist() == [20, 0]
+
+
+def test_by_choice_work_is_held_against_the_rank_with_the_least_of_it() -> None:
+    # given two places; rank 1 has least in sum (70 + 20), though rank 0 is faster at the first place
+    #   rank 0   |50··|50··|
+    #   rank 1   |70······|20|
+    #   rank 2   |80·······|60··|
+    model = replace(lockstep_model([[[50, 70, 80], [50, 20, 60]]] * 3), rule=ReferenceRule.BEST_RANK)
+
+    # then its durations count at every place, and none is put together from several ranks
+    assert references(model)[2].before_arrival_ns[:, 0].tolist() == [70, 20, 0]
 
 
 def test_a_transfer_is_held_against_its_first_quartile() -> None:

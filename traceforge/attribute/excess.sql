@@ -1,7 +1,7 @@
 -- How much longer each iteration took than at reference durations. Iterations that are not in the graph, or not regular, are absent.
 --
--- Reference durations are medians over ranks and iterations of the same place in the program (of transfers, first
--- quartiles). An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start belongs to the iteration
+-- Reference durations are medians over ranks and iterations of the same place in the program, or what meta.analysis says
+-- (of transfers, first quartiles). An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start belongs to the iteration
 -- before, and is part of the reference here.
 CREATE OR REPLACE TABLE attribute.excess (
   -- Joins meta.run.run_id.

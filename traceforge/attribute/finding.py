@@ -18,6 +18,7 @@ from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job,
 from traceforge.attribute.settlement import Settled, settled
 from traceforge.replay.couplings import Couplings
 from traceforge.replay.model import load_model
+from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.units import format_ns, format_share
 
@@ -212,6 +213,9 @@ def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Ge
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
     turns = cause.mode == "synchronization_amplification"
+    if turns and run.booked.model.rule is not ReferenceRule.MEDIAN:
+        # Against faster durations than the median, ranks that are late in turns are what any noise looks like.
+        return
     found = (
         judge_turns(by_rank, run.durations_ns, rng, Thresholds())
         if turns

@@ -50,6 +50,11 @@ state AS (
     CASE WHEN j.duration_ns < 1e6 THEN 1e3 ELSE 1e6 END AS unit_ns,
     CASE WHEN j.duration_ns < 1e6 THEN 'µs' ELSE 'ms' END AS unit,
     CASE WHEN j.excess_ns < 0 THEN 'below' ELSE 'above' END AS side,
+    CASE a.reference
+      WHEN 'median' THEN 'at median durations'
+      WHEN 'first_quartile' THEN 'at the first quartile of its durations'
+      ELSE 'on the rank with the least work'
+    END AS on_time,
     f.summary, f.confidence AS finding_confidence, f.next_step,
     CASE
       WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
@@ -63,6 +68,7 @@ state AS (
       ELSE 'nothing_significant'
     END AS state
   FROM counted AS c
+  CROSS JOIN meta.analysis AS a
   LEFT JOIN judged AS j USING (run_id)
   LEFT JOIN leader AS l USING (run_id)
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
@@ -99,13 +105,13 @@ SELECT
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
       FORMAT(
-        'One iteration was judged; it takes {:.1f} {}, {:.1f} {} {} what the same work takes at median durations.',
-        duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side
+        'One iteration was judged; it takes {:.1f} {}, {:.1f} {} {} what the same work takes {}.',
+        duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side, on_time
       )
     ELSE
       FORMAT(
-        '{} iterations were judged; they take {:.1f} {} on average, {:.1f} {} {} what the same work takes at median durations.',
-        iterations, duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side
+        '{} iterations were judged; they take {:.1f} {} on average, {:.1f} {} {} what the same work takes {}.',
+        iterations, duration_ns / unit_ns, unit, ABS(excess_ns) / unit_ns, unit, side, on_time
       )
   END,
   CASE

@@ -8,6 +8,7 @@ import typer
 
 from traceforge.cli.console import note, progress
 from traceforge.errors import PartialDataError
+from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
@@ -24,6 +25,12 @@ RankRegex = Annotated[
     str | None,
     typer.Option(help="Finds the rank in the path of a file that does not state it, such as 'gpu(\\d+)'."),
 ]
+Reference = Annotated[
+    ReferenceRule | None,
+    typer.Option(
+        help="What counts as on time: median durations (the default), their first quartile, or the best rank's."
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
 
 
@@ -33,6 +40,7 @@ def ingest(
     run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
+    reference: Reference = None,
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     strict: Strict = False,
 ) -> None:
@@ -42,7 +50,7 @@ def ingest(
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     with Store(db) as store:
-        options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all")
+        options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
         result = ingest_shown(paths, store, options)
         note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
         check_complete(store, result.run_id, strict=strict)
@@ -56,6 +64,7 @@ class ShownOptions:
     jobs: int | None = None
     rank_regex: str | None = None
     keep_all_args: bool = False
+    reference: ReferenceRule | None = None
 
 
 def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "IngestResult":

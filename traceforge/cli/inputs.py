@@ -31,7 +31,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     if not target.exists():
         raise InputUnusableError("no such file or folder", where=str(target))
     if is_database(target):
-        with api.open_built(target) as store:
+        with api.open_built(target, options.reference if options else None) as store:
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="traceforge-") as folder, Store(Path(folder, "traces.duckdb")) as store:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, print_verdict, verdict_kind
-from traceforge.cli.ingest import Jobs, RankRegex, ShownOptions, Strict, check_complete
+from traceforge.cli.ingest import Jobs, RankRegex, Reference, ShownOptions, Strict, check_complete
 from traceforge.cli.inputs import TARGET_HELP, opened, write_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def report(
     run: Annotated[str | None, typer.Option(help="Run to report, where the database holds several.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
+    reference: Reference = None,
     strict: Strict = False,
     baseline: Annotated[
         Path | None, typer.Option(help="Earlier run (folder or database): adds a section on what changed since.")
@@ -43,12 +44,18 @@ def report(
     from traceforge import api
     from traceforge.report.cost import Price
 
-    with opened(target, ShownOptions(run, jobs, rank_regex)) as store, ExitStack() as stack:
+    with opened(target, ShownOptions(run, jobs, rank_regex, reference=reference)) as store, ExitStack() as stack:
         comparison, command = None, f"traceforge report {shlex.quote(_shown(target))}"
         if baseline is not None:
-            earlier = store if baseline.resolve() == target.resolve() else stack.enter_context(opened(baseline))
+            earlier = (
+                store
+                if baseline.resolve() == target.resolve()
+                else stack.enter_context(opened(baseline, ShownOptions(reference=reference)))
+            )
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
             command += f" --baseline {shlex.quote(_shown(baseline))}"
+        if reference is not None:
+            command += f" --reference {reference.value}"
         if redact:
             command = "traceforge report PATH --redact"
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)

@@ -12,12 +12,13 @@ from traceforge.compare.asked import Row, Side
 from traceforge.compare.significance import LEAST_ITERATIONS
 
 _HARDLY_DIFFERENT = 0.01
-_SAME = ("backend", "nccl_version", "device", "dtype")
+_SAME = ("backend", "nccl_version", "device", "dtype", "reference")
 _WHY = {
     "backend": "the communication library differs",
     "nccl_version": "NCCL differs, and with it algorithms and their tuning",
     "device": "the devices differ",
     "dtype": "collectives carry other element types",
+    "reference": "delays are counted above other durations: compare phases, not causes (--reference)",
 }
 
 
@@ -53,6 +54,7 @@ class JobFacts:
     device: str | None
     dtype: str | None
     residual_ns: int
+    reference: str
     calls: Mapping[str, float]
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 
 Times = NDArray[np.int64]
@@ -58,6 +59,7 @@ class StepModel:
         before_wait_ns: own work between each arrival and the wait after it, shape (I, P, R, K).
         queued: position of the collective that has to end on the rank's stream before this one starts, -1 for none,
             shape (I, P, R); None where streams are always free.
+        rule: which durations count as on time.
     """
 
     iterations: NDArray[np.int64]
@@ -72,6 +74,7 @@ class StepModel:
     before_arrival_ns: Times
     before_wait_ns: Times
     queued: NDArray[np.int64] | None = None
+    rule: ReferenceRule = ReferenceRule.MEDIAN
 
 
 def started(arrival_ns: Times, ends_ns: Times, queued: NDArray[np.int64]) -> Times:
@@ -117,6 +120,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
         queued=None if arrivals["queued_position"].is_null().all() else _positions(arrivals, "queued_position", shape),
+        rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
     )
 
 

@@ -1,7 +1,7 @@
 """Durations at which nothing is late. In: a run's durations. Out: reference durations by place in the program.
 
-Medians over ranks and iterations of the same place; of transfers, first quartiles. Iterations with different numbers
-of collectives are different programs and have their own references.
+Medians over ranks and iterations of the same place, or what else the model's rule says; of transfers, first quartiles.
+Iterations with different numbers of collectives are different programs and have their own references.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.replay.model import StepModel
+from traceforge.replay.reference_rule import ReferenceRule
 
 Amounts = NDArray[np.float64]
 
 # Contention only ever adds to a transfer, and may last for most of a run; the first quartile stands for a clean one.
 TRANSFER_QUANTILE = 0.25
 # The lower of two middle values, so that the faster half of two ranks is the reference and not a point between.
-WORK_QUANTILE = 0.5
+WORK_QUANTILES = {ReferenceRule.MEDIAN: 0.5, ReferenceRule.FIRST_QUARTILE: 0.25, ReferenceRule.BEST_RANK: 0.5}
 # Values in a sample, and how far from its place in it the one that is looked for may lie: three standard deviations.
 _SAMPLED = 4_096
 _SAMPLE_REACH = 100
@@ -42,12 +43,22 @@ def references(model: StepModel) -> dict[int, Reference]:
     result = {}
     for calls in np.unique(model.calls):
         alike = model.calls == calls
+        arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
+        if model.rule is ReferenceRule.BEST_RANK:
+            best = _best_rank(arrivals, waits)
+            arrivals, waits = arrivals[:, :, [best]], waits[:, :, [best]]
         result[int(calls)] = Reference(
-            _by_place(model.before_arrival_ns[alike, : calls + 1], WORK_QUANTILE),
-            _by_place(model.before_wait_ns[alike, :calls], WORK_QUANTILE),
+            _by_place(arrivals, WORK_QUANTILES[model.rule]),
+            _by_place(waits, WORK_QUANTILES[model.rule]),
             _by_place(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE),
         )
     return result
+
+
+def _best_rank(arrivals_ns: NDArray[np.int64], waits_ns: NDArray[np.int64]) -> int:
+    """Place of the rank with the least work in its median iteration; work of shape (I, places, R, K)."""
+    total = arrivals_ns.sum(axis=(1, 3)) + waits_ns.sum(axis=(1, 3))
+    return int(np.median(total, axis=0).argmin())
 
 
 def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:

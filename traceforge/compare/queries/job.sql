@@ -16,6 +16,8 @@ SELECT
    JOIN align.rank AS k USING (source_id) WHERE k.run_id = r.run_id) AS device,
   (SELECT STRING_AGG(DISTINCT c.dtype, ', ' ORDER BY c.dtype) FROM timeline.collective AS c
    WHERE c.run_id = r.run_id) AS dtype,
-  (SELECT COALESCE(MAX(k.residual_ns), 0) FROM align.clock AS k WHERE k.run_id = r.run_id) AS residual_ns
+  (SELECT COALESCE(MAX(k.residual_ns), 0) FROM align.clock AS k WHERE k.run_id = r.run_id) AS residual_ns,
+  a.reference
 FROM meta.run AS r
+CROSS JOIN meta.analysis AS a
 WHERE r.run_id = $run_id
