@@ -1,7 +1,9 @@
 """What an expert reads off the traces by hand. In: a store. Out: the rank that each simple reading names.
 
-The rank with the least time in communication kernels (the others wait for it there), the one that computes most, and
-the one that is last to start collectives on the clocks as they are.
+The rank with the least time in communication kernels (the others wait for it there), the one that computes most, the
+one that is most often the last to start collectives on the clocks as they are, and the one that then waits least in
+sum. The last two are how TraceLens' summary of stragglers ranks them (2026; it is in no package index, so it is its
+rule that is compared, and not the program).
 """
 
 from traceforge.store.database import Store
@@ -25,10 +27,19 @@ WITH last AS (
 )
 SELECT rank FROM last GROUP BY rank ORDER BY COUNT(*) DESC, rank LIMIT 1
 """
+_LEAST_WAIT_ON_RAW_CLOCKS = """
+WITH waited AS (
+  SELECT m.rank, MAX(c.raw_arrival_ns) OVER (PARTITION BY m.collective_id) - c.raw_arrival_ns AS wait_ns
+  FROM align.match AS m
+  JOIN align.call AS c USING (run_id, rank, call_id)
+)
+SELECT rank FROM waited GROUP BY rank ORDER BY SUM(wait_ns), rank LIMIT 1
+"""
 READINGS = {
     "least communication": _LEAST_COMMUNICATION,
     "most compute": _MOST_COMPUTE,
     "last on raw clocks": _LAST_ON_RAW_CLOCKS,
+    "least wait on raw clocks": _LEAST_WAIT_ON_RAW_CLOCKS,
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.accuracy.by_hand import READINGS
-from tests.accuracy.judging import Mark
+from tests.accuracy.judging import Mark, Named
 
 THRESHOLDS = Path(__file__).with_name("thresholds.toml")
 
@@ -132,12 +132,30 @@ def table(marks: Sequence[Mark]) -> str:
         cells += (s.booked_error, s.saved_error, s.harm_error, s.covered, s.silent)
         lines.append(f"| {group} | {s.runs} | {s.asked} | {' | '.join(map(_percent, cells))} |")
     return (
-        "\n".join([*lines, "", *_by_hand(found), "", *_by_fault(marks), "", *_confusion(marks), "", *_wrong(marks)])
+        "\n".join(
+            [*lines, "", *_by_hand(found, marks), "", *_by_fault(marks), "", *_confusion(marks), "", *_wrong(marks)]
+        )
         + "\n"
     )
 
 
-def _by_hand(found: dict[str, Score]) -> list[str]:
+def of_all_runs(marks: Sequence[Mark]) -> dict[str, float]:
+    """Share of all runs answered rightly, by traceforge and by each reading.
+
+    A reading is right where it names a faulty rank; where no rank is at fault it names one all the same.
+    """
+    found = {"traceforge": _share([is_right(mark) if mark.asked else not mark.false_findings for mark in marks]) or 0.0}
+    for name in READINGS:
+        named = [(str(mark.by_hand[name]), mark) for mark in marks]
+        found[name] = _share([any(_is_rank(rank, one) for one in mark.asked) for rank, mark in named]) or 0.0
+    return found
+
+
+def _is_rank(rank: str, one: Named) -> bool:
+    return one.kind == "rank" and rank in one.subjects
+
+
+def _by_hand(found: dict[str, Score], marks: Sequence[Mark]) -> list[str]:
     lines = ["## The faulty rank, named by traceforge and by simple readings", ""]
     lines += [f"| group | traceforge | {' | '.join(READINGS)} |", "|---" * (2 + len(READINGS)) + "|"]
     for group, s in found.items():
@@ -145,8 +163,12 @@ def _by_hand(found: dict[str, Score]) -> list[str]:
             lines.append(
                 f"| {group} | {_percent(s.right_of_ranks)} | {' | '.join(map(_percent, s.by_hand.values()))} |"
             )
-    lines += ["", "A simple reading names a rank in every run, also in healthy ones and where the network is at fault."]
-    return lines
+    lines.append(f"| all runs | {' | '.join(map(_percent, of_all_runs(marks).values()))} |")
+    lines += [
+        "",
+        "The groups count runs in which one rank is at fault. A simple reading names a rank in every run, also in",
+    ]
+    return [*lines, "healthy ones and where the network is at fault: there it is wrong, as the last row counts."]
 
 
 def _by_fault(marks: Sequence[Mark]) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.accuracy.cases import Case, quick
 from tests.accuracy.judging import Mark, judge_case
-from tests.accuracy.table import is_right, scores, shortfalls, table
+from tests.accuracy.table import is_right, of_all_runs, scores, shortfalls, table
 
 CASES = quick()
 _marks: dict[str, Mark] = {}
@@ -27,6 +27,12 @@ def test_what_is_wrong_is_named_and_nothing_else(case: Case) -> None:
 
 def test_this_part_reaches_the_thresholds() -> None:
     assert shortfalls(scores([marked(case) for case in CASES])) == []
+
+
+def test_every_simple_reading_is_beaten() -> None:
+    ours, *readings = of_all_runs([marked(case) for case in CASES]).values()
+
+    assert all(reading < ours for reading in readings)
 
 
 def test_the_table_tells_all_groups() -> None:
