@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.replay.models import THREE_KINDS, Plan, lockstep_model, model_of, plans
+from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
 from traceforge.attribute.booking import by_cause
 from traceforge.attribute.cause import causes
 from traceforge.attribute.counterfactual import Counterfactual, Source, transfer_source, work_source
@@ -140,3 +140,19 @@ def test_costs_add_up_to_what_fixing_everything_saves(plan: Plan, data: st.DataO
     total = replays.costs_ns(sources).sum(axis=0)
 
     assert total == pytest.approx(replays.without_ns([]) - replays.without_ns(sources))
+
+
+def test_where_transfers_slow_kernels_down_fixing_them_saves_that_too() -> None:
+    # given eight iterations with a transfer of 20 beside 50 of compute, and two where it takes 100, at half speed:
+    #   both   |100|transfer 20 ··|                     both   |100|transfer 100 ··············|
+    #              |10 in 20, then 40|                             |50 in 100 ·················|
+    stretch = [100 if i >= 8 else 60 for i in range(10)]
+    plan = lockstep_plan(
+        [[[100, 100], [own, own]] for own in stretch], transfer_ns=[[100 if i >= 8 else 20, 0] for i in range(10)]
+    )
+    plan.awaited[:, 0] = -1
+    model = by_cause(model_of(plan))
+    slow = transfer_source(model, None, [8, 9])
+
+    assert Counterfactual(model).costs_ns([slow]).tolist() == [[0.0] * 10]
+    assert Counterfactual(model, Couplings(transferring=1.0)).costs_ns([slow]).tolist() == [[0.0] * 8 + [40.0] * 2]

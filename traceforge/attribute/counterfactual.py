@@ -15,6 +15,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.attribute.cause import cause_of_work
 from traceforge.replay.couplings import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
@@ -24,6 +25,8 @@ from traceforge.replay.reference import Amounts, references
 MOST_PLAYERS = 4
 # Below so many clean transfers of a place their median tells less than the first quartile of all.
 _CLEAN = 8
+# Work that collectives under way on the same device slow down.
+_ON_DEVICE = cause_of_work("compute", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Counterfactual:
 
     def __init__(self, model: StepModel, couplings: Couplings = NO_COUPLING) -> None:
         self._model, self._couplings, self._measured = model, couplings, measured(model)
-        self._recorded = record(model) if couplings != NO_COUPLING else None
+        self._recorded = record(model, on_device={_ON_DEVICE}) if couplings != NO_COUPLING else None
         self._of_length = references(model)
         self._kept: dict[frozenset[int], Amounts] = {}
         self._clean: Durations | None = None

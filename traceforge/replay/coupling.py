@@ -9,6 +9,7 @@ collectives under way at once, any but the last one issued; work that becomes so
 after co-located ranks have begun to wait (all time from their arrival to its own counts as its work).
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ class Baseline:
         transfer_ns: as recorded.
         before_arrival_ns: the rank's own work before each arrival and the end, shape (I, P + 1, R).
         host: number of each rank's host, shape (R,); None where hosts are unknown.
+        device_kinds: which of the model's kinds of work run on the device.
     """
 
     arrival_ns: Times
@@ -38,6 +40,7 @@ class Baseline:
     transfer_ns: Times
     before_arrival_ns: Times
     host: NDArray[np.int64] | None
+    device_kinds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +157,20 @@ def _moved(times_ns: Amounts, order: NDArray[np.int64], total: Amounts, waiting:
     return result
 
 
-def device_share(model: StepModel, work_ns: Times) -> Amounts:
+def device_share(work_ns: Times, device_kinds: Sequence[int]) -> Amounts:
     """Share of each stretch that runs on the device, shape as `work_ns` without its kinds."""
-    device = [k for k, (phase, _) in enumerate(model.kinds) if phase == "compute"]
-    total = work_ns.sum(axis=-1)
-    share: Amounts = np.divide(work_ns[..., device].sum(axis=-1), total, out=np.zeros(total.shape), where=total > 0)
+    total, device = work_ns.sum(axis=-1), work_ns[..., list(device_kinds)].sum(axis=-1)
+    share: Amounts = np.divide(device, total, out=np.zeros(total.shape), where=total > 0)
     return share
 
 
 def baseline(
-    model: StepModel, met: Meetings, arrival_ns: Times, begun_ns: Times, host: NDArray[np.int64] | None
+    model: StepModel,
+    met: Meetings,
+    arrival_ns: Times,
+    begun_ns: Times,
+    host: NDArray[np.int64] | None,
+    on_device: Collection[str],
 ) -> Baseline:
     """The recorded run from when its ranks arrived and its collectives began, shape (I, P, R)."""
     spread = np.zeros(begun_ns.shape)
@@ -172,4 +179,6 @@ def baseline(
             layout, alike = met.layouts[number], np.flatnonzero(met.at[i, :calls] == number)
             begun = begun_ns[i, alike]
             spread[i, alike] = layout.mean(layout.latest(begun) - begun)
-    return Baseline(arrival_ns, begun_ns, spread, model.transfer_ns, model.before_arrival_ns.sum(axis=3), host)
+    device_kinds = tuple(k for k, (name, _) in enumerate(model.kinds) if name in on_device)
+    own_work = model.before_arrival_ns.sum(axis=3)
+    return Baseline(arrival_ns, begun_ns, spread, model.transfer_ns, own_work, host, device_kinds)

@@ -69,6 +69,7 @@ class Job:
             self.recorded.transfer_ns[:, :, kept],
             self.recorded.before_arrival_ns[:, :, kept],
             None if self.recorded.host is None else self.recorded.host[kept],
+            self.recorded.device_kinds,
         )
         return replace(
             self,

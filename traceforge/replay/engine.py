@@ -8,7 +8,7 @@ earlier: gains from pacing need a coupling that is measured and put in by the ca
 Several variants (arms) of one run are replayed side by side, as a leading axis V of all arrays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,18 +86,21 @@ def _over_kinds(work_ns: Times) -> Times:
     return total
 
 
-def record(model: StepModel, host: NDArray[np.int64] | None = None) -> Baseline:
+def record(
+    model: StepModel, host: NDArray[np.int64] | None = None, on_device: Collection[str] = ("compute",)
+) -> Baseline:
     """The recorded run as couplings need it: a replay of the measured durations that keeps every arrival.
 
     Args:
         host: number of each rank's host, shape (R,); None where hosts are unknown.
+        on_device: what the model calls work of the device (first part of `StepModel.kinds`).
     """
     met = meetings(model.group)
     arrival, begun = (np.zeros(model.group.shape, dtype=np.int64) for _ in range(2))
     run = _Run(model, measured(model), [Arm()], None, met)
     for i in range(len(model.start_ns)):
         run.iterate(i, model.start_ns[i][None, :], arrival_ns=arrival[i], begun_ns=begun[i])
-    return baseline(model, met, arrival, begun, host)
+    return baseline(model, met, arrival, begun, host, on_device)
 
 
 def replay(
@@ -183,8 +186,9 @@ class _Run:
         self._idle_between = _for_all_ranks(durations.before_wait_ns[rows] == 0)
         self._given = strengths([arm.couplings for arm in arms])
         self._overlap = recorded is not None and self._given.overlap
-        if self._overlap:
-            self._share = device_share(model, model.before_arrival_ns), device_share(model, model.before_wait_ns)
+        if recorded is not None and self._overlap:
+            parts = model.before_arrival_ns, model.before_wait_ns
+            self._share = [device_share(work, recorded.device_kinds) for work in parts]
             self._tail_begin = model.end_ns
 
     def iterate(
