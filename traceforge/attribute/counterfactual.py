@@ -8,6 +8,7 @@ makes ranks wait costs that as well.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -116,10 +117,17 @@ class Counterfactual:
     def __init__(self, model: StepModel, couplings: Couplings = NO_COUPLING) -> None:
         self._model, self._couplings, self._measured = model, couplings, measured(model)
         self._recorded = record(model, on_device={_ON_DEVICE}) if couplings != NO_COUPLING else None
-        self._of_length = references(model)
         self._kept: dict[frozenset[int], Amounts] = {}
         self._clean: Durations | None = None
         self._clean_ns: Amounts = np.zeros(0)
+
+    def coupled_by(self, couplings: Couplings) -> "Counterfactual":
+        """The same run with other couplings; it shares what does not depend on them."""
+        other = copy(self)
+        other._couplings, other._kept, other._clean_ns = couplings, {}, np.zeros(0)
+        if other._recorded is None and couplings != NO_COUPLING:
+            other._recorded = record(self._model, on_device={_ON_DEVICE})
+        return other
 
     def without_ns(self, sources: Sequence[Source]) -> Amounts:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
@@ -132,6 +140,7 @@ class Counterfactual:
         """By how much a source alone would lengthen iterations in which all else is at its reference, shape (I,)."""
         if self._clean is None:
             self._clean = self._reference()
+        if not len(self._clean_ns):
             self._clean_ns = self._lasted(self._clean)
         harm: Amounts = self._lasted(_changed(self._clean, [source], 1)) - self._clean_ns
         return harm
@@ -160,7 +169,7 @@ class Counterfactual:
         count, places, ranks = self._model.group.shape
         arrival = np.zeros((count, places + 1, 1), dtype=np.int64)
         wait, transfer = (np.zeros((count, places, 1), dtype=np.int64) for _ in range(2))
-        for calls, reference in self._of_length.items():
+        for calls, reference in references(self._model).items():
             alike = self._model.calls == calls
             arrival[alike, : calls + 1] = _whole(reference.before_arrival_ns.sum(axis=1))[:, None]
             wait[alike, :calls] = _whole(reference.before_wait_ns.sum(axis=1))[:, None]

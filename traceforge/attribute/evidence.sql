@@ -108,6 +108,10 @@ statement AS (
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'
   FROM attribute.finding
   WHERE subject_kind = 'job' AND pattern = 'transient'
+  UNION ALL
+  SELECT run_id, finding_id, 13, 'against', assumption
+  FROM attribute.finding
+  WHERE assumption IS NOT NULL
 )
 SELECT run_id, finding_id, direction, statement, place
 FROM statement

@@ -13,10 +13,10 @@ import polars as pl
 
 from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
-from traceforge.attribute.counterfactual import Counterfactual, Source, transfer_source, work_source
+from traceforge.attribute.counterfactual import Source, transfer_source, work_source
+from traceforge.attribute.coupled import Coupled, load_coupled
 from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns
 from traceforge.attribute.settlement import Settled, settled
-from traceforge.replay.couplings import Couplings
 from traceforge.replay.model import load_model
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
@@ -36,18 +36,6 @@ FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
 """
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
-
-# What calibration measured, by the engine's names. Host work that is slow while others wait is left out: a host that
-# is slow and makes the others wait looks the same.
-_COUPLINGS = """
-SELECT mechanism, coefficient FROM replay.calibration
-WHERE run_id = ? AND verdict = 'identifiable' AND coefficient IS NOT NULL
-"""
-_COUPLING_OF = {
-    "arrival_spread": "spread",
-    "waiting_overlap": "waiting",
-    "transfer_overlap": "transferring",
-}
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
@@ -110,8 +98,9 @@ def rows(store: Store) -> pl.DataFrame:
         run = _run(store, run_id)
         if run is not None:
             found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
-            replays = Counterfactual(run.booked.model, _couplings(store, run_id))
-            made = [_row(run, one, cost) for one, cost in zip(found, _settled(run, found, replays), strict=True)]
+            known = load_coupled(store, run_id)
+            costs = _settled(run, found, known)
+            made = [_row(run, one, cost, known) for one, cost in zip(found, costs, strict=True)]
             made.sort(key=lambda row: (_CONFIDENCE_ORDER[str(row["confidence"])], -int(str(row[_DELAY]))))
             result += [{**row, "finding_id": number} for number, row in enumerate(made)]
     return pl.DataFrame(result, infer_schema_length=None)
@@ -134,14 +123,9 @@ def _run(store: Store, run_id: int) -> _Run | None:
     )
 
 
-def _couplings(store: Store, run_id: int) -> Couplings:
-    measured = store.query(_COUPLINGS, [run_id]).rows()
-    return Couplings(**{_COUPLING_OF[name]: value for name, value in measured if name in _COUPLING_OF})
-
-
-def _settled(run: _Run, found: Sequence[_Found], replays: Counterfactual) -> list[Settled]:
+def _settled(run: _Run, found: Sequence[_Found], known: Coupled) -> list[Settled]:
     judgements = [(one.cause.name, one.judgement, one.source, one.confidence != "low") for one in found]
-    return settled(run.booked, run.places, judgements, replays)
+    return settled(run.booked, run.places, judgements, known)
 
 
 def _without_companions(found: list[_Found]) -> list[_Found]:
@@ -248,7 +232,7 @@ def _matrix(run: _Run, own: pl.DataFrame, owners: Sequence[int]) -> "np.ndarray[
     return result
 
 
-def _row(run: _Run, found: _Found, cost: Settled) -> dict[str, object]:
+def _row(run: _Run, found: _Found, cost: Settled, known: Coupled) -> dict[str, object]:
     judgement, cause = found.judgement, found.cause
     affected = [run.iterations[i] for i in judgement.affected]
     share = cost.delay.mean_ns / float(run.durations_ns.mean())
@@ -272,6 +256,7 @@ def _row(run: _Run, found: _Found, cost: Settled) -> dict[str, object]:
         "chance": judgement.chance,
         "clock_residual_ns": run.residual_ns,
         "companion_of": found.companion_of,
+        "assumption": (known.assumption or None) if found.confidence != "low" else None,
     }
 
 

@@ -17,8 +17,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- What it costs, mean over the judged iterations, ns: of findings of high or medium confidence (four at most) by
   -- replays without them, each finding's mean over the orders in which they could be fixed; of others as booked.
   delay_ns_per_iteration BIGINT NOT NULL,
-  -- Lower end of its 95 % interval (see attribute/interval.py), ns; NULL below three
-  -- iterations.
+  -- Lower end of its 95 % interval (see attribute/interval.py), that of the run's couplings included, ns; NULL below
+  -- three iterations.
   delay_low_ns BIGINT,
   -- Upper end, ns; NULL below three iterations.
   delay_high_ns BIGINT,
@@ -67,5 +67,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Largest clock residual among the ranks, ns.
   clock_residual_ns BIGINT NOT NULL,
   -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
-  companion_of VARCHAR
+  companion_of VARCHAR,
+  -- What its cost and interval count on though the run does not tell, one sentence; NULL where nothing. Couplings that
+  -- are neither measured (replay.calibration) nor named here are taken for absent.
+  assumption VARCHAR
 )

@@ -1,7 +1,8 @@
 """What findings cost, together and alone. In: judgements and what each blames. Out: costs with intervals.
 
 The cost of a finding that counts is told by replays (see `counterfactual`); of what stands out but does not count, and
-where too many count to be told apart by their sets, the ledger's share is kept.
+where too many count to be told apart by their sets, the ledger's share is kept. Where a coupling is known within an
+interval only, costs are told at both of its ends too, and by how much they differ widens their own interval.
 """
 
 from collections.abc import Sequence
@@ -11,12 +12,15 @@ import numpy as np
 
 from traceforge.attribute.booking import Booked
 from traceforge.attribute.counterfactual import MOST_PLAYERS, Counterfactual, Source
+from traceforge.attribute.coupled import Coupled
 from traceforge.attribute.interval import Uncertainty, interval_of, uncertainty_of
 from traceforge.attribute.judge import Judgement
 from traceforge.replay.reference import Amounts
 
 # Iterations below which no interval is told.
 _LEAST = 3
+# Costs of a finding: its part in the iterations, what fixing it alone saves, what it alone would cost.
+_KINDS = ("delay", "saved", "harm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +82,37 @@ def settled(
     run: Booked,
     places: Sequence[int],
     found: Sequence[tuple[str, Judgement, Source, bool]],
-    replays: Counterfactual,
+    coupled: Coupled,
 ) -> list[Settled]:
     """Cost of each finding.
 
     Args:
         places: the judged iterations, as places of the model.
         found: cause, judgement, what is blamed, and whether it counts.
+        coupled: the run's couplings.
     """
     rng = np.random.default_rng(0)
+    replays = Counterfactual(run.model, coupled.likely)
+    sources = [source for _, _, source, _ in found]
     players = [n for n, (_, _, _, counts) in enumerate(found) if counts]
-    costs: dict[int, Amounts] = {}
-    if players and len(players) <= MOST_PLAYERS:
-        costs = dict(zip(players, replays.costs_ns([found[n][2] for n in players]), strict=True))
-    whole = replays.without_ns([])
+    likely = _costs(replays, sources, players, places)
+    at_ends = [
+        [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in coupled.ends if found
+    ]
     result = []
     for n, (cause, judgement, source, _) in enumerate(found):
         known = uncertainty_of(run, cause, source)
-        saved = whole - replays.without_ns([source])
-        harm = replays.harm_ns(source)
-        delay, hit = _of_ledger(judgement), judgement.affected_delay_ns
-        if n in costs:
-            own = costs[n][places]
-            delay, hit = _estimate(own, judgement, known, rng), float(own[judgement.affected].mean())
+        estimates = {
+            kind: widened(
+                _estimate(likely[n, kind], judgement, known, rng),
+                [[float(costs[n, kind].mean()) for costs in both] for both in at_ends],
+            )
+            for kind in _KINDS
+            if (n, kind) in likely
+        }
+        delay, hit = estimates.get("delay", _of_ledger(judgement)), judgement.affected_delay_ns
+        if (n, "delay") in likely:
+            hit = float(likely[n, "delay"][judgement.affected].mean())
         caused = source.rank_seconds_ns()[places]
         waited = len(run.model.ranks) * delay.mean_ns - (0 if source.transfer_ns is not None else float(caused.mean()))
         result.append(
@@ -108,14 +120,42 @@ def settled(
                 delay=delay,
                 booked_ns=judgement.delay_ns_per_iteration,
                 affected_ns=hit,
-                saved=_estimate(saved[places], judgement, known, rng),
-                harm=_estimate(harm[places], judgement, known, rng),
+                saved=estimates["saved"],
+                harm=estimates["harm"],
                 waited_ns=max(0.0, waited),
                 caused_ns=float(caused.mean()),
-                duration_ns=float(whole[places].mean()),
+                duration_ns=float(replays.without_ns([])[places].mean()),
             )
         )
     return result
+
+
+def _costs(
+    replays: Counterfactual, sources: Sequence[Source], players: Sequence[int], places: Sequence[int]
+) -> dict[tuple[int, str], Amounts]:
+    """Costs of each source by kind, ns, shape (judged iterations,): `delay` of those that count, unless too many do."""
+    whole, result = replays.without_ns([]), {}
+    for n, source in enumerate(sources):
+        result[n, "saved"] = (whole - replays.without_ns([source]))[places]
+        result[n, "harm"] = replays.harm_ns(source)[places]
+    if players and len(players) <= MOST_PLAYERS:
+        for n, own in zip(players, replays.costs_ns([sources[n] for n in players]), strict=True):
+            result[n, "delay"] = own[places]
+    return result
+
+
+def widened(estimate: Estimate, at_ends: Sequence[Sequence[float]]) -> Estimate:
+    """The interval with what else the mean may be, in quadrature.
+
+    Args:
+        at_ends: for each coupling the mean at the lower and at the upper end of its interval.
+    """
+    if estimate.low_ns is None or estimate.high_ns is None:
+        return estimate
+    mean = estimate.mean_ns
+    below = [mean - estimate.low_ns, *(max(0.0, mean - min(both)) for both in at_ends)]
+    above = [estimate.high_ns - mean, *(max(0.0, max(both) - mean) for both in at_ends)]
+    return Estimate(mean, mean - float(np.linalg.norm(below)), mean + float(np.linalg.norm(above)))
 
 
 def _estimate(costs_ns: Amounts, judgement: Judgement, known: Uncertainty, rng: np.random.Generator) -> Estimate:

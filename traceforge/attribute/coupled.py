@@ -1,0 +1,97 @@
+"""With which couplings findings are costed. In: replay.calibration. Out: the likely ones, their ends, what is assumed.
+
+A coupling that the run shows is taken at its value, and its 95 % interval goes into those of the costs. Where a run
+does not tell whether transfers grow with the spread of arrivals, but shows that collectives slow kernels down, waiting
+is known to cost something: then the middle of what is plausible is taken, and the interval spans all of it. Where
+nothing else is slowed either, or not known to be, transfers are taken not to grow.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from traceforge.replay.couplings import NO_COUPLING, Couplings, Estimate
+from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS
+from traceforge.store.database import Store
+from traceforge.units import format_share
+
+_ROWS = "SELECT mechanism, coefficient, low, high, n, verdict, reason FROM replay.calibration WHERE run_id = ?"
+
+# Host work that is slow while others wait is left out: a host that is slow and makes the others wait looks the same.
+_OVERLAPS = ("waiting", "transferring")
+# Of the collectives in public traces of jobs with stragglers most grow by nothing, and none surely by more than this.
+_PLAUSIBLE = 0.25
+# Few iterations leave one end of an interval all but open; an end is at most so many times as far as the other one.
+_LOPSIDED = 3.0
+
+_ASSUMPTION = (
+    "This run does not tell by how much transfers grow with the spread of arrivals; as kernels are slower beside "
+    "collectives, its cost counts on {likely} of the mean wait, and its interval on {low} to {high}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coupled:
+    """Couplings of a run.
+
+    Attributes:
+        likely: what findings are costed with.
+        ends: for each that has an interval, `likely` with that one at its lower end, and at its upper end.
+        assumption: what is taken for granted without being measured, a sentence; empty where nothing is.
+    """
+
+    likely: Couplings = NO_COUPLING
+    ends: tuple[tuple[Couplings, Couplings], ...] = ()
+    assumption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    low: float = 0.0
+    likely: float = 0.0
+    high: float = 0.0
+
+
+def load_coupled(store: Store, run_id: int) -> Coupled:
+    """Couplings of a run, from what calibration measured."""
+    rows = store.query(_ROWS, [run_id]).to_dicts()
+    return coupled({row["mechanism"]: Estimate(run_id, **row) for row in rows})
+
+
+def coupled(estimates: Mapping[str, Estimate]) -> Coupled:
+    """Couplings from estimates by mechanism."""
+    ranges = {field: _measured(estimates.get(MECHANISMS[field])) for field in ("spread", *_OVERLAPS)}
+    assumption, spread = "", estimates.get(MECHANISMS["spread"])
+    is_known = spread is not None and spread.verdict in (IDENTIFIABLE, ABSENT)
+    if not is_known and any(ranges[field].low > 0 for field in _OVERLAPS):
+        ranges["spread"] = own = _plausible(spread)
+        assumption = _ASSUMPTION.format(
+            likely=format_share(own.likely), low=format_share(own.low), high=format_share(own.high)
+        )
+    likely = Couplings(**{field: own.likely for field, own in ranges.items()})
+    return Coupled(likely, tuple(_ends(likely, ranges)), assumption)
+
+
+def _ends(likely: Couplings, ranges: Mapping[str, _Range]) -> Iterator[tuple[Couplings, Couplings]]:
+    for field, own in ranges.items():
+        if own.high > own.low:
+            yield replace(likely, **{field: own.low}), replace(likely, **{field: own.high})
+
+
+def _measured(found: Estimate | None) -> _Range:
+    if found is None or found.verdict != IDENTIFIABLE or found.coefficient is None:
+        return _Range()
+    value = found.coefficient
+    below, above = value - _or(found.low, value), _or(found.high, value) - value
+    return _Range(value - min(below, _LOPSIDED * above), value, value + min(above, _LOPSIDED * below))
+
+
+def _plausible(found: Estimate | None) -> _Range:
+    """What is plausible and, where there is an interval, not ruled out by it; the middle of that is as good as any."""
+    low, high = 0.0, _PLAUSIBLE
+    if found is not None and found.low is not None and found.high is not None:
+        low, high = min(max(low, found.low), high), max(min(high, found.high), low)
+    return _Range(low, (low + high) / 2, high)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
