@@ -109,9 +109,9 @@ statement AS (
   FROM attribute.finding
   WHERE subject_kind = 'job' AND pattern = 'transient'
   UNION ALL
-  SELECT run_id, finding_id, 13, 'against', assumption
+  SELECT run_id, finding_id, 13, 'against', cost_note
   FROM attribute.finding
-  WHERE assumption IS NOT NULL
+  WHERE cost_note IS NOT NULL
 )
 SELECT run_id, finding_id, direction, statement, place
 FROM statement

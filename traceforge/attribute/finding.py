@@ -256,8 +256,19 @@ def _row(run: _Run, found: _Found, cost: Settled, known: Coupled) -> dict[str, o
         "chance": judgement.chance,
         "clock_residual_ns": run.residual_ns,
         "companion_of": found.companion_of,
-        "assumption": (known.assumption or None) if found.confidence != "low" else None,
+        "cost_note": _cost_note(cost, known) if found.confidence != "low" else None,
     }
+
+
+def _cost_note(cost: Settled, known: Coupled) -> str | None:
+    notes = [known.assumption] if known.assumption else []
+    if cost.left_ns:
+        notes.append(
+            f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "
+            f"{'longer' if cost.left_ns > 0 else 'shorter'} than the others, so that other work is "
+            f"{'slower' if cost.left_ns > 0 else 'faster'} meanwhile; its cost takes account of that."
+        )
+    return " ".join(notes) or None
 
 
 def _summary(run: _Run, found: _Found, settled_cost: Settled, share: float) -> str:

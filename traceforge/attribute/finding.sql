@@ -68,7 +68,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   clock_residual_ns BIGINT NOT NULL,
   -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
   companion_of VARCHAR,
-  -- What its cost and interval count on though the run does not tell, one sentence; NULL where nothing. Couplings that
-  -- are neither measured (replay.calibration) nor named here are taken for absent.
-  assumption VARCHAR
+  -- What else is in its cost: a coupling that the run does not tell the size of, or what a replay would leave out. NULL
+  -- where nothing; couplings that are neither measured (replay.calibration) nor named here are taken for absent.
+  cost_note VARCHAR
 )

@@ -5,7 +5,7 @@ where too many count to be told apart by their sets, the ledger's share is kept.
 interval only, costs are told at both of its ends too, and by how much they differ widens their own interval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from traceforge.attribute.counterfactual import MOST_PLAYERS, Counterfactual, So
 from traceforge.attribute.coupled import Coupled
 from traceforge.attribute.interval import Uncertainty, interval_of, uncertainty_of
 from traceforge.attribute.judge import Judgement
+from traceforge.attribute.leftover import Leftover, leftover
 from traceforge.replay.reference import Amounts
 
 # Iterations below which no interval is told.
@@ -45,6 +46,7 @@ class Settled:
         waited_ns: time ranks wait because of it, summed over ranks, an iteration.
         caused_ns: its own time above the reference, an iteration.
         duration_ns: mean iteration as replayed.
+        left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
     """
 
     delay: Estimate
@@ -55,6 +57,7 @@ class Settled:
     waited_ns: float
     caused_ns: float
     duration_ns: float
+    left_ns: float
 
     def columns(self) -> dict[str, object]:
         """The columns of attribute.finding that it fills."""
@@ -99,20 +102,18 @@ def settled(
     at_ends = [
         [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in coupled.ends if found
     ]
+    left = _left(replays, found, likely, places)
     result = []
     for n, (cause, judgement, source, _) in enumerate(found):
         known = uncertainty_of(run, cause, source)
-        estimates = {
-            kind: widened(
-                _estimate(likely[n, kind], judgement, known, rng),
-                [[float(costs[n, kind].mean()) for costs in both] for both in at_ends],
-            )
-            for kind in _KINDS
-            if (n, kind) in likely
-        }
+        estimates = {}
+        for kind in (kind for kind in _KINDS if (n, kind) in likely):
+            ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
+            estimate = widened(_estimate(likely[n, kind], judgement, known, rng), ends)
+            estimates[kind] = _mended(estimate, left[n], len(judgement.affected) / len(places))
         delay, hit = estimates.get("delay", _of_ledger(judgement)), judgement.affected_delay_ns
         if (n, "delay") in likely:
-            hit = float(likely[n, "delay"][judgement.affected].mean())
+            hit = float(likely[n, "delay"][judgement.affected].mean()) + left[n].mean_ns
         caused = source.rank_seconds_ns()[places]
         waited = len(run.model.ranks) * delay.mean_ns - (0 if source.transfer_ns is not None else float(caused.mean()))
         result.append(
@@ -125,9 +126,37 @@ def settled(
                 waited_ns=max(0.0, waited),
                 caused_ns=float(caused.mean()),
                 duration_ns=float(replays.without_ns([])[places].mean()),
+                left_ns=left[n].mean_ns,
             )
         )
     return result
+
+
+def _left(
+    replays: Counterfactual,
+    found: Sequence[tuple[str, Judgement, Source, bool]],
+    likely: Mapping[tuple[int, str], Amounts],
+    places: Sequence[int],
+) -> list[Leftover]:
+    """What the replay leaves of each finding."""
+    players = [n for n in range(len(found)) if (n, "delay") in likely]
+    without = replays.without_ns([found[n][2] for n in players])[places] if players else np.zeros(0)
+    result = [Leftover()] * len(found)
+    for n in players:
+        struck = found[n][1].affected
+        others = [found[other][1].affected for other in players if other != n]
+        hit = float(likely[n, "delay"][struck].mean())
+        result[n] = leftover(without, struck, np.concatenate([np.zeros(0, dtype=np.int64), *others]), hit)
+    return result
+
+
+def _mended(estimate: Estimate, left: Leftover, part: float) -> Estimate:
+    """An estimate with what the replay leaves in a part of the iterations."""
+    mean, moved = estimate.mean_ns, part * left.mean_ns
+    if estimate.low_ns is None or estimate.high_ns is None:
+        return Estimate(mean + moved, None, None)
+    there = Estimate(mean + moved, estimate.low_ns + moved, estimate.high_ns + moved)
+    return widened(there, [[mean + part * left.low_ns, mean + part * left.high_ns]])
 
 
 def _costs(

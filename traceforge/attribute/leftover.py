@@ -1,0 +1,63 @@
+"""What a replay leaves of a delay. In: iterations replayed without findings. Out: what struck ones last beyond others.
+
+Without what struck them, iterations should last as long as those that were never struck. Where they do not, beyond
+chance, the delay changed something that the replay keeps: a neighbour computes faster while a rank that shares its
+core stands still, and it would not without the stall. By so much is the cost mended; what may be chance only widens its
+interval. Not handled: delays in (nearly) all iterations, which leave nothing to compare with; two that strike the same
+iterations.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.attribute.judge import lasting_iterations
+from traceforge.replay.reference import Amounts
+
+# So many iterations of each kind are needed.
+_FEWEST = 4
+# The difference counts from so many of its standard errors on, and from so much of the cost of a struck iteration on.
+_SURE = 3.0
+_MATERIAL = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """By how much a struck iteration, replayed without the delay, lasts longer than others, ns.
+
+    Attributes:
+        mean_ns: what is surely there; 0 where it may be chance.
+        low_ns: what it is at least, 95 %.
+        high_ns: at most.
+    """
+
+    mean_ns: float = 0.0
+    low_ns: float = 0.0
+    high_ns: float = 0.0
+
+
+def leftover(without_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64], affected_ns: float) -> Leftover:
+    """What a replay leaves of one finding's delay.
+
+    Args:
+        without_ns: iterations replayed without any finding, shape (iterations,).
+        struck: those that the finding affects.
+        others: those that any other finding affects.
+        affected_ns: what it costs a struck iteration.
+    """
+    alone = np.setdiff1d(struck, others)
+    never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
+    if min(len(alone), len(never)) < _FEWEST:
+        return Leftover()
+    mean = float(without_ns[alone].mean() - without_ns[never].mean())
+    error = float(np.hypot(_error(without_ns[alone]), _error(without_ns[never])))
+    if abs(mean) < _SURE * error or abs(mean) < _MATERIAL * affected_ns:
+        return Leftover(0.0, min(mean, 0.0), max(mean, 0.0))
+    return Leftover(mean, mean - 2 * error, mean + 2 * error)
+
+
+def _error(durations_ns: Amounts) -> float:
+    """Standard error of the mean, of iterations that resemble those before them."""
+    independent = len(durations_ns) / lasting_iterations(durations_ns[:, None])
+    return float(durations_ns.std(ddof=1) / np.sqrt(independent))
