@@ -1,7 +1,8 @@
 """The recorded jobs of `sample_traces`, judged. In: their folders. Out: a table of what was injected and what was said.
 
 Their truth was measured while they ran, by the programs that did the injecting. What a fault cost is its excess over
-the median clean step, or what was injected where no step was clean; hosts share cores, so both are rough.
+the median clean step, known to some 2 % of a step. Where no step was clean its cost is not known: what was injected is
+told instead, of which the job may feel less or more, as two hosts share a core.
 """
 
 import json
@@ -47,8 +48,11 @@ def _injected(told: dict[str, Any], iterations: int) -> Iterator[tuple[str, str]
     """Each fault with its place, and its mean cost over the judged iterations."""
     for fault in told["faults"]:
         place = "" if fault.get("rank") is None else f" of rank {fault['rank']}"
-        excess = fault.get("step_excess_ns") or fault.get("injected_ns_per_iteration")
-        yield f"{fault['mode']}{place}", _ms(sum(excess) / iterations) if excess else "not told"
+        excess, injected = fault.get("step_excess_ns"), fault.get("injected_ns_per_iteration")
+        cost = _ms(sum(excess) / iterations) if excess else "not told"
+        if injected and not excess:
+            cost += f"; {_ms(sum(injected) / iterations)} of processor time injected"
+        yield f"{fault['mode']}{place}", cost
 
 
 def _ms(time_ns: float | None) -> str:
