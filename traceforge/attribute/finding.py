@@ -265,7 +265,7 @@ def _cost_note(cost: Settled, known: Coupled) -> str | None:
     if cost.left_ns:
         notes.append(
             f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "
-            f"{'longer' if cost.left_ns > 0 else 'shorter'} than the others, so that other work is "
+            f"{'longer' if cost.left_ns > 0 else 'shorter'} than the others: other work is "
             f"{'slower' if cost.left_ns > 0 else 'faster'} meanwhile; its cost takes account of that."
         )
     return " ".join(notes) or None
