@@ -15,8 +15,10 @@ from traceforge.attribute.airport import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
-# Elements of an array of (iterations, ranks, kinds) worked on at once: they should stay in the processor's cache.
-_CHUNK = 100_000
+# Elements of an array of (iterations, ranks) worked on at once: several such arrays should stay in the cache.
+_CHUNK = 32_768
+# Stands for nothing in a division, where what is divided is nothing as well.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,84 +55,113 @@ def blame_lockstep(
         iterations: their places in the model.
         communicator: index of the communicator of each place, shape (I, P, R).
     """
-    size = max(1, _CHUNK // max(1, len(model.ranks) * len(model.kinds)))
+    if not len(iterations):
+        return
+    size, places = max(1, _CHUNK // len(model.ranks)), len(reference.transfer_ns)
     columns = int(communicator.max(initial=0)) + 1
-    for first in range(0, len(iterations), size):
-        chunk = iterations[first : first + size]
-        flow = _Flow(model, chunk, reference, columns)
-        for position in range(len(reference.transfer_ns)):
-            flow.work(position)
-            if (model.awaited[chunk, position, 0] >= 0).any():
-                flow.meet_and_wait(position, communicator[chunk, position, 0])
-        flow.work(len(reference.transfer_ns))
-        yield flow.finish()
+    # Where all wait the communicator counts, elsewhere nothing does.
+    waits = model.awaited[iterations, :places, 0] >= 0
+    column = np.where(waits, communicator[iterations, :places, 0], -1)
+    patterns, pattern = np.unique(column, axis=0, return_inverse=True)
+    for number, columns_of_waits in enumerate(patterns.tolist()):
+        alike = iterations[pattern.ravel() == number]
+        for first in range(0, len(alike), size):
+            flow = _Flow(model, alike[first : first + size], reference, columns)
+            for position, awaited in enumerate(columns_of_waits):
+                flow.work(position)
+                if awaited >= 0:
+                    flow.meet_and_wait(position, awaited)
+            flow.work(places)
+            yield flow.finish()
 
 
 class _Flow:
     """One account for all ranks (suffix `_shared`), and what each rank has beside it, by iteration.
 
-    Credits are for being early, or for a transfer below its reference; only the least of them is common to all.
+    Credits are for being early, or for a transfer below its reference; only the least of them is common to all. Kinds
+    of work are the first axis: one kind at a time is worked on, and those in which nothing differs cost nothing.
     """
 
     def __init__(self, model: StepModel, iterations: NDArray[np.int64], reference: Reference, columns: int) -> None:
         self._model, self._iterations, self._reference = model, iterations, reference
-        count, ranks = len(iterations), len(model.ranks)
+        self._rows = rows_of(iterations)
+        count, ranks, kinds = len(iterations), len(model.ranks), len(model.kinds)
         start = model.start_ns[iterations].astype(np.float64)
-        self._time = start - start.max(axis=1, keepdims=True)
-        self._reference_time = np.zeros((count, 1))
-        self._head = self._time.copy()
-        self._since = np.zeros((count, ranks, len(model.kinds)))
+        # Against the time at reference durations.
+        self._lateness = start - start.max(axis=1, keepdims=True)
+        self._head = self._lateness.max(axis=1)
+        self._since = np.zeros((kinds, count, ranks))
+        self._is_since = [False] * kinds
+        self._difference = np.zeros((count, ranks))
         self._work_shared = np.zeros_like(self._since)
+        self._work_total = np.zeros((kinds, count))
         self._transfers_shared = np.zeros((count, columns))
         self._early_shared = np.zeros(count)
         self._left_late = np.zeros((count, ranks))
         self._left_early = np.zeros((count, ranks))
-        self._column = np.zeros(count, dtype=np.int64)
+        self._column = 0
 
     def work(self, position: int) -> None:
-        work = self._model.before_arrival_ns[self._iterations, position]
-        reference = self._reference.before_arrival_ns[position]
-        difference = work - reference
-        self._since += difference
-        self._time = self._time + difference.sum(axis=2) + reference.sum()
-        self._reference_time = self._reference_time + reference.sum()
+        work = self._model.before_arrival_ns[self._rows, position]
+        for k, reference in enumerate(self._reference.before_arrival_ns[position].tolist()):
+            target = self._difference if self._is_since[k] else self._since[k]
+            np.subtract(work[..., k], reference, out=target)
+            if not target.any():
+                continue
+            self._lateness += target
+            if self._is_since[k]:
+                self._since[k] += target
+            self._is_since[k] = True
 
-    def meet_and_wait(self, position: int, column: NDArray[np.int64]) -> None:
-        waits = self._model.awaited[self._iterations, position, 0] >= 0
-        transfer = self._model.transfer_ns[self._iterations, position]
-        work, transfers, early = self._meet()
-        end = self._time.max(axis=1, keepdims=True) + transfer
-        slower = transfer - self._reference.transfer_ns[position]
-        # Rows that do not wait keep what they have; mostly all wait, and nothing has to be copied.
-        one, every = waits[:, None], bool(waits.all())
-        self._work_shared = work if every else np.where(one[..., None], work, self._work_shared)
-        self._transfers_shared = np.where(one, transfers, self._transfers_shared)
-        self._early_shared = np.where(waits, early, self._early_shared)
-        self._since[waits] = 0.0
-        self._head[waits] = 0.0
-        self._left_late = np.where(one, np.maximum(0, slower), self._left_late)
-        self._left_early = np.where(one, np.minimum(0, slower), self._left_early)
-        self._column = np.where(waits, column, self._column)
-        self._time = end if every else np.where(one, end, self._time)
-        self._reference_time += np.where(one, self._reference.transfer_ns[position], 0.0)
+    def meet_and_wait(self, position: int, column: int) -> None:
+        slower = self._model.transfer_ns[self._rows, position] - self._reference.transfer_ns[position]
+        self._meet()
+        np.add(self._lateness.max(axis=1, keepdims=True), slower, out=self._lateness)
+        np.maximum(0, slower, out=self._left_late)
+        np.minimum(0, slower, out=self._left_early)
+        self._column = column
 
     def finish(self) -> LockstepBlame:
-        return LockstepBlame(self._iterations, *self._meet())
+        self._meet()
+        return LockstepBlame(
+            self._iterations, np.moveaxis(self._work_shared, 0, 2), self._transfers_shared, self._early_shared
+        )
 
-    def _meet(self) -> tuple[Amounts, Amounts, Amounts]:
-        """The account of a meeting now: work (iterations, R, K), transfers (iterations, C), early (iterations,)."""
-        least_late, least_early = self._left_late.min(axis=1), self._left_early.max(axis=1)
-        transfers, rows = self._transfers_shared.copy(), np.arange(len(self._column))
-        transfers[rows, self._column] += least_late + least_early
-        early = self._early_shared + self._head.max(axis=1)
-        common = self._work_shared.sum(axis=(1, 2)) + transfers.sum(axis=1) + early
-        beyond = self._time - self._reference_time - common[:, None]
+    def _meet(self) -> None:
+        """Make what all have at a meeting now the account of all."""
+        least_late, transfers = self._left_late.min(axis=1), self._transfers_shared
+        transfers[:, self._column] += least_late + self._left_early.max(axis=1)
+        early = self._early_shared + self._head
+        common = self._work_total.sum(axis=0) + transfers.sum(axis=1) + early
+        beyond = self._lateness - common[:, None]
         share = share_lateness(beyond)
-        late = np.maximum(0, self._since)
-        left = self._left_late - least_late[:, None]
-        own = late.sum(axis=2) + left
-        factor = np.divide(share, own, out=np.zeros_like(own), where=own > 0)
-        transfers[rows, self._column] += (factor * left).sum(axis=1)
-        late *= factor[..., None]
-        late += self._work_shared
-        return late, transfers, early + np.minimum(0, beyond.max(axis=1))
+        own = np.subtract(self._left_late, least_late[:, None], out=self._left_late)
+        left = own.copy()
+        late = [k for k, is_since in enumerate(self._is_since) if is_since]
+        for k in late:
+            own += np.maximum(0, self._since[k], out=self._since[k])
+        factor = factor_of(share, own)
+        for k in late:
+            self._since[k] *= factor
+            self._work_shared[k] += self._since[k]
+            self._work_total[k] = self._work_shared[k].sum(axis=1)
+            self._is_since[k] = False
+        transfers[:, self._column] += np.einsum("ir,ir->i", factor, left)
+        self._early_shared = early + np.minimum(0, beyond.max(axis=1))
+        self._head = np.zeros(len(early))
+
+
+def factor_of(share_ns: Amounts, own_ns: Amounts) -> Amounts:
+    """Which part of its own blame each takes over; `share_ns` is worked on in place.
+
+    A share is at most one's own blame; beyond that there is rounding.
+    """
+    greatest = np.maximum(own_ns, share_ns)
+    share_ns /= np.maximum(greatest, _TINY, out=greatest)
+    return share_ns
+
+
+def rows_of(iterations: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """The same iterations as a slice, where they follow each other: it takes no copy."""
+    follow = len(iterations) > 0 and bool((np.diff(iterations) == 1).all())
+    return slice(int(iterations[0]), int(iterations[-1]) + 1) if follow else iterations
