@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 
 # Elements of arrays of (iterations, accounts, owners) worked on at once: of the few accounts that others are sums of,
 # and of all accounts, which are seldom worked out.
-_CHUNK, _LARGE_CHUNK = 150_000, 4_000_000
+_CHUNK, _LARGE_CHUNK = 300_000, 4_000_000
 
 
 def in_groups(model: StepModel, communicator: Index, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
