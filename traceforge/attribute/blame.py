@@ -21,6 +21,8 @@ from traceforge.replay.reference import Amounts, Reference
 
 # Layers of a vector of blame.
 _LATE, _CREDIT = 0, 1
+# Ranks whose waits are worked out together: more take more memory.
+_RANKS_AT_ONCE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def blame_iteration(
         flow.work(model.before_arrival_ns[i, position], around_waits.before_arrival_ns[position])
         flow.meet(position)
         flow.work(model.before_wait_ns[i, position], around_waits.before_wait_ns[position])
-        flow.await_end(model.awaited[i, position])
+        flow.await_end(position)
     flow.work(model.before_arrival_ns[i, model.calls[i]], around_waits.before_arrival_ns[-1])
     return flow.finish()
 
@@ -88,6 +90,41 @@ def reference_around_waits(model: StepModel, i: int, reference: Reference) -> Re
     waits -= carried
     arrivals[1:] += carried
     return Reference(arrivals, waits, reference.transfer_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """Blame at the end of one collective.
+
+    Attributes:
+        accounts: of each group, shape (G, 2, columns).
+        account: which of them each rank has, shape (R,).
+        column: of its communicator, shape (R,).
+        slower_ns: transfer above its reference, shape (R,).
+    """
+
+    accounts: Amounts
+    account: NDArray[np.int64]
+    column: NDArray[np.int64]
+    slower_ns: Amounts
+
+    def blame(self, ranks: NDArray[np.int64]) -> Amounts:
+        """Blame of ranks, shape (ranks, 2, columns)."""
+        result: Amounts = self.accounts[self.account[ranks]]
+        rows, column, slower = np.arange(len(ranks)), self.column[ranks], self.slower_ns[ranks]
+        result[rows, _LATE, column] += np.maximum(0, slower)
+        result[rows, _CREDIT, column] += np.minimum(0, slower)
+        return result
+
+
+def _last_uses(model: StepModel, i: int) -> NDArray[np.int64]:
+    """The last place at which the end of each is awaited or held against, -1 for none, shape (P,)."""
+    places = model.group.shape[1]
+    result = np.full(places, -1, dtype=np.int64)
+    for of_place in (model.awaited[i], *(() if model.queued is None else (model.queued[i],))):
+        used, _ = np.nonzero(of_place >= 0)
+        np.maximum.at(result, of_place[of_place >= 0], used)
+    return result
 
 
 class _Flow:
@@ -115,7 +152,9 @@ class _Flow:
         self._end = np.zeros((calls, ranks))
         self._end_alone = np.zeros((calls, ranks))
         self._reference_end = np.zeros((calls, ranks))
-        self._end_blame = np.zeros((calls, *self._settled.shape))
+        # Accounts at the end of collectives, as long as they are asked for.
+        self._ended: dict[int, _Ended] = {}
+        self._last_use = _last_uses(model, i)
         self._own_columns = np.arange(ranks * kinds).reshape(ranks, kinds)
         self._everyone = np.arange(ranks)
 
@@ -130,31 +169,38 @@ class _Flow:
         reference_transfer = self._reference.transfer_ns[position]
         slower = transfer - reference_transfer
         queued = np.full(len(group), -1) if self._model.queued is None else self._model.queued[self._i, position]
-        for number in np.unique(group):
+        accounts, account = [], np.zeros(len(group), dtype=np.int64)
+        for n, number in enumerate(np.unique(group)):
             members = np.flatnonzero(group == number)
             time, reference_time, blame = self._join(members, queued)
             self._end[position, members] = time + transfer[members]
             self._end_alone[position, members] = self._alone(members, queued) + transfer[members]
             self._reference_end[position, members] = reference_time + reference_transfer
-            self._end_blame[position, members] = blame
-            column = self._transfer + self._communicator[position, members]
-            self._end_blame[position, members, _LATE, column] += np.maximum(0, slower[members])
-            self._end_blame[position, members, _CREDIT, column] += np.minimum(0, slower[members])
+            accounts.append(blame)
+            account[members] = n
+        column = self._transfer + self._communicator[position]
+        self._ended[position] = _Ended(np.stack(accounts), account, column, slower)
 
-    def await_end(self, awaited: NDArray[np.int64]) -> None:
-        ranks = np.flatnonzero(awaited >= 0)
-        if not len(ranks):
-            return
-        places = awaited[ranks]
-        time = np.stack([self._time[ranks], self._end[places, ranks]], axis=1)
-        reference = np.maximum(self._reference_time[ranks], self._reference_end[places, ranks])
-        blame = np.stack([self._blame(ranks), self._end_blame[places, ranks]], axis=1)
+    def await_end(self, position: int) -> None:
+        awaited = self._model.awaited[self._i, position]
+        for place in np.unique(awaited[awaited >= 0]):
+            waiting = np.flatnonzero(awaited == place)
+            for first in range(0, len(waiting), _RANKS_AT_ONCE):
+                self._await(waiting[first : first + _RANKS_AT_ONCE], int(place))
+        for place in [place for place in self._ended if self._last_use[place] <= position]:
+            del self._ended[place]
+
+    def _await(self, ranks: NDArray[np.int64], place: int) -> None:
+        time = np.stack([self._time[ranks], self._end[place, ranks]], axis=1)
+        reference = np.maximum(self._reference_time[ranks], self._reference_end[place, ranks])
         # The end holds a rank's own arrival already: its own chain counts only as far as it outlasts the transfer.
-        outlasting = np.maximum(0, self._time[ranks] - self._end_alone[places, ranks])
-        settled = self._shared(blame, time - reference[:, None], outlasting)
+        outlasting = np.maximum(0, self._time[ranks] - self._end_alone[place, ranks])
         # A chain that ends before its own transfer would have adds nothing: the end's account is taken as it is.
-        alone = (outlasting <= 0) & (reference <= self._reference_end[places, ranks])
-        settled[alone] = blame[alone, 1]
+        both = np.flatnonzero((outlasting > 0) | (reference > self._reference_end[place, ranks]))
+        settled = self._ended[place].blame(ranks)
+        if len(both):
+            blame = np.stack([self._blame(ranks[both]), settled[both]], axis=1)
+            settled[both] = self._shared(blame, (time - reference[:, None])[both], outlasting[both])
         self._settled[ranks] = settled
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
@@ -189,7 +235,14 @@ class _Flow:
             before = queued[held]
             times = np.concatenate([times, self._end[before, held]])
             reference = np.concatenate([reference, self._reference_end[before, held]])
-            blame = np.concatenate([blame, self._end_blame[before, held]])
+            ends = [self._ended[int(place)].blame(held[before == place]) for place in np.unique(before)]
+            # The order of inputs is of no account but for their times, which are those of the same rank.
+            order = np.argsort(before, kind="stable")
+            times[len(members) :], reference[len(members) :] = (
+                times[len(members) + order],
+                reference[len(members) + order],
+            )
+            blame = np.concatenate([blame, *ends])
         latest = float(reference.max())
         return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
 

@@ -68,7 +68,7 @@ def owned_ns(run: Booked, of_length: Mapping[int, Reference]) -> Amounts:
     work = len(model.ranks) * len(model.kinds)
     result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
     is_lockstep = in_lockstep(model)
-    is_grouped = in_groups(model, run.communicator) & ~is_lockstep
+    is_grouped = in_groups(model, run.communicator, ~is_lockstep)
     for calls, reference in of_length.items():
         alike = model.calls == calls
         together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)

@@ -1,8 +1,8 @@
 """Blame flow where ranks meet in groups and wait at once. In: iterations of that kind. Out: the blame of each.
 
 The same rules as in `blame`. After a wait all members of a group have the same account, but for how late each left
-the transfer and what it did since, so one account is kept a group. Groups that join the same accounts have the same
-least of them; only where a rank meets the others alone with its account can its own part change that.
+the transfer and what it did since, so one account is kept a group (see `accounts`). Groups that join the same accounts
+have the same least of them; only where a rank meets the others alone with its account can its own part change that.
 """
 
 from collections.abc import Iterator
@@ -11,38 +11,51 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.airport import share_lateness
-from traceforge.attribute.lockstep import LockstepBlame
+from traceforge.attribute.accounts import Expanded, Factored, Own, product
+from traceforge.attribute.joining import Joining
+from traceforge.attribute.lockstep import LockstepBlame, factor_of, rows_of
 from traceforge.replay.meeting import Layout, Meetings, layout_of, meetings
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
 Index = NDArray[np.int64]
 
-# Elements of an array of (iterations, groups, owners) worked on at once.
-_CHUNK = 600_000
-# A product of matrices of so many multiplications stays on one thread; more threads cost more than they gain here.
-_ONE_THREAD = 200_000
+# Elements of arrays of (iterations, accounts, owners) worked on at once: of the few accounts that others are sums of,
+# and of all accounts, which are seldom worked out.
+_CHUNK, _LARGE_CHUNK = 300_000, 4_000_000
 
 
-def in_groups(model: StepModel, communicator: Index) -> NDArray[np.bool_]:
-    """Iterations in which at every place all ranks wait at once for groups of two or more, or none waits; (I,)."""
-    places = np.arange(model.group.shape[1])
-    is_real = places[None, :] < model.calls[:, None]
-    none = (model.awaited < 0).all(axis=2)
-    at_once = (model.awaited == places[:, None]).all(axis=2) & (model.group >= 0).all(axis=2)
-    met = meetings(model.group)
-    is_shared = np.array([layout.size.min() > 1 for layout in met.layouts], dtype=np.bool_)
-    at_once &= is_shared[met.at] if len(is_shared) else False
-    for i, p in zip(*np.nonzero(at_once & is_real), strict=True):
-        layout = met.layouts[met.at[i, p]]
-        own = communicator[i, p]
-        at_once[i, p] = (own == own[layout.order[layout.first]][layout.group]).all()
-    plain = ~model.before_wait_ns.any(axis=(2, 3)) & (model.transfer_ns >= 0).all(axis=2)
-    if model.queued is not None:
-        plain &= (model.queued < 0).all(axis=2)
-    result: NDArray[np.bool_] = (~is_real | ((none | at_once) & plain)).all(axis=1)
+def in_groups(model: StepModel, communicator: Index, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+    """Iterations in which at every place all ranks wait at once for groups of two or more, or none waits; (I,).
+
+    Args:
+        among: iterations to be judged, all by default; others are told not to be in groups.
+    """
+    result = np.ones(len(model.calls), dtype=np.bool_) if among is None else among.copy()
+    rows = np.flatnonzero(result)
+    if len(rows) and len(model.ranks) > 1:
+        result[rows] = _judged(model, communicator, rows)
     return result & (len(model.ranks) > 1)
+
+
+def _judged(model: StepModel, communicator: Index, iterations: Index) -> NDArray[np.bool_]:
+    rows = rows_of(iterations)
+    places = np.arange(model.group.shape[1])
+    is_real = places[None, :] < model.calls[rows, None]
+    awaited, group, own = model.awaited[rows], model.group[rows], communicator[rows]
+    none = (awaited < 0).all(axis=2)
+    at_once = (awaited == places[:, None]).all(axis=2) & (group >= 0).all(axis=2)
+    met = meetings(group)
+    for number, layout in enumerate(met.layouts):
+        i, p = np.nonzero(at_once & is_real & (met.at == number))
+        heads = own[i[:, None], p[:, None], layout.order[layout.first]]
+        alike = (own[i, p] == heads[:, layout.group]).all(axis=1) & (layout.size.min() > 1)
+        at_once[i[~alike], p[~alike]] = False
+    plain = ~model.before_wait_ns[rows].any(axis=(2, 3)) & (model.transfer_ns[rows] >= 0).all(axis=2)
+    if model.queued is not None:
+        plain &= (model.queued[rows] < 0).all(axis=2)
+    result: NDArray[np.bool_] = (~is_real | ((none | at_once) & plain)).all(axis=1)
+    return result
 
 
 def blame_groups(
@@ -54,19 +67,20 @@ def blame_groups(
         iterations: their places in the model.
         communicator: index of the communicator of each place, shape (I, P, R).
     """
+    if not len(iterations):
+        return
     met = meetings(model.group)
-    joinings: dict[tuple[int, int], _Joining] = {}
+    joinings: dict[tuple[int, int], Joining] = {}
     columns = len(model.ranks) * len(model.kinds) + int(communicator.max(initial=0)) + 1
-    most = max((len(layout.size) for layout in met.layouts), default=1)
-    size = max(1, _CHUNK // (columns * most))
+    accounts = [len(layout.size) for layout in met.layouts] or [1]
+    size = max(1, min(_CHUNK // (columns * min(accounts)), _LARGE_CHUNK // (columns * max(accounts))))
     chunk: list[int] = []
     for i in iterations.tolist():
         if chunk and (len(chunk) == size or not _is_alike(model, met, communicator, chunk[0], i)):
             yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
             chunk = []
         chunk.append(i)
-    if chunk:
-        yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
+    yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
 
 
 def _is_alike(model: StepModel, met: Meetings, communicator: Index, one: int, other: int) -> bool:
@@ -84,7 +98,7 @@ def _blame(
     chunk: Index,
     reference: Reference,
     communicator: Index,
-    joinings: "dict[tuple[int, int], _Joining]",
+    joinings: dict[tuple[int, int], Joining],
 ) -> LockstepBlame:
     flow = _Flow(model, chunk, reference, int(communicator.max(initial=0)) + 1, joinings)
     for position in range(len(reference.transfer_ns)):
@@ -96,54 +110,26 @@ def _blame(
     return flow.finish()
 
 
-class _Joining:
-    """Which accounts each group of a meeting joins: pairs of a group and an account, in the order of groups."""
-
-    def __init__(self, layout: Layout, account: Index, accounts: int) -> None:
-        self.layout, self.account = layout, account
-        key, self.pair, size = np.unique(layout.group * accounts + account, return_inverse=True, return_counts=True)
-        self.group_of, self.account_of = key // accounts, key % accounts
-        self.order = np.argsort(self.pair, kind="stable")
-        self.first = np.concatenate(([0], np.cumsum(size)[:-1]))
-        self.first_of_group = np.searchsorted(self.group_of, np.arange(len(layout.size)))
-        self.joins = np.zeros((len(layout.size), accounts), dtype=np.bool_)
-        self.joins[self.group_of, self.account_of] = True
-        kinds, self.kind_of = np.unique(self.joins, axis=0, return_inverse=True)
-        self.kind_of = self.kind_of.ravel()
-        self.kinds: list[Index] = [np.flatnonzero(kind) for kind in kinds]
-        self.alone = np.flatnonzero((size[self.pair] == 1) & (self.joins.sum(axis=1)[layout.group] > 1))
-
-    def by_pair(self, how: np.ufunc, of_ranks: Amounts) -> Amounts:
-        """Of ranks, shape (B, R), to pairs."""
-        result: Amounts = how.reduceat(of_ranks[:, self.order], self.first, axis=1)
-        return result
-
-    def by_group(self, how: np.ufunc, of_ranks: Amounts) -> Amounts:
-        """Of ranks, shape (B, R), to groups."""
-        result: Amounts = how.reduceat(of_ranks[:, self.layout.order], self.layout.first, axis=1)
-        return result
-
-
 # Numbers in place of a layout's: no wait yet, and the end of the iteration, where all meet.
 _NONE, _ALL = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
-class _Accounts:
-    """The accounts of groups; B iterations, G groups, C owners (rank x kind, then communicators).
+class _Account:
+    """What groups have; B iterations, G groups, C owners (kind x rank, then communicators).
 
     Attributes:
         shared: lateness that all have, shape (B, C).
         late: lateness beside it, shape (B, G, C).
         total: of both, shape (B, G).
-        credit: for fast transfers (<= 0), by communicator, shape (B, G, communicators).
+        credit: for fast transfers (<= 0), by communicator, shape (B, G, communicators); None where there is none.
         early: <= 0, shape (B, G).
     """
 
     shared: Amounts
-    late: Amounts
+    late: Expanded | Factored
     total: Amounts
-    credit: Amounts
+    credit: Amounts | None
     early: Amounts
 
 
@@ -157,6 +143,16 @@ class _More:
     amount: Amounts
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Places at which an account that a group joins has the least; flat lists."""
+
+    row: Index
+    group: Index
+    account: Index
+    column: Index
+
+
 class _Flow:
     """Accounts of groups, and what each rank has beside its group's, for iterations that are alike."""
 
@@ -166,160 +162,220 @@ class _Flow:
         iterations: Index,
         reference: Reference,
         communicators: int,
-        joinings: dict[tuple[int, int], _Joining],
+        joinings: dict[tuple[int, int], Joining],
     ) -> None:
         # What joins what is worked out once for two layouts, by their numbers; this one's is that of the last wait.
         self._joinings, self._layout = joinings, _NONE
         self._model, self._iterations, self._reference = model, iterations, reference
-        count, ranks, kinds = len(iterations), len(model.ranks), len(model.kinds)
-        self._columns = np.arange(ranks * kinds).reshape(ranks, kinds)
+        self._rows = rows_of(iterations)
+        count, self._ranks, kinds = len(iterations), len(model.ranks), len(model.kinds)
+        self._work, self._communicators = self._ranks * kinds, communicators
         start = model.start_ns[iterations].astype(np.float64)
-        self._time = start - start.max(axis=1, keepdims=True)
-        self._reference_time = 0.0
-        self._head = self._time.copy()
-        self._since = np.zeros((count, ranks, kinds))
-        owners = ranks * kinds + communicators
-        self._have = _Accounts(
-            np.zeros((count, owners)),
-            np.zeros((count, 1, owners)),
+        # Against the time at reference durations.
+        self._lateness = start - start.max(axis=1, keepdims=True)
+        self._latest = self._lateness[:, :1]
+        self._head: Amounts | None = self._lateness.copy()
+        self._since = np.zeros((count, kinds, self._ranks))
+        self._account = np.zeros(self._ranks, dtype=np.int64)
+        nothing = Own(self._account, np.zeros_like(self._since), np.zeros((count, 1, communicators)))
+        self._have = _Account(
+            np.zeros((count, self._work + communicators)),
+            Expanded(np.zeros((count, 1, self._work + communicators)), nothing),
             np.zeros((count, 1)),
-            np.zeros((count, 1, communicators)),
+            None,
             np.zeros((count, 1)),
         )
-        self._account = np.zeros(ranks, dtype=np.int64)
         self._communicator = np.zeros(1, dtype=np.int64)
-        self._left_late, self._left_early = np.zeros((count, ranks)), np.zeros((count, ranks))
+        self._left_late, self._left_early = np.zeros((count, self._ranks)), np.zeros((count, self._ranks))
 
     def work(self, position: int) -> None:
         reference = self._reference.before_arrival_ns[position]
-        difference = self._model.before_arrival_ns[self._iterations, position] - reference
-        self._since += difference
-        self._time = self._time + difference.sum(axis=2) + reference.sum()
-        self._reference_time += float(reference.sum())
+        work = self._model.before_arrival_ns[self._rows, position]
+        for k, usual in enumerate(reference.tolist()):
+            difference = work[..., k] - usual
+            self._since[:, k] += difference
+            self._lateness += difference
 
     def meet_and_wait(self, position: int, number: int, layout: Layout, communicator: Index) -> None:
-        transfer = self._model.transfer_ns[self._iterations, position]
+        slower = self._model.transfer_ns[self._rows, position] - self._reference.transfer_ns[position]
         self._have, self._layout = self._meet(number, layout), number
-        self._time = np.broadcast_to(layout.latest(self._time), transfer.shape) + transfer
-        slower = transfer - self._reference.transfer_ns[position]
+        self._lateness = self._latest.take(layout.group, axis=1) + slower
         self._left_late, self._left_early = np.maximum(0, slower), np.minimum(0, slower)
         self._since[:] = 0.0
-        self._head[:] = 0.0
+        self._head = None
         self._account, self._communicator = layout.group, communicator[layout.order[layout.first]]
-        self._reference_time += float(self._reference.transfer_ns[position])
 
     def finish(self) -> LockstepBlame:
-        have = self._meet(_ALL, layout_of(np.zeros(len(self._account), dtype=np.int64)))
-        late, work = have.shared + have.late[:, 0], self._columns.size
-        return LockstepBlame(
-            self._iterations,
-            late[:, :work].reshape(self._since.shape),
-            late[:, work:] + have.credit[:, 0],
-            have.early[:, 0],
-        )
+        have = self._meet(_ALL, layout_of(np.zeros(self._ranks, dtype=np.int64)))
+        late = have.shared + have.late.expanded().late[:, 0]
+        count, kinds, ranks = self._since.shape
+        transfers = late[:, self._work :] + (0.0 if have.credit is None else have.credit[:, 0])
+        work = late[:, : self._work].reshape(count, kinds, ranks)
+        return LockstepBlame(self._iterations, np.moveaxis(work, 1, 2), transfers, have.early[:, 0])
 
-    def _meet(self, number: int, layout: Layout) -> _Accounts:
+    def _meet(self, number: int, layout: Layout) -> _Account:
         have, key = self._have, (self._layout, number)
         if key not in self._joinings:
-            self._joinings[key] = _Joining(layout, self._account, have.late.shape[1])
+            self._joinings[key] = Joining(layout, self._account, have.early.shape[1])
         joining = self._joinings[key]
-        group, own_late = layout.group, np.maximum(0, self._since)
-        if len(joining.kinds) == 1:
-            least = have.late.min(axis=1, keepdims=True)
-        else:
-            least = np.stack([have.late[:, joined].min(axis=1) for joined in joining.kinds], axis=1)
-        more = self._own_in_common(joining, least, own_late), self._left_in_common(joining, least)
+        is_one_kind, is_to_part = len(joining.kinds) == 1, len(layout.size) > have.early.shape[1]
+        late = have.late if is_one_kind and not is_to_part else have.late.expanded()
+        survey = late.survey(self._communicator)
+        least = survey.least[:, None] if is_one_kind else _least_of_kinds(joining, late.expanded())
+        own_late = np.maximum(0, self._since)
+        more = (
+            self._own_in_common(joining, late, survey.work, least, own_late),
+            self._left_in_common(joining, late, survey.left, least),
+        )
         common = (have.shared.sum(axis=1)[:, None] + least.sum(axis=2))[:, joining.kind_of]
         for one in more:
             np.add.at(common, (one.row, one.group), one.amount)
         credit = self._credit(joining)
-        early = joining.by_group(np.maximum, have.early[:, self._account] + self._head)
-        beyond = self._time - self._reference_time - (common + credit.sum(axis=2) + early)[:, group]
-        share = _shared(layout, beyond)
-        own = have.total[:, self._account] + own_late.sum(axis=2) + self._left_late - common[:, group]
-        # A share is at most the rank's own blame; beyond that there is rounding.
-        factor = np.minimum(1.0, np.divide(share, own, out=np.zeros_like(own), where=own > 0))
-        late = self._joined(joining, least, joining.by_pair(np.add, factor))
-        late[:, group[:, None], self._columns] += factor[..., None] * own_late
-        column = self._columns.size + self._communicator[joining.account_of]
-        left = joining.by_pair(np.add, factor * self._left_late)
-        rows = np.arange(len(late))[:, None]
-        np.add.at(late, (rows, joining.group_of, column), left)
-        given = 1 - joining.by_group(np.add, factor)
-        for one in more:
-            np.add.at(late, (one.row, one.group, one.column), one.amount * given[one.row, one.group])
-        shared = have.shared + least[:, 0] if len(joining.kinds) == 1 else have.shared
-        return _Accounts(
-            shared,
-            late,
-            # Of what is there, not of what should be: else rounding would grow from meeting to meeting.
-            shared.sum(axis=1)[:, None] + late.sum(axis=2),
-            credit,
-            early + np.minimum(0, joining.by_group(np.maximum, beyond)),
+        early = self._early(joining)
+        in_common = common + early if credit is None else common + early + credit.sum(axis=2)
+        beyond = self._lateness - in_common.take(layout.group, axis=1)
+        own = have.total.take(self._account, axis=1) - common.take(layout.group, axis=1)
+        own += own_late.sum(axis=1)
+        own += self._left_late
+        factor = factor_of(joining.shared(beyond), own)
+        weight = np.zeros((len(factor), *joining.joins.shape))
+        weight[:, joining.group_of, joining.account_of] = joining.by_pair(np.add, factor)
+        fresh = self._fresh(joining, weight, factor, own_late, more)
+        shared = have.shared + least[:, 0] if is_one_kind else have.shared
+        joined = _joined(joining, late, least, weight, fresh, is_to_part=is_to_part)
+        # A total is of what is there, not of what should be: else rounding would grow from meeting to meeting.
+        total = shared.sum(axis=1)[:, None] + joined.total()
+        latest = joining.by_group(np.maximum, joining.by_pair(np.maximum, beyond))
+        self._latest = in_common + latest
+        return _Account(shared, joined, total, credit, early + np.minimum(0, latest))
+
+    def _fresh(
+        self, joining: Joining, weight: Amounts, factor: Amounts, own_late: Amounts, more: tuple[_More, _More]
+    ) -> Own:
+        """What groups have beside what they take over from the accounts they join."""
+        work = own_late * factor[:, None]
+        left = np.zeros((len(factor), len(joining.joins), self._communicators))
+        of_pairs = joining.by_pair(np.add, factor * self._left_late)
+        column = self._communicator[joining.account_of]
+        if len(np.unique(joining.group_of * self._communicators + column)) == len(column):
+            left[:, joining.group_of, column] = of_pairs
+        else:
+            np.add.at(left, (np.arange(len(left))[:, None], joining.group_of, column), of_pairs)
+        given = 1 - weight.sum(axis=2)
+        of_work, of_left = more
+        flat = work.reshape(len(work), -1)
+        flat[of_work.row, of_work.column] += of_work.amount * given[of_work.row, of_work.group]
+        left[of_left.row, of_left.group, of_left.column - self._work] += (
+            of_left.amount * given[of_left.row, of_left.group]
         )
+        return Own(joining.layout.group, work, left)
 
-    def _joined(self, joining: _Joining, least: Amounts, factor: Amounts) -> Amounts:
-        """What groups have of the accounts they join, beside what all have, shape (B, G, C)."""
-        have = self._have.late
-        weight = np.zeros((len(have), *joining.joins.shape))
-        weight[:, joining.group_of, joining.account_of] = factor
-        if len(joining.kinds) == 1 and len(joining.kinds[0]) > 1:
-            return _product(weight, have - least)
-        result = np.zeros((len(have), len(joining.joins), have.shape[2]))
-        for kind, joined in enumerate(joining.kinds):
-            groups = np.flatnonzero(joining.kind_of == kind)
-            if len(joining.kinds) > 1:
-                result[:, groups] = least[:, kind, None]
-            if len(joined) > 1:
-                apart = have[:, joined] - least[:, kind, None]
-                result[:, groups] += _product(weight[:, groups][:, :, joined], apart)
-        return result
-
-    def _own_in_common(self, joining: _Joining, least: Amounts, own_late: Amounts) -> _More:
+    def _own_in_common(
+        self, joining: Joining, late: Expanded | Factored, at_own: Amounts, least: Amounts, own_late: Amounts
+    ) -> _More:
         """Own work of ranks that are alone with their account, where that has the least of all that meet."""
-        ranks = joining.alone
-        group, account, columns = joining.layout.group[ranks], self._account[ranks], self._columns[ranks]
-        kind = joining.kind_of[group]
-        is_least = self._have.late[:, account[:, None], columns] == least[:, kind[:, None], columns]
-        row, n, k = np.nonzero(is_least & (own_late[:, ranks] > 0))
-        values = self._have.late[row, :, columns[n, k]]
-        values[np.arange(len(row)), account[n]] += own_late[row, ranks[n], k]
-        return _more(joining, least, row, group[n], columns[n, k], values)
+        kind = joining.kind_of[joining.layout.group]
+        of_work = least[:, :, : self._work].reshape(len(least), -1, *own_late.shape[1:])
+        of_rank = (
+            of_work[:, 0] if len(joining.kinds) == 1 else np.moveaxis(of_work[:, kind, :, np.arange(len(kind))], 0, 2)
+        )
+        row, k, rank = np.nonzero((at_own == of_rank) & (own_late > 0) & joining.is_alone)
+        column, group = k * self._ranks + rank, joining.layout.group[rank]
+        is_open = ~_is_tied(joining, late, least, _Place(row, group, self._account[rank], column))
+        row, k, rank, column, group = (each[is_open] for each in (row, k, rank, column, group))
+        values = late.at(row, column)
+        values[np.arange(len(row)), self._account[rank]] += own_late[row, k, rank]
+        return _more(joining, least, row, group, column, values)
 
-    def _left_in_common(self, joining: _Joining, least: Amounts) -> _More:
+    def _left_in_common(self, joining: Joining, late: Expanded | Factored, at_own: Amounts, least: Amounts) -> _More:
         """How late members of an account left its transfer, where that account has the least of all that meet."""
         left = joining.by_pair(np.minimum, self._left_late)
-        columns = self._columns.size + self._communicator[joining.account_of]
-        kind = joining.kind_of[joining.group_of]
-        is_least = self._have.late[:, joining.account_of, columns] == least[:, kind, columns]
-        row, pair = np.nonzero(is_least & (left > 0))
-        owners, groups = self._have.late.shape[2], len(joining.joins)
+        columns = self._work + self._communicator[joining.account_of]
+        owners, groups = least.shape[2], len(joining.joins)
+        if len(joining.kinds) == 1:
+            is_least = at_own == least[:, 0, self._work + self._communicator]
+            row, pair = np.nonzero(is_least.take(joining.account_of, axis=1) & (left > 0))
+        else:
+            of_pair = least[:, joining.kind_of[joining.group_of], columns]
+            row, pair = np.nonzero((at_own[:, joining.account_of] == of_pair) & (left > 0))
+        at = _Place(row, joining.group_of[pair], joining.account_of[pair], columns[pair])
+        is_open = ~_is_tied(joining, late, least, at, self._work + self._communicator)
+        row, pair = row[is_open], pair[is_open]
         place = np.unique((row * groups + joining.group_of[pair]) * owners + columns[pair])
         row, group, column = place // (groups * owners), place // owners % groups, place % owners
         added = np.zeros((len(left), *joining.joins.shape))
         added[:, joining.group_of, joining.account_of] = left
-        is_own = self._columns.size + self._communicator == column[:, None]
-        values = self._have.late[row, :, column] + np.where(is_own, added[row, group], 0.0)
+        is_own = self._work + self._communicator == column[:, None]
+        values = late.at(row, column) + np.where(is_own, added[row, group], 0.0)
         return _more(joining, least, row, group, column, values)
 
-    def _credit(self, joining: _Joining) -> Amounts:
+    def _early(self, joining: Joining) -> Amounts:
+        """What members of a group have in common of being early."""
+        if self._head is None:
+            return joining.by_group(np.maximum, self._have.early[:, joining.account_of])
+        of_ranks = self._have.early[:, self._account] + self._head
+        return joining.by_group(np.maximum, joining.by_pair(np.maximum, of_ranks))
+
+    def _credit(self, joining: Joining) -> Amounts | None:
         """Credit for fast transfers that all members of a group have, shape (B, G, communicators)."""
-        least = joining.by_pair(np.maximum, self._left_early)
         column = self._communicator[joining.account_of]
-        if self._have.credit.any():
-            pairs = self._have.credit[:, joining.account_of]
-            pairs[:, np.arange(len(column)), column] += least
-            return np.maximum.reduceat(pairs, joining.first_of_group, axis=1)
-        # Nobody has credit from before: only what all have with one communicator is common.
-        result = np.zeros((len(least), len(joining.joins), self._have.credit.shape[2]))
         one = column[joining.first_of_group]
         is_one = np.logical_and.reduceat(column == one[joining.group_of], joining.first_of_group)
-        common = np.maximum.reduceat(least, joining.first_of_group, axis=1)
-        result[:, np.arange(len(one)), one] = np.where(is_one, common, 0.0)
+        if self._have.credit is None and not is_one.any():
+            return None
+        least = joining.by_pair(np.maximum, self._left_early)
+        if self._have.credit is not None:
+            pairs = self._have.credit[:, joining.account_of]
+            pairs[:, np.arange(len(column)), column] += least
+            return joining.by_group(np.maximum, pairs)
+        # Nobody has credit from before: only what all have with one communicator is common.
+        common = np.where(is_one, joining.by_group(np.maximum, least), 0.0)
+        if not common.any():
+            return None
+        result = np.zeros((len(least), len(joining.joins), self._communicators))
+        result[:, np.arange(len(one)), one] = common
         return result
 
 
-def _more(joining: _Joining, least: Amounts, row: Index, group: Index, column: Index, values: Amounts) -> _More:
+def _least_of_kinds(joining: Joining, late: Expanded) -> Amounts:
+    """Least of the accounts that groups of each kind join, shape (B, kinds, C)."""
+    return np.stack([late.late[:, joined].min(axis=1) for joined in joining.kinds], axis=1)
+
+
+def _joined(
+    joining: Joining, late: Expanded | Factored, least: Amounts, weight: Amounts, fresh: Own, *, is_to_part: bool
+) -> Expanded | Factored:
+    """What groups have of the accounts they join, beside what all have, and of their own."""
+    if len(joining.kinds) == 1:
+        if is_to_part:
+            return Factored(weight, late.expanded().late - least, fresh)
+        return Expanded(late.joined(weight, least[:, 0]), fresh)
+    have = late.expanded().late
+    result = np.zeros((len(have), len(joining.joins), have.shape[2]))
+    for kind, joined in enumerate(joining.kinds):
+        groups = np.flatnonzero(joining.kind_of == kind)
+        result[:, groups] = least[:, kind, None]
+        if len(joined) > 1:
+            apart = have[:, joined] - least[:, kind, None]
+            result[:, groups] += product(weight[:, groups][:, :, joined], apart)
+    return Expanded(result, fresh)
+
+
+def _is_tied(
+    joining: Joining, late: Expanded | Factored, least: Amounts, at: _Place, own: Index | None = None
+) -> NDArray[np.bool_]:
+    """Places where the next account has the least as well: there is no more in common; others are not looked at.
+
+    Args:
+        own: places at which accounts may have more of their own, shape (G,).
+    """
+    other = (at.account + 1) % joining.joins.shape[1]
+    is_least = late.at_one(at.row, other, at.column) <= least[at.row, joining.kind_of[at.group], at.column]
+    result: NDArray[np.bool_] = is_least & (other != at.account) & joining.joins[at.group, other]
+    return result if own is None else result & (own[other] != at.column)
+
+
+def _more(joining: Joining, least: Amounts, row: Index, group: Index, column: Index, values: Amounts) -> _More:
     """What groups have in common at some columns above the least of their accounts.
 
     Args:
@@ -329,23 +385,3 @@ def _more(joining: _Joining, least: Amounts, row: Index, group: Index, column: I
     amount = lowest - least[row, joining.kind_of[group], column]
     is_more = amount > 0
     return _More(row[is_more], group[is_more], column[is_more], amount[is_more])
-
-
-def _product(weight: Amounts, apart: Amounts) -> Amounts:
-    """Matrix product of shapes (B, G, A) and (B, A, C), on one thread."""
-    result = np.empty((len(weight), weight.shape[1], apart.shape[2]))
-    size = max(1, _ONE_THREAD // (weight.shape[1] * weight.shape[2]))
-    for first in range(0, apart.shape[2], size):
-        block = slice(first, first + size)
-        np.matmul(weight, apart[..., block], out=result[..., block])
-    return result
-
-
-def _shared(layout: Layout, beyond: Amounts) -> Amounts:
-    """Shares of each group's greatest lateness, shape (B, R)."""
-    result = np.zeros_like(beyond)
-    ends = layout.first + layout.size
-    for size in np.unique(layout.size):
-        members = layout.order[(ends[layout.size == size] - size)[:, None] + np.arange(size)]
-        result[:, members] = share_lateness(beyond[:, members])
-    return result

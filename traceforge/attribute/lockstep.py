@@ -2,11 +2,12 @@
 
 The same rules as in `blame`, at a cost that grows with the number of ranks and not with its square: after a wait that
 all ranks share their accounts are the same, but for how late each left the transfer, so one account is kept for all,
-for many iterations at once.
+for many iterations at once. Likewise at the end of a collective that holds back the next one on the stream, as where
+gradients are reduced in buckets while backward goes on, and all wait for the last.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,10 @@ from traceforge.attribute.airport import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
-# Elements of an array of (iterations, ranks, kinds) worked on at once: they should stay in the processor's cache.
-_CHUNK = 100_000
+# Elements of an array of (iterations, ranks) worked on at once: several such arrays should stay in the cache.
+_CHUNK = 32_768
+# Stands for nothing in a division, where what is divided is nothing as well.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,10 @@ class LockstepBlame:
 
 
 def in_lockstep(model: StepModel) -> NDArray[np.bool_]:
-    """Iterations in which all ranks meet at every place and either all wait for its end at once or none does; (I,)."""
+    """Iterations in which all ranks meet at every place and either all wait for its end at once or none does; (I,).
+
+    A collective may be held back by an earlier one, the same for all ranks that it is held back on.
+    """
     places = np.arange(model.group.shape[1])
     is_real = places[None, :] < model.calls[:, None]
     together = (model.group == model.group[:, :, :1]).all(axis=2)
@@ -39,7 +45,8 @@ def in_lockstep(model: StepModel) -> NDArray[np.bool_]:
     at_once = (first == places[None, :]) | (first < 0)
     nothing_between = ~model.before_wait_ns.any(axis=(2, 3)) & (model.transfer_ns >= 0).all(axis=2)
     if model.queued is not None:
-        nothing_between &= (model.queued < 0).all(axis=2)
+        one = model.queued.max(axis=2, keepdims=True, initial=-1)
+        nothing_between &= ((model.queued < 0) | (model.queued == one)).all(axis=2)
     result: NDArray[np.bool_] = (~is_real | (together & alike & at_once & nothing_between)).all(axis=1)
     return result & (len(model.ranks) > 1)
 
@@ -53,84 +60,252 @@ def blame_lockstep(
         iterations: their places in the model.
         communicator: index of the communicator of each place, shape (I, P, R).
     """
-    size = max(1, _CHUNK // max(1, len(model.ranks) * len(model.kinds)))
+    if not len(iterations):
+        return
+    size, places = max(1, _CHUNK // len(model.ranks)), len(reference.transfer_ns)
     columns = int(communicator.max(initial=0)) + 1
-    for first in range(0, len(iterations), size):
-        chunk = iterations[first : first + size]
-        flow = _Flow(model, chunk, reference, columns)
-        for position in range(len(reference.transfer_ns)):
-            flow.work(position)
-            if (model.awaited[chunk, position, 0] >= 0).any():
-                flow.meet_and_wait(position, communicator[chunk, position, 0])
-        flow.work(len(reference.transfer_ns))
-        yield flow.finish()
+    waits = model.awaited[iterations, :places, 0]
+    queued = np.full_like(waits, -1) if model.queued is None else model.queued[iterations, :places].max(axis=2)
+    # Iterations with the same waits, queues and communicators are worked out together.
+    program = np.stack([waits, queued, communicator[iterations, :places, 0]], axis=2)
+    _, first_of, alike = np.unique(program.reshape(len(iterations), -1), axis=0, return_index=True, return_inverse=True)
+    for number, one in enumerate(first_of.tolist()):
+        same = iterations[alike.ravel() == number]
+        for first in range(0, len(same), size):
+            flow = _Flow(model, same[first : first + size], reference, columns, program[one])
+            for position in range(places):
+                flow.work(position)
+                flow.meet(position)
+            flow.work(places)
+            yield flow.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What all ranks have from the end of one collective on; B iterations, R ranks.
+
+    Attributes:
+        work: lateness by kind, K of shape (B, R).
+        of_work: its sums, K of shape (B,).
+        transfers: lateness, by communicator, shape (B, communicators).
+        credit: for fast transfers (<= 0), likewise.
+        early: <= 0, shape (B,).
+        slower: how much longer than the reference the transfer took on each rank, signed, shape (B, R).
+        column: its communicator.
+        lateness: of each rank's end, signed, against `reference`, shape (B, R).
+        reference: when it ends at reference durations, shape (B,).
+    """
+
+    work: tuple[Amounts, ...]
+    of_work: tuple[Amounts, ...]
+    transfers: Amounts
+    credit: Amounts
+    early: Amounts
+    slower: Amounts
+    column: int
+    lateness: Amounts
+    reference: Amounts
+
+    def with_least_left(self, held: NDArray[np.bool_] | None) -> tuple[Amounts, Amounts]:
+        """Transfers and credit with what of this one's all ranks, or those held by it, have in common."""
+        transfers, credit, rows = self.transfers.copy(), self.credit.copy(), slice(None)
+        left = self.slower if held is None else np.where(held, self.slower, np.inf)
+        transfers[rows, self.column] += np.maximum(0, left.min(axis=1))
+        left = self.slower if held is None else np.where(held, self.slower, -np.inf)
+        credit[rows, self.column] += np.minimum(0, left.max(axis=1))
+        return transfers, credit
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What all chains that meet have in common; as of `_Account`."""
+
+    work: tuple[Amounts, ...]
+    of_work: tuple[Amounts, ...]
+    transfers: Amounts
+    credit: Amounts
+    early: Amounts
+
+    @property
+    def late(self) -> Amounts:
+        """All lateness, shape (B,)."""
+        result: Amounts = sum(self.of_work, self.transfers.sum(axis=1))
+        return result
 
 
 class _Flow:
-    """One account for all ranks (suffix `_shared`), and what each rank has beside it, by iteration.
+    """The account of all ranks, and what each rank has beside it, for iterations with the same program.
 
-    Credits are for being early, or for a transfer below its reference; only the least of them is common to all.
+    Credits are for being early, or for a transfer below its reference; only the least of them is common to all. Kinds
+    of work are apart: those in which nothing differs cost nothing.
     """
 
-    def __init__(self, model: StepModel, iterations: NDArray[np.int64], reference: Reference, columns: int) -> None:
-        self._model, self._iterations, self._reference = model, iterations, reference
-        count, ranks = len(iterations), len(model.ranks)
+    def __init__(
+        self,
+        model: StepModel,
+        iterations: NDArray[np.int64],
+        reference: Reference,
+        columns: int,
+        program: NDArray[np.int64],
+    ) -> None:
+        """`program`: position that all await, position that holds the collective back, its communicator; (P, 3)."""
+        self._model, self._iterations, self._durations, self._program = model, iterations, reference, program.tolist()
+        self._rows = rows_of(iterations)
+        shape = len(iterations), len(model.ranks)
         start = model.start_ns[iterations].astype(np.float64)
-        self._time = start - start.max(axis=1, keepdims=True)
-        self._reference_time = np.zeros((count, 1))
-        self._head = self._time.copy()
-        self._since = np.zeros((count, ranks, len(model.kinds)))
-        self._work_shared = np.zeros_like(self._since)
-        self._transfers_shared = np.zeros((count, columns))
-        self._early_shared = np.zeros(count)
-        self._left_late = np.zeros((count, ranks))
-        self._left_early = np.zeros((count, ranks))
-        self._column = np.zeros(count, dtype=np.int64)
+        # Time is kept against the reference, so that only what differs from it has to be added.
+        self._lateness = start - start.max(axis=1, keepdims=True)
+        self._reference = np.zeros(shape[0])
+        self._since = [np.zeros(shape) for _ in model.kinds]
+        self._is_since = [False for _ in model.kinds]
+        self._spare = np.zeros(shape)
+        none, nowhere = np.zeros(shape[0]), np.zeros((shape[0], columns))
+        self._last = _Account(
+            tuple(np.zeros(shape) for _ in model.kinds),
+            tuple(none for _ in model.kinds),
+            nowhere,
+            nowhere,
+            none,
+            np.zeros(shape),
+            0,
+            self._lateness,
+            self._reference,
+        )
+        # Ends that hold later ones back, and until which position.
+        self._ended: dict[int, _Account] = {}
+        self._until = {queued: position for position, (_, queued, _) in enumerate(self._program) if queued >= 0}
 
     def work(self, position: int) -> None:
-        work = self._model.before_arrival_ns[self._iterations, position]
-        reference = self._reference.before_arrival_ns[position]
-        difference = work - reference
-        self._since += difference
-        self._time = self._time + difference.sum(axis=2) + reference.sum()
-        self._reference_time = self._reference_time + reference.sum()
+        work = self._model.before_arrival_ns[self._rows, position]
+        usual = self._durations.before_arrival_ns[position]
+        for k, usual_ns in enumerate(usual.tolist()):
+            target = self._spare if self._is_since[k] else self._since[k]
+            np.subtract(work[..., k], usual_ns, out=target)
+            if not target.any():
+                continue
+            self._lateness += target
+            if self._is_since[k]:
+                self._since[k] += target
+            self._is_since[k] = True
+        self._reference = self._reference + usual.sum()
 
-    def meet_and_wait(self, position: int, column: NDArray[np.int64]) -> None:
-        waits = self._model.awaited[self._iterations, position, 0] >= 0
-        transfer = self._model.transfer_ns[self._iterations, position]
-        work, transfers, early = self._meet()
-        end = self._time.max(axis=1, keepdims=True) + transfer
-        slower = transfer - self._reference.transfer_ns[position]
-        # Rows that do not wait keep what they have; mostly all wait, and nothing has to be copied.
-        one, every = waits[:, None], bool(waits.all())
-        self._work_shared = work if every else np.where(one[..., None], work, self._work_shared)
-        self._transfers_shared = np.where(one, transfers, self._transfers_shared)
-        self._early_shared = np.where(waits, early, self._early_shared)
-        self._since[waits] = 0.0
-        self._head[waits] = 0.0
-        self._left_late = np.where(one, np.maximum(0, slower), self._left_late)
-        self._left_early = np.where(one, np.minimum(0, slower), self._left_early)
-        self._column = np.where(waits, column, self._column)
-        self._time = end if every else np.where(one, end, self._time)
-        self._reference_time += np.where(one, self._reference.transfer_ns[position], 0.0)
+    def meet(self, position: int) -> None:
+        awaited, queued, column = self._program[position]
+        until = self._until.get(position, -1)
+        if awaited < 0 and until < 0:
+            return
+        held = self._model.queued[self._rows, position] >= 0 if self._model.queued is not None and queued >= 0 else None
+        usual_ns = self._durations.transfer_ns[position]
+        slower = self._model.transfer_ns[self._rows, position] - usual_ns
+        met = self._meet(slower, column, held, self._ended.get(queued))
+        ended = replace(met, lateness=met.lateness + slower, reference=met.reference + usual_ns)
+        self._ended[position] = ended
+        self._ended = {place: end for place, end in self._ended.items() if self._until.get(place, -1) > position}
+        if awaited >= 0:
+            self._last, self._lateness, self._reference = ended, ended.lateness.copy(), ended.reference
+            self._is_since = [False for _ in self._is_since]
 
     def finish(self) -> LockstepBlame:
-        return LockstepBlame(self._iterations, *self._meet())
+        met = self._meet(self._spare, 0, None, None)
+        return LockstepBlame(self._iterations, np.stack(met.work, axis=2), met.transfers + met.credit, met.early)
 
-    def _meet(self) -> tuple[Amounts, Amounts, Amounts]:
-        """The account of a meeting now: work (iterations, R, K), transfers (iterations, C), early (iterations,)."""
-        least_late, least_early = self._left_late.min(axis=1), self._left_early.max(axis=1)
-        transfers, rows = self._transfers_shared.copy(), np.arange(len(self._column))
-        transfers[rows, self._column] += least_late + least_early
-        early = self._early_shared + self._head.max(axis=1)
-        common = self._work_shared.sum(axis=(1, 2)) + transfers.sum(axis=1) + early
-        beyond = self._time - self._reference_time - common[:, None]
-        share = share_lateness(beyond)
-        late = np.maximum(0, self._since)
-        left = self._left_late - least_late[:, None]
-        own = late.sum(axis=2) + left
-        factor = np.divide(share, own, out=np.zeros_like(own), where=own > 0)
-        transfers[rows, self._column] += (factor * left).sum(axis=1)
-        late *= factor[..., None]
-        late += self._work_shared
-        return late, transfers, early + np.minimum(0, beyond.max(axis=1))
+    def _meet(self, slower: Amounts, column: int, held: NDArray[np.bool_] | None, end: _Account | None) -> _Account:
+        """The account of a meeting now, where some ranks' streams are held back until an end."""
+        own = self._last
+        latest = self._reference if end is None or held is None else _latest(self._reference, end.reference, held)
+        common = _common(own, end, held)
+        below = latest + common.late + common.credit.sum(axis=1) + common.early
+        beyond = self._lateness + (self._reference - below)[:, None]
+        every = beyond
+        if end is not None and held is not None:
+            of_end = np.where(held, end.lateness + (end.reference - below)[:, None], -np.inf)
+            every = np.concatenate([beyond, of_end], axis=1)
+        share, greatest = share_lateness(every), every.max(axis=1)
+        late = {k: np.maximum(0, self._since[k]) for k, is_since in enumerate(self._is_since) if is_since}
+        work, transfers = list(common.work), common.transfers.copy()
+        factor = _take_over(own, common, share[:, : beyond.shape[1]], (*late.values(),), work, transfers)
+        if end is not None:
+            _take_over(end, common, share[:, beyond.shape[1] :], (), work, transfers)
+        for k, of_kind in late.items():
+            np.multiply(of_kind, factor, out=of_kind)
+            work[k] = np.add(work[k], of_kind, out=of_kind)
+        return _Account(
+            tuple(work),
+            tuple(work[k].sum(axis=1) if k in late or end is not None else own.of_work[k] for k in range(len(work))),
+            transfers,
+            common.credit,
+            common.early + np.minimum(0, greatest),
+            slower,
+            column,
+            greatest[:, None] + (below - latest)[:, None],
+            latest,
+        )
+
+
+def _latest(reference: Amounts, of_end: Amounts, held: NDArray[np.bool_]) -> Amounts:
+    """The later of two reference times, where any rank is held back until the second."""
+    result: Amounts = np.where(held.any(axis=1), np.maximum(reference, of_end), reference)
+    return result
+
+
+def _common(own: _Account, end: _Account | None, held: NDArray[np.bool_] | None) -> _Common:
+    """What all have in common, and the end by which some are held back."""
+    transfers, credit = own.with_least_left(None)
+    if end is None or held is None:
+        return _Common(own.work, own.of_work, transfers, credit, own.early)
+    is_held = held.any(axis=1, keepdims=True)
+    of_end, credit_of_end = end.with_least_left(held)
+    work = tuple(
+        np.minimum(mine, other, out=mine.copy(), where=is_held) for mine, other in zip(own.work, end.work, strict=True)
+    )
+    return _Common(
+        work,
+        tuple(plane.sum(axis=1) for plane in work),
+        np.where(is_held, np.minimum(transfers, of_end), transfers),
+        np.where(is_held, np.maximum(credit, credit_of_end), credit),
+        np.where(is_held.ravel(), np.maximum(own.early, end.early), own.early),
+    )
+
+
+def _take_over(
+    account: _Account,
+    common: _Common,
+    share: Amounts,
+    late: tuple[Amounts, ...],
+    work: list[Amounts],
+    transfers: Amounts,
+) -> Amounts:
+    """Add to `work` and `transfers` what chains with one account bring beyond the common; the part each brings.
+
+    Args:
+        share: of each chain, shape (B, R).
+        late: work of each chain's own, each of shape (B, R).
+    """
+    left = np.maximum(0, account.slower)
+    own = left + (sum(account.of_work, account.transfers.sum(axis=1)) - common.late)[:, None]
+    for of_kind in late:
+        own += of_kind
+    factor = factor_of(share, own)
+    taken = factor.sum(axis=1)[:, None]
+    for k, plane in enumerate(account.work):
+        if plane is not common.work[k]:
+            work[k] = work[k] + taken * (plane - common.work[k])
+    transfers += taken * (account.transfers - common.transfers)
+    transfers[:, account.column] += np.einsum("ir,ir->i", factor, left)
+    return factor
+
+
+def factor_of(share_ns: Amounts, own_ns: Amounts) -> Amounts:
+    """Which part of its own blame each takes over; `share_ns` is worked on in place.
+
+    A share is at most one's own blame; beyond that there is rounding.
+    """
+    greatest = np.maximum(own_ns, share_ns)
+    share_ns /= np.maximum(greatest, _TINY, out=greatest)
+    return share_ns
+
+
+def rows_of(iterations: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """The same iterations as a slice, where they follow each other: it takes no copy."""
+    follow = len(iterations) > 0 and bool((np.diff(iterations) == 1).all())
+    return slice(int(iterations[0]), int(iterations[-1]) + 1) if follow else iterations

@@ -42,7 +42,8 @@ def references(model: StepModel) -> dict[int, Reference]:
     """Reference durations by number of collectives in the iteration."""
     result = {}
     for calls in np.unique(model.calls):
-        alike = model.calls == calls
+        # Where all iterations are alike, nothing has to be copied.
+        alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
@@ -71,9 +72,10 @@ def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
     kth = int(quantile * (count - 1))
     for place in range(places):
         # One place at a time stays in the processor's cache; a partition is all that one quantile needs.
-        at_place = durations_ns[:, place].reshape(count, -1).T
-        if at_place.any():
-            result[place] = np.reshape([nth(row, kth) for row in at_place], rest)
+        here = durations_ns[:, place]
+        if here.any():
+            rows = np.ascontiguousarray(here.reshape(count, -1).T)
+            result[place] = np.reshape([nth(row, kth) for row in rows], rest)
     return result
 
 
@@ -84,13 +86,13 @@ def nth(values: NDArray[np.int64], kth: int) -> int:
     """
     count = len(values)
     if count > 8 * _SAMPLED:
-        values = np.ascontiguousarray(values)
-        sample = np.sort(values[:: count // _SAMPLED])
+        sample = values[:: count // _SAMPLED].copy()
         middle = kth / count * len(sample)
-        low = sample[max(0, int(middle - _SAMPLE_REACH))]
-        high = sample[min(len(sample) - 1, int(middle + _SAMPLE_REACH))]
+        ends = max(0, int(middle - _SAMPLE_REACH)), min(len(sample) - 1, int(middle + _SAMPLE_REACH))
+        sample.partition(ends)
+        low, high = sample[list(ends)]
         below = int(np.count_nonzero(values < low))
-        near = values[(values >= low) & (values <= high)]
+        near = values.take(np.flatnonzero((values >= low) & (values <= high)))
         if below <= kth < below + len(near):
             values, kth = near, kth - below
     return int(np.partition(values, kth)[kth])
