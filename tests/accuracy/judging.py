@@ -1,7 +1,9 @@
 """One case, from traces to a mark. In: a case. Out: what was answered, what was true, and whether they agree.
 
 A single fault is answered rightly if the first finding, of high or medium confidence, names its mode and its culprit.
-Where all groups that use the network are slow together the culprit is the job; where some are, one of them.
+Where all groups that use the network are slow together the culprit is the job; where some are, one of them. Where
+each of them lacks a trace, a slow network cannot be told from a late rank that was not recorded: the right answer is
+that something is lost which these traces do not explain. A culprit without a trace is not asked for.
 """
 
 import json
@@ -91,7 +93,7 @@ def _mark(
     by_hand: dict[str, int | None],
 ) -> Mark:
     every = [_named(fault, truth, groups, case.left_out) for fault in truth["faults"]]
-    asked = [one for one in every if one.share >= MATERIAL_SHARE]
+    asked = [one for one in every if one.share >= MATERIAL_SHARE and not _is_lost(one, case.left_out)]
     counted = [one for one in findings if one["confidence"] in ("high", "medium")]
     found = [next((p for p, one in enumerate(counted) if _is(one, named)), None) for named in asked]
     duration_ns = sum(truth["duration_ns"]) / len(truth["duration_ns"])
@@ -112,8 +114,12 @@ def _mark(
             harm += _relative(alone, named.added_ns, duration_ns)
         bounds = [(one["delay_low_ns"], one["delay_high_ns"]) for one in mine]
         # An interval speaks of one finding.
-        covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if len(bounds) == 1 else None)
-    false = [_said(one) for one in counted if not any(_is(one, named) for named in every)]
+        is_told = len(bounds) == 1 and bounds[0][0] is not None
+        covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if is_told else None)
+    # That something is lost for a reason that is not known accuses nobody.
+    false = [
+        _said(one) for one in counted if one["mode"] != "unexplained" and not any(_is(one, named) for named in every)
+    ]
     first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
     return Mark(case, asked, found, errors, booked, saved, harm, covered, false, first, by_hand, findings)
 
@@ -128,12 +134,18 @@ def _named(fault: dict[str, Any], truth: dict[str, Any], groups: dict[str, list[
     # Of two faults, each one's Shapley value is the mean of what it adds alone and what removing it saves.
     delay = (removed + added) / 2
     share = delay / (sum(truth["duration_ns"]) / len(truth["duration_ns"]))
+    if fault["communicators"] and all(lost.intersection(ranks) for ranks in fault["communicators"]):
+        return Named("unexplained", "job", frozenset({"all"}), delay, removed, added, share)
     if fault["mode"] == "gpu_locality":
         slow = {name for name, ranks in groups.items() if ranks in fault["communicators"]}
         return Named(fault["mode"], "communicator", frozenset(slow), delay, removed, added, share)
     if fault["befalls"] == "rank":
         return Named(fault["mode"], "rank", frozenset({str(fault["place"])}), delay, removed, added, share)
     return Named(fault["mode"], "job", frozenset({"all"}), delay, removed, added, share)
+
+
+def _is_lost(named: Named, lost: frozenset[int]) -> bool:
+    return named.kind == "rank" and named.subjects <= set(map(str, lost))
 
 
 def _is(finding: dict[str, Any], named: Named) -> bool:

@@ -17,6 +17,7 @@ from traceforge.attribute.judge import (
     judge_job,
     judge_ranks,
     judge_turns,
+    leader_of,
     pattern_of,
     rank_chances,
 )
@@ -250,7 +251,7 @@ def test_turns_in_a_few_iterations_are_a_hint_only() -> None:
     assert found.confidence == "low"
 
 
-def test_turns_of_two_ranks_or_of_little_cost_are_none() -> None:
+def test_turns_of_two_of_many_ranks_or_of_little_cost_are_none() -> None:
     two, little = np.zeros((40, 4)), np.zeros((40, 4))
     two[np.arange(40), np.arange(40) % 2] = 20
     little[np.arange(0, 40, 4), np.arange(0, 40, 4) // 4 % 4] = 20
@@ -289,3 +290,52 @@ def test_two_stalls_of_one_rank_prove_nothing() -> None:
     delays[[2, 7], 2] = 33
 
     assert not is_believed(judged(delays))
+
+
+def test_three_stragglers_are_all_believed_though_each_has_a_third() -> None:
+    # given three of eight ranks that cost 8 each in every one of 20 iterations
+    delays = np.random.default_rng(4).uniform(0, 0.2, (20, 8))
+    delays[:, [1, 4, 6]] += 8
+
+    found = [one for one in judged(delays) if one.confidence != "low"]
+    assert [(one.place, one.confidence) for one in found] == [(1, "medium"), (4, "medium"), (6, "medium")]
+    assert all(one.dominance < RULES.medium_dominance for one in found)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+@pytest.mark.parametrize(("lost", "confidence"), [(40, "medium"), (15, "low")])
+def test_one_or_two_iterations_count_only_if_one_rank_takes_a_third(
+    iterations: int, lost: int, confidence: str
+) -> None:
+    delays = np.full((iterations, 4), 0.1)
+    delays[:, 2] = lost
+
+    (found,) = judged(delays)
+    assert (found.place, found.confidence) == (2, confidence)
+
+
+def led(delays: np.ndarray) -> Judgement | None:
+    affected = np.flatnonzero(delays.sum(axis=1) > 10)
+    return leader_of(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+
+
+def test_what_the_job_loses_belongs_to_the_rank_whose_it_nearly_all_is() -> None:
+    # given two ranks, of which rank 1 loses 30 in four of twelve iterations: counting gives 1 in 8
+    delays = np.full((12, 2), 0.1)
+    delays[[1, 4, 7, 10], 1] = 30
+
+    found = led(delays)
+    assert found is not None
+    assert (found.place, found.affected.tolist(), found.affected_delay_ns) == (1, [1, 4, 7, 10], 30)
+    # and to nobody if the ranks lose it in turns
+    delays[[4, 10]] = delays[[4, 10], ::-1]
+    assert led(delays) is None
+
+
+def test_two_ranks_may_delay_the_job_in_turns() -> None:
+    delays = np.zeros((40, 2))
+    delays[np.arange(40), np.arange(40) % 2] = 20
+
+    found = judged_turns(delays)
+    assert found is not None
+    assert (found.pattern, found.confidence) == ("rotating", "high")

@@ -12,13 +12,13 @@ PAIRS = [[0, 0, 1, 1, 2, 2, 3, 3]]
 """One place, at which four pairs of ranks meet."""
 
 
-def causes_of(transfer_ns: np.ndarray) -> list[str]:
-    """Cause of each pair's slow transfers; transfers by iteration and pair."""
+def causes_of(transfer_ns: np.ndarray, lacking: frozenset[int] = frozenset()) -> list[str]:
+    """Cause of each pair's slow transfers; transfers by iteration and pair; pairs that lack a trace."""
     model = lockstep_model(np.full((len(transfer_ns), 1, 8), 100), groups=PAIRS)
     transfer = np.repeat(transfer_ns, 2, axis=1)[:, None, :]
     model.transfer_ns[:] = transfer
     communicator = np.broadcast_to(np.array(PAIRS), model.group.shape)
-    return transfer_causes(Booked(model, (10, 11, 12, 13), communicator), references(model))
+    return transfer_causes(Booked(model, (10, 11, 12, 13), communicator, lacking), references(model))
 
 
 def transfers(slow: dict[int, slice | list[int]]) -> np.ndarray:
@@ -61,3 +61,17 @@ def test_a_communicator_without_peers_tells_nothing_of_its_path() -> None:
     run = Booked(model, (7,), np.zeros(model.group.shape, dtype=np.int64))
 
     assert transfer_causes(run, references(model)) == ["slow_transfer"]
+
+
+@pytest.mark.parametrize("slow", [{2: slice(None)}, {2: slice(4, 9)}], ids=["all the time", "for a while"])
+def test_a_pair_that_lacks_a_trace_may_wait_for_that_rank(slow: dict[int, slice | list[int]]) -> None:
+    assert causes_of(transfers(slow), frozenset({2}))[2] == "unrecorded_rank"
+
+
+def test_pairs_that_are_slow_together_wait_for_no_rank() -> None:
+    # given all pairs slow for a while, of which one lacks a trace
+    together = transfers({pair: slice(4, 9) for pair in range(4)})
+
+    assert causes_of(together, frozenset({2})) == ["slow_transfer"] * 4
+    # and if all lack one, nothing tells the network from late ranks
+    assert causes_of(together, frozenset(range(4))) == ["unrecorded_rank"] * 4

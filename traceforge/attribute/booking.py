@@ -19,6 +19,8 @@ _COMMUNICATORS = (
     "SELECT collective_id, communicator_id FROM timeline.collective WHERE run_id = ? ORDER BY collective_id"
 )
 
+_MEMBERS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
+
 # Host activities that only a trace of the host's operations can tell.
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _UNNAMED = ("idle", "unnamed")
@@ -37,11 +39,13 @@ class Booked:
         model: kinds of work are (cause, None); waits that never were are gone.
         communicators: communicator ids, ascending, length C.
         communicator: index of the communicator of each place, 0 where there is none, shape (I, P, R).
+        lacking: indices of the communicators with members whose traces are not here.
     """
 
     model: StepModel
     communicators: tuple[int, ...]
     communicator: NDArray[np.int64]
+    lacking: frozenset[int] = frozenset()
 
 
 def booked(model: StepModel, store: Store, run_id: int) -> Booked:
@@ -54,7 +58,9 @@ def booked(model: StepModel, store: Store, run_id: int) -> Booked:
         return Booked(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
     communicator = np.where(model.group >= 0, index[place], 0)
-    return Booked(plain, tuple(ids.tolist()), communicator)
+    members, recorded = dict(store.query(_MEMBERS, [run_id]).rows()), set(model.ranks.tolist())
+    lacking = frozenset(c for c, number in enumerate(ids.tolist()) if not recorded.issuperset(members[number]))
+    return Booked(plain, tuple(ids.tolist()), communicator, lacking)
 
 
 def by_cause(model: StepModel) -> StepModel:

@@ -20,6 +20,8 @@ MODES = (
     "unexplained",
 )
 
+Claim = Literal["path", "fabric", "unrecorded"]
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -30,7 +32,8 @@ class Cause:
         mode: one of `MODES`.
         claims: phases with the host activities claimed; None claims all activities of the phase.
         claims_transfer: which transfers that take longer than the reference it owns: those of a communicator that is
-            slower than its peers throughout (`path`), all others (`fabric`), or none.
+            slower than its peers throughout (`path`), those that a rank without a trace may have held up
+            (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in.
     """
@@ -40,7 +43,7 @@ class Cause:
     phrase: str
     next_step: str
     claims: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: MappingProxyType({}))
-    claims_transfer: Literal["path", "fabric"] | None = None
+    claims_transfer: Claim | None = None
 
 
 # Where no cause claims a kind of work. Not a plug-in: it is what remains.
@@ -77,6 +80,6 @@ def cause_of_work(phase: str, activity: str | None) -> str:
     return UNEXPLAINED.name
 
 
-def cause_of_transfer(claim: Literal["path", "fabric"]) -> str:
+def cause_of_transfer(claim: Claim) -> str:
     """Name of the cause that owns slow transfers of a kind."""
     return next((cause.name for cause in causes().values() if cause.claims_transfer == claim), UNEXPLAINED.name)

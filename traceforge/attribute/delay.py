@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.blame import blame_iteration
 from traceforge.attribute.booking import Booked, booked
-from traceforge.attribute.cause import UNEXPLAINED, cause_of_transfer, causes
+from traceforge.attribute.cause import UNEXPLAINED, causes
 from traceforge.attribute.grouped import blame_groups, in_groups
 from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
 from traceforge.attribute.path import transfer_causes
@@ -48,9 +48,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 def _rows(run: Booked, run_id: int, *, on_device: bool) -> pl.DataFrame:
     of_length = references(run.model)
-    # Hosts that communicate by themselves share their cores with it: how long that takes tells nothing of a path.
-    fabric = [cause_of_transfer("fabric")] * len(run.communicators)
-    of_transfers = transfer_causes(run, of_length) if on_device else fabric
+    of_transfers = transfer_causes(run, of_length, on_device=on_device)
     delays = round_to_sum(owned_ns(run, of_length))
     owners = _owners(run, of_transfers)
     place, owner = np.nonzero(delays)

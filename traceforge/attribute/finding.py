@@ -15,7 +15,7 @@ from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
 from traceforge.attribute.counterfactual import Source, transfer_source, work_source
 from traceforge.attribute.coupled import Coupled, load_coupled
-from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns
+from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns, leader_of
 from traceforge.attribute.settlement import Settled, settled
 from traceforge.replay.model import load_model
 from traceforge.replay.reference_rule import ReferenceRule
@@ -30,6 +30,7 @@ WHERE e.run_id = ? AND NOT i.is_warmup
 ORDER BY e.iteration
 """
 
+# What neither a rank nor a communicator owns is nobody's.
 _DELAYS = """
 SELECT iteration, COALESCE(rank, communicator_id) AS owner, cause, delay_ns
 FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
@@ -88,7 +89,11 @@ class _Found:
     @property
     def confidence(self) -> str:
         """Grade, with what a by-product or an unknown cause takes from it."""
-        return "low" if self.cause is UNEXPLAINED or self.companion_of else self.judgement.confidence
+        if self.cause is UNEXPLAINED or self.companion_of:
+            return "low"
+        # That time is lost may be certain; why is not.
+        is_high = self.judgement.confidence == "high"
+        return "medium" if is_high and self.cause.mode == UNEXPLAINED.mode else self.judgement.confidence
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -156,25 +161,39 @@ def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[_Found]:
 
 
 def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
-    found = []
-    for judgement in judge_ranks(by_rank, run.durations_ns, rng, Thresholds()):
-        source = work_source(run.booked.model, cause.name, [judgement.place])
-        subject = str(run.booked.model.ranks[judgement.place])
-        found.append(_Found(cause, judgement, "rank", subject, f"rank {subject}", source))
-    yield from found
-    if all(one.confidence == "low" for one in found):
-        yield from _of_hosts_or_job(run, cause, by_rank, rng)
+    found = [_of_rank(run, cause, one) for one in judge_ranks(by_rank, run.durations_ns, rng, Thresholds())]
+    counted = [one for one in found if one.confidence != "low"]
+    beyond: list[_Found] = []
+    if all(one.judgement.dominance < Thresholds().medium_dominance for one in counted):
+        beyond = list(_of_hosts(run, cause, by_rank, rng))
+    if beyond:
+        found = [replace(one, judgement=replace(one.judgement, confidence="low")) for one in found]
+    elif not counted:
+        beyond = list(_of_job(run, cause, by_rank, rng))
+    elif cause.mode == "synchronization_amplification":
+        beyond = list(_of_turns(run, cause, by_rank, [one.judgement.place for one in counted], rng))
+    named = [one.subject for one in beyond if one.subject_kind == "rank"]
+    yield from (one for one in found if one.subject not in named)
+    yield from beyond
+
+
+def _of_rank(run: _Run, cause: Cause, judgement: Judgement) -> _Found:
+    subject = str(run.booked.model.ranks[judgement.place])
+    source = work_source(run.booked.model, cause.name, [judgement.place])
+    return _Found(cause, judgement, "rank", subject, f"rank {subject}", source)
 
 
 def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator) -> Iterator[_Found]:
-    """Slow paths are their communicators'; what the fabric owns is the job's."""
-    if cause.claims_transfer == "fabric":
+    """Slow paths are their communicators'; what comes and goes is the job's."""
+    if cause.claims_transfer != "path":
         judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, Thresholds())
         if judgement is not None:
             affected = [run.places[i] for i in judgement.affected]
-            source = transfer_source(run.booked.model, None, affected)
+            owners = np.flatnonzero(np.abs(by_communicator).sum(axis=0) > 0)
+            source = transfer_source(run.booked.model, np.isin(run.booked.communicator, owners), affected)
             yield _Found(cause, judgement, "job", "all", "the job", source)
-        return
+        if cause.claims_transfer == "fabric" or (judgement is not None and judgement.confidence != "low"):
+            return
     for judgement in judge_ranks(by_communicator, run.durations_ns, rng, Thresholds()):
         number = run.booked.communicators[judgement.place]
         source = transfer_source(run.booked.model, run.booked.communicator == judgement.place)
@@ -182,8 +201,8 @@ def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.rand
         yield _Found(cause, judgement, "communicator", str(number), name, source)
 
 
-def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
-    """Where no rank stands out alone: the ranks of one host together, else all ranks at the same times or in turns."""
+def _of_hosts(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
+    """Where no rank stands out alone: the ranks of one host together."""
     names = sorted({host for host in run.hosts if host})
     members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
     if len(names) > 1 and max(map(len, members.values())) > 1 and None not in run.hosts:
@@ -194,27 +213,48 @@ def _of_hosts_or_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Ge
                 source = work_source(run.booked.model, cause.name, members[host])
                 yield _Found(cause, replace(judgement, pattern="node_wide"), "host", host, f"host {host}", source)
                 return
+
+
+def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
+    """Where no rank and no host stands out: all ranks at the same times or in turns, or the rank whose loss it was."""
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
-    turns = cause.mode == "synchronization_amplification"
-    if turns and run.booked.model.rule is not ReferenceRule.MEDIAN:
+    if cause.mode == "synchronization_amplification":
+        yield from _of_turns(run, cause, by_rank, [], rng)
+        return
+    found = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
+    if found is None or found.confidence == "low":
+        return
+    alone = leader_of(by_rank, found.affected, run.durations_ns, rng, Thresholds())
+    if alone is not None:
+        yield _of_rank(run, cause, replace(alone, confidence=found.confidence))
+        return
+    source = work_source(run.booked.model, cause.name, range(by_rank.shape[1]))
+    yield _Found(cause, found, "job", "all", "the job", source)
+
+
+def _of_turns(
+    run: _Run, cause: Cause, by_rank: Delays, certain: Sequence[int], rng: np.random.Generator
+) -> Iterator[_Found]:
+    """What ranks lose in turns, beside those that are named for themselves."""
+    if run.booked.model.rule is not ReferenceRule.MEDIAN:
         # Against faster durations than the median, ranks that are late in turns are what any noise looks like.
         return
-    found = (
-        judge_turns(by_rank, run.durations_ns, rng, Thresholds())
-        if turns
-        else judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
-    )
+    others = np.setdiff1d(np.arange(by_rank.shape[1]), certain)
+    found = judge_turns(by_rank[:, others], run.durations_ns, rng, Thresholds())
     if found is not None and found.confidence != "low":
-        source = work_source(run.booked.model, cause.name, range(by_rank.shape[1]))
+        source = work_source(run.booked.model, cause.name, others.tolist())
         yield _Found(cause, found, "job", "all", "the job", source)
 
 
 def _is_shared(delays_ns: Delays) -> bool:
-    """Whether most of a host's ranks have their part of its delay."""
-    totals = np.maximum(0, delays_ns).sum(axis=0)
-    even = float(totals.mean())
-    return len(totals) > 1 and float((totals >= even / 2).mean()) >= _MOST_RANKS
+    """Whether most of a host's ranks have their part of its delay, at the same times and not in turns."""
+    own = np.maximum(0, delays_ns)
+    even = own.mean(axis=1, keepdims=True)
+    weights = even[:, 0]
+    if own.shape[1] < 2 or not weights.any():
+        return False
+    return float(np.average((own >= even / 2).mean(axis=1), weights=weights)) >= _MOST_RANKS
 
 
 def _ranks_said(ranks: Sequence[int]) -> str:
@@ -244,7 +284,8 @@ def _row(run: _Run, found: _Found, cost: Settled, known: Coupled) -> dict[str, o
         "subject": found.subject,
         **cost.columns(),
         "share": share,
-        "confidence": found.confidence,
+        # What hardly saves anything does not count, however much of it there is.
+        "confidence": found.confidence if share >= Thresholds().reported_share else "low",
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
         "pattern": judgement.pattern,

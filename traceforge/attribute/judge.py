@@ -36,6 +36,7 @@ class Thresholds:
     hard_hit_share: float = 0.2
     overwhelming_share: float = 0.3
     overwhelming_dominance: float = 0.9
+    sole_dominance: float = 0.8
     medium_dominance: float = 0.4
     high_dominance: float = 0.6
     medium_chance: float = 0.01
@@ -88,14 +89,14 @@ def judge_ranks(
             continue
         dominance = float(positive[:, place].sum() / total)
         hit = float(own[affected].mean())
-        confidence = _grade_rank(share, dominance, float(chances[place]), len(own), len(affected), hit / typical, rules)
+        told = _Told(share, dominance, float(chances[place]), len(own), len(affected), hit / typical)
         result.append(
             Judgement(
                 place,
                 float(own.mean()),
                 _interval(own, rng),
                 share,
-                confidence,
+                _grade_rank(told, rules),
                 pattern_of(affected, len(own)),
                 affected,
                 hit,
@@ -104,6 +105,37 @@ def judge_ranks(
             )
         )
     return result
+
+
+def leader_of(
+    delays_ns: Delays,
+    affected: NDArray[np.int64],
+    durations_ns: Delays,
+    rng: np.random.Generator,
+    rules: Thresholds,
+) -> Judgement | None:
+    """The rank to which nearly all belongs that the job loses in some iterations, graded low; None if there is none.
+
+    Where a loss is no noise of the run, counting need not show whose it is.
+    """
+    positive = np.maximum(0, delays_ns[affected]).sum(axis=0)
+    place = int(positive.argmax())
+    if positive[place] < rules.sole_dominance * positive.sum():
+        return None
+    own = delays_ns[:, place]
+    chance = float(rank_chances(np.maximum(0, delays_ns), rng, [place])[place])
+    return Judgement(
+        place,
+        float(own.mean()),
+        _interval(own, rng),
+        float(own.mean() / durations_ns.mean()),
+        "low",
+        pattern_of(affected, len(own)),
+        affected,
+        float(own[affected].mean()),
+        float(positive[place] / positive.sum()),
+        chance,
+    )
 
 
 def judge_job(
@@ -152,7 +184,7 @@ def judge_turns(
     affected = np.flatnonzero(by_iteration >= rules.affected_share * typical)
     share = by_iteration[affected].sum() / durations_ns.sum() if len(affected) else 0.0
     leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
-    if share < rules.turns_share or len(leaders) < _LEAST_LEADERS:
+    if share < rules.turns_share or len(leaders) < max(2, min(_LEAST_LEADERS, delays_ns.shape[1])):
         return None
     own = np.where(np.isin(np.arange(len(by_iteration)), affected), by_iteration, 0.0)
     hit = float(by_iteration[affected].mean())
@@ -226,28 +258,36 @@ def _longest_run(affected: NDArray[np.int64]) -> int:
     return max(len(run) for run in np.split(affected, np.flatnonzero(np.diff(affected) > 1) + 1))
 
 
-def _grade_rank(
-    share: float,
-    dominance: float,
-    chance: float,
-    iterations: int,
-    affected: int,
-    hit_share: float,
-    rules: Thresholds,
-) -> str:
-    hard_hits = affected >= 4 and hit_share >= rules.hard_hit_share and dominance >= 0.8
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a rank's grade rests on."""
+
+    share: float
+    dominance: float
+    chance: float
+    iterations: int
+    affected: int
+    hit_share: float
+
+
+def _grade_rank(told: _Told, rules: Thresholds) -> str:
+    share, dominance, chance = told.share, told.dominance, told.chance
+    hard_hits = told.affected >= 4 and told.hit_share >= rules.hard_hit_share and dominance >= 0.8
     if share >= rules.high_share and dominance >= rules.high_dominance and chance <= rules.high_chance:
         return "high"
     if share >= rules.medium_share and hard_hits and chance <= 2 * rules.medium_chance:
         return "high"
     # Three iterations can never be unlikely by counting; but no noise takes a third of each, always on one rank.
-    overwhelms = share >= rules.overwhelming_share and dominance >= rules.overwhelming_dominance
-    if overwhelms and affected >= 3 and affected >= 0.6 * iterations:
+    # One or two show as well what was lost, but not whether it recurs.
+    overwhelms = share >= rules.overwhelming_share and told.affected >= 0.6 * told.iterations
+    if overwhelms and dominance >= rules.overwhelming_dominance and told.affected >= 3:
         return "high"
-    likely = chance <= rules.medium_chance or (iterations == 1 and share >= 2 * rules.high_share)
-    if share >= rules.medium_share and dominance >= rules.medium_dominance and likely:
+    if overwhelms and dominance >= rules.sole_dominance and told.iterations < 3:
         return "medium"
-    return "low"
+    # Several that stand out at once share what is lost.
+    is_certain = share >= rules.high_share and chance <= rules.high_chance
+    is_likely = dominance >= rules.medium_dominance and chance <= rules.medium_chance
+    return "medium" if share >= rules.medium_share and (is_likely or is_certain) else "low"
 
 
 def _grade_job(

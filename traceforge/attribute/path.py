@@ -2,7 +2,8 @@
 
 Communicators that meet at the same place of the program move the same bytes. One that is slower than most of its
 peers in nearly all iterations has a worse path; what comes and goes, or befalls most of them, is the fabric's. A
-communicator without peers tells nothing of its path.
+communicator without peers tells nothing of its path. Where a member has no trace it may have come late after all the
+others, which looks the same: only if peers with all traces are slow as well it is the fabric.
 """
 
 from collections.abc import Mapping
@@ -12,26 +13,52 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.booking import Booked
 from traceforge.attribute.cause import cause_of_transfer
-from traceforge.replay.reference import Reference
+from traceforge.replay.reference import Amounts, Reference
 
 # Slow in all but a tenth of the iterations, by at least half of what it is slow by on average.
 _SELDOM = 0.1
 _STEADY = 0.5
 # Below this share of the transfers themselves, peers do not differ.
 _LEAST_EXCESS = 0.1
+# Peers are slow as well if they lose this part of what the communicator loses, in the iterations in which it does.
+_ALIKE = 0.5
 
 
-def transfer_causes(run: Booked, of_length: Mapping[int, Reference]) -> list[str]:
-    """Cause of each communicator's slow transfers, length C."""
+def transfer_causes(run: Booked, of_length: Mapping[int, Reference], *, on_device: bool = True) -> list[str]:
+    """Cause of each communicator's slow transfers, length C.
+
+    Args:
+        on_device: whether devices communicate. Hosts that communicate by themselves share their cores with it: how
+            long that takes tells nothing of a path.
+    """
     excess, reference = _excess(run, of_length)
+    path = _slow_paths(run, excess, reference) if on_device else set()
+    causes = []
+    for c in range(len(run.communicators)):
+        if c in run.lacking and not _is_shared(run, c, excess):
+            causes.append(cause_of_transfer("unrecorded"))
+        else:
+            causes.append(cause_of_transfer("path" if c in path else "fabric"))
+    return causes
+
+
+def _is_shared(run: Booked, c: int, excess: Amounts) -> bool:
+    """Whether the peers of which all traces are here are slow together with `c`."""
+    complete = [peer for peer in _peers(run, c) if peer not in run.lacking]
+    slow = excess[:, c] >= max(0.0, float(excess[:, c].mean()))
+    if not complete or not slow.any():
+        return False
+    shared = float(np.median(excess[slow][:, complete].mean(axis=0)))
+    return shared >= _ALIKE * float(excess[slow, c].mean()) > 0
+
+
+def _slow_paths(run: Booked, excess: Amounts, reference: Amounts) -> set[int]:
+    """Communicators that are slower than most of their peers throughout."""
     steady = np.quantile(excess, _SELDOM, axis=0) >= np.maximum(
         _STEADY * excess.mean(axis=0), _LEAST_EXCESS * reference.mean(axis=0)
     )
     steady &= excess.mean(axis=0) > 0
-    fabric, path = cause_of_transfer("fabric"), cause_of_transfer("path")
-    return [
-        path if steady[c] and _is_exception(steady, _peers(run, c)) else fabric for c in range(len(run.communicators))
-    ]
+    return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, _peers(run, c))}
 
 
 def _excess(run: Booked, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
