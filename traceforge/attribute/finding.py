@@ -219,8 +219,10 @@ def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) 
     """Where no rank and no host stands out: all ranks at the same times or in turns, or the rank whose loss it was."""
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
-    if cause.mode == "synchronization_amplification":
-        yield from _of_turns(run, cause, by_rank, [], rng)
+    takes_turns = cause.mode == "synchronization_amplification"
+    in_turns = list(_of_turns(run, cause, by_rank, [], rng)) if takes_turns else []
+    yield from in_turns
+    if in_turns:
         return
     found = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
     if found is None or found.confidence == "low":
@@ -228,6 +230,8 @@ def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) 
     alone = leader_of(by_rank, found.affected, run.durations_ns, rng, Thresholds())
     if alone is not None:
         yield _of_rank(run, cause, replace(alone, confidence=found.confidence))
+        return
+    if takes_turns:
         return
     source = work_source(run.booked.model, cause.name, range(by_rank.shape[1]))
     yield _Found(cause, found, "job", "all", "the job", source)

@@ -78,8 +78,7 @@ def judge_ranks(
     positive = np.maximum(0, delays_ns)
     total = positive.sum()
     result = []
-    candidates = np.flatnonzero(shares >= rules.reported_share)
-    chances = rank_chances(positive, rng, candidates.tolist())
+    chances, sure = _chances(positive, shares, rng, rules)
     floor = rules.affected_share * typical
     for place in range(delays_ns.shape[1]):
         own = delays_ns[:, place]
@@ -89,7 +88,8 @@ def judge_ranks(
             continue
         dominance = float(positive[:, place].sum() / total)
         hit = float(own[affected].mean())
-        told = _Told(share, dominance, float(chances[place]), len(own), len(affected), hit / typical)
+        of_rest = float(positive[:, place].sum() / (total - positive[:, [s for s in sure if s != place]].sum()))
+        told = _Told(share, dominance, of_rest, float(chances[place]), len(own), len(affected), hit / typical)
         result.append(
             Judgement(
                 place,
@@ -105,6 +105,24 @@ def judge_ranks(
             )
         )
     return result
+
+
+def _chances(
+    positive_ns: Delays, shares: Delays, rng: np.random.Generator, rules: Thresholds
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Chance of each rank, and the ranks that stand out of all; the others are tried again among themselves.
+
+    One rank that is slow for long would else make all departures look lasting, and hide the next one.
+    """
+    candidates = np.flatnonzero(shares >= rules.reported_share)
+    chances = rank_chances(positive_ns, rng, candidates.tolist())
+    sure = np.flatnonzero(chances <= rules.medium_chance)
+    rest = np.setdiff1d(np.flatnonzero(shares >= rules.medium_share), sure)
+    others = np.setdiff1d(np.arange(len(shares)), sure)
+    if len(sure) and len(rest) and len(others) > 1:
+        again = rank_chances(positive_ns[:, others], rng, np.searchsorted(others, rest).tolist())
+        chances[rest] = again[np.searchsorted(others, rest)]
+    return chances, sure.tolist()
 
 
 def leader_of(
@@ -210,7 +228,8 @@ def rank_chances(
     """Probability, for each rank, that some rank gathers as much if ranks are interchangeable.
 
     Noise that lasts some iterations would pass for one rank's: as many iterations as it lasts change places together.
-    How long it lasts is told by the other ranks, since a fault of the rank itself may last as well.
+    How long it lasts is told by the other ranks, since a fault of the rank itself may last as well; the one of them
+    that varies most is left out for the same reason.
 
     Args:
         candidates: ranks for which to tell it (all by default); 1 for the others.
@@ -221,7 +240,10 @@ def rank_chances(
         return result
     by_length: dict[int, list[int]] = {}
     for rank in range(ranks) if candidates is None else candidates:
-        by_length.setdefault(lasting_iterations(np.delete(positive_ns, rank, axis=1)), []).append(rank)
+        others = np.delete(positive_ns, rank, axis=1)
+        if ranks > _LEAST_LEADERS:
+            others = np.delete(others, others.var(axis=0).argmax(), axis=1)
+        by_length.setdefault(lasting_iterations(others), []).append(rank)
     for length, members in by_length.items():
         own = positive_ns.sum(axis=0)[members]
         as_much = np.ones(len(members))
@@ -264,6 +286,7 @@ class _Told:
 
     share: float
     dominance: float
+    dominance_of_rest: float
     chance: float
     iterations: int
     affected: int
@@ -282,11 +305,12 @@ def _grade_rank(told: _Told, rules: Thresholds) -> str:
     overwhelms = share >= rules.overwhelming_share and told.affected >= 0.6 * told.iterations
     if overwhelms and dominance >= rules.overwhelming_dominance and told.affected >= 3:
         return "high"
-    if overwhelms and dominance >= rules.sole_dominance and told.iterations < 3:
+    hits_hard = told.affected == told.iterations < 3 and share >= rules.hard_hit_share
+    if hits_hard and dominance >= rules.sole_dominance:
         return "medium"
     # Several that stand out at once share what is lost.
     is_certain = share >= rules.high_share and chance <= rules.high_chance
-    is_likely = dominance >= rules.medium_dominance and chance <= rules.medium_chance
+    is_likely = told.dominance_of_rest >= rules.medium_dominance and chance <= rules.medium_chance
     return "medium" if share >= rules.medium_share and (is_likely or is_certain) else "low"
 
 
