@@ -348,3 +348,13 @@ def test_a_rank_is_seen_beside_another_that_is_slow_for_long() -> None:
     delays[10:, 3] += 8
 
     assert [found.place for found in judged(delays) if found.confidence != "low"] == [0, 3]
+
+
+def test_turns_in_most_iterations_are_told_with_what_they_cost_in_the_others() -> None:
+    # given 8 lost in three of four iterations, by ranks in turn, and 4 in the fourth: 7 on average
+    delays = np.zeros((40, 4))
+    delays[np.arange(40), np.arange(40) // 4 % 4] = np.where(np.arange(40) % 4 == 0, 4, 8)
+
+    found = judged_turns(delays)
+    assert found is not None
+    assert (found.share, len(found.affected)) == (pytest.approx(0.07), 30)
