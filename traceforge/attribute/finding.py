@@ -170,7 +170,7 @@ def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator)
         found = [replace(one, judgement=replace(one.judgement, confidence="low")) for one in found]
     elif not counted:
         beyond = list(_of_job(run, cause, by_rank, rng))
-    elif cause.mode == "synchronization_amplification":
+    elif cause.mode == "synchronization_amplification" and run.booked.model.rule is ReferenceRule.MEDIAN:
         beyond = list(_of_turns(run, cause, by_rank, [one.judgement.place for one in counted], rng))
     named = [one.subject for one in beyond if one.subject_kind == "rank"]
     yield from (one for one in found if one.subject not in named)
@@ -189,8 +189,8 @@ def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.rand
         judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, Thresholds())
         if judgement is not None:
             affected = [run.places[i] for i in judgement.affected]
-            owners = np.flatnonzero(np.abs(by_communicator).sum(axis=0) > 0)
-            source = transfer_source(run.booked.model, np.isin(run.booked.communicator, owners), affected)
+            lacking = np.isin(run.booked.communicator, sorted(run.booked.lacking))
+            source = transfer_source(run.booked.model, None if cause.claims_transfer == "fabric" else lacking, affected)
             yield _Found(cause, judgement, "job", "all", "the job", source)
         if cause.claims_transfer == "fabric" or (judgement is not None and judgement.confidence != "low"):
             return
@@ -220,6 +220,9 @@ def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) 
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
     takes_turns = cause.mode == "synchronization_amplification"
+    if takes_turns and run.booked.model.rule is not ReferenceRule.MEDIAN:
+        # Against faster durations than the median, ranks that are late in turns are what any noise looks like.
+        return
     in_turns = list(_of_turns(run, cause, by_rank, [], rng)) if takes_turns else []
     yield from in_turns
     if in_turns:
@@ -241,9 +244,6 @@ def _of_turns(
     run: _Run, cause: Cause, by_rank: Delays, certain: Sequence[int], rng: np.random.Generator
 ) -> Iterator[_Found]:
     """What ranks lose in turns, beside those that are named for themselves."""
-    if run.booked.model.rule is not ReferenceRule.MEDIAN:
-        # Against faster durations than the median, ranks that are late in turns are what any noise looks like.
-        return
     others = np.setdiff1d(np.arange(by_rank.shape[1]), certain)
     found = judge_turns(by_rank[:, others], run.durations_ns, rng, Thresholds())
     if found is not None and found.confidence != "low":
