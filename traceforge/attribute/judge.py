@@ -122,7 +122,7 @@ def _chances(
     rest = np.setdiff1d(np.flatnonzero(shares >= rules.medium_share), sure)
     others = np.setdiff1d(np.arange(len(shares)), sure)
     if len(sure) and len(rest) and len(others) > 1:
-        again = rank_chances(positive_ns[:, others], rng, np.searchsorted(others, rest).tolist())
+        again = rank_chances(positive_ns[:, others], rng.spawn(1)[0], np.searchsorted(others, rest).tolist())
         chances[rest] = again[np.searchsorted(others, rest)]
     return chances, sure.tolist()
 
