@@ -116,10 +116,9 @@ def _mark(
         # An interval speaks of one finding.
         is_told = len(bounds) == 1 and bounds[0][0] is not None
         covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if is_told else None)
-    # That something is lost for a reason that is not known accuses nobody.
-    false = [
-        _said(one) for one in counted if one["mode"] != "unexplained" and not any(_is(one, named) for named in every)
-    ]
+    # Where traces are missing it is right to say that something is lost for a reason that is not known.
+    judged = [one for one in counted if one["mode"] != "unexplained" or not case.left_out]
+    false = [_said(one) for one in judged if not any(_is(one, named) for named in every)]
     first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
     return Mark(case, asked, found, errors, booked, saved, harm, covered, false, first, by_hand, findings)
 
