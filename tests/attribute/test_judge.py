@@ -314,6 +314,13 @@ def test_one_or_two_iterations_count_only_if_one_rank_takes_a_fifth(
     assert (found.place, found.confidence) == (2, confidence)
 
 
+def test_two_ranks_that_each_take_a_fourth_of_the_only_iteration_are_both_named() -> None:
+    # given eight ranks, of which two cost 30 and 27 of 100, and the others up to 3
+    delays = np.array([[30.0, 1, 3, 1, 0, 1, 27, 1]])
+
+    assert [found.place for found in judged(delays) if found.confidence == "medium"] == [0, 6]
+
+
 def led(delays: np.ndarray) -> Judgement | None:
     affected = np.flatnonzero(delays.sum(axis=1) > 10)
     return leader_of(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)

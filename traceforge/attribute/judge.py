@@ -310,7 +310,7 @@ def _grade_rank(told: _Told, rules: Thresholds) -> str:
     if overwhelms and dominance >= rules.overwhelming_dominance and told.affected >= 3:
         return "high"
     hits_hard = told.affected == told.iterations < 3 and share >= rules.hard_hit_share
-    if hits_hard and dominance >= rules.sole_dominance:
+    if hits_hard and dominance >= rules.medium_dominance:
         return "medium"
     # Several that stand out at once share what is lost.
     is_certain = share >= rules.high_share and chance <= rules.high_chance
