@@ -48,6 +48,29 @@ def test_fixing_a_rank_that_hides_behind_another_gains_nothing() -> None:
     assert gain_without_work_excess(by_cause(model), "slow_compute", [3]) == 0
 
 
+def test_work_that_is_divided_unevenly_is_held_against_an_even_division() -> None:
+    # given 400 of work in each iteration, divided anew over four ranks: 70, 90, 110 and 130, in turns
+    parts = [70, 90, 110, 130]
+    model = by_cause(
+        lockstep_model([[[parts[(i + rank) % 4] for rank in range(4)]] for i in range(12)], transfer_ns=10)
+    )
+
+    # then divided evenly the last rank would have 100; the lower median of ranks would have been 90
+    source = work_source(model, "slow_compute", range(4), in_turns=True)
+    assert gain_without(model, source) == pytest.approx(140 / 110 - 1)
+
+
+def test_what_ranks_lose_now_and_then_in_turns_is_held_against_what_they_take_else() -> None:
+    # given 100 of work, and 40 more on one of four ranks, in turns
+    model = by_cause(
+        lockstep_model([[[140 if rank == i % 4 else 100 for rank in range(4)]] for i in range(12)], transfer_ns=10)
+    )
+
+    # then the mean, 110, would be no iteration's pace
+    source = work_source(model, "slow_compute", range(4), in_turns=True)
+    assert gain_without(model, source) == pytest.approx(150 / 110 - 1)
+
+
 def test_only_the_cause_that_is_fixed_goes_away() -> None:
     # given a rank that is late by 30 of compute and 10 of input: 150 an iteration, 120 without the compute
     work = np.full((4, 1, 3, 2), 50)

@@ -20,12 +20,16 @@ from traceforge.attribute.cause import cause_of_work
 from traceforge.replay.couplings import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
-from traceforge.replay.reference import Amounts, references
+from traceforge.replay.reference import Amounts, Reference, references
 
 # So many findings are told apart by all their sets; the replays double with each.
 MOST_PLAYERS = 4
 # Below so many clean transfers of a place their median tells less than the first quartile of all.
 _CLEAN = 8
+# Standard error of a median over that of a mean, of normally distributed values; work lies evenly if its mean and median
+# differ by at most so many of them.
+_MEDIAN_ERROR = 1.25
+_EVEN = 2.0
 # Work that collectives under way on the same device slow down.
 _ON_DEVICE = cause_of_work("compute", None)
 
@@ -55,7 +59,7 @@ class Source:
         return np.asarray(work, dtype=np.float64)
 
 
-def work_source(model: StepModel, cause: str, rank_places: Sequence[int]) -> Source:
+def work_source(model: StepModel, cause: str, rank_places: Sequence[int], *, in_turns: bool = False) -> Source:
     """Work of some ranks by a cause, as far as it exceeds the reference over an iteration.
 
     Where work is above the reference at one place and below at another, only what is above in sum is blamed, as noise
@@ -63,24 +67,46 @@ def work_source(model: StepModel, cause: str, rank_places: Sequence[int]) -> Sou
 
     Args:
         model: with work by cause (see `booking.by_cause`).
+        in_turns: whether the ranks lose it in turns; then work that is only divided unevenly is held against its mean.
     """
     kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
     ranks = list(rank_places)
     arrivals = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
     waits = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
     of_length = references(model)
-    for i, calls in enumerate(model.calls.tolist()):
-        reference = of_length[calls]
-        before_arrival = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
-        before_wait = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
-        arrival = before_arrival - _whole(reference.before_arrival_ns[:, None, kinds])
-        wait = before_wait - _whole(reference.before_wait_ns[:, None, kinds])
+    differences = [_differences(model, i, of_length[calls], kinds, ranks) for i, calls in enumerate(model.calls)]
+    beyond = np.stack([one.sum(axis=(0, 2)) + other.sum(axis=(0, 2)) for one, other in differences])
+    beyond = np.maximum(0, beyond - (_mean_if_even(beyond) if in_turns else 0.0))
+    for i, (arrival, wait) in enumerate(differences):
         above = np.maximum(0, arrival).sum(axis=(0, 2)) + np.maximum(0, wait).sum(axis=(0, 2))
-        net = np.maximum(0, arrival.sum(axis=(0, 2)) + wait.sum(axis=(0, 2)))
-        part = np.divide(net, above, out=np.zeros(len(ranks)), where=above > 0)
-        arrivals[i, : calls + 1] = _whole(part * np.maximum(0, arrival).sum(axis=2))
-        waits[i, :calls] = _whole(part * np.maximum(0, wait).sum(axis=2))
+        part = np.divide(beyond[i], above, out=np.zeros(len(ranks)), where=above > 0)
+        arrivals[i, : len(arrival)] = _whole(part * np.maximum(0, arrival).sum(axis=2))
+        waits[i, : len(wait)] = _whole(part * np.maximum(0, wait).sum(axis=2))
     return Source(tuple(ranks), arrivals, waits)
+
+
+def _differences(
+    model: StepModel, i: int, reference: Reference, kinds: list[int], ranks: list[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Work of an iteration less the reference, before arrivals and before waits; shape (places, ranks, kinds)."""
+    calls = int(model.calls[i])
+    arrival = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
+    wait = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
+    return (
+        arrival - _whole(reference.before_arrival_ns[:, None, kinds]),
+        wait - _whole(reference.before_wait_ns[:, None, kinds]),
+    )
+
+
+def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
+    """Mean of work that lies about its median evenly to both sides, 0 of other work; shape (I, ranks).
+
+    What one rank has more another has less where work is only divided unevenly, and of that the mean tells better than
+    the median what an even division would give. Rare losses lie to one side, and raise the mean.
+    """
+    mean = float(beyond_ns.mean())
+    error = _MEDIAN_ERROR * float(beyond_ns.std()) / np.sqrt(beyond_ns.size)
+    return mean if abs(mean - float(np.median(beyond_ns))) <= _EVEN * error else 0.0
 
 
 def transfer_source(

@@ -247,7 +247,7 @@ def _of_turns(
     others = np.setdiff1d(np.arange(by_rank.shape[1]), certain)
     found = judge_turns(by_rank[:, others], run.durations_ns, rng, Thresholds())
     if found is not None and found.confidence != "low":
-        source = work_source(run.booked.model, cause.name, others.tolist())
+        source = work_source(run.booked.model, cause.name, others.tolist(), in_turns=True)
         yield _Found(cause, found, "job", "all", "the job", source)
 
 
