@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Self, overload
 
 from traceforge import api
 from traceforge.errors import InputUnusableError
+from traceforge.files import check_exists
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 
@@ -212,8 +213,7 @@ def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, referen
         UsageError: the database holds several runs and none was named, or not this one.
     """
     target = Path(path)
-    if not target.exists():
-        raise InputUnusableError("no such file or folder", where=str(path))
+    check_exists(target)
     is_database = target.is_file() and _begins_as_database(target)
     store = api.open_built(target, reference) if is_database else Store(None)
     try:

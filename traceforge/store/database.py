@@ -47,7 +47,8 @@ class Store:
         self.path = path
         self.read_only = read_only
         if read_only and (path is None or not path.exists()):
-            raise InputUnusableError("no such database", where=str(path))
+            hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
+            raise InputUnusableError("no such database", where=str(path), hint=hint)
         is_new = path is not None and not path.exists()
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:

@@ -26,7 +26,7 @@ def _build(context: Context) -> Section | Missing:
         kind=verdict.kind,
         headline=verdict.headline,
         explanation=verdict.explanation,
-        confidence=verdict.confidence,
+        confidence=verdict.told_confidence,
         next_step=verdict.next_step,
         tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
         evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
