@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import Edit, Job, Settings, place_of_rank
+from traceforge.replay.edit import Edit, Job, place_of_rank
 from traceforge.replay.excess import without_excess
+from traceforge.replay.settings import Settings
 
 # Ranks to try on every run: those that arrive last most often.
 _TRIED = 3
