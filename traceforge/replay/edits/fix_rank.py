@@ -28,7 +28,8 @@ def _usual(job: Job) -> Sequence[Settings]:
 
 EDIT = Edit(
     "fix_rank",
-    "One rank's work never exceeds the median over ranks of the same place.",
+    "One rank's work never exceeds the median over ranks of the same place, whatever made it longer: a finding's gain"
+    " takes out its own cause alone, and may be less.",
     MappingProxyType({"rank": 0.0}),
     _apply,
     _usual,

@@ -45,7 +45,13 @@ def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
     if cost := context.costs.get(finding.finding_id):
         tiles += cost_tiles(cost, context.price)
     if finding.gain_if_fixed is not None:
-        tiles.append(Tile(change(1 + finding.gain_if_fixed), "Throughput if it were gone", "in replay; a ceiling"))
+        tiles.append(
+            Tile(
+                change(1 + finding.gain_if_fixed),
+                "Throughput if it were gone",
+                "in replay, this cause alone; a ceiling",
+            )
+        )
     return tiles
 
 
