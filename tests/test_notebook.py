@@ -15,6 +15,9 @@ from tests.report.tables import Job, store_of
 from traceforge.check import Outcome
 from traceforge.errors import InputUnusableError, QueryError, UsageError
 from traceforge.notebook import Run, open_run
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.folder import write_scenario
+from traceforge.synth.scenario import Scenario
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,25 @@ def test_a_run_answers_what_the_commands_do(late: Run, tmp_path: Path) -> None:
     assert 'id="comparison"' in (tmp_path / "out.html").read_text(encoding="utf-8")
     assert repr(late).startswith("VERDICT")
     assert "high: Rank 2 computes longer" in repr(late.findings)
+
+
+def test_a_forecast_joins_runs_at_other_scales(tmp_path: Path) -> None:
+    # given the same job on 2, 4 and 8 ranks
+    paths = []
+    for hosts in (1, 2, 4):
+        write_scenario(Scenario(f"on{hosts}", 3, 12, cluster=Cluster(hosts, 2)), tmp_path / f"on{hosts}")
+        paths.append(tmp_path / f"on{hosts}")
+
+    with open_run(paths[0]) as run:
+        alone, joined = run.forecast(), run.forecast(*paths[1:], ranks=[32])
+
+        # then one scale makes no curve, and three do
+        assert alone.ensemble is None
+        assert alone.needs
+        assert [point.ranks for point in joined.points] == [2, 4, 8]
+        assert 32 in [row.ranks for row in joined.plan]
+        with pytest.raises(UsageError, match="one scale"):
+            run.forecast(run)
 
 
 def test_a_healthy_run_shows_that_it_has_no_finding() -> None:

@@ -39,11 +39,21 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        if not path.exists():
-            raise InputUnusableError("no such file or folder", where=str(path))
+        check_exists(path)
         for file in _walk(path):
             found.setdefault(file.resolve(), file)
     return sorted(found.values())
+
+
+def check_exists(path: Path) -> None:
+    """Refuse a path at which there is nothing.
+
+    Raises:
+        InputUnusableError: it does not exist.
+    """
+    if not path.exists():
+        hint = "check the name, and the folder you are in"
+        raise InputUnusableError("no such file or folder", where=str(path), hint=hint)
 
 
 def shown_name(file: Path, given: Iterable[Path]) -> str:

@@ -9,6 +9,7 @@
     run.sql("FROM timeline.iteration")         # a polars frame
     run.compare("good.duckdb").iteration       # what changed
     run.check("iteration_ms=130")              # judgements on limits
+    run.forecast("job64.duckdb").plan          # other scales, from this run and further ones
     run.report("job42.html")                   # the page
 
 What a notebook shows is escaped text and pictures: nothing that a trace contains is executed. Not handled: writing into
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Self, overload
 
 from traceforge import api
 from traceforge.errors import InputUnusableError
+from traceforge.files import check_exists
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from traceforge.check import Judgement
     from traceforge.compare import Comparison
     from traceforge.doctor import Examination
+    from traceforge.forecast.answer import Answer, MeasuredRun
+    from traceforge.forecast.goodput import Assumptions
     from traceforge.replay.outcome import Outcome
     from traceforge.report import Report
     from traceforge.report.context import Context
@@ -176,6 +180,37 @@ class Run:
             raise InputUnusableError("no iteration with matched collectives to replay", hint="ask doctor() why")
         return outcomes(scene, [parse_policy(text) for text in policies or all_policies()])
 
+    def forecast(
+        self, *others: "Run | Path | str", ranks: Sequence[int] = (), assumed: "Assumptions | None" = None
+    ) -> "Answer":
+        """How far the job scales and what that costs; without runs at other scales, terms and needs but no curve.
+
+        Args:
+            others: runs of the same job at other scales.
+            ranks: further numbers of ranks to plan for.
+            assumed: what no trace tells: price, failures, batch (`traceforge.forecast.goodput.Assumptions`).
+
+        Raises:
+            InputUnusableError: no throughput was measured, or two runs are not comparable; the field is named.
+            UsageError: all runs are at one scale, or a number of ranks lies too far off.
+        """
+        from contextlib import ExitStack
+
+        from traceforge.forecast.answer import NOTHING_MEASURED, NOTHING_MEASURED_HINT, answer
+        from traceforge.forecast.goodput import Assumptions
+
+        with ExitStack() as opened:
+            runs = [other if isinstance(other, Run) else opened.enter_context(open_run(other)) for other in others]
+            measured = [point for run in (self, *runs) for point in run._measured()]
+        if not measured:
+            raise InputUnusableError(NOTHING_MEASURED, where=str(self.store.path), hint=NOTHING_MEASURED_HINT)
+        return answer(measured, [], assumed or Assumptions(), ranks)
+
+    def _measured(self) -> "list[MeasuredRun]":
+        from traceforge.forecast.answer import measured_runs
+
+        return measured_runs(self.store, [] if self.name is None else [self.name])
+
     def close(self) -> None:
         """Close the database."""
         self.store.close()
@@ -212,8 +247,7 @@ def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, referen
         UsageError: the database holds several runs and none was named, or not this one.
     """
     target = Path(path)
-    if not target.exists():
-        raise InputUnusableError("no such file or folder", where=str(path))
+    check_exists(target)
     is_database = target.is_file() and _begins_as_database(target)
     store = api.open_built(target, reference) if is_database else Store(None)
     try:

@@ -3,7 +3,7 @@
 In: the names in a database, and texts. Out: the same texts without them. The same name has the same replacement
 everywhere, and the same database gives the same replacements, whatever is made of it (HTML, JSON, exports). Names are
 numbered in their natural order. Columns that hold our own words (causes, phases, operations) are left alone.
-Not handled: names that occur in kernel or operator names, and measured numbers, which stay as they are.
+Not handled: names that are part of a longer word of an operator's or kernel's name, and measured numbers.
 """
 
 import re
@@ -23,8 +23,30 @@ _NAME_COLUMNS = {
     "path": "path",
     "kernel_file": "path",
     "run_name": "job",
+    "peer": "address",
+    "address": "address",
+    "local_gid": "address",
+    "remote_gid": "address",
+    "process": "process",
+    "process_name": "process",
+    "process_labels": "label",
+    "thread": "thread",
+    "thread_name": "thread",
 }
 """Columns of which every value is a name, and its kind."""
+
+FREE_TEXT = frozenset(
+    {
+        "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
+        "raw.kineto_argument.args", "raw.kineto_file.metadata", "raw.nccl_environment.value", "raw.nccl_event.text",
+        "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
+    }
+)  # fmt: skip
+"""Columns that may hold anything a program or a person wrote: nobody can tell the names in them, so all of it goes."""
+
+_SELDOM_SAID = frozenset({"process", "label", "thread"})
+_ANYBODYS = re.compile(r"-?\d+|CPU|[GX]PU \d+|stream -?\d+|Spans|Traces|(?:Trace )?PyTorch Profiler(?: \(\d+\))?|")
+"""What the profiler itself calls processes, labels and threads."""
 
 _OWN_WORDS = frozenset(
     {
@@ -51,6 +73,13 @@ _PATH = re.compile(r"(?:~|\.{1,2})?/.*\w.*|.*/.*\.[A-Za-z0-9]{1,8}")
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _HOST_SETTING = re.compile(r"(?<=\bhost=)[^,]+")
 _USER = re.compile(r"/(?:home|Users|users)/([^/\s]+)")
+_STATED_HOSTS = "SELECT DISTINCT value FROM raw.nccl_environment WHERE name = 'NCCL_HOSTID' AND value IS NOT NULL"
+_TEXTS_WITH_USERS = """
+SELECT value AS text FROM raw.nccl_environment WHERE value IS NOT NULL
+UNION SELECT name FROM raw.kineto_kind WHERE CONTAINS(name, '/')
+UNION SELECT name FROM raw.chakra_node WHERE CONTAINS(name, '/')
+"""
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)$")
 _SHORTEST = 3
 _MOST_PIECES = 24
 
@@ -59,7 +88,7 @@ class Redaction:
     """Replacements of names; names that were not known before are numbered as they are met."""
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        """Names by kind: `host`, `path`, `folder`, `job`, `user` or `address`."""
+        """Names by kind, such as `host`, `path` or `job`; a kind is what stands before the number."""
         self._known: dict[str, dict[str, str]] = {}
         self._in_texts: dict[str, str] = {}
         for kind, originals in names.items():
@@ -74,6 +103,8 @@ class Redaction:
     def name(self, kind: str, original: str) -> str:
         """The replacement of a value that is a name as a whole."""
         known = self._known.setdefault(kind, {})
+        if kind in _SELDOM_SAID and _ANYBODYS.fullmatch(original):
+            return original
         if original not in known:
             known[original] = f"{kind}-{len(known) + 1}"
             for form in _forms(kind, original):
@@ -89,20 +120,25 @@ class Redaction:
         """Rows of a query with the names in them replaced, by the names of their columns."""
         import polars as pl
 
-        columns = []
-        for column in frame:
-            kind = _NAME_COLUMNS.get(column.name)
-            if column.name == "parameters" and column.dtype == pl.String:
-                columns.append(pl.Series(column.name, [self._settings(value) for value in column], dtype=pl.String))
-                continue
-            if column.dtype != pl.String or column.name in _OWN_WORDS:
-                columns.append(column)
-                continue
-            values = [
-                None if value is None else self.name(kind, value) if kind else self.text(value) for value in column
-            ]
-            columns.append(pl.Series(column.name, values, dtype=pl.String))
-        return pl.DataFrame(columns)
+        return pl.DataFrame([self._column(column) for column in frame])
+
+    def _column(self, column: "pl.Series") -> "pl.Series":
+        import polars as pl
+
+        if column.name in _OWN_WORDS or column.dtype not in (pl.String, pl.List(pl.String)):
+            return column
+        kind = _NAME_COLUMNS.get(column.name)
+
+        def replaced(value: str | None) -> str | None:
+            if value is None or column.name == "parameters":
+                return self._settings(value)
+            return self.name(kind, value) if kind else self.text(value)
+
+        if column.dtype == pl.String:
+            values: list[object] = [replaced(value) for value in column]
+        else:
+            values = [None if several is None else [replaced(value) for value in several] for several in column]
+        return pl.Series(column.name, values, dtype=column.dtype)
 
     def _settings(self, settings: str | None) -> str | None:
         """Settings such as `host=node0,every=4`: the words are ours, the host is the user's."""
@@ -131,7 +167,7 @@ class Redaction:
 
 def names_in(store: "Store") -> dict[str, set[str]]:
     """The names a database holds, by kind, from whichever of its tables have columns of names."""
-    names: dict[str, set[str]] = {kind: set() for kind in ("job", "host", "path", "folder", "user")}
+    names: dict[str, set[str]] = {kind: set() for kind in ("job", "folder", "user", *_NAME_COLUMNS.values())}
     catalog = store.query(
         "SELECT schema_name, table_name, column_name FROM duckdb_columns()"
         " WHERE database_name = current_database() AND data_type = 'VARCHAR' ORDER BY ALL"
@@ -140,14 +176,20 @@ def names_in(store: "Store") -> dict[str, set[str]]:
         if column in _NAME_COLUMNS:
             asked = store.query(f'SELECT DISTINCT "{column}" FROM "{schema}"."{table}" WHERE "{column}" IS NOT NULL')
             names[_NAME_COLUMNS[column]].update(asked[column].to_list())
+    names["host"] |= set(store.query(_STATED_HOSTS)["value"].to_list())
     names["folder"] = {folder for path in names["path"] for folder in path.split("/")[:-1] if folder} - names["job"]
-    values = store.query("SELECT DISTINCT value FROM raw.nccl_environment WHERE value IS NOT NULL")["value"].to_list()
-    names["user"] = {user for text in [*names["path"], *values] for user in _USER.findall(text)}
+    texts = [*names["path"], *store.query(_TEXTS_WITH_USERS)["text"].to_list()]
+    names["user"] = {user for text in texts for user in _USER.findall(text)}
     return {kind: {name for name in known if name} for kind, known in names.items()}
 
 
 def _forms(kind: str, original: str) -> list[str]:
-    """How a name may stand in a text: paths also without their folders, hosts also without their domain."""
+    """How a name may stand in a text: paths also without their folders, hosts also without their domain.
+
+    A process called `python` or a thread called `main` is no reason to take these words out of sentences.
+    """
+    if kind in _SELDOM_SAID:
+        return [form for form in (original, *_IN_BRACKETS.findall(original)) if not form.isalpha()]
     if kind == "path":
         return [original, original.rpartition("/")[2]]
     return [original, original.partition(".")[0]] if kind == "host" else [original]

@@ -23,6 +23,11 @@ def format_share(share: float) -> str:
     return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"
 
 
+def plural(number: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{number} {noun if number == 1 else noun + 's'}"
+
+
 def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) -> str:
     for factor, unit in steps:
         # The unit is that of the rounded number: 999,999 ns are 1.00 ms, not 1000 µs.

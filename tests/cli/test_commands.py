@@ -166,6 +166,14 @@ def test_replay_and_forecast_answer_in_words_and_in_json(database: Path) -> None
     assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 2
 
 
+def test_replay_tells_a_reason_once_for_all_policies_it_holds_for(database: Path) -> None:
+    told = run("replay", database, "--policy", "constant", "--policy", "bounded_delay").stderr
+
+    sentences = [line.partition(": ")[2].split(". ")[0] for line in told.splitlines()]
+    assert len(set(sentences)) == len(sentences)
+    assert told.startswith("constant, bounded_delay: ")
+
+
 def test_replay_answers_what_if_and_sweeps(database: Path) -> None:
     changes = ("--what-if", "fix_rank:rank=0", "--what-if", "scale_transfer:factor=0.5")
     words = run("replay", database, *changes)

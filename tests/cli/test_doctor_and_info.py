@@ -1,7 +1,10 @@
 """`traceforge doctor` and `traceforge info` as a person meets them."""
 
 import json
+import shutil
 from pathlib import Path
+
+import pytest
 
 from tests.cli.test_commands import run
 from tests.conftest import ROOT
@@ -51,3 +54,24 @@ def test_info_in_json_counts_what_the_tables_hold(two_runs: Path) -> None:
     assert database["size_bytes"] == two_runs.stat().st_size
     assert database["stages"][0] == "align"
     assert database["runs"][0]["ranks"] == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "headline"),
+    [
+        ("*.log.gz", "ranks      no timeline, 8 in NCCL logs, 2 hosts: node0 and node1", "VERDICT: Logs alone"),
+        ("*.et.json.gz", "ranks      no timeline, 8 in execution traces, hosts unknown", "VERDICT: Execution traces"),
+    ],
+)
+def test_a_job_without_timelines_has_ranks_all_the_same(kind: str, ranks: str, headline: str, tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for file in (ROOT / "sample_traces" / "far_nic").glob(kind):
+        shutil.copy(file, folder)
+
+    assert ranks in run("info", folder).stdout
+
+    # and the verdict claims no confidence in not knowing, but says what was read
+    told = run("report", folder, "-o", tmp_path / "report.html").stdout
+    assert told.startswith(headline)
+    assert "96 calls of together 1.5 GB a rank in mesh_tp" in " ".join(told.split()) or kind == "*.log.gz"

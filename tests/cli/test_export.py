@@ -48,3 +48,15 @@ def test_the_tables_become_parquet(database: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "attribute.finding").parent.joinpath("README.md").exists()
     assert again.returncode == 2
     assert "hint:" in again.stderr
+
+
+@pytest.mark.parametrize("form", ["perfetto", "parquet", "chakra"])
+def test_exports_can_be_redacted_and_then_need_no_traces(database: Path, tmp_path: Path, form: str) -> None:
+    result = run("export", form, database, "-o", tmp_path / "out", "--redact")
+
+    assert result.returncode == 0, result.stderr
+    written = tmp_path / "out"
+    files = [written] if written.is_file() else [path for path in written.rglob("*") if path.is_file()]
+    assert files
+    assert SAMPLE.name not in result.stdout + result.stderr
+    assert not any(SAMPLE.name.encode() in file.read_bytes() for file in files)

@@ -71,6 +71,24 @@ def test_files_settings_and_the_database_itself_are_out_of_reach(statement: str,
     assert "root:" not in result.stdout
 
 
+STRANGE = "SELECT 1 / 0 AS a, 'nan'::DOUBLE AS b, [1.5, '-inf'::DOUBLE] AS c, {'x': 'inf'::FLOAT} AS d, NULL AS e"
+
+
+def test_what_json_has_no_number_for_is_a_text_and_the_document_stays_valid(healthy: Path) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    document = json.loads(run("sql", healthy, STRANGE, "--format", "json").stdout, parse_constant=refuse)
+
+    assert document["rows"] == [["inf", "nan", [1.5, "-inf"], {"x": "inf"}, None]]
+
+
+def test_lists_and_structs_are_json_in_csv(healthy: Path) -> None:
+    result = run("sql", healthy, STRANGE, "--format", "csv")
+
+    assert result.stdout.splitlines()[1] == 'inf,NaN,"[1.5, ""-inf""]","{""x"": ""inf""}",'
+
+
 def test_parquet_comes_out_whole(healthy: Path) -> None:
     command = [sys.executable, "-m", "traceforge", "sql", healthy, "FROM meta.run", "--format", "parquet"]
     done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

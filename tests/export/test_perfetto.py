@@ -74,6 +74,29 @@ def test_the_manifest_is_of_the_form_that_perfetto_reads(members: dict[str, byte
     assert all(isinstance(value, str) for value in manifest["perfetto_manifest"]["attributes"].values())
 
 
+def test_the_manifest_breaks_no_rule_of_the_published_format(members: dict[str, bytes]) -> None:
+    # https://perfetto.dev/docs/reference/perfetto-manifest, "Errors": each of these would fail the whole import
+    files = files_of(members)
+    assert {key for file in files for key in file} <= {"path", "machine", "clocks"}
+    assert len({file["machine"]["name"] for file in files}) == len(files)
+    for clocks in [file["clocks"] for file in files if "clocks" in file]:
+        # without `clock`, a file is pinned to the private timeline of one that has no clock either
+        assert clocks.keys() == {"sync_to", "offset_ns"}
+        assert clocks["sync_to"]["file"] in {file["path"] for file in files}
+        assert -(2**63) < clocks["offset_ns"] < 2**63
+    attributes = json.loads(members[MANIFEST])["perfetto_manifest"]["attributes"]
+    assert all(key and isinstance(value, str) for key, value in attributes.items())
+
+
+def test_every_member_is_a_chrome_trace_by_itself(members: dict[str, bytes]) -> None:
+    for name in members.keys() - {MANIFEST}:
+        events = json.loads(members[name])["traceEvents"]
+        assert events
+        assert all(isinstance(event["ph"], str) and isinstance(event["name"], str) for event in events)
+        assert all(isinstance(event["ts"], int | float) for event in events if event["ph"] != "M")
+        assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
+
+
 def test_moved_as_the_manifest_says_all_ranks_leave_a_collective_together(members: dict[str, bytes]) -> None:
     # given clocks 50 ms apart
     ends: dict[int, list[float]] = defaultdict(list)

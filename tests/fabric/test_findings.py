@@ -183,22 +183,22 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "gdr_off": (no_gdr, "2 of 2 network connections", [0, 1]),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
     "far_nic": (far, "SYS away from its GPU, although NIC 1 is PIX away", [0]),
-    "nic_below_speed": (slow_link, "1 NIC(s) run at 100 Gbit/s, where others of the job run at 400", [1]),
+    "nic_below_speed": (slow_link, "1 NIC of 100 Gbit/s in use, where others of the job run at 400", [1]),
     "shared_nic": (shared, "1 of 2 NICs", [0, 1, 2, 3]),
     "proxy_relay": (relayed, "1 of 3 connections", [0]),
     "p2p_disabled": (through_memory, "NCCL_P2P_DISABLE=1 is set", [0, 1]),
     "ring_across_numa": (across_numa, "4 times where 2 would do", [0, 1, 2, 3]),
-    "few_channels": (few_channels, "4 channel(s) for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
+    "few_channels": (few_channels, "4 channels for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
     "nvls_lost": (no_nvls, "1 of 2 processes", [1]),
     "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
     "version_differs": (versions, "2.26.2 (1), 2.27.5 (1)", []),
     "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
-    "late_communicator": (late, "2 communicator side(s)", [0, 1]),
-    "cpu_affinity": (unbound, "On 2 host(s), such as a", [0, 1]),
+    "late_communicator": (late, "2 communicator sides", [0, 1]),
+    "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry time-out", [0]),
-    "link_trouble": (flapping, "async event 1 time(s)", [0]),
+    "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
-    "hang": (stuck, "rank(s) 1 never entered it", [1]),
+    "hang": (stuck, "rank 1 never entered it", [1]),
     "odd_algorithm": (forced, "NCCL_ALGO=Ring takes the choice from NCCL", []),
     "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),
 }
@@ -218,7 +218,7 @@ def test_flight_recorders_tell_who_is_behind() -> None:
         rows = joined.query("SELECT code, subject, ranks, summary FROM fabric.finding").rows()
 
     assert [row[:3] for row in rows] == [("hang_recorded", "default_pg", [2])]
-    assert "rank(s) 2 stopped at 7" in rows[0][3]
+    assert "rank 2 stopped at 7" in rows[0][3]
 
 
 @pytest.mark.parametrize("code", STORIES)

@@ -135,5 +135,5 @@ def test_a_slow_link_is_named_by_its_rate(tmp_path: Path) -> None:
         rows = rows_of(store, "SELECT subject, ranks, summary FROM fabric.finding WHERE code = 'nic_below_speed'")
 
     assert [row[:2] for row in rows] == [("node1", [4, 5, 6, 7])]
-    assert "4 NIC(s) run at 100 Gbit/s" in rows[0][2]
+    assert "4 NICs of 100 Gbit/s in use" in rows[0][2]
     assert "run at 400" in rows[0][2]

@@ -105,3 +105,18 @@ def test_calls_whose_group_nothing_tells_are_not_compared() -> None:
         add_execution_trace(store, [{"name": "c10d::allreduce_"}], calls=placed, groups=groups, rank=rank)
 
     assert rows_of(built(store), "SELECT status FROM graph.divergence") == [("not_comparable",)]
+
+
+def test_volumes_count_each_kind_of_group_once_and_messages_where_they_are_sent() -> None:
+    # given two ranks, each in a tensor-parallel group of its own, and a message from rank 0 to rank 1
+    store = store_of()
+    for rank, message in enumerate((call("send", 10, destination_rank=1), call("recv", 10, source_rank=0))):
+        own = {"process_group_name": f"{rank}", "description": "mesh_tp", "size": 2, "ranks": [rank, rank + 2]}
+        calls = [call(elements=1000 + rank, process_group_name=f"{rank}"), {**message, "process_group_name": "pp"}]
+        nodes = [{"name": "record_param_comms", "node_id": 100 + place} for place in range(2)]
+        placed = [{"position": place, "node_id": 100 + place, **one} for place, one in enumerate(calls)]
+        add_execution_trace(store, nodes, calls=placed, groups=[own], rank=rank)
+
+    found = rows_of(built(store, "graph"), "SELECT * EXCLUDE (run_id) FROM graph.volume")
+
+    assert found == [("mesh_tp", 2, 2, 2, 8004), ("pp", 1, 1, 1, 40)]

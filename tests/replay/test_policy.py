@@ -12,7 +12,8 @@ from tests.replay.models import lockstep_model, lockstep_plan, model_of
 from traceforge.errors import UsageError
 from traceforge.replay.couplings import Couplings
 from traceforge.replay.engine import Arm, measured, replay, replay_arms
-from traceforge.replay.policy import Past, Policy, format_parameters, parse_policy, policies
+from traceforge.replay.policy import Past, Policy, parse_policy, policies
+from traceforge.replay.settings import format_settings
 
 every_policy = pytest.mark.parametrize("policy", policies().values(), ids=list(policies()))
 causal = [policy for policy in policies().values() if not policy.sees_future]
@@ -138,7 +139,7 @@ def test_parameters_that_are_not_given_keep_their_defaults() -> None:
 def test_parameters_are_written_as_they_are_read() -> None:
     text = "window=8,threshold=0.02,gain=0.25,max_delay=0.05"
 
-    assert format_parameters(parse_policy(f"bounded_delay:{text}")[1]) == text
+    assert format_settings(parse_policy(f"bounded_delay:{text}")[1]) == text
 
 
 @pytest.mark.parametrize(
@@ -154,9 +155,23 @@ def test_parameters_are_written_as_they_are_read() -> None:
         ("none:window=2", "policy `none` has no parameter `window`\n\nhint: its parameters are: none"),
         ("bounded_delay:gain=much", "`gain=much` is not a number"),
         ("bounded_delay:gain", "`gain=` is not a number"),
-        ("bounded_delay:gain=-1", "`gain=-1` must be a finite number that is not negative"),
-        ("bounded_delay:gain=inf", "`gain=inf` must be a finite number that is not negative"),
-        ("bounded_delay:gain=nan", "`gain=nan` must be a finite number that is not negative"),
+        ("bounded_delay:gain=-1", "`gain=-1` must not be negative\n\nhint: usually it is 0.5"),
+        ("bounded_delay:gain=inf", "`gain=inf` must be a finite number"),
+        *(
+            (
+                f"{policy}={value}",
+                (
+                    f"`{policy.partition(':')[2]}={value}` is no number of iterations\n\n"
+                    f"hint: it counts iterations: a whole number from 1 on, usually {usual}"
+                ),
+            )
+            for policy, value, usual in (
+                ("bounded_delay:window", "0", 4),
+                ("bounded_delay:window", "2.5", 4),
+                ("adaptive:memory", "0", 32),
+            )
+        ),
+        ("bounded_delay:gain=nan", "`gain=nan` must be a finite number"),
     ],
 )
 def test_what_cannot_be_a_policy_is_refused_by_name(text: str, message: str) -> None:

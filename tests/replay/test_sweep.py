@@ -20,8 +20,8 @@ def test_a_point_is_on_the_front_unless_another_is_faster_and_steadier() -> None
 
     found = front([replace(some, throughput_ratio=ratio, cv=cv) for ratio, cv in points])
 
-    # then the first is beaten by the second, the fourth by the third; equal points do not beat each other
-    assert found == [False, True, True, False, True]
+    # then the first is beaten by the second, the fourth by the third; of equal points only the first counts
+    assert found == [False, True, True, False, False]
 
 
 def test_all_combinations_of_a_grid_are_tried_and_what_was_given_too() -> None:

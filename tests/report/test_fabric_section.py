@@ -33,7 +33,7 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay() -> None:
     assert isinstance(verdict, dict)
     assert verdict["kind"] == "cannot_be_known"
     assert "cannot be known from this" in verdict["headline"]
-    assert "1 problem(s), none of them a measured delay" in "\n".join(report.verdict_lines)
+    assert "1 problem, none of them a measured delay" in "\n".join(report.verdict_lines)
     assert report.summary["findings"] == []
 
 
@@ -56,8 +56,8 @@ def test_flight_recorders_alone_show_who_is_behind() -> None:
     with built(store, "forecast") as joined:
         report = build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
-    assert "rank(s) 1 stopped at 7" in words_of(report, "fabric")
-    assert "1 problem(s)" in "\n".join(report.verdict_lines)
+    assert "rank 1 stopped at 7" in words_of(report, "fabric")
+    assert "1 problem" in "\n".join(report.verdict_lines)
 
 
 def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:

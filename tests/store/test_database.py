@@ -12,6 +12,7 @@ from traceforge.errors import InputUnusableError, QueryError, StoreBusyError, St
 from traceforge.store.database import Store
 from traceforge.store.migrations import migrations
 
+BLOCK_BYTES = "SELECT block_size FROM pragma_database_size() WHERE database_name = 'trace'"
 STORAGE_VERSION = """
 SELECT CAST(tags['storage_version'] AS VARCHAR) FROM duckdb_databases() WHERE database_name = current_database()
 """
@@ -38,11 +39,33 @@ def _error(path: Path, *, read_only: bool) -> str:
     return str(caught.value)
 
 
-def test_a_new_database_is_written_in_the_format_that_every_client_since_1_0_reads(tmp_path: Path) -> None:
+def test_a_new_database_is_written_in_the_format_that_every_client_since_1_1_reads(tmp_path: Path) -> None:
     with Store(tmp_path / "run.db") as store:
         version = store.query(STORAGE_VERSION).item()
 
     assert version.startswith("v1.0.0")
+
+
+def test_blocks_are_small_so_that_many_small_tables_take_little_space(tmp_path: Path) -> None:
+    with Store(tmp_path / "run.db") as store:
+        assert store.query(BLOCK_BYTES).item() == 65_536
+
+
+def test_a_database_with_blocks_of_another_size_is_opened_and_written_as_it_is(tmp_path: Path) -> None:
+    # given an empty database of our own as former versions made it
+    path = tmp_path / "run.db"
+    Store(tmp_path / "new.db").close()
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{tmp_path / 'new.db'}' AS new")
+        connection.execute(f"ATTACH '{path}' AS old (STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 262144)")
+        connection.execute("COPY FROM DATABASE new TO old")
+
+    with Store(path) as store:
+        store.execute("INSERT INTO meta.run VALUES (0, 'job', 4)")
+
+    with Store(path, read_only=True) as store:
+        assert store.query("SELECT run_name FROM meta.run").item() == "job"
+        assert store.query(BLOCK_BYTES).item() == 262_144
 
 
 def test_every_table_and_column_of_the_facts_is_documented() -> None:
@@ -95,7 +118,7 @@ def test_a_database_in_a_folder_that_does_not_exist_cannot_be_made(tmp_path: Pat
 def test_reading_a_database_that_does_not_exist_does_not_make_one(tmp_path: Path) -> None:
     path = tmp_path / "gone.db"
 
-    assert _error(path, read_only=True) == f"{path}: no such database"
+    assert _error(path, read_only=True).startswith(f"{path}: no such database\n")
     assert not path.exists()
 
 

@@ -35,6 +35,33 @@ counted AS (
     (SELECT COUNT(*) FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS steps
   FROM meta.run AS r
 ),
+-- What execution traces say without a timeline beside them: at most three kinds of communicators, the largest first.
+moved AS (
+  SELECT
+    run_id,
+    SUM(call_count) AS calls,
+    STRING_AGG(
+      FORMAT(
+        '{} calls{} a rank in {}', ROUND(call_count / rank_count)::BIGINT,
+        COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size'),
+        COALESCE(LEFT(communicator, 40), 'groups without a name')
+      ),
+      '; ' ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
+    ) FILTER (WHERE place <= 3) AS largest
+  FROM (
+    SELECT *, ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY sent_bytes DESC NULLS LAST, call_count DESC) AS place
+    FROM graph.volume
+  )
+  GROUP BY run_id
+),
+graphs AS (
+  SELECT
+    q.run_id, COUNT(*) AS traces, SUM(q.node_count) AS nodes, BOOL_OR(q.label = 'modelled') AS is_modelled,
+    COALESCE(ANY_VALUE(m.largest), 'they record no communication') AS largest
+  FROM graph.quality AS q
+  LEFT JOIN moved AS m USING (run_id)
+  GROUP BY q.run_id
+),
 led AS (
   SELECT run_id, iteration, ARG_MAX(rank, stage) AS rank FROM attribute.frontier GROUP BY run_id, iteration
 ),
@@ -56,8 +83,10 @@ state AS (
       ELSE 'on the rank with the least work'
     END AS on_time,
     f.summary, f.confidence AS finding_confidence, f.next_step,
+    g.traces, g.nodes, g.largest, g.is_modelled,
     CASE
       WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
+      WHEN c.timelines = 0 AND g.traces > 0 THEN 'graphs_alone'
       WHEN c.sources = 0 OR c.timelines = 0 THEN 'no_timeline'
       WHEN c.ranks = 0 THEN 'rank_unknown'
       WHEN c.ranks = 1 THEN 'one_rank'
@@ -70,6 +99,7 @@ state AS (
   FROM counted AS c
   CROSS JOIN meta.analysis AS a
   LEFT JOIN judged AS j USING (run_id)
+  LEFT JOIN graphs AS g USING (run_id)
   LEFT JOIN leader AS l USING (run_id)
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
@@ -78,6 +108,8 @@ SELECT
   CASE WHEN state IN ('finding', 'nothing_significant') THEN state ELSE 'cannot_be_known' END,
   CASE state
     WHEN 'no_timeline' THEN 'No file of this run holds a timeline.'
+    WHEN 'graphs_alone' THEN
+      'Execution traces alone tell what ranks issue and how large it is, not when: who waits for whom cannot be known from this.'
     WHEN 'logs_alone' THEN
       'Logs alone tell how ranks are connected, not how long they wait: what it costs cannot be known from this.'
     WHEN 'rank_unknown' THEN 'No trace of this run says which rank it belongs to: who waits for whom cannot be known from this.'
@@ -95,7 +127,16 @@ SELECT
     WHEN state = 'logs_alone' AND problems = 0 THEN
       'They show no problem of configuration; see the section on the fabric.'
     WHEN state = 'logs_alone' THEN
-      FORMAT('They show {} problem(s), none of them a measured delay; first: {}', problems, first_problem)
+      FORMAT(
+        'They show {} problem{}, none of them a measured delay; first: {}', problems,
+        CASE WHEN problems = 1 THEN '' ELSE 's' END, first_problem
+      )
+    WHEN state = 'graphs_alone' THEN
+      FORMAT(
+        'Read: {} trace{} of {} nodes; {}.{}', traces, CASE WHEN traces = 1 THEN '' ELSE 's' END,
+        CAST(nodes AS BIGINT), largest,
+        CASE WHEN is_modelled THEN ' Durations in them are a generator''s, not measured.' ELSE '' END
+      )
     WHEN state IN ('unmatched', 'irregular') AND iteration_count >= 3 AND led_count >= 0.6 * iteration_count THEN
       FORMAT(
         'From durations alone, without a common clock: rank {} has most work of its own in {} of {} iterations. Whether it delays the others, these files do not tell.',
@@ -126,6 +167,8 @@ SELECT
     WHEN state = 'finding' THEN next_step
     WHEN state = 'logs_alone' THEN
       'Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are joined.'
+    WHEN state = 'graphs_alone' THEN
+      'Record a timeline with torch.profiler on all ranks in the same steps (profile(..., execution_trace_observer=...) writes both); both in one folder are joined.'
     WHEN state = 'rank_unknown' THEN
       'Record with torch.distributed initialised, or name the files or their folders by rank (rank0.json, rank1.json).'
     WHEN state IN ('no_timeline', 'one_rank') THEN

@@ -7,6 +7,7 @@ import typer
 
 from traceforge.cli.console import note, print_verdict, verdict_kind
 from traceforge.cli.synth import FaultNames, Seed, with_faults
+from traceforge.units import format_share
 
 _DEFAULT = "compute_straggler:place=5,severity=0.25"
 
@@ -31,8 +32,8 @@ def demo(
     cost = write_scenario(scenario, output / "traces")
     print("Injected:", *(texts or ["nothing"]))
     for text, removed in zip(texts, cost.removed_ns, strict=True):
-        share = removed.mean() / cost.duration_ns.mean()
-        print(f"  without {text.partition(':')[0]}: {removed.mean() / 1e6:.2f} ms an iteration less ({share:.0%})")
+        share = format_share(removed.mean() / cost.duration_ns.mean())
+        print(f"  without {text.partition(':')[0]}: {removed.mean() / 1e6:.2f} ms an iteration less ({share})")
     with Store(None) as store:
         api.ingest([output / "traces"], store, run="demo")
         made = api.report(store, command="traceforge demo")

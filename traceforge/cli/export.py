@@ -2,13 +2,21 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from traceforge.cli.console import note
 
+if TYPE_CHECKING:
+    from traceforge.redaction import Redaction
+    from traceforge.store.database import Store
+
 export = typer.Typer(help="Write what a database holds as files of other programs.", no_args_is_help=True)
+Redact = Annotated[
+    bool,
+    typer.Option("--redact", help="Replace the names of hosts, files, users, processes and the job: host-1, path-1 …"),
+]
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -23,6 +31,7 @@ def chakra(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path(),
     run: Annotated[str | None, typer.Option(help="Name of the run, where the database holds several.")] = None,
     prefix: Annotated[str | None, typer.Option(help="Files are PREFIX.RANK.et; by default the run's name.")] = None,
+    redact: Redact = False,
 ) -> None:
     """Write Chakra execution traces, one `.et` file a rank, for simulators such as ASTRA-sim."""
     from traceforge import api
@@ -31,7 +40,9 @@ def chakra(
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
         name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
-        for file in export_chakra(store, run_id, output, _UNSAFE.sub("_", prefix or name)):
+        redaction = _redaction(store, redact)
+        shown = prefix or (redaction.name("job", name) if redaction else name)
+        for file in export_chakra(store, run_id, output, _UNSAFE.sub("_", shown), redaction):
             typer.echo(file.path)
             warning = "; structure only, it has no times" if file.label == "structure_only" else ""
             note(f"rank {file.rank}: {file.node_count} nodes, {file.label}{warning}")
@@ -46,16 +57,18 @@ def perfetto(
         typer.Option(help="File or folder among which the run's traces are, known by their hash; may be repeated."),
     ] = None,
     run: Annotated[str | None, typer.Option(help="Name of the run, where the database holds several.")] = None,
+    redact: Redact = False,
 ) -> None:
     """Write one TAR of the run's traces, untouched, on one clock and with findings as tracks, for ui.perfetto.dev.
 
+    With --redact they are written anew from the database: names replaced, times exact, other arguments left out.
     The page runs in your browser; nothing is sent. It needs Perfetto 58 or later.
     """
     from traceforge import api
     from traceforge.export.perfetto import export_perfetto
 
     with api.open_built(db) as store:
-        made = export_perfetto(store, api.run_id(store, run), traces or [], output)
+        made = export_perfetto(store, api.run_id(store, run), traces or [], output, _redaction(store, redact))
     typer.echo(made.path)
     note(f"{len(made.ranks)} traces; clocks drift by up to {made.largest_drift_ns / 1e3:.1f} us within a file")
     for path in made.missing:
@@ -72,6 +85,7 @@ def parquet(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write, new or empty.")],
     run: Annotated[str | None, typer.Option(help="Name of a run; all runs without it.")] = None,
     facts: Annotated[bool, typer.Option("--facts", help="Also write raw.*, by far the largest part.")] = False,
+    redact: Redact = False,
 ) -> None:
     """Write all tables as Parquet: a folder a table, partitioned by run, with tables.json and README.md."""
     from traceforge import api
@@ -79,6 +93,13 @@ def parquet(
 
     with api.open_built(db) as store:
         run_id = None if run is None else api.run_id(store, run)
-        tables = export_parquet(store, output, run_id=run_id, with_facts=facts)
+        redaction = _redaction(store, redact)
+        tables = export_parquet(store, output, run_id=run_id, with_facts=facts, redaction=redaction)
     typer.echo(output)
     note(f"{len(tables)} tables, {sum(table.row_count for table in tables)} rows")
+
+
+def _redaction(store: "Store", wanted: bool) -> "Redaction | None":
+    from traceforge.redaction import Redaction
+
+    return Redaction.of(store) if wanted else None

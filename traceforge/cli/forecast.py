@@ -54,9 +54,6 @@ def forecast(
     found = answer(runs, listed, assumed, _numbers(ranks))
     if samples and found.unit != "samples":
         raise UsageError("--samples needs --batch: traces count iterations, not samples")
-    if found.ensemble is None and len(runs) > 1:
-        names = ", ".join(one.point.name for one in runs)
-        raise UsageError("all runs are at one scale, which makes no curve", hint=f"name one with --run: {names}")
     if as_json:
         print(json.dumps(document(found), indent=2))
         return
@@ -103,7 +100,7 @@ def document(found: "Answer") -> dict[str, Any]:
 
 def _runs(databases: list[Path], names: list[str]) -> "list[MeasuredRun]":
     from traceforge import api
-    from traceforge.forecast.answer import measured_runs
+    from traceforge.forecast.answer import NOTHING_MEASURED, NOTHING_MEASURED_HINT, measured_runs
 
     found = []
     for path in databases:
@@ -114,11 +111,7 @@ def _runs(databases: list[Path], names: list[str]) -> "list[MeasuredRun]":
     if missing:
         raise UsageError(f"there is no run `{min(missing)}` with two judged iterations in a row", where=where)
     if databases and not found:
-        raise InputUnusableError(
-            "no run has two judged iterations in a row, so that no throughput was measured",
-            where=where,
-            hint='`traceforge sql DB "FROM forecast.need"` says what to record, `FROM forecast.term` where time goes',
-        )
+        raise InputUnusableError(NOTHING_MEASURED, where=where, hint=NOTHING_MEASURED_HINT)
     return found
 
 

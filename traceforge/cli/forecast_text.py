@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from traceforge.units import format_ns, format_share
+from traceforge.units import format_ns, format_share, plural
 
 if TYPE_CHECKING:
     from traceforge.forecast.answer import Answer
@@ -21,7 +21,7 @@ def curve_lines(found: "Answer") -> list[str]:
     ensemble = found.ensemble
     assert ensemble is not None  # noqa: S101 - asked for only then
     first, last = ensemble.smallest.ranks, ensemble.largest.ranks
-    lines = [f"FORECAST  {len(ensemble.points)} scales measured, {first} to {last} ranks; throughput in {found.unit}/s"]
+    lines = [f"FORECAST  {len(ensemble.points)} scales measured, {first} to {last} ranks; throughput in {_rate(found)}"]
     if len(ensemble.points) == 2:
         lines.append("warning: two scales test no model; Amdahl's line is drawn by assumption, without a band")
     lines += _table(found)
@@ -55,7 +55,7 @@ def one_scale_lines(found: "Answer") -> list[str]:
     lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} rank{'s' * (point.ranks != 1)}."]
     pace = point.throughput * (found.assumed.batch or 1)
     steady = "" if point.cv is None else f", variation {format_share(point.cv)}"
-    lines.append(f"Measured: {_pace(pace)} {found.unit}/s{steady}")
+    lines.append(f"Measured: {_pace(pace)} {_rate(found)}{steady}")
     if found.runs:
         tables = found.runs[0].tables
         terms = [f"{term['term'].replace('_', ' ')} {format_share(term['share'])}" for term in tables["terms"][:6]]
@@ -152,11 +152,17 @@ def _energy(found: "Answer") -> Iterator[str]:
 def _assumed(found: "Answer") -> str:
     assumed = found.assumed
     low, high = found.sensitivity["mtbf_hours"]
+    at = plural(found.points[-1].ranks, "rank")
     return (
         f"Assumed: {assumed.price:g} a GPU-hour, {assumed.gpus_per_rank} GPU a rank, a failure every"
-        f" {assumed.mtbf_hours:g} GPU-hours (half or twice that: {low * 1e6:.3g} or {high * 1e6:.3g} per 1M at"
-        f" {found.points[-1].ranks}), checkpoint {assumed.checkpoint_s:g} s, restart {assumed.restart_s:g} s"
+        f" {assumed.mtbf_hours:g} GPU-hours (half or twice that: {low * 1e6:.3g} or {high * 1e6:.3g} for 1M"
+        f" {found.unit} at {at}), checkpoint {assumed.checkpoint_s:g} s, restart {assumed.restart_s:g} s"
     )
+
+
+def _rate(found: "Answer") -> str:
+    """What the throughput counts; iterations of all ranks add up."""
+    return "samples/s" if found.unit == "samples" else "(iterations x ranks)/s"
 
 
 def _pace(pace: float) -> str:

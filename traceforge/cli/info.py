@@ -61,7 +61,15 @@ def _run_lines(run: "Mapping[str, object]") -> list[str]:
         values = run[key]
         return [clean(value, 60) for value in values] if isinstance(values, list) else []
 
-    whole = f" of {number('world_size')}" if run["world_size"] else ""
+    ranks = f"{number('ranks')} of {number('world_size')}" if run["world_size"] else f"{number('ranks')}"
+    elsewhere = {
+        "execution traces": number("execution_trace_ranks"),
+        "NCCL logs": number("log_ranks") or number("log_processes"),
+    }
+    # Where timelines are missing, or cover fewer ranks than other files do.
+    told = [f"{known} in {where}" for where, known in elsewhere.items() if known > number("ranks")]
+    if told:
+        ranks = ", ".join([f"{ranks} in timelines" if number("ranks") else "no timeline", *told])
     hosts = (
         f", {plural(len(names('hosts')), 'host')}: {listed(names('hosts'), 4)}" if names("hosts") else ", hosts unknown"
     )
@@ -73,7 +81,7 @@ def _run_lines(run: "Mapping[str, object]") -> list[str]:
     ]
     return [
         f"  files      {files} ({listed(names('kinds'))}), {plural(number('events'), 'event')}",
-        f"  ranks      {number('ranks')}{whole}{hosts}",
+        f"  ranks      {ranks}{hosts}",
         f"  iterations {number('judged_iterations')} that count" + (f", {left_out} left out" if left_out else ""),
         f"  collectives {number('collectives')}; devices: {listed(names('devices')) or 'not stated'}",
         f"  versions   PyTorch {listed(names('pytorch_versions')) or 'not stated'}, {', '.join(versions)}",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from traceforge.cli.ingest import ShownOptions, ingest_shown
 from traceforge.errors import InputUnusableError
+from traceforge.files import check_exists
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
@@ -28,8 +29,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     from traceforge import api
     from traceforge.store.database import Store
 
-    if not target.exists():
-        raise InputUnusableError("no such file or folder", where=str(target))
+    check_exists(target)
     if is_database(target):
         with api.open_built(target, options.reference if options else None) as store:
             yield store

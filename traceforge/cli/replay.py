@@ -1,6 +1,7 @@
 """`traceforge replay DB`: what a pacing policy or another change would have done, and how far to believe it."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,13 +14,16 @@ from traceforge.errors import InputUnusableError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from traceforge.replay.edit import Edit, Settings
+    from traceforge.replay.edit import Edit
     from traceforge.replay.places import Places
     from traceforge.replay.policy import Policy
     from traceforge.replay.scene import Scene
+    from traceforge.replay.settings import Settings
 
     Chosen = Sequence[tuple[Policy, Mapping[str, float]]]
     Rows = list[dict[str, object]]
+
+_SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 def replay(
@@ -89,8 +93,7 @@ def _outcomes(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
                 "policy", "parameters", "throughput_ratio", "gain_ceiling", "cv", "engaged_share", "verdict"
             )
         )
-        for outcome in found:
-            note(f"{outcome['policy']}: {outcome['reason']}")
+        _note_reasons([(str(outcome["policy"]), str(outcome["reason"])) for outcome in found])
     return found
 
 
@@ -115,17 +118,30 @@ def _what_ifs(scene: "Scene", places: "Places", chosen: "Sequence[tuple[Edit, Se
     found = [asdict(try_edits(scene, job, edits)) for edits in tried]
     if not quiet:
         print_table(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
-        for one in found:
-            note(f"{one['edit']}: {one['reason']}")
+        _note_reasons([(str(one["edit"]), str(one["reason"])) for one in found])
         if not scene.known.is_measured:
             note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
     return found
 
 
+def _note_reasons(told: "Sequence[tuple[str, str]]") -> None:
+    """Each sentence of the reasons once, behind all that it holds for."""
+    names: dict[str, list[str]] = {}
+    for name, reason in told:
+        for sentence in _SENTENCE_END.split(reason):
+            names.setdefault(sentence, []).append(name)
+    groups: dict[str, list[str]] = {}
+    for sentence, those in names.items():
+        groups.setdefault(", ".join(dict.fromkeys(those)), []).append(sentence)
+    for together, sentences in groups.items():
+        note(f"{together}: {' '.join(sentences)}")
+
+
 def _list_edits() -> None:
     import polars as pl
 
-    from traceforge.replay.edit import edits, format_settings
+    from traceforge.replay.edit import edits
+    from traceforge.replay.settings import format_settings
 
     rows = [(edit.name, format_settings(edit.defaults), edit.description) for edit in edits().values()]
     print_table(pl.DataFrame(rows, schema=["edit", "parameters", "description"], orient="row"))

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import sys
 from enum import StrEnum
 from importlib import resources
@@ -142,12 +143,16 @@ def _purpose(text: str) -> str:
 
 
 def _write(frame: "pl.DataFrame", output_format: Format) -> None:
+    import polars as pl
+
     if output_format is Format.table:
         print_table(frame)
         if frame.is_empty():
             note("no rows")
     elif output_format is Format.csv:
-        sys.stdout.write(frame.write_csv())
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        texts = [pl.Series(name, [_json_text(value) for value in frame[name].to_list()], pl.String) for name in nested]
+        sys.stdout.write(frame.with_columns(texts).write_csv())
     elif output_format is Format.parquet:
         if sys.stdout.isatty():
             raise UsageError("Parquet is binary", hint="send it to a file: --format parquet > rows.parquet")
@@ -155,13 +160,25 @@ def _write(frame: "pl.DataFrame", output_format: Format) -> None:
         frame.write_parquet(whole)
         sys.stdout.buffer.write(whole.getvalue())
     else:
-        document = {"schema_version": 1, "columns": frame.columns, "rows": frame.rows()}
-        sys.stdout.write(json.dumps(document, default=_json_value) + "\n")
+        rows = [[_json_value(value) for value in row] for row in frame.rows()]
+        document = {"schema_version": 1, "columns": frame.columns, "rows": rows}
+        sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+
+
+def _json_text(value: object) -> str | None:
+    return None if value is None else json.dumps(_json_value(value), allow_nan=False)
 
 
 def _json_value(value: object) -> object:
+    """A value as JSON has it; what JSON lacks (infinity, NaN, dates) as DuckDB writes it, a text."""
     from decimal import Decimal
 
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(key): _json_value(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(part) for part in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

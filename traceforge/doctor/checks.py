@@ -77,6 +77,10 @@ def _complete(evidence: str) -> Look:
     return Look(Status.complete, evidence)
 
 
+def _counting(iterations: int) -> str:
+    return "1 iteration counts" if iterations == 1 else f"{iterations} iterations count"
+
+
 def _missing(evidence: str) -> Look:
     return Look(Status.missing, evidence)
 
@@ -156,8 +160,8 @@ def _iterations(facts: Facts) -> Look:
     if not facts.judged:
         return _missing(f"0 of {facts.iterations} iterations count{warmup}")
     if facts.judged < _ENOUGH_ITERATIONS:
-        return _partial(f"{facts.judged} iterations count{warmup}; rare delays need {_ENOUGH_ITERATIONS} or more")
-    return _complete(f"{facts.judged} iterations count{warmup}")
+        return _partial(f"{_counting(facts.judged)}{warmup}; rare delays need {_ENOUGH_ITERATIONS} or more")
+    return _complete(f"{_counting(facts.judged)}{warmup}")
 
 
 def _common_window(facts: Facts) -> Look:

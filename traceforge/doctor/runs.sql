@@ -2,8 +2,13 @@
 SELECT
   r.run_id, r.run_name, r.world_size,
   (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
-  (SELECT LIST(DISTINCT s.host ORDER BY s.host) FROM meta.source AS s
-   WHERE s.run_id = r.run_id AND s.host IS NOT NULL) AS hosts,
+  (SELECT COUNT(DISTINCT t.rank) FROM graph.trace AS t WHERE t.run_id = r.run_id) AS execution_trace_ranks,
+  (SELECT COUNT(DISTINCT m.global_rank) FROM fabric.member AS m WHERE m.run_id = r.run_id) AS log_ranks,
+  (SELECT COUNT(DISTINCT p.process) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS log_processes,
+  (SELECT LIST(DISTINCT h.host ORDER BY h.host) FROM (
+     SELECT s.run_id, s.host FROM meta.source AS s
+     UNION SELECT p.run_id, p.host FROM fabric.process AS p
+   ) AS h WHERE h.run_id = r.run_id AND h.host IS NOT NULL) AS hosts,
   (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id) AS files,
   (SELECT CAST(SUM(s.size_bytes) AS BIGINT) FROM meta.source AS s WHERE s.run_id = r.run_id) AS file_bytes,
   (SELECT CAST(SUM(s.event_count) AS BIGINT) FROM meta.source AS s WHERE s.run_id = r.run_id) AS events,

@@ -13,6 +13,7 @@ from pathlib import Path
 from traceforge.errors import InputUnusableError
 from traceforge.export.chakra_graph import ExportNode, exported_nodes
 from traceforge.export.protobuf import framed, number, packed, text
+from traceforge.redaction import Redaction
 from traceforge.sources.chakra import schema
 from traceforge.store.database import Store
 
@@ -61,8 +62,15 @@ class ExportedFile:
     label: str
 
 
-def export_chakra(store: Store, run_id: int, folder: Path, prefix: str) -> Iterator[ExportedFile]:
+def export_chakra(
+    store: Store, run_id: int, folder: Path, prefix: str, redaction: Redaction | None = None
+) -> Iterator[ExportedFile]:
     """Write one file a rank into a folder, which is made if it is missing.
+
+    Args:
+        store: with its stages built.
+        prefix: files are named `<prefix>.<rank>.et`.
+        redaction: replaces names of hosts, files and users in the names of nodes and process groups.
 
     Raises:
         InputUnusableError: the run holds no execution trace whose rank is known.
@@ -76,11 +84,11 @@ def export_chakra(store: Store, run_id: int, folder: Path, prefix: str) -> Itera
         )
     folder.mkdir(parents=True, exist_ok=True)
     for source_id, part, rank, label in traces:
-        nodes = exported_nodes(store, source_id, part)
+        nodes = exported_nodes(store, source_id, part, redaction)
         path = folder / f"{prefix}.{rank}.et"
         with path.open("wb") as file:
             file.write(framed(_metadata(rank, label)))
-            file.write(framed(_groups_node(store, source_id, part, len(nodes) + 1)))
+            file.write(framed(_groups_node(_groups(store, source_id, part, redaction), len(nodes) + 1)))
             for node in nodes:
                 file.write(framed(_message(node)))
         yield ExportedFile(path, rank, len(nodes) + 1, label)
@@ -97,9 +105,15 @@ def _metadata(rank: int, label: str) -> bytes:
     )
 
 
-def _groups_node(store: Store, source_id: int, part: int, node_id: int) -> bytes:
+def _groups(store: Store, source_id: int, part: int, redaction: Redaction | None) -> list[dict[str, object]]:
+    listed = store.query(_GROUPS, [source_id, part])
+    if listed.is_empty():
+        listed = store.query(_KNOWN_GROUPS, [source_id])
+    return (redaction.frame(listed) if redaction else listed).to_dicts()
+
+
+def _groups_node(listed: list[dict[str, object]], node_id: int) -> bytes:
     """The node that lists the process groups, as PyTorch and its converter write it."""
-    listed = store.query(_GROUPS, [source_id, part]).to_dicts() or store.query(_KNOWN_GROUPS, [source_id]).to_dicts()
     groups = [{**{key: group[key] for key in group if key != "size"}, "group_size": group["size"]} for group in listed]
     arguments = text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
     return b"".join(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from traceforge.redaction import Redaction
 from traceforge.store.database import Store
 
 _NODES = """
@@ -88,9 +89,11 @@ class _Lane:
     latest_end_ns: int
 
 
-def exported_nodes(store: Store, source_id: int, part: int) -> list[ExportNode]:
-    """The nodes of one trace, each behind those it depends on where times are known."""
+def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction | None = None) -> list[ExportNode]:
+    """The nodes of one trace, each behind those it depends on where times are known; names replaced where wanted."""
     rows = store.query(_NODES, [source_id, part])
+    if redaction:
+        rows = redaction.frame(rows)
     edges = store.query(_EDGES, [source_id, part])
     nodes = {row["node"]: _node(number, row) for number, row in enumerate(rows.iter_rows(named=True), 1)}
     if (rows["origin"] == "timeline").any() or (rows["lane"] >= 0).any():

@@ -3,15 +3,18 @@
 Idea: `timeline.arrival/run_id=0/rows.parquet` is what DuckDB, Spark, polars and pandas read as one table partitioned by
 run; `tables.json` (for programs) and `README.md` (for people) carry the comments. Paths are made of our own table names
 and run numbers alone, never of a text that a trace or a person chose. Not handled: tables that others put into the
-database.
+database. Redacted, names in all columns are replaced, and columns of free text are emptied.
 """
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from traceforge.errors import UsageError
+from traceforge.redaction import FREE_TEXT, Redaction
 from traceforge.store.database import Store
 
 SCHEMA_VERSION = 1
@@ -62,7 +65,12 @@ class ExportedTable:
 
 
 def export_parquet(
-    store: Store, folder: Path, *, run_id: int | None = None, with_facts: bool = False
+    store: Store,
+    folder: Path,
+    *,
+    run_id: int | None = None,
+    with_facts: bool = False,
+    redaction: Redaction | None = None,
 ) -> list[ExportedTable]:
     """Write all documented tables into a folder, which must be new or empty.
 
@@ -71,6 +79,7 @@ def export_parquet(
         folder: is made.
         run_id: only this run; all runs when None.
         with_facts: whether `raw.*`, by far the largest part, is written too.
+        redaction: replaces names; columns of free text are left empty then.
 
     Raises:
         UsageError: the folder holds something.
@@ -81,9 +90,10 @@ def export_parquet(
     chosen = runs if run_id is None else [run_id]
     exported = []
     for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
-        _write(store, table, folder, chosen)
+        names = _replaced_names(store, table, redaction) if redaction else _AS_THEY_ARE
+        _write(store, table, folder, chosen, names)
         exported.append(table)
-    _document(store, folder, exported, chosen)
+    _document(store, folder, exported, chosen, redaction)
     return exported
 
 
@@ -96,7 +106,42 @@ def _tables(store: Store, schemas: tuple[str, ...]) -> list[ExportedTable]:
     return list(found.values())
 
 
-def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """SQL that replaces names in a table `t`: behind `t.*`, and behind the table."""
+
+    replace: str
+    joins: str
+
+
+_AS_THEY_ARE = _Names("", "")
+
+
+def _replaced_names(store: Store, table: ExportedTable, redaction: Redaction) -> _Names:
+    """What becomes of each value, as temporary tables beside the database: memory holds only what differs."""
+    replaced, joins = [], []
+    for number, column in enumerate(table.columns):
+        if f"{table.name}.{column.name}" in FREE_TEXT:
+            replaced.append(f"CAST(NULL AS VARCHAR) AS {column.name}")
+            table.columns[number] = replace(column, comment=f"{column.comment} Left out: free text.".strip())
+            continue
+        if column.type not in ("VARCHAR", "VARCHAR[]"):
+            continue
+        known = store.query(
+            f"SELECT DISTINCT {column.name} FROM {table.name} WHERE {column.name} IS NOT NULL ORDER BY 1"
+        )
+        told = redaction.frame(known)
+        if told.equals(known):
+            continue
+        own = f"temp.names_{number}"
+        store.execute(f"CREATE OR REPLACE TEMP TABLE names_{number} (original {column.type}, told {column.type})")
+        store.append(own, pl.DataFrame({"original": known[column.name], "told": told[column.name]}))
+        replaced.append(f"n{number}.told AS {column.name}")
+        joins.append(f"LEFT JOIN {own} AS n{number} ON n{number}.original = t.{column.name}")
+    return _Names(f"REPLACE ({', '.join(replaced)})" if replaced else "", " ".join(joins))
+
+
+def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int], told: _Names) -> None:
     names = {column.name for column in table.columns}
     table.is_partitioned = bool(names & {"run_id", "source_id"}) and table.name != "meta.run"
     for number in runs if table.is_partitioned else [None]:
@@ -106,7 +151,7 @@ def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int]) ->
         if not count and number is not None:
             continue
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        store.write_parquet(f"SELECT {rows} FROM {table.name} AS t {kept}", folder / place)
+        store.write_parquet(f"SELECT {rows} {told.replace} FROM {table.name} AS t {told.joins} {kept}", folder / place)
         table.row_count += count
         table.files.append(place.as_posix())
     if table.is_partitioned:
@@ -123,8 +168,11 @@ def _rows(table: ExportedTable, names: set[str], number: int | None, runs: list[
     return "t.*", f"WHERE t.source_id IN (SELECT source_id FROM meta.source WHERE run_id = {number:d})"
 
 
-def _document(store: Store, folder: Path, tables: list[ExportedTable], runs: list[int]) -> None:
-    named = dict(store.query("SELECT run_id, run_name FROM meta.run").rows())
+def _document(
+    store: Store, folder: Path, tables: list[ExportedTable], runs: list[int], redaction: Redaction | None
+) -> None:
+    known = store.query("SELECT run_id, run_name FROM meta.run")
+    named = dict((redaction.frame(known) if redaction else known).rows())
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "runs": [{"run_id": run, "run_name": named.get(run)} for run in runs],

@@ -3,8 +3,9 @@
 Idea: the traces stay as they are; `perfetto_manifest.json` (format 1 of Perfetto 58) says by how much each is to be
 moved, and `traceforge.json` adds tracks with what was found, and is the reference that the others are moved to. Files
 are known again by size and hash. Compressed ones are inflated, since Perfetto moves no file inside another; names of
-members are made of ranks, never of what a trace or a path says. Not handled: drift, of which the format knows nothing
-(what that leaves at the ends is told); ranks without a clock, which stay where their file puts them.
+members are made of ranks, never of what a trace or a path says. Redacted, traces are not copied but written anew from
+the database (see `redacted_trace`), and the files need not be there. Not handled: drift, of which the format knows
+nothing (what that leaves at the ends is told); ranks without a clock, which stay where their file puts them.
 """
 
 import io
@@ -15,11 +16,14 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, BinaryIO, cast
 
 from traceforge import __version__
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.export.perfetto_tracks import tracks_of
+from traceforge.export.redacted_trace import write_trace
 from traceforge.files import content_hash, find_files, open_bytes, size_bytes
+from traceforge.redaction import Redaction
 from traceforge.store.database import Store
 
 TRACKS, MANIFEST = "traceforge.json", "perfetto_manifest.json"
@@ -47,7 +51,7 @@ ahead AS (
   ASOF LEFT JOIN align.clock_piece AS p
     ON p.run_id = ? AND p.rank = d.rank AND p.raw_from_ns <= d.raw_ns
 )
-SELECT rank, host, path, size_bytes, content_hash, base_time_ns, is_aligned,
+SELECT rank, source_id, host, path, size_bytes, content_hash, base_time_ns, is_aligned,
   MIN(raw_first_ns) AS raw_first_ns, MIN(ahead_ns) FILTER (WHERE place = 1) AS ahead_ns,
   MAX(ahead_ns) - MIN(ahead_ns) AS drift_ns
 FROM ahead
@@ -80,6 +84,7 @@ class ExportedArchive:
 @dataclass(frozen=True, slots=True)
 class _File:
     rank: int
+    source_id: int
     host: str | None
     path: str
     size_bytes: int
@@ -95,7 +100,9 @@ class _File:
         return f"rank{self.rank:05d}.pt.trace.json"
 
 
-def export_perfetto(store: Store, run_id: int, traces: Sequence[Path], target: Path) -> ExportedArchive:
+def export_perfetto(
+    store: Store, run_id: int, traces: Sequence[Path], target: Path, redaction: Redaction | None = None
+) -> ExportedArchive:
     """Write the archive.
 
     Args:
@@ -104,6 +111,7 @@ def export_perfetto(store: Store, run_id: int, traces: Sequence[Path], target: P
         traces: files and folders among which the run's traces are looked for; where empty, the places where they lay
             when they were ingested, as seen from here and from the database.
         target: the archive; must not exist.
+        redaction: replaces the names of hosts, files, users, processes and the job; `traces` are not needed then.
 
     Raises:
         UsageError: the target exists.
@@ -114,31 +122,41 @@ def export_perfetto(store: Store, run_id: int, traces: Sequence[Path], target: P
     files = [_File(**row) for row in store.query(_FILES, [run_id, run_id]).to_dicts()]
     if not files:
         raise InputUnusableError("the run holds no timeline", where=str(store.path), hint="ingest profiler traces")
-    found = _found(files, _candidates(store, files, traces))
-    if not found:
-        hint = "say where they are: --traces FOLDER (they are known again by their hash)"
-        raise InputUnusableError(f"none of the run's {len(files)} traces is found", where=files[0].path, hint=hint)
+    found = {} if redaction else _located(store, files, traces)
     start_ns = min(file.raw_first_ns - file.ahead_ns for file in files)
-    tracks = tracks_of(store, run_id, start_ns)
-    present = [file for file in files if file.content_hash in found]
-    manifest = _manifest(store, run_id, present, start_ns)
+    tracks = tracks_of(store, run_id, start_ns, redaction)
+    present = [file for file in files if redaction or file.content_hash in found]
+    manifest = _manifest(store, run_id, present, start_ns, redaction)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(target, "w") as archive:
-            _add(archive, MANIFEST, json.dumps(manifest, indent=1).encode())
-            _add(archive, TRACKS, tracks.text.encode())
+            _add(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
+            _add(archive, TRACKS, io.BytesIO(tracks.text.encode()))
             for file in present:
-                _add_trace(archive, file.member, found[file.content_hash])
+                with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
+                    if redaction:
+                        write_trace(store, file.source_id, file.base_time_ns, redaction, cast(BinaryIO, copy))
+                    else:
+                        _inflate(found[file.content_hash], copy)
+                    _add(archive, file.member, copy)
     except OSError as error:
         raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(target)) from error
     return ExportedArchive(
         target,
         [file.rank for file in present],
-        [file.path for file in files if file.content_hash not in found],
+        [file.path for file in files if file not in present],
         [file.rank for file in present if not file.is_aligned],
         max(file.drift_ns for file in present),
         tracks.left_out,
     )
+
+
+def _located(store: Store, files: Sequence[_File], traces: Sequence[Path]) -> dict[str, Path]:
+    found = _found(files, _candidates(store, files, traces))
+    if not found:
+        hint = "say where they are: --traces FOLDER (they are known again by their hash)"
+        raise InputUnusableError(f"none of the run's {len(files)} traces is found", where=files[0].path, hint=hint)
+    return found
 
 
 def _candidates(store: Store, files: Sequence[_File], traces: Sequence[Path]) -> Iterable[Path]:
@@ -168,28 +186,33 @@ def _found(files: Sequence[_File], candidates: Iterable[Path]) -> dict[str, Path
     return found
 
 
-def _manifest(store: Store, run_id: int, files: Sequence[_File], start_ns: int) -> dict[str, object]:
+def _manifest(
+    store: Store, run_id: int, files: Sequence[_File], start_ns: int, redaction: Redaction | None
+) -> dict[str, object]:
     row = store.query(
         "SELECT r.run_name, v.headline FROM meta.run AS r LEFT JOIN attribute.verdict AS v USING (run_id)"
         " WHERE run_id = ?",
         [run_id],
-    ).row(0)
+    )
+    name, headline = (redaction.frame(row) if redaction else row).row(0)
+    hosts = {file.host: redaction.name("host", file.host) if redaction else file.host for file in files if file.host}
+    entries = [_entry(file, hosts.get(file.host or ""), start_ns) for file in files]
     return {
         "perfetto_manifest": {
             "version": 1,
-            "files": [{"path": TRACKS, "machine": {"name": "traceforge"}}, *(_entry(file, start_ns) for file in files)],
+            "files": [{"path": TRACKS, "machine": {"name": "traceforge"}}, *entries],
             "attributes": {
                 "traceforge.version": __version__,
-                "traceforge.run": str(row[0])[:_LONGEST_ATTRIBUTE],
-                "traceforge.verdict": str(row[1] or "")[:_LONGEST_ATTRIBUTE],
+                "traceforge.run": str(name)[:_LONGEST_ATTRIBUTE],
+                "traceforge.verdict": str(headline or "")[:_LONGEST_ATTRIBUTE],
             },
         }
     }
 
 
-def _entry(file: _File, start_ns: int) -> dict[str, object]:
+def _entry(file: _File, host: str | None, start_ns: int) -> dict[str, object]:
     # Ranks of a host stay apart: in containers each calls its device 0, and Perfetto would take them for one process.
-    name = f"rank {file.rank}" + (f" ({file.host[:100]})" if file.host else "")
+    name = f"rank {file.rank}" + (f" ({host[:100]})" if host else "")
     entry: dict[str, object] = {"path": file.member, "machine": {"name": name}}
     if file.is_aligned:
         # In the file an instant reads raw - base; on our tracks it reads raw - ahead - start.
@@ -200,17 +223,14 @@ def _entry(file: _File, start_ns: int) -> dict[str, object]:
     return entry
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def _add(archive: tarfile.TarFile, name: str, content: IO[bytes]) -> None:
+    """Add what was written to a file in memory; an archive states sizes first, so it is gathered before."""
     member = tarfile.TarInfo(name)
-    member.size, member.mode = len(content), 0o644
-    archive.addfile(member, io.BytesIO(content))
+    member.size, member.mode = content.seek(0, io.SEEK_END), 0o644
+    content.seek(0)
+    archive.addfile(member, content)
 
 
-def _add_trace(archive: tarfile.TarFile, name: str, path: Path) -> None:
-    """A trace's bytes, inflated; an archive states sizes first, so they are gathered before."""
-    with open_bytes(path) as content, tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
+def _inflate(path: Path, copy: IO[bytes]) -> None:
+    with open_bytes(path) as content:
         shutil.copyfileobj(content, copy, 1024 * 1024)
-        member = tarfile.TarInfo(name)
-        member.size, member.mode = copy.tell(), 0o644
-        copy.seek(0)
-        archive.addfile(member, copy)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from traceforge.redaction import Redaction
 from traceforge.store.database import Store
 
 MOST_WAITS = 20_000
@@ -79,17 +80,22 @@ class Tracks:
     left_out: int
 
 
-def tracks_of(store: Store, run_id: int, start_ns: int) -> Tracks:
-    """All tracks of a run; `start_ns` on the common clock is their zero."""
+def tracks_of(store: Store, run_id: int, start_ns: int, redaction: Redaction | None = None) -> Tracks:
+    """All tracks of a run; `start_ns` on the common clock is their zero. Names are replaced where wanted."""
+
+    def told(query: str, *parameters: int) -> list[Row]:
+        rows = store.query(query, parameters)
+        return (redaction.frame(rows) if redaction else rows).to_dicts()
+
     drawing = _Drawing(start_ns)
     events = [
         _named("process_name", _JOB, 0, "traceforge: job"),
         _named("process_name", _RANKS, 0, "traceforge: waits"),
     ]
-    events += drawing.iterations(store.query(_ITERATIONS, [run_id]).to_dicts())
-    events += drawing.findings(store.query(_FINDINGS, [run_id]).to_dicts())
-    events += drawing.lateness(store.query(_LATENESS, [run_id]).to_dicts())
-    waits = store.query(_WAITS, [run_id, MOST_WAITS]).to_dicts()
+    events += drawing.iterations(told(_ITERATIONS, run_id))
+    events += drawing.findings(told(_FINDINGS, run_id))
+    events += drawing.lateness(told(_LATENESS, run_id))
+    waits = told(_WAITS, run_id, MOST_WAITS)
     events += drawing.waits(waits)
     events += drawing.job.named + drawing.ranks.named
     drawn = sum(not row["wait_below_resolution"] and row["wait_ns"] > 0 for row in waits)

@@ -4,12 +4,14 @@ Idea: a rule is a query and a sentence; problems come before notices, and each f
 Not handled: whether anything waits for it (stage attribute joins findings with measured delays).
 """
 
+from string import Formatter
 from typing import Any
 
 import polars as pl
 
 from traceforge.fabric.rule import SEVERITIES, Rule, rules
 from traceforge.store.database import Store
+from traceforge.units import format_share, plural
 
 _SCHEMA: dict[str, pl.DataType] = {
     "run_id": pl.Int32(),
@@ -28,6 +30,21 @@ _SCHEMA: dict[str, pl.DataType] = {
     "citation_count": pl.Int64(),
 }
 _MOST_SHOWN = 12
+_COUNT = "count "
+
+
+class _Sentences(Formatter):
+    """Formats of sentences, with shares and counted nouns."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "share":
+            return format_share(value)
+        if format_spec.startswith(_COUNT):
+            return plural(value, format_spec.removeprefix(_COUNT))
+        return str(super().format_field(value, format_spec))
+
+
+_SENTENCES = _Sentences()
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -54,7 +71,7 @@ def _row(rule: Rule, row: dict[str, Any]) -> dict[str, Any]:
         "subject_kind": row["subject_kind"],
         "subject": str(row["subject"]),
         "ranks": ranks,
-        "summary": rule.summary.format(**told),
+        "summary": _SENTENCES.format(rule.summary, **told),
         "basis": row.get("basis") or "configuration evidence",
         "source_id": row["source_id"],
         "line": row["line"],

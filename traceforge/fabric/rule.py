@@ -23,7 +23,8 @@ class Rule:
     Attributes:
         mode: failure mode it may lead to, as in attribute.delay.mode.
         severity: `problem` (wrong on every machine we know of) or `notice` (may be meant, or be the best there is).
-        summary: one sentence, a format of the query's columns.
+        summary: one sentence, a format of the query's columns; `{share:share}` is per cent, `{hosts:count host}` is
+            `1 host` or `2 hosts`.
         next_step: what an engineer does next.
         query: SQL over raw.nccl_* and fabric.*.
     """

@@ -25,6 +25,10 @@ from traceforge.store.database import Store
 
 # Beyond so many times the largest scale even a band says nothing.
 _FURTHEST_BAND = 64
+NOTHING_MEASURED = "no run has two judged iterations in a row, so that no throughput was measured"
+NOTHING_MEASURED_HINT = (
+    '`traceforge sql DB "FROM forecast.need"` says what to record, `FROM forecast.term` where time goes'
+)
 _TABLES = {
     "terms": "FROM forecast.term WHERE run_id = ? ORDER BY share DESC",
     "outlook": "FROM forecast.outlook WHERE run_id = ? ORDER BY ranks",
@@ -102,7 +106,8 @@ def answer(
 
     Raises:
         InputUnusableError: two points are not comparable; the field is named.
-        UsageError: points of a file beside runs, whose throughputs count samples, without a batch to join them by.
+        UsageError: points of a file beside runs, whose throughputs count samples, without a batch to join them by;
+            several runs, all at one scale.
     """
     runs = sorted(runs, key=lambda run: run.point.ranks)
     points = sorted([run.point for run in runs] + _in_iterations(listed, runs, assumed), key=lambda point: point.ranks)
@@ -110,6 +115,9 @@ def answer(
     if not runs:
         assumed = replace(assumed, batch=None)
     ensemble = fit_ensemble(points, np.random.default_rng(0))
+    if ensemble is None and len(runs) > 1:
+        names = ", ".join(one.point.name for one in runs)
+        raise UsageError("all runs are at one scale, which makes no curve", hint=f"name one with --run: {names}")
     planned = plan_of_points(points, assumed) if ensemble is None else _planned(ensemble, assumed, asked)
     largest = points[-1].ranks
     target = int(FURTHEST * largest)

@@ -13,6 +13,7 @@ from traceforge.graph.ladder import ABSENT, METHODS, Events, Int64s, Operations,
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.ingest import issue_rows
+from traceforge.units import format_share
 
 LEAST_SHARE = 0.9
 """Of pairs with equal names, and of the smaller side that is paired: below it a link is refused."""
@@ -126,6 +127,8 @@ def _attempts(both: Sides) -> list[dict[str, object]]:
 
 def _note_refusal(store: Store, trace: dict[str, int], attempts: list[dict[str, object]]) -> None:
     best = max(min(float(str(row["matched_share"])), float(str(row["name_agreement"]))) for row in attempts)
-    detail = f"the execution trace does not fit the timeline of its rank (best match {best:.0%}); it has no times"
+    detail = (
+        f"the execution trace does not fit the timeline of its rank (best match {format_share(best)}); it has no times"
+    )
     issue = Issue("link_refused", "warning", 1, f"rank {trace['rank']}", detail)
     store.append("meta.issue", issue_rows(trace["run_id"], trace["source_id"], "graph", [issue]))

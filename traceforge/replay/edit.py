@@ -19,9 +19,7 @@ from traceforge.registry import discover
 from traceforge.replay.coupling import Baseline
 from traceforge.replay.model import StepModel
 from traceforge.replay.places import Places
-
-# Numbers, or words such as the name of a cause.
-Settings = Mapping[str, float | str]
+from traceforge.replay.settings import Settings, parse_settings
 
 
 class CannotTell(Exception):  # noqa: N818 - an answer, not an error of anybody's
@@ -119,25 +117,8 @@ def parse_edit(text: str) -> tuple[Edit, dict[str, float | str]]:
     Raises:
         UsageError: there is no such edit or parameter, or a value is no number where one is expected.
     """
-    name, _, rest = text.partition(":")
-    if name not in edits():
-        raise UsageError(f"there is no edit `{name}`", hint=f"edits are: {', '.join(edits())}")
-    edit = edits()[name]
-    settings = dict(edit.defaults)
-    for item in filter(None, rest.split(",")):
-        key, _, value = item.partition("=")
-        if key not in settings:
-            known = ", ".join(settings) or "none"
-            raise UsageError(f"edit `{name}` has no parameter `{key}`", hint=f"its parameters are: {known}")
-        settings[key] = value if isinstance(settings[key], str) else _number(key, value)
-    return edit, settings
-
-
-def format_settings(settings: Settings) -> str:
-    """Settings as they are written on the command line."""
-    return ",".join(
-        f"{key}={value if isinstance(value, str) else format(value, 'g')}" for key, value in settings.items()
-    )
+    name, settings = parse_settings(text, "edit", "edits", {name: edit.defaults for name, edit in edits().items()})
+    return edits()[name], settings
 
 
 def place_of_rank(job: Job, rank: float) -> int:
@@ -163,13 +144,3 @@ def factor_of(settings: Settings) -> float:
     if factor < 0:
         raise UsageError(f"`factor={factor:g}` must not be negative", hint="0.5 takes half the time, 0 none")
     return factor
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise UsageError(f"`{key}={text}` is not a number") from None
-    if not abs(value) < float("inf"):
-        raise UsageError(f"`{key}={text}` must be a finite number")
-    return value

@@ -14,8 +14,9 @@ import polars as pl
 from traceforge.replay.couplings import NO_COUPLING
 from traceforge.replay.engine import Arm, Delay, Replay, measured, replay, replay_arms
 from traceforge.replay.interval import Interval, cv_interval, ratio_interval
-from traceforge.replay.policy import Past, Policy, Times, format_parameters, policies
+from traceforge.replay.policy import Past, Policy, Times, policies
 from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.settings import format_settings
 from traceforge.replay.verdict import Prediction, judge
 from traceforge.store.database import Store
 
@@ -136,7 +137,7 @@ def _outcome(scene: Scene, policy: Policy, parameters: Mapping[str, float], arms
     return Outcome(
         run_id=scene.run_id,
         policy=policy.name,
-        parameters=format_parameters(parameters),
+        parameters=format_settings(parameters),
         throughput_ratio=ratio,
         throughput_ratio_low=prediction.interval.low,
         throughput_ratio_high=prediction.interval.high,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from traceforge.errors import PluginError, UsageError
 from traceforge.registry import discover, installed
+from traceforge.replay.settings import parse_settings
 
 Times = NDArray[np.int64]
 Parameters = Mapping[str, float]
@@ -64,6 +65,7 @@ class Policy:
         defaults: parameters and their default values, in the order in which they are shown.
         delay: the delay before the next iteration, ns, >= 0, shape (R,), from the past and the parameters.
         grid: values of the parameters that `--sweep` tries; parameters that are absent keep their defaults.
+        counts: parameters that count iterations: whole numbers from 1 on.
         sees_future: True for a bound that no job could run.
         is_placebo: True where the delays know nothing of the job.
     """
@@ -73,6 +75,7 @@ class Policy:
     defaults: Parameters
     delay: Callable[[Past, Parameters], Times]
     grid: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
     sees_future: bool = False
     is_placebo: bool = False
 
@@ -99,32 +102,17 @@ def parse_policy(text: str) -> tuple[Policy, dict[str, float]]:
     """A policy and its parameters from text such as `bounded_delay:window=8,gain=0.5`.
 
     Raises:
-        UsageError: there is no such policy or parameter, or a value is no number.
+        UsageError: there is no such policy or parameter, or a value is no number that it may have.
     """
-    name, _, rest = text.partition(":")
-    if name not in policies():
-        raise UsageError(f"there is no policy `{name}`", hint=f"policies are: {', '.join(policies())}")
+    name, settings = parse_settings(
+        text, "policy", "policies", {name: policy.defaults for name, policy in policies().items()}
+    )
     policy = policies()[name]
-    parameters = dict(policy.defaults)
-    for item in filter(None, rest.split(",")):
-        key, _, value = item.partition("=")
-        if key not in parameters:
-            known = ", ".join(parameters) or "none"
-            raise UsageError(f"policy `{name}` has no parameter `{key}`", hint=f"its parameters are: {known}")
-        parameters[key] = _number(key, value)
+    parameters = {key: float(value) for key, value in settings.items()}
+    for key, value in parameters.items():
+        if value < 0:
+            raise UsageError(f"`{key}={value:g}` must not be negative", hint=f"usually it is {policy.defaults[key]:g}")
+        if key in policy.counts and (value < 1 or value != int(value)):
+            hint = f"it counts iterations: a whole number from 1 on, usually {policy.defaults[key]:g}"
+            raise UsageError(f"`{key}={value:g}` is no number of iterations", hint=hint)
     return policy, parameters
-
-
-def format_parameters(parameters: Parameters) -> str:
-    """Parameters as they are written on the command line; empty where there are none."""
-    return ",".join(f"{name}={value:g}" for name, value in parameters.items())
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise UsageError(f"`{key}={text}` is not a number") from None
-    if not 0 <= value < float("inf"):
-        raise UsageError(f"`{key}={text}` must be a finite number that is not negative")
-    return value

@@ -1,8 +1,8 @@
 """Which parameters would be best. Reads as `outcome`; fills replay.sweep where a coupling was measured.
 
-All combinations of the values in a policy's `grid` are replayed. A point is on the front where no other has both more
-throughput and less variation. Best of many is a biased choice: the more points, the more one is best by luck, so the
-intervals count and not the order.
+All combinations of the values in a policy's grid are replayed. A point is on the front where no other has both more
+throughput and less variation; of settings that do the same, only the first is. Best of many is a biased choice: the
+more points, the more one is best by luck, so the intervals count and not the order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,6 +64,7 @@ def table(found: Sequence[Outcome]) -> pl.DataFrame:
 
 
 def front(found: Sequence[Outcome]) -> list[bool]:
-    """Whether no other outcome has both more throughput and less variation."""
+    """Whether no other outcome has both more throughput and less variation; of equal ones, the first."""
     points = [(-one.throughput_ratio, one.cv if one.cv is not None else 0.0) for one in found]
-    return [not any(other[0] <= one[0] and other[1] <= one[1] and other != one for other in points) for one in points]
+    best = [not any(other[0] <= one[0] and other[1] <= one[1] and other != one for other in points) for one in points]
+    return [holds and points.index(one) == place for place, (holds, one) in enumerate(zip(best, points, strict=True))]

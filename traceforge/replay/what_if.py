@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings, edits, format_settings
+from traceforge.replay.edit import CannotTell, Edit, Job, edits
 from traceforge.replay.engine import Arm, Replay, measured, replay_arms
 from traceforge.replay.interval import Interval, ratio_interval
 from traceforge.replay.places import Places, load_places
 from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
 
 _SCHEMA = {

@@ -83,6 +83,11 @@ class Verdict:
     confidence: str
     next_step: str
 
+    @property
+    def told_confidence(self) -> str:
+        """The confidence beside the answer; empty where the answer is that there is none."""
+        return "" if self.kind == "cannot_be_known" else self.confidence
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:

@@ -120,8 +120,9 @@ def verdict_html(diagnosis: Diagnosis) -> str:
     verdict = diagnosis.verdict
     if verdict is None:
         return "<p><strong>Nothing can be said about this run.</strong></p>"
-    parts = Markup("<p><strong>{}</strong> <em>confidence {}</em></p><p>{}</p><p>Next: {}</p>")
-    return str(parts.format(verdict.headline, verdict.confidence or "—", verdict.explanation, verdict.next_step))
+    confidence = Markup(" <em>confidence {}</em>").format(verdict.told_confidence) if verdict.told_confidence else ""
+    parts = Markup("<p><strong>{}</strong>{}</p><p>{}</p><p>Next: {}</p>")
+    return str(parts.format(verdict.headline, confidence, verdict.explanation, verdict.next_step))
 
 
 def findings_html(diagnosis: Diagnosis) -> str:

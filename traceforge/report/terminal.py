@@ -22,7 +22,7 @@ def verdict_lines(context: Context) -> list[str]:
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
         return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
-    confidence = f" (confidence {verdict.confidence})" if verdict.confidence else ""
+    confidence = f" (confidence {verdict.told_confidence})" if verdict.told_confidence else ""
     headline = wrap(
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …", break_on_hyphens=False
     )

@@ -1,7 +1,9 @@
 """One DuckDB file. In: batches of rows and SQL. Out: tables, and query results as polars frames.
 
-This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format, so that any
-client since 1.0 opens them. Rows come in as Arrow streams or Parquet, which polars and DuckDB read without pyarrow.
+This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format with blocks of 64 KiB,
+which any client since 1.1 opens: at DuckDB's usual 256 KiB the many small tables of a small run are mostly empty space,
+and below 64 KiB long columns compress worse. Rows come in as Arrow streams or Parquet, which polars and DuckDB read
+without pyarrow.
 Not handled: several writers at once (DuckDB locks the file; the second is told so).
 """
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _STORAGE_VERSION = "v1.0.0"
+_BLOCK_BYTES = 65_536
 _CATALOG = "trace"
 _KEPT_BYTES = 32 * 1024 * 1024
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
@@ -44,7 +47,8 @@ class Store:
         self.path = path
         self.read_only = read_only
         if read_only and (path is None or not path.exists()):
-            raise InputUnusableError("no such database", where=str(path))
+            hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
+            raise InputUnusableError("no such database", where=str(path), hint=hint)
         is_new = path is not None and not path.exists()
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:
@@ -65,6 +69,8 @@ class Store:
 
         target = ":memory:" if path is None else str(path)
         options = "READ_ONLY" if read_only else f"STORAGE_VERSION '{_STORAGE_VERSION}'"
+        if is_new:
+            options += f", BLOCK_SIZE {_BLOCK_BYTES}"  # a file keeps the size it was made with
         if path is None:
             options = ""
         try:

@@ -21,6 +21,7 @@ from traceforge.store.database import Store
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.naming import identify
 from traceforge.store.spool import Spooled, Task, read_by_workers, spool_folder
+from traceforge.units import plural
 
 _Fill = Callable[[int], SourceSummary]
 """Adds the rows of one file to the database under a `source_id`; returns what the file said about itself."""
@@ -256,7 +257,7 @@ def _note_unused(
 def _nothing_recognised(paths: Sequence[Path]) -> NotATraceError:
     shown = ", ".join(path.name for path in paths[:3]) + (" …" if len(paths) > 3 else "")
     return NotATraceError(
-        f"no trace of a known kind among {len(paths)} file(s)" if paths else "there are no files",
+        f"no trace of a known kind among {plural(len(paths), 'file')}" if paths else "there are no files",
         where=shown or None,
         hint="give the files that torch.profiler wrote (…pt.trace.json or .json.gz), or the folder that holds them",
     )

@@ -6,7 +6,8 @@ import pytest
 from tests.replay.edits.jobs import MEGABYTE, ends_of, job_of
 from tests.replay.models import COMPUTE, THREE_KINDS, lockstep_model, lockstep_plan, model_of, scene_of
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, edits, format_settings, parse_edit
+from traceforge.replay.edit import CannotTell, Edit, Job, edits, parse_edit
+from traceforge.replay.settings import format_settings
 from traceforge.replay.what_if import try_edits
 
 every_edit = pytest.mark.parametrize("edit", edits().values(), ids=list(edits()))

@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="fabric_contention",
     severity="problem",
-    summary="{count} network operation(s) ended in error {code}/{vendor_error} ({meaning}){toward}{of_ranks}.",
+    summary="{count:count network operation} ended in error {code}/{vendor_error} ({meaning}){toward}{of_ranks}.",
     next_step="Look at the counters of this NIC and of its switch port (link_downed, symbol errors, PFC, ECN); for "
     "retry time-"
     "outs on RoCE also at NCCL_IB_GID_INDEX, NCCL_IB_TC and the peer, which may simply be gone.",

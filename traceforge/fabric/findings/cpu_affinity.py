@@ -5,7 +5,8 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="runtime_control_plane",
     severity="problem",
-    summary="On {hosts} host(s), such as {subject}, processes are not kept on the CPU cores near their GPU{of_ranks}.",
+    summary="On {hosts:count host}, such as {subject}, processes are not kept on the CPU cores near their "
+    "GPU{of_ranks}.",
     next_step="Bind each process to the NUMA node of its GPU (srun --cpu-bind, numactl, the pod's CPU set), or let "
     "NCCL do it "
     "by leaving it all cores.",

@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="runtime_control_plane",
     severity="notice",
-    summary="Communicator {subject} of {rank_count} ranks has {channels} channel(s) for collectives{compared}.",
+    summary="Communicator {subject} of {rank_count} ranks has {channels:count channel} for collectives{compared}.",
     next_step="See NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS and NCCL_NTHREADS, the width of PCI links (`lspci -vv`), and "
     "links that "
     "are down.",

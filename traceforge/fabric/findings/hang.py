@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="runtime_control_plane",
     severity="problem",
-    summary="Collective {subject} ({op}) did not end in time on {victims} rank(s): {verdict}.",
+    summary="Collective {subject} ({op}) did not end in time on {victims:count rank}: {verdict}.",
     next_step="Look at the stacks of the ranks that never entered it (py-spy dump, the flight recorder), not at "
     "those that "
     "waited.",
@@ -44,7 +44,8 @@ SELECT
   g.op, LEN(g.victims) AS victims, LIST(p.rank ORDER BY p.rank) FILTER (WHERE p.last_enqueued < g.sequence) AS ranks,
   CASE
     WHEN COUNT(*) FILTER (WHERE p.last_enqueued < g.sequence) > 0 THEN
-      'rank(s) ' || STRING_AGG(CAST(p.rank AS VARCHAR),
+      CASE COUNT(*) FILTER (WHERE p.last_enqueued < g.sequence) WHEN 1 THEN 'rank ' ELSE 'ranks ' END
+      || STRING_AGG(CAST(p.rank AS VARCHAR),
         ', ' ORDER BY p.rank) FILTER (WHERE p.last_enqueued < g.sequence)
       || ' never entered it'
     ELSE 'which rank is missing these logs do not tell'

@@ -6,7 +6,7 @@ RULE = Rule(
     mode="runtime_control_plane",
     severity="problem",
     summary="By the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks, while "
-    "rank(s) {behind} stopped at {least}.",
+    "{stopped} {behind} stopped at {least}.",
     next_step="Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).",
     query="""
 WITH got AS (
@@ -24,6 +24,7 @@ SELECT
   MAX(furthest) AS furthest, MIN(last_enqueued) AS least,
   LIST(rank) FILTER (WHERE last_enqueued < furthest) AS ranks,
   LIST(rank) FILTER (WHERE last_enqueued < furthest) AS behind,
+  CASE COUNT(*) FILTER (WHERE last_enqueued < furthest) WHEN 1 THEN 'rank' ELSE 'ranks' END AS stopped,
   'flight recorder' AS basis,
   MIN(source_id) FILTER (WHERE last_enqueued < furthest) AS source_id, 1 AS line,
   COUNT(*) FILTER (WHERE last_enqueued < furthest) AS citation_count

@@ -5,9 +5,8 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="runtime_control_plane",
     severity="notice",
-    summary="{made} communicator side(s) were made after at least 100 collectives had been called{of_ranks}; every "
-    "rank of "
-    "the group stands still meanwhile.",
+    summary="After at least 100 collectives had been called, NCCL still made {made:count communicator side}{of_ranks}; "
+    "every rank of the group stands still meanwhile.",
     next_step="Make all process groups before the first step and use each once (a barrier), so that nothing is "
     "connected "
     "inside training.",

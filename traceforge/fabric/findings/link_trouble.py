@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="fabric_contention",
     severity="problem",
-    summary="Host {subject} reports {kind} {count} time(s){of_ranks}: {text}",
+    summary="Host {subject} reports {kind} {count:count time}{of_ranks}: {text}",
     next_step="Look at the NIC's and the switch port's counters and at the other end's log; a closed connection "
     "usually "
     "follows the failure of the rank at its other end.",

@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="fabric_contention",
     severity="problem",
-    summary="On {hosts} host(s), such as {subject}, {slow} NIC(s) run at {speed:.0f} Gbit/s, where others of "
+    summary="On {hosts:count host}, such as {subject}, {slow:count NIC} of {speed:.0f} Gbit/s in use, where others of "
     "the job run at {usual:.0f}{of_ranks}.",
     next_step="Look at the link's rate and width (`ibstat`, `mlxlink`), the cable or transceiver, and the switch port.",
     query="""

@@ -6,9 +6,9 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="fabric_contention",
     severity="problem",
-    summary="On {hosts} host(s), such as {subject}, {used} of {nics} NICs carry all connections of the node's "
+    summary="On {hosts:count host}, such as {subject}, {used} of {nics} NICs carry all connections of the node's "
     "ranks; NIC "
-    "{busiest} carries {share:.0%} of them, while {idle} carry none{of_ranks}.",
+    "{busiest} carries {share:share} of them, while {idle} carry none{of_ranks}.",
     next_step="See why ranks do not use the NIC next to their GPU: NCCL_IB_HCA, the topology NCCL sees inside the "
     "container "
     "or VM (NCCL_TOPO_FILE), links that are down, and too few channels to reach all NICs.",

@@ -5,7 +5,7 @@ from traceforge.fabric.rule import Rule
 RULE = Rule(
     mode="runtime_control_plane",
     severity="notice",
-    summary="Making {communicators} communicator(s) takes up to {total_s:.1f} s a rank; the slowest takes "
+    summary="Making {communicators:count communicator} takes up to {total_s:.1f} s a rank; the slowest takes "
     "{slowest_s:.1f} s, "
     "most of it in {phase}{of_ranks}.",
     next_step="kernels: loading of CUDA modules (see CUDA_MODULE_LOADING, storage of the container); bootstrap: the "

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings
+from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.settings import Settings
 
 _FEWEST_SIZES = 2
 

@@ -12,7 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings
+from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.settings import Settings
 
 
 def _apply(job: Job, settings: Settings) -> Job:

@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import Edit, Job, Settings, place_of_rank
+from traceforge.replay.edit import Edit, Job, place_of_rank
 from traceforge.replay.excess import without_excess
+from traceforge.replay.settings import Settings
 
 # Ranks to try on every run: those that arrive last most often.
 _TRIED = 3
@@ -27,7 +28,8 @@ def _usual(job: Job) -> Sequence[Settings]:
 
 EDIT = Edit(
     "fix_rank",
-    "One rank's work never exceeds the median over ranks of the same place.",
+    "One rank's work never exceeds the median over ranks of the same place, whatever made it longer: a finding's gain"
+    " takes out its own cause alone, and may be less.",
     MappingProxyType({"rank": 0.0}),
     _apply,
     _usual,

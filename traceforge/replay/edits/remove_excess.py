@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import Edit, Job, Settings, place_of_rank
+from traceforge.replay.edit import Edit, Job, place_of_rank
 from traceforge.replay.excess import without_excess
+from traceforge.replay.settings import Settings
 
 
 def _apply(job: Job, settings: Settings) -> Job:

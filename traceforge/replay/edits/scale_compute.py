@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings, factor_of, place_of_rank
+from traceforge.replay.edit import CannotTell, Edit, Job, factor_of, place_of_rank
 from traceforge.replay.model import Times
+from traceforge.replay.settings import Settings
 
 
 def _apply(job: Job, settings: Settings) -> Job:

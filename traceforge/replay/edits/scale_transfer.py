@@ -10,7 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, Settings, factor_of
+from traceforge.replay.edit import CannotTell, Edit, Job, factor_of
+from traceforge.replay.settings import Settings
 
 
 def _apply(job: Job, settings: Settings) -> Job:

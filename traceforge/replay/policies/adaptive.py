@@ -34,4 +34,5 @@ POLICY = Policy(
     MappingProxyType({"window": 3.0, "memory": 32.0, "threshold": 1.0, "gain": 0.75, "max_delay": 0.1}),
     _delay,
     grid=MappingProxyType({"window": (2, 3, 4), "threshold": (0.5, 1.0, 2.0), "gain": (0.5, 0.75)}),
+    counts=frozenset({"window", "memory"}),
 )

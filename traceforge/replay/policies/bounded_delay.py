@@ -30,4 +30,5 @@ POLICY = Policy(
     MappingProxyType({"window": 4.0, "threshold": 0.02, "gain": 0.5, "max_delay": 0.05}),
     _delay,
     grid=MappingProxyType({"window": (2, 4, 8), "gain": (0.25, 0.5, 0.75), "max_delay": (0.05, 0.1)}),
+    counts=frozenset({"window"}),
 )

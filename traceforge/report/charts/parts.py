@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from traceforge.report.islands import Dataset
 from traceforge.report.palette import MODES, PHASES, fill, variable
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'
@@ -113,3 +114,31 @@ def labelled(base: alt.Chart, values: Sequence[str]) -> list[alt.Chart]:
 def row_axis() -> alt.Y:
     """Rows from top to bottom by the number in `row`, without labels."""
     return alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0, paddingOuter=0))
+
+
+def bars_spec(dataset: str, x: alt.X, tooltips: tuple[str, str], values: Sequence[str]) -> Spec:
+    """One labelled bar a row of a table with the columns `row`, `label`, `value` and that of `x`.
+
+    Args:
+        tooltips: what label and value are called where the pointer rests.
+        values: the texts at the right, one a row.
+    """
+    base = rows_of(dataset)
+    named = [
+        alt.Tooltip(f"{column}:N", title=title) for column, title in zip(("label", "value"), tooltips, strict=True)
+    ]
+    bars = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1, fill=variable("accent")).encode(
+        y=row_axis(), x=x, tooltip=named
+    )
+    layers = alt.layer(bars, *labelled(base, values))
+    return finished(layers.properties(width="container", height=len(values) * LABELLED_ROW_HEIGHT))
+
+
+def bars_table(labels: Sequence[str], values: Sequence[str], column: str, lengths: Sequence[float]) -> Dataset:
+    """The rows of such bars by column."""
+    return {
+        "row": list(range(len(labels))),
+        "label": list(labels),
+        "value": list(values),
+        column: [round(length, 5) for length in lengths],
+    }

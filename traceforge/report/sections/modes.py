@@ -131,7 +131,7 @@ def _card(finding: Finding, context: Context) -> Card:
     if cost := context.costs.get(finding.finding_id):
         facts.append(("GPU-hours lost a day", gpu_hours(cost.gpu_hours.lost)))
     if finding.gain_if_fixed is not None:
-        facts.append(("Throughput if it were gone", f"at most {change(1 + finding.gain_if_fixed)}"))
+        facts.append(("Throughput if it were gone", f"at most {change(1 + finding.gain_if_fixed)}, this cause alone"))
     facts.append(("Seen", finding.period))
     return Card(
         title=finding.summary,

@@ -26,7 +26,7 @@ def _build(context: Context) -> Section | Missing:
         kind=verdict.kind,
         headline=verdict.headline,
         explanation=verdict.explanation,
-        confidence=verdict.confidence,
+        confidence=verdict.told_confidence,
         next_step=verdict.next_step,
         tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
         evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
@@ -45,7 +45,13 @@ def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
     if cost := context.costs.get(finding.finding_id):
         tiles += cost_tiles(cost, context.price)
     if finding.gain_if_fixed is not None:
-        tiles.append(Tile(change(1 + finding.gain_if_fixed), "Throughput if it were gone", "in replay; a ceiling"))
+        tiles.append(
+            Tile(
+                change(1 + finding.gain_if_fixed),
+                "Throughput if it were gone",
+                "in replay, this cause alone; a ceiling",
+            )
+        )
     return tiles
 
 
