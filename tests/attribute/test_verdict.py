@@ -65,6 +65,57 @@ def test_a_finding_of_low_confidence_is_no_verdict() -> None:
     assert verdict["kind"] == "nothing_significant"
 
 
+def test_what_costs_much_and_may_be_chance_is_told_as_such() -> None:
+    # given rank 1 that loses two iterations' time, once: 15 % of all
+    verdict = verdict_of(*traces_of({(4, 1): 220 * US}, iterations=12))
+
+    # then it is no finding, and yet nobody is told that all is well
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing is certain; what costs most may be chance: Rank 1 computes")
+    assert str(verdict["next_step"]).startswith("Record more iterations than these")
+
+
+def test_who_waits_is_not_known_from_the_few_calls_that_have_a_partner() -> None:
+    # given three ranks with a reduction in each of twelve iterations, and three sends before it whose receiver no trace
+    # names
+    traces = []
+    for rank in range(3):
+        trace = Trace(rank)
+        for i in range(12):
+            start = 110 * US * i
+            trace.step(i, start, start + 110 * US).kernel(start, start + 50 * US)
+            for at in (50, 60, 70):
+                trace.collective(start + at * US, start + (at + 5) * US, op="send", elements=1_000)
+            late = 20 * US if rank == 1 and i % 4 == 0 else 0
+            trace.collective(start + 80 * US + late, start + 108 * US)
+        traces.append(trace)
+
+    verdict = verdict_of(*traces)
+
+    assert verdict["kind"] == "cannot_be_known"
+    assert str(verdict["headline"]).startswith("Most calls of communication cannot be matched between ranks")
+
+
+def test_a_wait_for_a_rank_that_was_not_recorded_is_no_slow_transfer() -> None:
+    # given two of three ranks, whose reductions take 10 us, and 60 us in iterations 4 to 8, in which the third is late
+    groups = [("0", "default_pg", [0, 1, 2])]
+    traces = [Trace(rank, groups=groups) for rank in range(2)]
+    for trace in traces:
+        at = 0
+        for i in range(12):
+            end = at + (160 if 4 <= i <= 8 else 110) * US
+            trace.step(i, at, end).kernel(at, at + 100 * US).collective(at + 100 * US, end)
+            at = end
+
+    with built(store_of(*traces, world_size=3), "attribute") as store:
+        owned = rows_of(store, "SELECT DISTINCT cause FROM attribute.delay WHERE delay_ns > 0")
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+
+    assert owned == [("unrecorded_rank",)]
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing significant on the 2 of 3 ranks recorded")
+
+
 def test_one_rank_tells_nothing_of_waiting() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * US]] * 4))
 
