@@ -4,6 +4,8 @@ import pytest
 
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.records import Issue
+from traceforge.store.ingest import issue_rows
 
 
 def verdict_of(*traces: Trace) -> dict[str, object]:
@@ -114,6 +116,20 @@ def test_a_wait_for_a_rank_that_was_not_recorded_is_no_slow_transfer() -> None:
     assert owned == [("unrecorded_rank",)]
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
     assert str(verdict["headline"]).startswith("Nothing significant on the 2 of 3 ranks recorded")
+
+
+def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() -> None:
+    # given rank 1 that takes most of the only iteration, which is told with medium confidence
+    traces = traces_of({(0, 1): 400 * US}, iterations=1)
+    store = store_of(*traces)
+    cut = issue_rows(0, None, "ingest", [Issue("kineto_truncated", "warning", 1, None, "cut")])
+    store.append("meta.issue", cut)
+
+    with built(store, "attribute") as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: Rank 1")
 
 
 def test_one_rank_tells_nothing_of_waiting() -> None:

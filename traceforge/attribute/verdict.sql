@@ -24,6 +24,7 @@ counted AS (
   SELECT
     r.run_id,
     r.world_size,
+    EXISTS (SELECT 1 FROM meta.issue AS u WHERE u.run_id = r.run_id AND u.code = 'kineto_truncated') AS is_cut_short,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.kind = 'kineto') AS timelines,
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
@@ -69,6 +70,7 @@ state AS (
       WHEN f.confidence = 'high' THEN 'finding'
       -- Where most calls have no partner, who waits for whom is seen of the least part only.
       WHEN 2 * c.matched < c.calls THEN 'mostly_unmatched'
+      WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
       WHEN f.confidence = 'medium' THEN 'finding'
       WHEN f.share >= 0.1 THEN 'uncertain'
       WHEN c.ranks < c.world_size THEN 'partly_seen'
@@ -85,7 +87,7 @@ SELECT
   CASE
     WHEN state IN ('finding', 'nothing_significant') THEN state
     -- What may be chance is not significant, however much it is.
-    WHEN state IN ('uncertain', 'partly_seen') THEN 'nothing_significant'
+    WHEN state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'nothing_significant'
     ELSE 'cannot_be_known'
   END,
   CASE state
@@ -104,6 +106,7 @@ SELECT
       'No iteration was recorded in the same form by all ranks: delays cannot be told apart from the program.'
     WHEN 'finding' THEN summary
     WHEN 'uncertain' THEN 'Nothing is certain; what costs most may be chance: ' || summary
+    WHEN 'cut_short' THEN 'Nothing is certain, as files are cut short; from what is left: ' || summary
     WHEN 'partly_seen' THEN
       FORMAT(
         'Nothing significant on the {} of {} ranks recorded; whether the others are late cannot be known from this.',
@@ -121,7 +124,7 @@ SELECT
         'From durations alone, without a common clock: rank {} has most work of its own in {} of {} iterations. Whether it delays the others, these files do not tell.',
         leading_rank, led_count, CAST(iteration_count AS BIGINT)
       )
-    WHEN state NOT IN ('finding', 'nothing_significant', 'uncertain', 'partly_seen') THEN
+    WHEN state NOT IN ('finding', 'nothing_significant', 'uncertain', 'partly_seen', 'cut_short') THEN
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
       FORMAT(
@@ -137,7 +140,7 @@ SELECT
   CASE
     WHEN state = 'finding' THEN finding_confidence
     -- That something cannot be known from these files is certain.
-    WHEN state IN ('uncertain', 'partly_seen') THEN 'low'
+    WHEN state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
     WHEN state <> 'nothing_significant' THEN 'high'
     WHEN iterations >= 10 THEN 'high'
     WHEN iterations >= 3 THEN 'medium'
@@ -145,6 +148,7 @@ SELECT
   END,
   CASE
     WHEN state = 'finding' THEN next_step
+    WHEN state = 'cut_short' THEN 'Give the whole files (a job that is killed while it writes leaves part of them).'
     WHEN state = 'logs_alone' THEN
       'Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are joined.'
     WHEN state = 'rank_unknown' THEN
