@@ -15,6 +15,21 @@ def test_a_kernel_belongs_to_the_call_that_contains_its_launch() -> None:
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 40, 90, True)]
 
 
+def test_a_kernel_whose_name_stands_for_any_operation_does_what_the_call_around_its_launch_says() -> None:
+    # host     |c10d::alltoall_base_ 2–9|   |nccl:all_reduce 12–14|
+    #             |record, launch at 5              |launch at 15
+    # device   ··················|generic 40–90|generic 95–99|
+    generic = "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)"
+    trace = Trace().event("cpu_op", "c10d::alltoall_base_", 2, 9).collective(40, 90, issue_ns=5, op="", kernel=generic)
+    trace.event("user_annotation", "nccl:all_reduce", 12, 14).collective(95, 99, issue_ns=15, op="", kernel=generic)
+
+    # then what ended before the launch says nothing of it
+    assert rows_of(built(store_of(trace), "align"), "SELECT op FROM align.call ORDER BY call_id") == [
+        ("all_to_all",),
+        (None,),
+    ]
+
+
 def test_calls_are_numbered_in_order_of_issue_not_of_start() -> None:
     # host     |all-reduce at 5|all-gather at 7
     # device   stream A ······················|all-reduce 50–60|

@@ -144,6 +144,16 @@ class TestHostThreads:
 
         assert rows_of(store, CLOCKS)[1] == (1, 0, 10 * US, 4, "shared_clock")
 
+    def test_files_of_one_host_whose_times_contradict_one_clock_are_aligned_as_of_two(self) -> None:
+        # The times of each file begin at a zero of its own, 1 s apart: rank 0 would be done before rank 1 starts.
+        one, two = (
+            built(store_of(*self._job(hosts, clock_ns=1_000 * MS)), "align")
+            for hosts in (("node0", "node0"), ("node0", "node1"))
+        )
+
+        assert rows_of(one, CLOCKS)[1][-1] == "bounded"
+        assert rows_of(one, CLOCKS) == rows_of(two, CLOCKS)
+
     def test_across_hosts_their_ends_give_a_coarse_offset(self) -> None:
         # Rank 1's clock is 1 s ahead, its ends 1.004 s: within [992, 1014] ms, which order allows.
         store = built(store_of(*self._job(("node0", "node1"), clock_ns=1_000 * MS)), "align")

@@ -171,6 +171,15 @@ class TestGroups:
             (3, [2, 3], "inferred"),
         ]
 
+    def test_groups_without_a_description_of_their_own_are_told_apart_by_their_ranks(self) -> None:
+        # As above, but all four were made by `new_group`, which describes every group as "undefined".
+        pairs = {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]}
+        groups = [(name, "undefined", ranks) for name, ranks in pairs.items()]
+
+        store = built(store_of(*_once([(10, 30), (12, 30), (40, 60), (44, 60)], groups)), "align")
+
+        assert [ranks for _, ranks, _ in rows_of(store, JOINED)] == [[0, 1], [0, 1], [2, 3], [2, 3]]
+
     def test_where_no_listed_group_fits_the_calls_are_counted_and_not_matched(self) -> None:
         # Every rank is done before the next one starts.
         groups = [("1", "tp", [0, 1]), ("2", "tp", [2, 3]), ("3", "dp", [0, 2]), ("4", "dp", [1, 3])]

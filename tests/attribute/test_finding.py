@@ -8,6 +8,7 @@ import pytest
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.attribute.cause import causes
+from traceforge.attribute.finding import precedence
 from traceforge.store.database import Store
 
 STRAGGLER = {(i, 1): 40 * US for i in range(12)}
@@ -197,3 +198,13 @@ def test_what_is_said_reads_as_a_sentence(diagnosed: Store) -> None:
         assert sentence.endswith("."), sentence
         assert not BROKEN.search(sentence), sentence
         assert not any(cause in sentence for cause in causes() if "_" in cause), sentence
+
+
+def test_what_is_likely_and_costs_far_more_comes_before_what_is_sure() -> None:
+    # costs an iteration of findings that are sure, likely and doubtful
+    rows = [("high", 5), ("medium", 20), ("medium", 12), ("low", 90)]
+
+    ordered = sorted(({"confidence": grade, "delay_ns_per_iteration": cost} for grade, cost in rows), key=precedence)
+
+    # then 20 comes before a sure 5, which counts threefold, 12 after it, and what may be chance comes last
+    assert [one["delay_ns_per_iteration"] for one in ordered] == [20, 5, 12, 90]

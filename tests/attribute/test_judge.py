@@ -348,6 +348,17 @@ def test_two_ranks_may_delay_the_job_in_turns() -> None:
     assert (found.pattern, found.confidence) == ("rotating", "high")
 
 
+def test_of_two_ranks_little_noise_of_both_and_much_of_one_are_no_turns() -> None:
+    # given two ranks of which one or the other is 10 late, and two of which rank 1 is 60 late twice out of three times
+    little, much = np.zeros((30, 2)), np.zeros((30, 2))
+    little[np.arange(30), np.arange(30) % 2] = 10
+    much[:, 1] = 60
+    much[::3] = (30, 0)
+
+    assert judged_turns(little) is None
+    assert judged_turns(much) is None
+
+
 def test_a_rank_is_seen_beside_another_that_is_slow_for_long() -> None:
     # given rank 0 that loses 20 in the first 20 of 30 iterations, and rank 3 that loses 8 in the last 20
     delays = np.random.default_rng(5).uniform(0, 0.2, (30, 8))

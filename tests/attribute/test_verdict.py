@@ -4,6 +4,8 @@ import pytest
 
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.records import Issue
+from traceforge.store.ingest import issue_rows
 
 
 def verdict_of(*traces: Trace) -> dict[str, object]:
@@ -63,6 +65,62 @@ def test_a_finding_of_low_confidence_is_no_verdict() -> None:
     verdict = verdict_of(*traces_of({(4, 1): 100 * US}, iterations=12))
 
     assert verdict["kind"] == "nothing_significant"
+
+
+def test_what_costs_much_and_may_be_chance_is_told_as_such() -> None:
+    # given rank 1 that loses two iterations' time, once: 15 % of all
+    verdict = verdict_of(*traces_of({(4, 1): 220 * US}, iterations=12))
+
+    # then it is no finding, and yet nobody is told that all is well
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing is certain; what costs most may be chance: Rank 1 computes")
+    assert str(verdict["next_step"]).startswith("Record more iterations than these")
+
+
+def test_who_waits_is_not_known_from_the_few_calls_that_have_a_partner() -> None:
+    # given three ranks with a reduction in each of twelve iterations, and three sends before it whose receiver no trace
+    # names
+    traces = []
+    for rank in range(3):
+        trace = Trace(rank)
+        for i in range(12):
+            start = 110 * US * i
+            trace.step(i, start, start + 110 * US).kernel(start, start + 50 * US)
+            for at in (50, 60, 70):
+                trace.collective(start + at * US, start + (at + 5) * US, op="send", elements=1_000)
+            late = 20 * US if rank == 1 and i % 4 == 0 else 0
+            trace.collective(start + 80 * US + late, start + 108 * US)
+        traces.append(trace)
+
+    verdict = verdict_of(*traces)
+
+    assert verdict["kind"] == "cannot_be_known"
+    assert str(verdict["headline"]).startswith("Most calls of communication cannot be matched between ranks")
+
+
+def test_a_verdict_of_nothing_says_how_many_ranks_it_saw() -> None:
+    # given two of three ranks, in twelve iterations alike
+    traces = data_parallel_job([[100 * US, 100 * US]] * 12, transfer_ns=10 * US)
+
+    with built(store_of(*traces, world_size=3), "attribute") as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing significant on the 2 of 3 ranks recorded")
+
+
+def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() -> None:
+    # given rank 1 that takes most of the only iteration, which is told with medium confidence
+    traces = traces_of({(0, 1): 400 * US}, iterations=1)
+    store = store_of(*traces)
+    cut = issue_rows(0, None, "ingest", [Issue("kineto_truncated", "warning", 1, None, "cut")])
+    store.append("meta.issue", cut)
+
+    with built(store, "attribute") as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: Rank 1")
 
 
 def test_one_rank_tells_nothing_of_waiting() -> None:

@@ -2,10 +2,10 @@
 
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
 offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs (`clock_line`).
-Host threads (gloo) do not end together: on one host they read one clock; across hosts their ends give a coarse
-offset, and order bounds it. The clocks are tied over shared communicators (`clock_graph`). What they then say is
-checked: no rank may end a collective before the last one has arrived. Where one does its wait ends with its own end
-there, and that repair is counted.
+Host threads (gloo) do not end together: on one host they read one clock, unless their order contradicts that; else
+their ends give a coarse offset, and order bounds it. The clocks are tied over shared communicators (`clock_graph`).
+What they then say is checked: no rank may end a collective before the last one has arrived. Where one does its wait
+ends with its own end there, and that repair is counted.
 """
 
 from collections.abc import Mapping

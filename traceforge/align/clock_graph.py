@@ -32,6 +32,9 @@ _SAME_HOST_RESIDUAL_NS = 100_000
 # With so many ends that are common by the collective's nature, those that are only about so are left out.
 _ENOUGH_COMMON_ENDS = 30
 _CONTRADICTING_ERRORS = 4
+# One clock shows no rank ending a collective this long before another one starts it; wrongly matched calls may.
+_OUT_OF_ORDER_NS = 1_000_000
+_OUT_OF_ORDER_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +250,13 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
         common = both & reference.common_end[own]
         used = common if common.sum() >= _ENOUGH_COMMON_ENDS else both
         return common_end_offset(reference.end_ns[own[used]], other.end_ns[others[used]], drift_ppb)
-    if reference.host == other.host is not None and not both.any():
+    times = reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others]
+    if reference.host == other.host is not None and not both.any() and _reads_one_clock(*times):
         return Offset(0, SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
-    return bounded_offset(
-        reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others]
-    )
+    return bounded_offset(*times)
+
+
+def _reads_one_clock(arrival_ns: Times, end_ns: Times, other_arrival_ns: Times, other_end_ns: Times) -> bool:
+    """Whether two ranks of a host keep the order of one clock; their files may have times from different zeros."""
+    early_ns = np.maximum(arrival_ns, other_arrival_ns) - np.minimum(end_ns, other_end_ns)
+    return bool((early_ns > _OUT_OF_ORDER_NS).mean() <= _OUT_OF_ORDER_SHARE)

@@ -8,6 +8,7 @@ iteration. Not handled: groups that no file lists.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import msgspec
 import polars as pl
@@ -190,11 +191,30 @@ def _by_position(calls: Iterable[_Call]) -> dict[int, dict[int, dict[int, _Call]
 
 
 def _divisions(groups: Sequence[_Group]) -> list[list[_Group]]:
-    """Groups of one description and size divide the ranks among them."""
+    """Groups of one description and size divide the ranks among them, each rank in one group of a division.
+
+    Groups without a description of their own (`torch.distributed.new_group`) may be of several divisions; those of
+    one axis of a mesh are told by the distance between their ranks.
+    """
     kinds: dict[tuple[str, int], list[_Group]] = defaultdict(list)
     for group in groups:
         kinds[group.description, len(group.ranks)].append(group)
-    return [kinds[key] for key in sorted(kinds)]
+    found: list[list[_Group]] = []
+    for key in sorted(kinds):
+        of_kind: list[list[_Group]] = []
+        for group in sorted(kinds[key], key=_distances):
+            apart = (d for d in of_kind if not any(set(group.ranks) & set(other.ranks) for other in d))
+            division = next(apart, None)
+            if division is None:
+                of_kind.append([group])
+            else:
+                division.append(group)
+        found += of_kind
+    return found
+
+
+def _distances(group: _Group) -> tuple[Ranks, Ranks, str]:
+    return tuple(b - a for a, b in pairwise(group.ranks)), group.ranks, group.name
 
 
 def _violations(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:

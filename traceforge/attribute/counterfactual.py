@@ -26,8 +26,8 @@ from traceforge.replay.reference import Amounts, Reference, references
 MOST_PLAYERS = 4
 # Below so many clean transfers of a place their median tells less than the first quartile of all.
 _CLEAN = 8
-# Standard error of a median over that of a mean, of normally distributed values; work lies evenly if its mean and median
-# differ by at most so many of them.
+# Standard error of a median over that of a mean, of normally distributed values; work lies evenly if its mean and
+# median differ by at most so many of them.
 _MEDIAN_ERROR = 1.25
 _EVEN = 2.0
 # Work that collectives under way on the same device slow down.

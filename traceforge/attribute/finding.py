@@ -5,7 +5,7 @@ delay, and with nothing else, to tell what it costs (see `settlement`). Randomne
 seed, so that a database always yields the same findings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +52,8 @@ _TURNS_STEP = (
 _MOST_RANKS = 0.75
 
 _DELAY = "delay_ns_per_iteration"
-_CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
+# What is likely and costs this many times as much comes before what is sure.
+_SURE_WEIGHT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class _Found:
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """Findings of all runs, by confidence, then by delay."""
+    """Findings of all runs, by delay, low confidence last; a sure one precedes a likely one of its size."""
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         run = _run(store, run_id)
@@ -106,9 +107,15 @@ def rows(store: Store) -> pl.DataFrame:
             known = load_coupled(store, run_id)
             costs = _settled(run, found, known)
             made = [_row(run, one, cost, known) for one, cost in zip(found, costs, strict=True)]
-            made.sort(key=lambda row: (_CONFIDENCE_ORDER[str(row["confidence"])], -int(str(row[_DELAY]))))
+            made.sort(key=precedence)
             result += [{**row, "finding_id": number} for number, row in enumerate(made)]
     return pl.DataFrame(result, infer_schema_length=None)
+
+
+def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
+    """Sort key of a row of attribute.finding, the one to tell first being the least."""
+    weight = _SURE_WEIGHT if row["confidence"] == "high" else 1
+    return row["confidence"] == "low", -weight * int(str(row[_DELAY]))
 
 
 def _run(store: Store, run_id: int) -> _Run | None:

@@ -45,6 +45,8 @@ class Thresholds:
     high_chance: float = 0.002
     turns_share: float = 0.06
     turns_iterations: int = 10
+    turns_share_of_two: float = 0.18
+    turns_part_of_two: float = 0.7
     job_spreads: float = 4.0
 
 
@@ -209,6 +211,11 @@ def judge_turns(
     leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
     if share < rules.turns_share or len(leaders) < max(2, min(_LEAST_LEADERS, delays_ns.shape[1])):
         return None
+    if delays_ns.shape[1] < _LEAST_LEADERS:
+        # One of two ranks leads in any noise; turns are large, and neither rank's alone.
+        parts = np.maximum(0, delays_ns[affected]).sum(axis=0)
+        if share < rules.turns_share_of_two or parts.max() > rules.turns_part_of_two * parts.sum():
+            return None
     hit = float(by_iteration[affected].mean())
     # A few uneven iterations are what any run on a busy machine shows.
     grade = "high" if share >= 2 * rules.turns_share else "medium"

@@ -23,6 +23,8 @@ WITH judged AS (
 counted AS (
   SELECT
     r.run_id,
+    r.world_size,
+    EXISTS (SELECT 1 FROM meta.issue AS u WHERE u.run_id = r.run_id AND u.code = 'kineto_truncated') AS is_cut_short,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.kind = 'kineto') AS timelines,
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
@@ -31,6 +33,7 @@ counted AS (
      WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
     (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
     (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
+    (SELECT COUNT(*) FROM align.match AS m WHERE m.run_id = r.run_id) AS matched,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
     (SELECT COUNT(*) FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS steps
   FROM meta.run AS r
@@ -93,7 +96,13 @@ state AS (
       WHEN c.calls = 0 THEN 'no_communication'
       WHEN c.collectives = 0 THEN 'unmatched'
       WHEN j.run_id IS NULL THEN 'irregular'
-      WHEN f.confidence IN ('high', 'medium') THEN 'finding'
+      WHEN f.confidence = 'high' THEN 'finding'
+      -- Where most calls have no partner, who waits for whom is seen of the least part only.
+      WHEN 2 * c.matched < c.calls THEN 'mostly_unmatched'
+      WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
+      WHEN f.confidence = 'medium' THEN 'finding'
+      WHEN f.share >= 0.1 THEN 'uncertain'
+      WHEN c.ranks < c.world_size THEN 'partly_seen'
       ELSE 'nothing_significant'
     END AS state
   FROM counted AS c
@@ -105,7 +114,12 @@ state AS (
 )
 SELECT
   run_id,
-  CASE WHEN state IN ('finding', 'nothing_significant') THEN state ELSE 'cannot_be_known' END,
+  CASE
+    WHEN state IN ('finding', 'nothing_significant') THEN state
+    -- What may be chance is not significant, however much it is.
+    WHEN state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'nothing_significant'
+    ELSE 'cannot_be_known'
+  END,
   CASE state
     WHEN 'no_timeline' THEN 'No file of this run holds a timeline.'
     WHEN 'graphs_alone' THEN
@@ -118,9 +132,18 @@ SELECT
       'No communication between ranks was recorded: who waits for whom cannot be known from this.'
     WHEN 'unmatched' THEN
       'The collectives of different ranks cannot be matched with certainty: who waits for whom cannot be known from this.'
+    WHEN 'mostly_unmatched' THEN
+      'Most calls of communication cannot be matched between ranks: who waits for whom cannot be known from this.'
     WHEN 'irregular' THEN
       'No iteration was recorded in the same form by all ranks: delays cannot be told apart from the program.'
     WHEN 'finding' THEN summary
+    WHEN 'uncertain' THEN 'Nothing is certain; what costs most may be chance: ' || summary
+    WHEN 'cut_short' THEN 'Nothing is certain, as files are cut short; from what is left: ' || summary
+    WHEN 'partly_seen' THEN
+      FORMAT(
+        'Nothing significant on the {} of {} ranks recorded; whether the others are late cannot be known from this.',
+        ranks, world_size
+      )
     ELSE 'Nothing significant: no rank and no transfer stands out of this run''s own noise.'
   END,
   CASE
@@ -137,12 +160,12 @@ SELECT
         CAST(nodes AS BIGINT), largest,
         CASE WHEN is_modelled THEN ' Durations in them are a generator''s, not measured.' ELSE '' END
       )
-    WHEN state IN ('unmatched', 'irregular') AND iteration_count >= 3 AND led_count >= 0.6 * iteration_count THEN
+    WHEN state IN ('unmatched', 'mostly_unmatched', 'irregular') AND iteration_count >= 3 AND led_count >= 0.6 * iteration_count THEN
       FORMAT(
         'From durations alone, without a common clock: rank {} has most work of its own in {} of {} iterations. Whether it delays the others, these files do not tell.',
         leading_rank, led_count, CAST(iteration_count AS BIGINT)
       )
-    WHEN state NOT IN ('finding', 'nothing_significant') THEN
+    WHEN state NOT IN ('finding', 'nothing_significant', 'uncertain', 'partly_seen', 'cut_short') THEN
       'The data-quality panel (meta.issue) lists what was found and what was left out.'
     WHEN iterations = 1 THEN
       FORMAT(
@@ -158,6 +181,7 @@ SELECT
   CASE
     WHEN state = 'finding' THEN finding_confidence
     -- That something cannot be known from these files is certain.
+    WHEN state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
     WHEN state <> 'nothing_significant' THEN 'high'
     WHEN iterations >= 10 THEN 'high'
     WHEN iterations >= 3 THEN 'medium'
@@ -165,20 +189,23 @@ SELECT
   END,
   CASE
     WHEN state = 'finding' THEN next_step
+    WHEN state = 'cut_short' THEN 'Give the whole files (a job that is killed while it writes leaves part of them).'
     WHEN state = 'logs_alone' THEN
       'Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are joined.'
     WHEN state = 'graphs_alone' THEN
       'Record a timeline with torch.profiler on all ranks in the same steps (profile(..., execution_trace_observer=...) writes both); both in one folder are joined.'
     WHEN state = 'rank_unknown' THEN
       'Record with torch.distributed initialised, or name the files or their folders by rank (rank0.json, rank1.json).'
-    WHEN state IN ('no_timeline', 'one_rank') THEN
+    WHEN state IN ('no_timeline', 'one_rank', 'partly_seen') THEN
       'Record the same steps on all ranks, one trace file a rank, and give the folder that holds them.'
-    WHEN state IN ('no_communication', 'unmatched') THEN
+    WHEN state IN ('no_communication', 'unmatched', 'mostly_unmatched') THEN
       'Record with torch.profiler on PyTorch 2.4 or later, all ranks in the same steps, with activities CPU and CUDA.'
     WHEN state = 'irregular' AND steps = 0 THEN
       'Call profiler.step() in the training loop, so that the trace marks its iterations.'
     WHEN state = 'irregular' THEN
       'Record steps in which all ranks run the same program; stages of a pipeline are not told apart yet.'
+    WHEN state = 'uncertain' AND iterations >= 10 THEN
+      'Record more iterations than these, so that chance can be told from a cause; then: ' || next_step
     WHEN iterations < 10 THEN
       'Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise.'
     ELSE 'If it still scales badly, compare with a run at another scale: the time per collective is then the question.'

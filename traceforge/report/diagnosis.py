@@ -1,7 +1,8 @@
 """Verdict and findings. In: queries on attribute.verdict, finding and evidence. Out: `Diagnosis`, texts cleaned.
 
-Findings are ordered by confidence, then by the delay they own; the first is the one the verdict speaks of when the
-verdict is of kind `finding`. Sentences from the tables may quote names from traces and are cleaned here, once.
+Findings are ordered by the delay they own, what is sure counting threefold, what may be chance last; the first is the
+one the verdict speaks of when the verdict is of kind `finding`. Sentences from the tables may quote names from traces
+and are cleaned here, once.
 """
 
 from collections.abc import Callable, Sequence
