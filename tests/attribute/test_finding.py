@@ -100,6 +100,24 @@ def test_a_congested_stretch_is_the_fabrics(first: int, last: int) -> None:
     assert finding["gain_if_fixed"] == pytest.approx(50 * slow / (110 * 30))
 
 
+@pytest.mark.parametrize(
+    ("hosts", "confidence"), [(("a", "b", "c"), "high"), (("a", "a", "a"), "low")], ids=["own hosts", "one host"]
+)
+def test_ranks_without_devices_that_share_cores_accuse_the_fabric_of_nothing_small(
+    hosts: tuple[str, ...], confidence: str
+) -> None:
+    # given a job of hosts alone: 100 us of work and transfers of 10 us, of 40 us in the middle third of 30 iterations
+    traces, now = [Trace(rank, host=host) for rank, host in enumerate(hosts)], 0
+    for i in range(30):
+        met, end = now + 100 * US, now + (140 if 10 <= i < 20 else 110) * US
+        for trace in traces:
+            trace.step(i, now, end).host_work("aten::mm", now, met - 10).gloo(met, end, issue_ns=met - 10)
+        now = end
+
+    # then a network may be slow; on one host whatever else took the cores looks the same
+    only(findings_of(*traces), cause="slow_transfer", confidence=confidence, affected_iterations=10)
+
+
 @pytest.mark.parametrize("cause", ["slow_copy", "checkpoint_pause", "late_launch"])
 def test_a_straggler_of_any_cause_is_named_first(cause: str) -> None:
     findings = findings_of(*traces_of(STRAGGLER, by=cause, iterations=12))

@@ -73,7 +73,9 @@ def test_what_costs_much_and_may_be_chance_is_told_as_such() -> None:
 
     # then it is no finding, and yet nobody is told that all is well
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
-    assert str(verdict["headline"]).startswith("Nothing is certain; what costs most may be chance: Rank 1 computes")
+    assert str(verdict["headline"]).startswith(
+        "Nothing stands out with certainty; what costs most may be chance: Rank 1 computes"
+    )
     assert str(verdict["next_step"]).startswith("Record more iterations than these")
 
 

@@ -36,6 +36,7 @@ class Cause:
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in.
+        is_like_taken_cores: whether other programs on the same cores make a job without devices look like it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Cause:
     next_step: str
     claims: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: MappingProxyType({}))
     claims_transfer: Claim | None = None
+    is_like_taken_cores: bool = False
 
 
 # Where no cause claims a kind of work. Not a plug-in: it is what remains.

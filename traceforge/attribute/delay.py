@@ -22,7 +22,7 @@ from traceforge.store.database import Store
 
 FASTER = "faster_than_reference"
 
-_ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
+ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -41,7 +41,7 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         model = load_model(store, run_id)
         if model is not None:
-            on_device = bool(store.query(_ON_DEVICE, [run_id]).item())
+            on_device = bool(store.query(ON_DEVICE, [run_id]).item())
             frames.append(_rows(booked(model, store, run_id), run_id, on_device=on_device))
     return pl.concat(frames)
 

@@ -15,6 +15,7 @@ from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
 from traceforge.attribute.counterfactual import Source, transfer_source, work_source
 from traceforge.attribute.coupled import Coupled, load_coupled
+from traceforge.attribute.delay import ON_DEVICE
 from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns, leader_of
 from traceforge.attribute.settlement import Settled, settled
 from traceforge.replay.model import load_model
@@ -67,12 +68,26 @@ class _Run:
     residual_ns: int
     hosts: list[str | None]
     members: dict[int, list[int]]
+    has_device: bool
 
     @property
     def places(self) -> list[int]:
         """Places of the judged iterations in the model."""
         found: list[int] = np.searchsorted(self.booked.model.iterations, self.iterations).tolist()
         return found
+
+    def rules(self, cause: Cause) -> Thresholds:
+        """When an effect counts.
+
+        Ranks without devices that share a host take its cores from one another, and lose them to whatever else runs
+        there: work then pauses and transfers take longer in some iterations although nothing is wrong with the job.
+        """
+        usual = Thresholds()
+        if self.has_device or len(set(self.hosts)) == len(self.hosts):
+            return usual
+        if cause.is_like_taken_cores:
+            return replace(usual, medium_share=usual.hard_hit_share, high_share=usual.hard_hit_share)
+        return replace(usual, turns_share=2 * usual.turns_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +147,7 @@ def _run(store: Store, run_id: int) -> _Run | None:
         int(store.query(_RESIDUAL, [run_id]).item()),
         [hosts.get(rank) for rank in model.ranks.tolist()],
         dict(store.query(_COMMUNICATORS, [run_id]).rows()),
+        bool(store.query(ON_DEVICE, [run_id]).item()),
     )
 
 
@@ -168,10 +184,10 @@ def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[_Found]:
 
 
 def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
-    found = [_of_rank(run, cause, one) for one in judge_ranks(by_rank, run.durations_ns, rng, Thresholds())]
+    found = [_of_rank(run, cause, one) for one in judge_ranks(by_rank, run.durations_ns, rng, run.rules(cause))]
     counted = [one for one in found if one.confidence != "low"]
     beyond: list[_Found] = []
-    if all(one.judgement.dominance < Thresholds().medium_dominance for one in counted):
+    if all(one.judgement.dominance < run.rules(cause).medium_dominance for one in counted):
         beyond = list(_of_hosts(run, cause, by_rank, rng))
     if beyond:
         found = [replace(one, judgement=replace(one.judgement, confidence="low")) for one in found]
@@ -193,7 +209,7 @@ def _of_rank(run: _Run, cause: Cause, judgement: Judgement) -> _Found:
 def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator) -> Iterator[_Found]:
     """Slow paths are their communicators'; what comes and goes is the job's."""
     if cause.claims_transfer != "path":
-        judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, Thresholds())
+        judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, run.rules(cause))
         if judgement is not None:
             affected = [run.places[i] for i in judgement.affected]
             lacking = np.isin(run.booked.communicator, sorted(run.booked.lacking))
@@ -201,7 +217,7 @@ def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.rand
             yield _Found(cause, judgement, "job", "all", "the job", source)
         if cause.claims_transfer == "fabric" or (judgement is not None and judgement.confidence != "low"):
             return
-    for judgement in judge_ranks(by_communicator, run.durations_ns, rng, Thresholds()):
+    for judgement in judge_ranks(by_communicator, run.durations_ns, rng, run.rules(cause)):
         number = run.booked.communicators[judgement.place]
         source = transfer_source(run.booked.model, run.booked.communicator == judgement.place)
         name = f"communicator {number} ({_ranks_said(run.members[number])})"
@@ -214,7 +230,7 @@ def _of_hosts(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator
     members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
     if len(names) > 1 and max(map(len, members.values())) > 1 and None not in run.hosts:
         by_host = np.stack([by_rank[:, members[host]].sum(axis=1) for host in names], axis=1)
-        for judgement in judge_ranks(by_host, run.durations_ns, rng, Thresholds()):
+        for judgement in judge_ranks(by_host, run.durations_ns, rng, run.rules(cause)):
             host = names[judgement.place]
             if judgement.confidence != "low" and _is_shared(by_rank[:, members[host]]):
                 source = work_source(run.booked.model, cause.name, members[host])
@@ -234,10 +250,10 @@ def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) 
     yield from in_turns
     if in_turns:
         return
-    found = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, Thresholds())
+    found = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, run.rules(cause))
     if found is None or found.confidence == "low":
         return
-    alone = leader_of(by_rank, found.affected, run.durations_ns, rng, Thresholds())
+    alone = leader_of(by_rank, found.affected, run.durations_ns, rng, run.rules(cause))
     if alone is not None:
         yield _of_rank(run, cause, replace(alone, confidence=found.confidence))
         return
@@ -252,7 +268,7 @@ def _of_turns(
 ) -> Iterator[_Found]:
     """What ranks lose in turns, beside those that are named for themselves."""
     others = np.setdiff1d(np.arange(by_rank.shape[1]), certain)
-    found = judge_turns(by_rank[:, others], run.durations_ns, rng, Thresholds())
+    found = judge_turns(by_rank[:, others], run.durations_ns, rng, run.rules(cause))
     if found is not None and found.confidence != "low":
         source = work_source(run.booked.model, cause.name, others.tolist(), in_turns=True)
         yield _Found(cause, found, "job", "all", "the job", source)

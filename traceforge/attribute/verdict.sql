@@ -137,7 +137,7 @@ SELECT
     WHEN 'irregular' THEN
       'No iteration was recorded in the same form by all ranks: delays cannot be told apart from the program.'
     WHEN 'finding' THEN summary
-    WHEN 'uncertain' THEN 'Nothing is certain; what costs most may be chance: ' || summary
+    WHEN 'uncertain' THEN 'Nothing stands out with certainty; what costs most may be chance: ' || summary
     WHEN 'cut_short' THEN 'Nothing is certain, as files are cut short; from what is left: ' || summary
     WHEN 'partly_seen' THEN
       FORMAT(

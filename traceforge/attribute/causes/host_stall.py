@@ -18,4 +18,5 @@ CAUSE = Cause(
             "wait": frozenset({"annotation"}),
         }
     ),
+    is_like_taken_cores=True,
 )

@@ -13,4 +13,5 @@ CAUSE = Cause(
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
     claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _LAUNCHING)),
+    is_like_taken_cores=True,
 )

@@ -9,4 +9,5 @@ CAUSE = Cause(
     next_step="Look at what else used the links in those iterations (other jobs, storage, checkpoints), at switch "
     "counters (ECN, PFC, drops) and at NIC errors; record NCCL_DEBUG=INFO to learn the paths.",
     claims_transfer="fabric",
+    is_like_taken_cores=True,
 )
