@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from traceforge.cli.console import verdict_kind
 from traceforge.errors import UsageError
 from traceforge.report import Report, build_report
 from traceforge.report.cost import Price
@@ -123,6 +124,15 @@ def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:
     assert "No failure mode stands out of the scatter between iterations." in page
     assert "No rank is late by habit" in page
     assert report.summary["verdict"]["kind"] == "nothing_significant"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("confidence", "is_unsure"), [("high", False), ("low", True)])
+def test_where_nothing_is_certain_the_verdict_is_not_green(confidence: str, *, is_unsure: bool) -> None:
+    with store_of(Job(late_rank=None)) as store:
+        store.execute("UPDATE attribute.verdict SET confidence = ?", [confidence])
+        report = report_of(store)
+    assert ('class="verdict verdict-nothing_significant verdict-unsure"' in report.html) is is_unsure
+    assert (verdict_kind(report.summary) == "unsure") is is_unsure
 
 
 def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:

@@ -250,7 +250,7 @@ def test_no_trace_at_all_is_an_error_that_names_files_and_leaves_no_run(tmp_path
         _ingest(store, notes)
 
     assert str(caught.value) == (
-        "a.txt, b.txt, c.txt …: no trace of a known kind among 4 file(s)\n\nhint: give the files that torch.profiler "
+        "a.txt, b.txt, c.txt …: no trace of a known kind among 4 files\n\nhint: give the files that torch.profiler "
         "wrote (…pt.trace.json or .json.gz), or the folder that holds them"
     )
     assert rows_of(store, "SELECT * FROM meta.run") == []

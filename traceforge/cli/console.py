@@ -39,13 +39,16 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
-_STYLES = {"finding": "1;31", "nothing_significant": "1;32", "cannot_be_known": "1;33"}
+_STYLES = {"finding": "1;31", "nothing_significant": "1;32", "unsure": "1;33", "cannot_be_known": "1;33"}
 
 
 def verdict_kind(summary: Mapping[str, object]) -> str | None:
-    """Kind of the verdict in a summary; None where there is none."""
+    """Kind of the verdict in a summary, `unsure` where nothing is all but certain; None where there is none."""
     verdict = summary.get("verdict")
-    return str(verdict["kind"]) if isinstance(verdict, dict) else None
+    if not isinstance(verdict, dict):
+        return None
+    is_unsure = verdict["kind"] == "nothing_significant" and verdict["confidence"] == "low"
+    return "unsure" if is_unsure else str(verdict["kind"])
 
 
 def print_verdict(lines: Sequence[str], kind: str | None) -> None:
