@@ -153,13 +153,6 @@ def replay_arms(
     return [Replay(start[:, v], end[:, v], wait[:, v], injected[:, v]) for v in range(len(arms))]
 
 
-def replay_iteration(model: StepModel, durations: Durations, i: int, start_ns: Times) -> tuple[Times, Times]:
-    """End of iteration `i` and mean wait in it, both shape (R,), for given starts and no couplings."""
-    run = _Run(model, durations, [Arm()], None, meetings(model.group[i : i + 1]), first=i)
-    end, wait = run.iterate(i, start_ns[None, :])
-    return end[0], wait[0]
-
-
 class _Run:
     """What all iterations of a replay share."""
 
@@ -171,19 +164,16 @@ class _Run:
         recorded: Baseline | None,
         met: Meetings,
         *,
-        first: int = 0,
         unhindered: bool = False,
     ) -> None:
-        self._durations, self._recorded, self._first, self._unhindered = durations, recorded, first, unhindered
+        self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
         self._met, self._awaited, self._queued = met, model.awaited, model.queued
         self._calls: list[int] = model.calls.tolist()
         self._layout: list[list[Layout]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
-        rows = slice(first, first + len(met.at))
         places = np.arange(model.awaited.shape[1])[:, None]
-        awaited = model.awaited[rows]
-        self._own_end = _for_all_ranks(awaited == places)
-        self._no_end = _for_all_ranks(awaited < 0)
-        self._idle_between = _for_all_ranks(durations.before_wait_ns[rows] == 0)
+        self._own_end = _for_all_ranks(model.awaited == places)
+        self._no_end = _for_all_ranks(model.awaited < 0)
+        self._idle_between = _for_all_ranks(durations.before_wait_ns == 0)
         self._given = strengths([arm.couplings for arm in arms])
         self._overlap = recorded is not None and self._given.overlap
         if recorded is not None and self._overlap:
@@ -200,7 +190,7 @@ class _Run:
             arrival_ns: where to note the first arm's arrivals, shape (P, R).
             begun_ns: where to note when its collectives began, their streams being free, shape (P, R).
         """
-        row, calls, given = i - self._first, self._calls[i], self._given
+        calls, given = self._calls[i], self._given
         ends: list[Times] = []
         time, waited = start_ns, np.zeros(start_ns.shape, dtype=np.int64)
         under_way: tuple[Times, Times] | None = None
@@ -209,7 +199,7 @@ class _Run:
             begun = self._begun(i, p, time, ends)
             if arrival_ns is not None and begun_ns is not None:
                 arrival_ns[p], begun_ns[p] = time[0], begun[0]
-            layout = self._layout[row][p]
+            layout = self._layout[i][p]
             last = layout.latest(begun)
             wait = last - begun
             waited += wait
@@ -221,11 +211,11 @@ class _Run:
             ends.append(end)
             if self._overlap:
                 under_way = (np.broadcast_to(last, time.shape), end)
-            if not self._idle_between[row][p]:
+            if not self._idle_between[i][p]:
                 time = time + self._work(i, p, time, under_way)
-            if self._own_end[row][p]:
+            if self._own_end[i][p]:
                 time = np.maximum(time, end)
-            elif not self._no_end[row][p]:
+            elif not self._no_end[i][p]:
                 time = np.maximum(time, _reached(ends, self._awaited[i, p], time))
         return self._arrive(i, calls, time, under_way), waited // max(calls, 1)
 
@@ -247,7 +237,7 @@ class _Run:
         is_free = np.ones(start_ns.shape, dtype=bool)
         for p in range(self._calls[i]):
             time = time + self._durations.before_arrival_ns[i, p]
-            last = self._layout[i - self._first][p].latest(self._begun(i, p, time, ends))
+            last = self._layout[i][p].latest(self._begun(i, p, time, ends))
             free = np.where(is_free, np.minimum(free, last - time), free)
             ends.append(last + self._durations.transfer_ns[i, p])
             time = time + self._durations.before_wait_ns[i, p]
@@ -304,7 +294,7 @@ class _Run:
 
     def _cover(self, recorded: Baseline, i: int, p: int, begin_ns: Times) -> Cover:
         """What covered a stretch in the recorded run: the collective at place `p`."""
-        last = self._layout[i - self._first][p].latest(recorded.begun_ns[i, p])
+        last = self._layout[i][p].latest(recorded.begun_ns[i, p])
         last = np.broadcast_to(last, begin_ns.shape)
         return Cover(begin_ns, last, last + recorded.transfer_ns[i, p])
 

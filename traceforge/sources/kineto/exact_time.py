@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 LIMIT_NS = 2**62
 _NEWLINE, _POINT = 10, 46
-_INT64_MAX = 2**63 - 1
 _POWERS = 10 ** np.arange(19, dtype=np.int64)
 _LONGEST_EVEN_TOKEN = 32
 _ODD = (b"e", b"E", b'"', b"n")  # true, false and null hold one of these, too
