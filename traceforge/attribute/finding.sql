@@ -1,10 +1,10 @@
--- What stands out of the run's own noise, the costliest first. None is an answer too: see attribute.verdict.
+-- What stands out of the run's own noise. None is an answer too: see attribute.verdict.
 -- Reads: attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
 -- replay.calibration
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
-  -- Number within the run, from 0, by delay.
+  -- Number within the run, from 0, the one to tell first: by delay, that of high confidence counted threefold; low last.
   finding_id INTEGER NOT NULL,
   -- Failure mode, as in attribute.delay.
   mode VARCHAR NOT NULL,

@@ -2,13 +2,14 @@
 CREATE OR REPLACE TABLE attribute.verdict (
   -- Joins meta.run.run_id.
   run_id,
-  -- finding, nothing_significant or cannot_be_known.
+  -- finding, nothing_significant or cannot_be_known; nothing_significant as well, with low confidence, where what was found
+  -- may be chance, files are cut short, or ranks were not recorded.
   kind,
   -- The answer in one sentence.
   headline,
   -- What it rests on: how much was judged, and how much time lies above the reference.
   explanation,
-  -- high, medium or low.
+  -- high, medium or low: of the finding, or that there is none; high where it is certain that it cannot be known.
   confidence,
   -- What to do next.
   next_step
