@@ -149,8 +149,9 @@ def is_current(store: Store) -> bool:
 def _build_version() -> str:
     """The version and a hash of the stages' sources: who runs from a checkout changes them without a new version."""
     digest = hashlib.sha256()
-    for stage in STAGES:
-        folder = Path(str(resources.files(f"traceforge.{stage}")))
+    root = Path(str(resources.files("traceforge")))
+    digest.update((root / "stats.py").read_bytes())
+    for folder in (*(root / stage for stage in STAGES), root / "thresholds"):
         for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.py"), *folder.rglob("*.toml"))):
             digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"

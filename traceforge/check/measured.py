@@ -1,6 +1,6 @@
 """What limits are set on, measured. In: a store and a run. Out: `Measured`, series over the judged iterations.
 
-Intervals of means are those of `traceforge.compare.significance`. Those of quantiles and of the variation come from a
+Intervals of means are those of `traceforge.stats`. Those of quantiles and of the variation come from a
 circular block bootstrap with a fixed seed. Not handled: the uncertainty of counts and grades, which have none here.
 """
 
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.compare.significance import LEAST_ITERATIONS, block_length, mean_interval
+from traceforge.stats import bootstrap_interval, mean_interval
 from traceforge.store.database import Store
 
 GRADES = ("none", "low", "medium", "high")
-_DRAWS = 2_000
 
 _PHASES = """
 SELECT p.iteration, p.phase, CAST(SUM(p.duration_ns) AS DOUBLE) AS duration_ns
@@ -113,13 +112,10 @@ class Measured:
         if not len(values):
             return None
         measured = float(statistic(values))
-        if len(values) < LEAST_ITERATIONS:
+        interval = bootstrap_interval(values, statistic, np.random.default_rng(0))
+        if interval is None:
             return Quantity(measured)
-        length = block_length(len(values))
-        starts = np.random.default_rng(0).integers(0, len(values), size=(_DRAWS, -(-len(values) // length)))
-        places = (starts[:, :, None] + np.arange(length)).reshape(_DRAWS, -1)[:, : len(values)] % len(values)
-        low, high = np.quantile(statistic(values[places]), [0.025, 0.975])
-        return Quantity(measured, min(float(low), measured), max(float(high), measured))
+        return Quantity(measured, min(interval.low, measured), max(interval.high, measured))
 
 
 def ratio(part: Values, whole: Values) -> Quantity | None:

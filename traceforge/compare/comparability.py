@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traceforge.compare.asked import Row, Side
-from traceforge.compare.significance import LEAST_ITERATIONS
+from traceforge.stats import LEAST_COUNT
+from traceforge.thresholds import compare as thresholds
 
-_HARDLY_DIFFERENT = 0.01
 _SAME = ("backend", "nccl_version", "device", "dtype", "reference")
 _WHY = {
     "backend": "the communication library differs",
@@ -97,8 +97,8 @@ def _refusals(before: JobFacts, after: JobFacts) -> list[Objection]:
 
 def _warnings(before: JobFacts, after: JobFacts) -> list[Objection]:
     found = []
-    if (few := min(before.iterations, after.iterations)) and few < LEAST_ITERATIONS:
-        why = f"below {LEAST_ITERATIONS} iterations scatter cannot be told: no change is called significant"
+    if (few := min(before.iterations, after.iterations)) and few < LEAST_COUNT:
+        why = f"below {LEAST_COUNT} iterations scatter cannot be told: no change is called significant"
         found.append(Objection("iterations", str(before.iterations), str(after.iterations), why, False))
     ops = before.calls_by_op, after.calls_by_op
     if set(ops[0]) != set(ops[1]):
@@ -107,7 +107,7 @@ def _warnings(before: JobFacts, after: JobFacts) -> list[Objection]:
             Objection("op_mix", ", ".join(sorted(ops[0])) or "none", ", ".join(sorted(ops[1])) or "none", why, False)
         )
     counts = sum(ops[0].values()), sum(ops[1].values())
-    if abs(counts[0] - counts[1]) > _HARDLY_DIFFERENT * max(counts):
+    if abs(counts[0] - counts[1]) > thresholds.COMPARABLE_SHARE * max(counts):
         why = "collectives are cut otherwise (buckets, fusion): compare their sums, not single classes"
         found.append(Objection("collectives", f"{counts[0]:.4g}", f"{counts[1]:.4g}", why, False))
     elif set(before.calls) != set(after.calls):

@@ -1,4 +1,4 @@
-"""Two runs compared, row by row. In: two sides. Out: `Comparison`, every row with its interval and its chance.
+"""Two runs compared, row by row. In: two sides. Out: `Comparison`, every row with its interval and p-value.
 
 A row is the mean over judged iterations of a time that each iteration has: of the whole, of a phase, a cause, a class
 of collectives, a rank. Phases add up to the mean iteration of a rank; causes, with the work itself, to the iteration.
@@ -14,12 +14,9 @@ import numpy as np
 
 from traceforge.compare.asked import Row, Side, query_text
 from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections
-from traceforge.compare.significance import Values, differences, holm, slower_share
 from traceforge.errors import UsageError
-
-LEAST_SHARE = 0.005
-_CHANCE = 0.05
-_RESIDUALS = 3
+from traceforge.stats import Values, holm, mean_difference, share_above
+from traceforge.thresholds import compare as thresholds
 
 # Name of the query, what it is called in a comparison, and whether its times lie between two ranks' clocks.
 _FAMILIES = (
@@ -41,7 +38,7 @@ class Change:
         family: iteration, phase, cause, collective_transfer, collective_skew, rank_work or rank_delay.
         name: which of them: `wait`; `mode/cause` or `reference`; `op/size class/ranks`; a rank.
         low_ns, high_ns: 95 % interval of the difference; None where it cannot be told.
-        chance: probability of so great a difference by scatter alone, raised for the family's size; None likewise.
+        p_value: probability of so great a difference by scatter alone, raised for the family's size; None likewise.
         below_resolution: whether the difference is less than what the clocks leave unsure.
     """
 
@@ -51,7 +48,7 @@ class Change:
     after_ns: float
     low_ns: float | None
     high_ns: float | None
-    chance: float | None
+    p_value: float | None
     is_significant: bool
     below_resolution: bool = False
 
@@ -114,7 +111,7 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         before=facts[0],
         after=facts[1],
         iteration=whole,
-        slower_share=slower_share(*durations),
+        slower_share=share_above(*durations),
         durations_ns=(durations[0], durations[1]),
         changes=rows,
         objections=against,
@@ -145,15 +142,16 @@ def _family(
     names = list(dict.fromkeys(row["name"] for side in rows for row in side))
     if not rows[0] or not rows[1]:
         return []
-    found = differences(_matrix(rows[0], names), _matrix(rows[1], names))
-    chances = found.chance if np.isnan(found.chance).any() else holm(found.chance)
-    unsure_ns = _RESIDUALS * max(side.residual_ns for side in facts) if is_between_clocks else 0
+    found = mean_difference(_matrix(rows[0], names), _matrix(rows[1], names))
+    p_values = found.p_value if np.isnan(found.p_value).any() else holm(found.p_value)
+    unsure_ns = thresholds.CLOCK_RESIDUALS * max(side.residual_ns for side in facts) if is_between_clocks else 0
     changes = []
     for place, name in enumerate(names):
-        gap, chance = abs(float(found.difference[place])), float(chances[place])
+        gap, p_value = abs(float(found.difference[place])), float(p_values[place])
         calls = max(side.calls.get(name, 1.0) for side in facts)
         is_unsure = bool(0 < gap < unsure_ns * calls)
-        is_large = bool(gap >= LEAST_SHARE * iteration_ns and chance < _CHANCE / families)
+        is_large = gap >= thresholds.LEAST_SHARE * iteration_ns
+        is_beyond_scatter = p_value < thresholds.FALSE_POSITIVE_RATE / families
         changes.append(
             Change(
                 family=title,
@@ -162,8 +160,8 @@ def _family(
                 after_ns=float(found.after[place]),
                 low_ns=_known(found.low[place]),
                 high_ns=_known(found.high[place]),
-                chance=_known(chance),
-                is_significant=is_large and not is_unsure,
+                p_value=_known(p_value),
+                is_significant=bool(is_large and is_beyond_scatter and not is_unsure),
                 below_resolution=is_unsure,
             )
         )

@@ -120,7 +120,7 @@ def judged(change: Change) -> str:
     """The judgement on a row, in a word or three."""
     if change.is_significant:
         return "slower" if change.difference_ns > 0 else "faster"
-    if change.chance is None:
+    if change.p_value is None:
         return "cannot be told"
     return "below the clocks' resolution" if change.below_resolution else "no significant change"
 

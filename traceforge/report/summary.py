@@ -59,7 +59,8 @@ def _change(change: Change) -> Json:
         "difference_ns": _whole(change.difference_ns),
         "difference_low_ns": _whole(change.low_ns),
         "difference_high_ns": _whole(change.high_ns),
-        "chance": change.chance,
+        "p_value": change.p_value,
+        "chance": change.p_value,  # the former name, for one version
         "significant": change.is_significant,
         "below_resolution": change.below_resolution,
     }

@@ -9,6 +9,7 @@ Not handled: several writers at once (DuckDB locks the file; the second is told 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.migrations import migrate, refuse_newer
+from traceforge.thresholds import all_thresholds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +91,15 @@ class Store:
         if not read_only:
             with self.transaction():
                 migrate(self._connection.execute, applied)
+                self._write_thresholds()
+
+    def _write_thresholds(self) -> None:
+        """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
+        rows = [astuple(threshold) for threshold in all_thresholds()]
+        if self._connection.execute("SELECT * FROM meta.threshold ORDER BY name").fetchall() == sorted(rows):
+            return
+        self._connection.execute("DELETE FROM meta.threshold")
+        self._connection.executemany("INSERT INTO meta.threshold VALUES (?, ?, ?, ?, ?)", rows)
 
     def _applied_migration(self) -> int | None:
         exists = self.query(

@@ -5,44 +5,48 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traceforge.compare.significance import (
+from traceforge.stats import (
+    block_draws,
     block_length,
-    differences,
+    bootstrap_interval,
     holm,
+    huber_fit,
+    mad_sd,
+    mean_difference,
     mean_interval,
-    slower_share,
-    student_chance,
-    student_quantile,
+    share_above,
+    t_p_value,
+    t_quantile,
 )
 
 
-@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.706), (2, 4.303), (5, 2.571), (30, 2.042), (200, 1.972)])
-def test_students_quantile_is_that_of_the_tables(freedom: float, quantile: float) -> None:
-    assert student_quantile(np.array([float(freedom)]))[0] == pytest.approx(quantile, abs=0.001)
-    assert student_chance(np.array([quantile]), np.array([float(freedom)]))[0] == pytest.approx(0.05, abs=1e-4)
+@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.706), (2, 4.303), (5, 2.571), (30, 2.042), (200, 1.972)])
+def test_students_quantile_is_that_of_the_tables(degrees: float, quantile: float) -> None:
+    assert float(t_quantile(degrees)) == pytest.approx(quantile, abs=0.001)
+    assert float(t_p_value(quantile, degrees)) == pytest.approx(0.05, abs=1e-4)
 
 
 def test_three_quiet_iterations_each_show_a_change_of_ten() -> None:
     # given 99, 100, 101 and 109, 110, 111: variances of the means 1/3 each, four degrees of freedom
-    found = differences(np.array([[99.0], [100], [101]]), np.array([[109.0], [110], [111]]))
+    found = mean_difference(np.array([[99.0], [100], [101]]), np.array([[109.0], [110], [111]]))
 
     # then the difference is 10 ± 2.776 x sqrt(2/3)
     assert found.difference[0] == 10
     assert found.high[0] - 10 == pytest.approx(2.776 * np.sqrt(2 / 3), rel=1e-3)
-    assert found.chance[0] < 0.001
+    assert found.p_value[0] < 0.001
 
 
 def test_two_iterations_tell_no_scatter() -> None:
-    found = differences(np.array([[1.0], [2.0]]), np.array([[9.0], [9.0], [9.0]]))
-    assert np.isnan(found.chance).all()
+    found = mean_difference(np.array([[1.0], [2.0]]), np.array([[9.0], [9.0], [9.0]]))
+    assert np.isnan(found.p_value).all()
     assert mean_interval(np.array([1.0, 2.0])) is None
 
 
 def test_equal_constants_do_not_differ_and_unequal_ones_do() -> None:
     before, after = np.tile([5.0, 5.0], (4, 1)), np.tile([5.0, 6.0], (4, 1))
-    found = differences(before, after)
-    assert found.chance[0] == pytest.approx(1)
-    assert found.chance[1] < 1e-6
+    found = mean_difference(before, after)
+    assert found.p_value[0] == pytest.approx(1)
+    assert found.p_value[1] < 1e-6
 
 
 def test_the_variance_is_that_of_the_circular_block_bootstrap() -> None:
@@ -60,7 +64,7 @@ def test_the_variance_is_that_of_the_circular_block_bootstrap() -> None:
     low, high = mean_interval(values) or (0, 0)
     count = (30 // length) * length
     expected = drawn.std() * np.sqrt(count / 30 * 30 / (30 - length))
-    t = student_quantile(np.array([30 / length - 1]))[0]
+    t = float(t_quantile(30 / length - 1))
     assert (high - low) / 2 == pytest.approx(t * expected, rel=0.02)
 
 
@@ -76,13 +80,13 @@ def test_chance_alone_claims_little_even_where_iterations_hang_together() -> Non
             runs.append(noise[40:])
 
         # then few of them differ
-        assert (differences(*runs).chance < 0.05).mean() < most
+        assert (mean_difference(*runs).p_value < 0.05).mean() < most
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_holm_never_lowers_a_chance_and_keeps_the_order(chances: list[float]) -> None:
-    given_, raised = np.array(chances), holm(np.array(chances))
+def test_holm_never_lowers_a_p_value_and_keeps_the_order(p_values: list[float]) -> None:
+    given_, raised = np.array(p_values), holm(np.array(p_values))
     assert (raised >= given_ - 1e-12).all()
     assert (raised <= 1).all()
     assert (np.diff(raised[np.argsort(given_, kind="stable")]) >= -1e-12).all()
@@ -95,14 +99,48 @@ def test_holm_by_hand() -> None:
 
 def test_of_all_pairs_the_slower_ones_are_counted() -> None:
     # 2 > 1; 2 = 2 counts half; 4 > 1, 4 > 2
-    assert slower_share(np.array([1.0, 2.0]), np.array([2.0, 4.0])) == (1 + 0.5 + 1 + 1) / 4
+    assert share_above(np.array([1.0, 2.0]), np.array([2.0, 4.0])) == (1 + 0.5 + 1 + 1) / 4
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(1, 1e9), min_size=3, max_size=12), st.lists(st.floats(1, 1e9), min_size=3, max_size=12))
 def test_exchanging_the_runs_turns_the_sign_and_nothing_else(first: list[float], second: list[float]) -> None:
-    there = differences(np.array(first)[:, None], np.array(second)[:, None])
-    back = differences(np.array(second)[:, None], np.array(first)[:, None])
+    there = mean_difference(np.array(first)[:, None], np.array(second)[:, None])
+    back = mean_difference(np.array(second)[:, None], np.array(first)[:, None])
     assert there.difference == pytest.approx(-back.difference)
     assert there.low == pytest.approx(-back.high)
-    assert there.chance == pytest.approx(back.chance)
+    assert there.p_value == pytest.approx(back.p_value)
+
+
+def test_the_median_absolute_deviation_of_a_normal_distribution_is_its_standard_deviation() -> None:
+    values = np.random.default_rng(1).normal(1e15, 250, 100_000)
+    assert mad_sd(values) == pytest.approx(250, rel=0.02)
+    # 1, 1, 2, 2, 4, 6, 9 by hand: median 2, deviations 0 0 1 1 2 4 7, their median 1
+    assert mad_sd(np.array([1, 1, 2, 2, 4, 6, 9])) == pytest.approx(1.4826, abs=1e-4)
+
+
+def test_blocks_go_around_the_circle_and_hold_neighbours() -> None:
+    places = block_draws(10, 50, np.random.default_rng(0), length=5)
+    assert places.shape == (50, 10)
+    assert ((np.diff(places.reshape(50, 2, 5), axis=2) % 10) == 1).all()
+
+
+def test_the_bootstrap_interval_of_a_median_holds_it_and_two_values_have_none() -> None:
+    values = np.random.default_rng(2).normal(100, 10, 200)
+    interval = bootstrap_interval(values, lambda drawn: np.median(drawn, axis=-1), np.random.default_rng(0))
+    assert interval is not None
+    assert interval.low < 100 < interval.high
+    assert interval.high - interval.low < 8
+    assert bootstrap_interval(values[:2], lambda drawn: drawn.mean(axis=-1), np.random.default_rng(0)) is None
+
+
+def test_hubers_fit_is_not_moved_by_a_few_outliers() -> None:
+    # given a line of slope 3 with every tenth point far off
+    x = np.arange(100.0)
+    level = 3 * x + np.random.default_rng(4).normal(0, 1, 100)
+    level[::10] += 500
+
+    # then the fit is the line
+    intercept, slope = huber_fit(np.stack([np.ones(100), x], axis=1), level)
+    assert slope == pytest.approx(3, abs=0.02)
+    assert abs(intercept) < 1

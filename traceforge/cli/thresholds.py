@@ -1,0 +1,27 @@
+"""`traceforge thresholds`: every number that decides what is said, with its unit and meaning."""
+
+from typing import Annotated
+
+import typer
+
+from traceforge.cli.inputs import print_json
+
+
+def thresholds(
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Print every limit that decides what a report says: value, unit, meaning, and what depends on it.
+
+    The same limits are rows of meta.threshold in every database. Example: `traceforge thresholds --json`
+    """
+    from dataclasses import asdict
+
+    from traceforge.thresholds import all_thresholds
+
+    found = all_thresholds()
+    if as_json:
+        print_json({"thresholds": [asdict(threshold) for threshold in found]})
+        return
+    for threshold in found:
+        print(f"{threshold.name} = {threshold.value:g} ({threshold.unit})")
+        print(f"    {threshold.meaning} Decides: {threshold.decides}.")

@@ -1,0 +1,197 @@
+"""The statistics of every stage. In: numpy arrays. Out: intervals, p-values, robust spreads and fits.
+
+One way to say "95 %": Student's t where a mean is judged, the circular block bootstrap (Politis and Romano 1992) where
+any other statistic is. Iterations follow one another and a slow one is often followed by another, so that both work on
+blocks of neighbours. The special functions are SciPy's; `scipy.stats` itself is left alone, since importing it costs a
+second. Not handled: drift over a run, which widens every interval.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr, stdtrit
+
+Values = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+CONFIDENCE = 0.95
+"""Of every interval, unless its name says otherwise."""
+
+LEAST_COUNT = 3
+"""Fewer values do not tell their own spread."""
+
+NORMAL = float(ndtri(0.5 + CONFIDENCE / 2))
+"""Standard deviations from the middle of a normal distribution to the end of its 95 % interval: 1.96."""
+
+MEDIAN_ERROR = float(np.sqrt(np.pi / 2))
+"""Standard error of a median over that of a mean, of normally distributed values: 1.25."""
+
+_SD_PER_MAD = float(1 / ndtri(0.75))
+_SHORTEST_BLOCKED = 5
+_MOST_DEGREES = 200.0
+_TUNING_OF_HUBER = 1.345  # 95 % efficient where errors are normal (Huber 1964)
+_ROUNDS_OF_HUBER = 12
+
+
+class Interval(NamedTuple):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+def t_quantile(degrees: Values | float, confidence: float = CONFIDENCE) -> Values:
+    """The t that Student's distribution stays within, on either side, with this probability."""
+    return np.asarray(stdtrit(degrees, 0.5 + confidence / 2), dtype=np.float64)
+
+
+def t_p_value(t: Values | float, degrees: Values | float) -> Values:
+    """Probability that Student's t of so many degrees of freedom lies beyond ±t."""
+    return np.asarray(2 * stdtr(degrees, -np.abs(t)), dtype=np.float64)
+
+
+def mad_sd(values: NDArray[np.float64] | NDArray[np.int64]) -> float:
+    """Standard deviation of a normal distribution that has the values' median absolute deviation."""
+    centred = values - values[0]  # large integers lose nothing
+    return _SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))
+
+
+def block_length(count: int) -> int:
+    """How many neighbouring iterations are taken together: about the cube root of their number."""
+    return 1 if count < _SHORTEST_BLOCKED else int(np.ceil(count ** (1 / 3)))
+
+
+def block_draws(count: int, draws: int, rng: np.random.Generator, length: int | None = None) -> Places:
+    """Places of values drawn again in blocks around a circle, shape (draws, count).
+
+    Args:
+        length: of the blocks; by default `block_length(count)`.
+    """
+    length = length or block_length(count)
+    starts = rng.integers(0, count, size=(draws, -(-count // length)))
+    places: Places = (starts[:, :, None] + np.arange(length)).reshape(draws, -1)[:, :count] % count
+    return places
+
+
+def percentile_interval(drawn: Values) -> Interval:
+    """The 95 % interval that bootstrap draws span."""
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
+
+
+def bootstrap_interval(
+    values: Values, statistic: Callable[[Values], Values], rng: np.random.Generator, draws: int = 2_000
+) -> Interval | None:
+    """95 % interval of a statistic of values in order of time; None below three of them.
+
+    Args:
+        statistic: takes values of shape (draws, count), gives one number a draw.
+    """
+    if len(values) < LEAST_COUNT:
+        return None
+    return percentile_interval(statistic(values[block_draws(len(values), draws, rng)]))
+
+
+def mean_interval(values: Values) -> Interval | None:
+    """95 % interval of the mean of values in order of time, shape (count,); None below three of them."""
+    if len(values) < LEAST_COUNT:
+        return None
+    variance, degrees = _variance_of_mean(values[:, None])
+    half = float(t_quantile(degrees) * np.sqrt(variance[0]))
+    return Interval(float(values.mean()) - half, float(values.mean()) + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Means of several quantities in two runs and their difference, each of shape (quantities,).
+
+    `low`, `high` (95 % interval of the difference) and `p_value` (probability of so great a difference if there were
+    none) are NaN where a run has fewer than three iterations.
+    """
+
+    before: Values
+    after: Values
+    low: Values
+    high: Values
+    p_value: Values
+
+    @property
+    def difference(self) -> Values:
+        """After minus before."""
+        return self.after - self.before
+
+
+def mean_difference(before: Values, after: Values) -> Difference:
+    """How far the means of two runs lie apart, by Welch's t over blocks.
+
+    Args:
+        before: shape (iterations, quantities), in order of time.
+        after: the same quantities of the other run; the number of iterations may differ.
+    """
+    means = before.mean(axis=0), after.mean(axis=0)
+    gap = means[1] - means[0]
+    if min(len(before), len(after)) < LEAST_COUNT:
+        unknown = np.full_like(gap, np.nan)
+        return Difference(*means, unknown, unknown, unknown)
+    (var_a, free_a), (var_b, free_b) = _variance_of_mean(before), _variance_of_mean(after)
+    variance = var_a + var_b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = np.clip(variance**2 / (var_a**2 / free_a + var_b**2 / free_b), 1, _MOST_DEGREES)
+        t = np.where(gap == 0, 0.0, np.abs(gap) / np.sqrt(variance))
+    degrees = np.nan_to_num(degrees, nan=_MOST_DEGREES)
+    half = t_quantile(degrees) * np.sqrt(variance)
+    return Difference(*means, gap - half, gap + half, t_p_value(t, degrees))
+
+
+def _variance_of_mean(values: Values) -> tuple[Values, float]:
+    """Variance of the mean of each column over its circular blocks, and the degrees of freedom it rests on.
+
+    This is the variance of the block bootstrap in closed form, so that nothing is drawn at random.
+    """
+    count = len(values)
+    length = block_length(count)
+    wrapped = np.concatenate([values, values[: length - 1]]) if length > 1 else values
+    sums = np.cumsum(np.concatenate([np.zeros((1, values.shape[1])), wrapped]), axis=0)
+    blocks = (sums[length:] - sums[:-length]) / length
+    # Blocks that overlap vary less around the mean of all than around the true one.
+    unbiased = count / (count - length)
+    scatter = ((blocks - values.mean(axis=0)) ** 2).mean(axis=0)
+    return scatter * length / count * unbiased, max(1.0, count / length - 1)
+
+
+def holm(p_values: Values) -> Values:
+    """P-values raised so that, of all of them, one below a level is wrong no more often than it says (Holm 1979)."""
+    order = np.argsort(p_values)
+    raised = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
+    result = np.empty_like(p_values)
+    result[order] = np.minimum(1, raised)
+    return result
+
+
+def share_above(before: Values, after: Values) -> float:
+    """Of all pairs of one value of each, the share in which the later is larger; ties count half.
+
+    This is Mann and Whitney's U over the number of pairs, shape (count,) each.
+    """
+    above = (after[:, None] > before[None, :]).mean()
+    return float(above + (after[:, None] == before[None, :]).mean() / 2)
+
+
+def huber_fit(basis: Values, level: Values, least_spread: float = 1.0) -> Values:
+    """Coefficients that fit a level by Huber's loss, shape (columns of the basis,).
+
+    Args:
+        basis: shape (count, columns).
+        level: shape (count,).
+        least_spread: residuals below this are not outliers, in the unit of the level.
+    """
+    fitted: Values = np.linalg.lstsq(basis, level, rcond=None)[0].astype(np.float64)
+    for _ in range(_ROUNDS_OF_HUBER):
+        left = np.abs(level - basis @ fitted)
+        limit = _TUNING_OF_HUBER * max(_SD_PER_MAD * float(np.median(left)), least_spread)
+        weight = np.sqrt(np.minimum(1.0, limit / np.maximum(left, least_spread)))
+        fitted = np.linalg.lstsq(basis * weight[:, None], level * weight, rcond=None)[0].astype(np.float64)
+    return fitted

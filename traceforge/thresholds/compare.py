@@ -1,0 +1,24 @@
+"""When a change between two runs counts."""
+
+from typing import Annotated
+
+from traceforge.thresholds import Meaning
+
+LEAST_SHARE: Annotated[
+    float, Meaning("share of the mean iteration", "A smaller change is never significant.", "Change.is_significant")
+] = 0.005
+
+FALSE_POSITIVE_RATE: Annotated[
+    float,
+    Meaning("probability", "Chance of any false change among all families of rows.", "Change.is_significant"),
+] = 0.05
+
+CLOCK_RESIDUALS: Annotated[
+    float,
+    Meaning("clock residuals", "A time between two ranks' clocks below this is unsure.", "Change.below_resolution"),
+] = 3
+
+COMPARABLE_SHARE: Annotated[
+    float,
+    Meaning("share", "Amounts of work that differ by more make runs hard to compare.", "Objection"),
+] = 0.01
