@@ -32,32 +32,33 @@ def test_a_file_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     page.section_plugins.cache_clear()
 
 
-@pytest.mark.parametrize("file", sorted(_FOLDER.glob("[a-z]*.py")), ids=lambda file: file.stem)
-def test_sections_never_import_one_another(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not [name for name in imported if name.startswith(sections.__name__)]
+def test_sections_never_import_one_another() -> None:
+    imported = {
+        file.stem: node.module or ""
+        for file in sorted(_FOLDER.glob("[a-z]*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(sections.__name__)
+    }
+    assert imported == {}
 
 
-@pytest.mark.parametrize("file", _QUERIES, ids=lambda file: file.stem)
-def test_a_query_says_what_it_shows_and_in_which_order(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert re.match(r"-- [A-Z].*\.\n", text)
-    assert "$run_id" in text
-    assert "SELECT *" not in text
+def test_a_query_says_what_it_shows_and_in_which_order() -> None:
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in _QUERIES}
+
+    assert [name for name, text in texts.items() if not re.match(r"-- [A-Z].*\.\n", text)] == []
+    assert [name for name, text in texts.items() if "$run_id" not in text or "SELECT *" in text] == []
+    assert [name for name, text in texts.items() if not _is_ordered(text)] == []
+
+
+def _is_ordered(text: str) -> bool:
     outermost = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", text))
-    assert "ORDER BY" in outermost or _yields_one_row(outermost)
+    return "ORDER BY" in outermost or "GROUP BY" not in outermost.rpartition("SELECT")[2]
 
 
-def _yields_one_row(sql: str) -> bool:
-    return "GROUP BY" not in sql.rpartition("SELECT")[2]
-
-
-@pytest.mark.parametrize("file", _QUERIES, ids=lambda file: file.stem)
-def test_a_query_is_used(file: Path) -> None:
-    name = file.stem if file.parent.name == "queries" else f"sections/{file.stem}"
+def test_every_query_is_used() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in _FOLDER.parent.rglob("*.py"))
-    assert f'"{name}"' in code or name.startswith("sections/scaling")
+    names = [file.stem if file.parent.name == "queries" else f"sections/{file.stem}" for file in _QUERIES]
+    assert [name for name in names if f'"{name}"' not in code and not name.startswith("sections/scaling")] == []
 
 
 def test_only_whole_numbers_are_written_into_a_query(late_job: Store) -> None:
