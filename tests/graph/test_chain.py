@@ -81,6 +81,31 @@ def test_of_two_collectives_awaited_together_the_later_end_counts() -> None:
     assert rows_of(store, JOINTS)[:2] == [(0, 0, 20, 80, None), (0, 1, 30, 60, 0)]
 
 
+@pytest.mark.parametrize("iterations", [1, 2])
+@pytest.mark.parametrize(("first_end_ns", "second_end_ns", "later"), [(80, 60, 0), (60, 80, 1)])
+def test_of_two_ends_the_later_counts_on_ranks_that_meet_the_others_late(
+    iterations: int, first_end_ns: int, second_end_ns: int, later: int
+) -> None:
+    # ranks 0, 1   |four all-reduces of the pair 0–8|   |A 20–80|
+    # rank 2                                            |A 20–80|     A and B are its only ones, at positions 4 and 5
+    #                                                     |B 30–60|   on another stream, on all ranks
+    traces = []
+    for rank in range(3):
+        trace = Trace(rank)
+        for number in range(iterations):
+            at = 100 * number
+            trace.step(number, at, at + 100)
+            for start in range(at, at + 8, 2) if rank < 2 else []:
+                trace.collective(start, start + 2, group="pair", ranks=[0, 1])
+            trace.collective(at + 20, at + first_end_ns).collective(at + 30, at + second_end_ns, op="allgather")
+        traces.append(trace)
+
+    store = built(store_of(*traces), "graph")
+
+    chain = "SELECT position, awaited_position FROM graph.arrival WHERE rank = 2 ORDER BY iteration, position"
+    assert rows_of(store, chain) == [(4, None), (5, 4 + later)] * iterations
+
+
 def test_a_collective_that_overtook_the_one_before_cannot_be_awaited_in_its_place() -> None:
     # issued A, B, C
     # stream 1   |A 5–8|                |B 50–60|

@@ -8,6 +8,7 @@ the last position of any member before it; where orders contradict one another t
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -215,21 +216,23 @@ def _exposed_of(exposed: pl.DataFrame, run_id: int, rank: int) -> Intervals:
 
 def _awaited(frame: pl.DataFrame, exposed: Intervals) -> pl.Series:
     """Awaited position of each arrival of one rank; null where the rank awaits nothing before its next arrival."""
-    arrival, end, position = (frame[name].to_numpy() for name in ("arrival_ns", "end_ns", "position"))
-    blocks = active(exposed, end - 1)
+    arrival, end = frame["arrival_ns"].to_numpy(), frame["end_ns"].to_numpy()
+    row = np.arange(len(arrival))
+    slot = np.concatenate(
+        [
+            first + np.searchsorted(arrival[first:last], end[first:last], side="left") - 1
+            for first, last in pairwise(_edges(frame["iteration"].to_numpy()))
+        ]
+    )
+    # A collective that overtook another one (on another stream) has ended before its place in the chain is reached: it
+    # cannot be awaited from there.
+    is_reached = slot >= row
+    candidates = row[active(exposed, end - 1) & (end <= frame["window_end_ns"].to_numpy()) & is_reached]
+    by_end = candidates[np.argsort(end[candidates], kind="stable")]
+    # Positions may have holes, so rows are looked up here and positions only at the end.
     awaited = np.full(len(arrival), -1, dtype=np.int64)
-    for first, length in _runs(frame["iteration"].to_numpy()):
-        inside = slice(first, first + length)
-        slot = np.searchsorted(arrival[inside], end[inside], side="left") - 1
-        ends_in_window = end[inside] <= frame["window_end_ns"].to_numpy()[inside]
-        # A collective that overtook another one (on another stream) has ended before its place in the chain is
-        # reached: it cannot be awaited from there.
-        is_reached = slot >= np.arange(length)
-        for index in np.flatnonzero(blocks[inside] & ends_in_window & is_reached):
-            held = awaited[first + slot[index]]
-            if held < 0 or end[first + index] >= end[first + held]:
-                awaited[first + slot[index]] = position[first + index]
-    return pl.Series(awaited, dtype=pl.Int32).replace(-1, None)
+    awaited[slot[by_end]] = by_end  # of several collectives the last end counts
+    return frame["position"].gather(pl.Series(awaited).replace(-1, None))
 
 
 def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
@@ -259,7 +262,6 @@ def _with_common_waits(joints: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common")))
 
 
-def _runs(values: NDArray[np.int64]) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(values)) + 1
-    starts = np.concatenate(([0], edges))
-    return list(zip(starts.tolist(), np.diff(np.concatenate((starts, [len(values)]))).tolist(), strict=True))
+def _edges(values: NDArray[np.int64]) -> list[int]:
+    """Where stretches of equal values begin, and the end of the last one."""
+    return [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
