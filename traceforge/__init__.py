@@ -7,13 +7,14 @@ no functions of this package, as `traceforge.report` and its like name the packa
 
 from typing import TYPE_CHECKING
 
+from traceforge.version import __version__
+
 if TYPE_CHECKING:
     from traceforge.api import analyze, ingest, open_store
     from traceforge.errors import TraceforgeError
     from traceforge.notebook import Run
     from traceforge.notebook import open_run as open  # noqa: A004  # as in `traceforge.open(path)`
 
-__version__ = "0.1.0"
 __all__ = ["Run", "TraceforgeError", "__version__", "analyze", "ingest", "open", "open_store"]
 
 _HOMES = {

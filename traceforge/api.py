@@ -15,7 +15,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceforge import __version__
 from traceforge.errors import InputUnusableError, PluginError, UsageError
 from traceforge.files import find_files, shown_name
 from traceforge.records import ReadOptions, Source
@@ -27,6 +26,7 @@ from traceforge.store.ingest import IngestResult, ingest_files
 from traceforge.store.meter import OnProgress
 from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
+from traceforge.version import __version__
 
 if TYPE_CHECKING:
     from traceforge.check import Judgement, Threshold

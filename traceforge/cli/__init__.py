@@ -47,7 +47,7 @@ app.add_typer(export, name="export")
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from traceforge import __version__
+        from traceforge.version import __version__
 
         typer.echo(__version__)
         raise typer.Exit

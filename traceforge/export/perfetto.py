@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from traceforge import __version__
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.export.perfetto_tracks import tracks_of
 from traceforge.export.redacted_trace import write_trace
 from traceforge.files import content_hash, find_files, open_bytes, size_bytes
 from traceforge.redaction import Redaction
 from traceforge.store.database import Store
+from traceforge.version import __version__
 
 TRACKS, MANIFEST = "traceforge.json", "perfetto_manifest.json"
 _IN_MEMORY_BYTES = 64 * 1024 * 1024

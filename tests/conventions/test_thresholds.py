@@ -1,0 +1,136 @@
+"""Numbers that decide what is said stand in `traceforge.thresholds`, and nowhere else."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+from tests.conventions.literals import Literal, of_python, of_sql
+from tests.conventions.test_source_tree import PACKAGE, PYTHON, SQL, tree
+from traceforge.thresholds import all_thresholds
+
+JUDGING = (
+    "align",
+    "timeline",
+    "fabric",
+    "graph",
+    "replay",
+    "attribute",
+    "forecast",
+    "compare",
+    "check",
+    "doctor",
+    "report",
+)
+
+# What is a number but no judgement: (pattern of the file, pattern of the name) -> what it is.
+NO_JUDGEMENT = {
+    ("report/charts/*", "*"): "layout of a chart",
+    ("replay/policies/*", "POLICY"): "parameters of a policy that a user may set",
+    ("replay/edits/*", "EDIT"): "parameters of a change of the job that a user may set",
+}
+
+# Numbers that still lie in these folders. Only ever smaller.
+NOT_YET = {
+    "align": 36, "timeline": 8, "fabric": 14, "graph": 19, "replay": 106, "attribute": 94, "forecast": 64, "compare": 0,
+    "check": 2, "doctor": 4, "report": 117,
+}  # fmt: skip
+
+
+def literals() -> Iterator[Literal]:
+    """Every number of the folders that judge, wherever one may."""
+    for path in (*PYTHON, *SQL):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(tuple(f"{folder}/" for folder in JUDGING)):
+            yield from (of_python if path.suffix == ".py" else of_sql)(name, path.read_text(encoding="utf-8"))
+
+
+def _excused(literal: Literal) -> tuple[str, str] | None:
+    return next(
+        (rule for rule in NO_JUDGEMENT if fnmatch(literal.file, rule[0]) and fnmatch(literal.owner, rule[1])), None
+    )
+
+
+def test_no_number_judges_outside_the_thresholds() -> None:
+    judging = sorted(literal for literal in literals() if _excused(literal) is None)
+    count = Counter(literal.file.partition("/")[0] for literal in judging)
+
+    too_many = {folder for folder in JUDGING if count[folder] > NOT_YET[folder]}
+
+    assert [literal for literal in judging if literal.file.partition("/")[0] in too_many] == []
+
+
+def test_every_exception_still_excuses_a_number() -> None:
+    assert NO_JUDGEMENT.keys() - {_excused(literal) for literal in literals()} == set()
+
+
+def test_numbers_in_python_are_found_where_they_judge() -> None:
+    text = """
+LEAST = 0.05
+LIMITS = {"spread": (-1e9, 3)}
+class Rule:
+    share: float = 0.25
+def is_clear(share: float, floor: float = 0.1, *, rounds: int = 12) -> bool:
+    mean = 7 * share + numbers[4]
+    return 0.3 < mean < 10 * LEAST and max(share, 5) and np.quantile(shares, 0.9) != "6"
+"""
+
+    found = [(literal.owner, literal.value) for literal in of_python("a.py", text)]
+
+    assert sorted(found) == sorted([
+        ("LEAST", 0.05), ("LIMITS", 3), ("Rule.share", 0.25), ("is_clear", 0.1), ("is_clear", 12), ("is_clear", 0.3),
+        ("is_clear", 10), ("is_clear", 5), ("is_clear", 0.9),
+    ])  # fmt: skip
+
+
+def test_what_is_plain_arithmetic_or_a_unit_is_no_judgement() -> None:
+    text = "HALF = 0.5\nNS = 1_000_000_000\ndef f(a, n=1):\n    return a[7] > 0 and 100 * a < 2 * n and a != -1\n"
+
+    assert list(of_python("a.py", text.replace("100", "1e3"))) == []
+    assert [literal.value for literal in of_python("a.py", text)] == [100]
+
+
+def test_numbers_in_sql_are_found_where_they_judge() -> None:
+    text = """-- More than 9 of them are > 8.
+SELECT a, 100 * a AS percent, LEAST(a, 40) AS shown, QUANTILE_DISC(a, 0.25) AS usual, QUANTILE_DISC(a, 0.95) AS p95_ns,
+  FORMAT('{} > 7', a), a > 3 * b AS is_slow
+FROM t WHERE a BETWEEN 4 AND 6 AND c IN ('5') AND d / 1e6 < 0.6
+ORDER BY 1, 2"""
+
+    assert [(literal.line, literal.value) for literal in of_sql("a.sql", text)] == [
+        (2, 40), (2, 0.25), (3, 3), (4, 4), (4, 6), (4, 0.6)
+    ]  # fmt: skip
+
+
+def test_every_threshold_is_used_by_its_stage() -> None:
+    used = set(_in_python()) | set(_in_sql())
+
+    assert [limit.name for limit in all_thresholds() if (limit.name.partition(".")[0], limit.name) not in used] == []
+
+
+def test_sql_names_only_thresholds_that_there_are() -> None:
+    assert {name for _, name in _in_sql()} - {limit.name for limit in all_thresholds()} == set()
+
+
+def _in_python() -> Iterator[tuple[str, str]]:
+    """Folder and threshold of each use such as `thresholds.LEAST_SHARE`, by what `thresholds` is imported as."""
+    for path in PYTHON:
+        modules = {
+            alias.asname or alias.name: alias.name
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.ImportFrom) and node.module == "traceforge.thresholds"
+            for alias in node.names
+        }
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                yield path.relative_to(PACKAGE).parts[0], f"{modules[node.value.id]}.{node.attr}"
+
+
+def _in_sql() -> Iterator[tuple[str, str]]:
+    """Folder and threshold of each `(SELECT value FROM meta.threshold WHERE name = 'stage.NAME')`, in Python, too."""
+    for path in (*SQL, *PYTHON):
+        for name in re.findall(
+            r"meta\.threshold WHERE name = '([a-z_]+\.[A-Z0-9_]+)'", path.read_text(encoding="utf-8")
+        ):
+            yield path.relative_to(PACKAGE).parts[0], name
