@@ -46,7 +46,7 @@ _DUCKDB_MAGIC = b"DUCK"
 
 
 class Findings(Sequence["Finding"]):
-    """The findings of a run, the most certain and most costly first; a notebook shows a table."""
+    """The findings of a run in the order of attribute.finding; a notebook shows a table."""
 
     def __init__(self, found: Sequence["Finding"], html: str) -> None:
         self._found = tuple(found)

@@ -248,8 +248,11 @@ def _diagnosis(rows: Rows, job: Job) -> None:
             first_iteration=job.late_from, last_iteration=job.iterations - 1, pattern=pattern, summary=text,
             next_step=next_step,
         )  # fmt: skip
-        rows.add("attribute.evidence", finding_id=number, direction="for", statement="It stands out of the noise.")
-        rows.add("attribute.evidence", finding_id=number, direction="against", statement="Only one run was seen.")
+        for direction, statement in (
+            ("for", f"The delay of finding {number} stands out of the noise."),
+            ("against", f"So far only one run shows finding {number}."),
+        ):
+            rows.add("attribute.evidence", finding_id=number, direction=direction, statement=statement)
 
 
 def _owned_by_the_late_rank(rows: Rows, job: Job) -> int:

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from traceforge.cli.console import verdict_kind
 from traceforge.errors import UsageError
 from traceforge.report import Report, build_report
 from traceforge.report.cost import Price
@@ -131,8 +130,9 @@ def test_where_nothing_is_certain_the_verdict_is_not_green(confidence: str, *, i
     with store_of(Job(late_rank=None)) as store:
         store.execute("UPDATE attribute.verdict SET confidence = ?", [confidence])
         report = report_of(store)
-    assert ('class="verdict verdict-nothing_significant verdict-unsure"' in report.html) is is_unsure
-    assert (verdict_kind(report.summary) == "unsure") is is_unsure
+    state = "unsure" if is_unsure else "nothing_significant"
+    assert f'class="verdict verdict-{state}"' in report.html
+    assert report.verdict_state == state
 
 
 def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:

@@ -6,7 +6,7 @@ Trace content is hostile: control characters are shown as escapes, and nothing i
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,20 +42,11 @@ def note(text: str) -> None:
 _STYLES = {"finding": "1;31", "nothing_significant": "1;32", "unsure": "1;33", "cannot_be_known": "1;33"}
 
 
-def verdict_kind(summary: Mapping[str, object]) -> str | None:
-    """Kind of the verdict in a summary, `unsure` where nothing is all but certain; None where there is none."""
-    verdict = summary.get("verdict")
-    if not isinstance(verdict, dict):
-        return None
-    is_unsure = verdict["kind"] == "nothing_significant" and verdict["confidence"] == "low"
-    return "unsure" if is_unsure else str(verdict["kind"])
-
-
-def print_verdict(lines: Sequence[str], kind: str | None) -> None:
-    """The verdict on stdout; on a terminal that shows colours its first words in that of its kind, labels dim."""
+def print_verdict(lines: Sequence[str], state: str) -> None:
+    """The verdict on stdout; on a terminal that shows colours its first words in that of its state, labels dim."""
     shown = [printable(line) for line in lines]
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb":
-        style = _STYLES.get(kind or "", "1")
+        style = _STYLES.get(state, "1")
         shown = [_LABEL.sub("\x1b[2m\\1\x1b[0m", line) for line in shown]
         shown[0] = _VERDICT.sub(f"\x1b[{style}m\\1\x1b[0m", shown[0])
     print("\n".join(shown))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_verdict, verdict_kind
+from traceforge.cli.console import note, print_verdict
 from traceforge.cli.synth import FaultNames, Seed, with_faults
 from traceforge.units import format_share
 
@@ -39,5 +39,5 @@ def demo(
         made = api.report(store, command="traceforge demo")
     (output / "report.html").write_text(made.html, encoding="utf-8")
     print("\nVerdict:")
-    print_verdict(made.verdict_lines, verdict_kind(made.summary))
+    print_verdict(made.verdict_lines, made.verdict_state)
     note(f"report: {output / 'report.html'}; traces and truth.json: {output / 'traces'}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_verdict, verdict_kind
+from traceforge.cli.console import note, print_verdict
 from traceforge.cli.ingest import Jobs, RankRegex, Reference, ShownOptions, Strict, check_complete
 from traceforge.cli.inputs import TARGET_HELP, opened, write_text
 
@@ -68,7 +68,7 @@ def report(
         if str(json_file) == "-":
             sys.stdout.write(summary)
         else:
-            print_verdict(made.verdict_lines, verdict_kind(made.summary))
+            print_verdict(made.verdict_lines, made.verdict_state)
         note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
 

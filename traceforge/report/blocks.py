@@ -148,12 +148,12 @@ class VerdictPanel:
     """The answer, in words.
 
     Attributes:
-        kind: `finding`, `nothing_significant` or `cannot_be_known`.
+        state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
         further: where the whole evidence stands; empty where this is all of it.
     """
 
     template: ClassVar[str] = "verdict"
-    kind: str
+    state: str
     headline: str
     explanation: str
     confidence: str

@@ -1,8 +1,7 @@
 """Verdict and findings. In: queries on attribute.verdict, finding and evidence. Out: `Diagnosis`, texts cleaned.
 
-Findings are ordered by the delay they own, what is sure counting threefold, what may be chance last; the first is the
-one the verdict speaks of when the verdict is of kind `finding`. Sentences from the tables may quote names from traces
-and are cleaned here, once.
+Findings keep the order of attribute.finding; a verdict of kind `finding` states the first of them. Sentences from the
+tables may quote names from traces and are cleaned here, once.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +42,7 @@ class Finding:
     @property
     def is_significant(self) -> bool:
         """Whether it is more than a hint."""
-        return self.confidence in ("high", "medium")
+        return self.confidence in CONFIDENCES[:-1]
 
     @property
     def what(self) -> str:
@@ -85,28 +84,40 @@ class Verdict:
     next_step: str
 
     @property
-    def told_confidence(self) -> str:
+    def state(self) -> str:
+        """The kind, or `unsure` where nothing is significant but that is not certain either."""
+        return "unsure" if self.kind == "nothing_significant" and self.confidence == "low" else self.kind
+
+    @property
+    def shown_confidence(self) -> str:
         """The confidence beside the answer; empty where the answer is that there is none."""
         return "" if self.kind == "cannot_be_known" else self.confidence
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Verdict (None when the analysis gave none) and findings, the most certain and most costly first."""
+    """Verdict (None when the analysis gave none) and findings in the order of attribute.finding."""
 
     verdict: Verdict | None
     findings: Sequence[Finding]
 
     @property
+    def state(self) -> str:
+        """State of the verdict; without one, nothing can be known."""
+        return self.verdict.state if self.verdict else "cannot_be_known"
+
+    @property
     def leading(self) -> Finding | None:
-        """The finding the verdict speaks of."""
+        """The finding the verdict states; None where it states none."""
         is_finding = self.verdict is not None and self.verdict.kind == "finding"
         return self.findings[0] if is_finding and self.findings else None
 
     @property
     def further(self) -> Sequence[Finding]:
-        """The findings the verdict does not speak of."""
-        return self.findings[1:] if self.leading else self.findings
+        """The significant findings that the verdict neither states nor quotes."""
+        headline = self.verdict.headline if self.verdict else ""
+        rest = self.findings[1:] if self.leading else self.findings
+        return [finding for finding in rest if finding.is_significant and finding.summary not in headline]
 
 
 def anchor(finding: Finding) -> str:
@@ -127,9 +138,8 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
         for row in rows("verdict")
     ]
     evidence = rows("evidence")
-    findings = [_finding(row, evidence) for row in rows("findings")]
-    findings.sort(key=lambda finding: (_place(finding.confidence), -finding.delay_ns, finding.finding_id))
-    return Diagnosis(verdicts[0] if verdicts else None, tuple(findings))
+    findings = tuple(_finding(row, evidence) for row in rows("findings"))
+    return Diagnosis(verdicts[0] if verdicts else None, findings)
 
 
 def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
@@ -158,7 +168,3 @@ def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
 
 def _sentence(text: object) -> str:
     return "" if text is None else clean(text, _SENTENCE_LIMIT)
-
-
-def _place(confidence: str) -> int:
-    return CONFIDENCES.index(confidence) if confidence in CONFIDENCES else len(CONFIDENCES)

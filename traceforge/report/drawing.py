@@ -120,7 +120,7 @@ def verdict_html(diagnosis: Diagnosis) -> str:
     verdict = diagnosis.verdict
     if verdict is None:
         return "<p><strong>Nothing can be said about this run.</strong></p>"
-    confidence = Markup(" <em>confidence {}</em>").format(verdict.told_confidence) if verdict.told_confidence else ""
+    confidence = Markup(" <em>confidence {}</em>").format(verdict.shown_confidence) if verdict.shown_confidence else ""
     parts = Markup("<p><strong>{}</strong>{}</p><p>{}</p><p>Next: {}</p>")
     return str(parts.format(verdict.headline, confidence, verdict.explanation, verdict.next_step))
 

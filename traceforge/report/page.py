@@ -47,11 +47,13 @@ class Report:
         html: the page, one file that opens from disk.
         summary: what a machine compares between runs; JSON values only, numbers rounded.
         verdict_lines: the verdict as at most 15 lines of plain text.
+        verdict_state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
     """
 
     html: str
     summary: dict[str, object]
     verdict_lines: list[str]
+    verdict_state: str
 
 
 def build_report(
@@ -83,7 +85,7 @@ def build_report(
         comparison = _redacted(comparison, redaction) if comparison else None
     for limits in _LIMITS:
         context = Context(store, run_id, versions, command, limits, price, redaction, comparison=comparison)
-        report = Report(_render(context), summarise(context), verdict_lines(context))
+        report = Report(_render(context), summarise(context), verdict_lines(context), context.diagnosis.state)
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
     assert report is not None  # noqa: S101  # there is at least one entry in _LIMITS

@@ -22,7 +22,7 @@ def verdict_lines(context: Context) -> list[str]:
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
         return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
-    confidence = f" (confidence {verdict.told_confidence})" if verdict.told_confidence else ""
+    confidence = f" (confidence {verdict.shown_confidence})" if verdict.shown_confidence else ""
     headline = wrap(
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …", break_on_hyphens=False
     )
@@ -32,8 +32,8 @@ def verdict_lines(context: Context) -> list[str]:
 
 
 def _further(context: Context) -> list[str]:
-    told = [finding.summary for finding in context.diagnosis.further if finding.is_significant]
-    return [line for summary in told[:_MOST_FURTHER] for line in _labelled("also", summary, 2)]
+    shown = context.diagnosis.further[:_MOST_FURTHER]
+    return [line for finding in shown for line in _labelled("also", finding.summary, 2)]
 
 
 def plain(lines: list[str], *, most: int = _LINES) -> list[str]:

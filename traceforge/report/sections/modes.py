@@ -20,7 +20,7 @@ from traceforge.report.blocks import (
     TableFigure,
 )
 from traceforge.report.context import Context, Row
-from traceforge.report.diagnosis import Finding, anchor
+from traceforge.report.diagnosis import CONFIDENCES, Finding, anchor
 from traceforge.report.palette import MODES
 from traceforge.report.words import (
     capital,
@@ -94,8 +94,9 @@ def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
 
 def _answer(mode: str, findings: Sequence[Finding]) -> str:
     own = [finding for finding in findings if finding.mode == mode]
-    if any(finding.is_significant for finding in own):
-        return f"found, confidence {own[0].confidence}"
+    for confidence in CONFIDENCES[:-1]:
+        if any(finding.confidence == confidence for finding in own):
+            return f"found, confidence {confidence}"
     if own:
         return "a hint only"
     return "no cause owns it" if mode == "unexplained" else "nothing stands out"

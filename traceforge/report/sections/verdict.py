@@ -23,10 +23,10 @@ def _build(context: Context) -> Section | Missing:
         panel = VerdictPanel("cannot_be_known", "Nothing can be said about this run", absent.why, "", absent.how)
         return Section([panel])
     panel = VerdictPanel(
-        kind=verdict.kind,
+        state=verdict.state,
         headline=verdict.headline,
         explanation=verdict.explanation,
-        confidence=verdict.told_confidence,
+        confidence=verdict.shown_confidence,
         next_step=verdict.next_step,
         tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
         evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
@@ -71,7 +71,7 @@ def _job_tiles(context: Context) -> list[Tile]:
 
 def _briefs(context: Context) -> Sequence[Block]:
     """What else was found beyond a hint, in one line each; the evidence stands with the failure modes."""
-    further = [finding for finding in context.diagnosis.further if finding.is_significant]
+    further = context.diagnosis.further
     if not further:
         return []
     shown = [

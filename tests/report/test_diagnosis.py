@@ -1,0 +1,107 @@
+"""What the page says of findings: their order is the table's, and nothing of one is shown under another."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from traceforge.report import Report, build_report
+from traceforge.store.database import Store
+
+from .tables import MS, Job, store_of
+
+SECOND = "Rank 1 collects garbage."
+
+
+def report_of(store: Store) -> Report:
+    return build_report(store, run_id=1, versions={}, command=None)
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def verdict_of(report: Report) -> str:
+    return words(report.html.partition('<section id="verdict"')[2].partition("</section>")[0])
+
+
+@pytest.fixture
+def costly_but_less_sure() -> Iterator[Store]:
+    """A finding of 40 ms and medium confidence, which the verdict states, before one of 5 ms and high confidence."""
+    with store_of(Job()) as store:
+        for number, delay_ms, confidence in ((0, 40, "medium"), (1, 5, "high")):
+            store.execute(
+                "UPDATE attribute.finding SET delay_ns_per_iteration = ?, delay_low_ns = ?, delay_high_ns = ?,"
+                " confidence = ? WHERE finding_id = ?",
+                [delay_ms * MS, (delay_ms - 1) * MS, (delay_ms + 1) * MS, confidence, number],
+            )
+        store.execute("UPDATE attribute.verdict SET confidence = 'medium'")
+        yield store
+
+
+def test_the_verdict_and_its_cost_are_those_of_the_same_finding(costly_but_less_sure: Store) -> None:
+    # given a verdict that states the first finding of the table, though the second is more certain
+    report = report_of(costly_but_less_sure)
+
+    # then the page prints the first one's cost, and the second one alone as found besides
+    verdict, also_found = verdict_of(report).split("Also found")
+    assert "Rank 2 computes longer" in verdict
+    assert "40.0 ms" in verdict
+    assert "5.00 ms" not in verdict
+    assert SECOND in also_found
+    assert "Rank 2 computes longer" not in also_found
+
+
+def test_the_terminal_states_the_cost_of_the_verdict(costly_but_less_sure: Store) -> None:
+    lines = report_of(costly_but_less_sure).verdict_lines
+
+    assert next(line for line in lines if line.startswith("  costs:")).startswith("  costs: 40.0 ms (39.0 to 41.0 ms)")
+    assert [line.strip() for line in lines if line.startswith("  also:")] == [f"also:  {SECOND}"]
+
+
+def test_the_summary_has_the_findings_in_the_order_of_the_table(costly_but_less_sure: Store) -> None:
+    findings = report_of(costly_but_less_sure).summary["findings"]
+
+    asked = costly_but_less_sure.query(
+        "SELECT mode, cause, subject, delay_ns_per_iteration, confidence, pattern FROM attribute.finding"
+        " WHERE run_id = 1 ORDER BY finding_id"
+    ).to_dicts()
+    assert isinstance(findings, list)
+    assert [{name: finding[name] for name in row} for finding, row in zip(findings, asked, strict=True)] == asked
+
+
+def test_a_failure_mode_is_answered_with_its_surest_finding(costly_but_less_sure: Store) -> None:
+    costly_but_less_sure.execute("UPDATE attribute.finding SET mode = 'runtime_control_plane' WHERE finding_id = 0")
+
+    modes = report_of(costly_but_less_sure).html.partition('<section id="modes"')[2]
+    assert "Runtime and control plane found, confidence high" in words(modes)
+
+
+def test_a_finding_that_an_unsure_verdict_quotes_is_not_found_again(costly_but_less_sure: Store) -> None:
+    costly_but_less_sure.execute(
+        "UPDATE attribute.verdict SET kind = 'nothing_significant', confidence = 'low',"
+        " headline = 'Nothing is certain, as files are cut short; from what is left: ' || headline"
+    )
+    report = report_of(costly_but_less_sure)
+
+    assert verdict_of(report).count("Rank 2 computes longer") == 1
+    assert " ".join(" ".join(report.verdict_lines).split()).count("Rank 2 computes longer") == 1
+    assert SECOND in verdict_of(report)
+
+
+def test_evidence_stands_under_its_own_finding(late_report: Report) -> None:
+    cards = dict(
+        re.findall(r'id="finding-(\d)">(.*?)(?=id="finding-\d"|</section>)', late_report.html, flags=re.DOTALL)
+    )
+
+    assert len(cards) == 3
+    for number, card in cards.items():
+        assert re.findall(r"finding (\d) stands out", words(card)) == [number]
+        assert re.findall(r"only one run shows finding (\d)", words(card)) == [number]
+
+
+def test_the_verdict_shows_the_evidence_of_the_finding_it_states(late_report: Report) -> None:
+    verdict = verdict_of(late_report)
+
+    assert re.findall(r"finding (\d) stands out", verdict) == ["0"]
+    assert re.findall(r"only one run shows finding (\d)", verdict) == ["0"]
