@@ -1,14 +1,16 @@
 """Every stage's folder of SQL: documented, in order, and the same each time it is built."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.given import built, data_parallel_job, rows_of, store_of
 from traceforge.api import STAGES
+from traceforge.errors import UsageError
 from traceforge.store.database import Store
 from traceforge.store.stage import build_stage, stage_documents
 
@@ -113,3 +115,64 @@ def test_a_stage_that_fails_leaves_the_one_built_before(tmp_path: Path, monkeypa
         build_stage(store, "menagerie.zoo")
 
     assert store.query("SELECT COUNT(*) FROM zoo.lion").item() == 0
+
+
+def test_what_several_modules_of_a_stage_need_is_computed_once_a_stage_and_never_kept_longer() -> None:
+    # given a run whose name changes between the stages that read it
+    with store_of() as store:
+        asked: list[int] = []
+
+        def name_of(store: Store, run_id: int) -> str:
+            asked.append(run_id)
+            return str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+
+        store.execute("INSERT INTO meta.run VALUES (1, 'other', NULL)")
+
+        # when one stage asks twice, and another one after a change
+        with store.keeping():
+            first = [store.once(name_of, run_id) for run_id in (0, 1, 0, 1)]
+        store.execute("UPDATE meta.run SET run_name = 'renamed' WHERE run_id = 0")
+        with store.keeping():
+            second = store.once(name_of, 0)
+        outside = [store.once(name_of, 0), store.once(name_of, 0)]
+
+        # then it was computed once a run and stage, and each time where no stage is built
+        assert first == ["story", "other", "story", "other"]
+        assert [second, *outside] == ["renamed"] * 3
+        assert asked == [0, 1, 0, 0, 0]
+
+
+def test_a_stage_that_fails_keeps_nothing() -> None:
+    asked: list[int] = []
+
+    def noted(_store: Store, run_id: int) -> None:
+        asked.append(run_id)
+
+    def stage_that_fails(store: Store) -> None:
+        with store.keeping():
+            store.once(noted, 0)
+            raise UsageError("stop")
+
+    with store_of() as store:
+        with pytest.raises(UsageError):
+            stage_that_fails(store)
+        store.once(noted, 0)
+
+    assert asked == [0, 0]
+
+
+@pytest.mark.parametrize("stage", ["replay"])
+def test_a_stage_loads_the_model_of_a_run_once(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = STAGES[STAGES.index(stage) - 1]
+    with built(store_of(*data_parallel_job([[10, 30]] * 4)), until=before) as store:
+        queries: list[str] = []
+        query = Store.query
+
+        def noted(store: Store, sql: str, parameters: Sequence[object] = ()) -> pl.DataFrame:
+            queries.append(sql)
+            return query(store, sql, parameters)
+
+        monkeypatch.setattr(Store, "query", noted)
+        build_stage(store, f"traceforge.{stage}")
+
+    assert len([sql for sql in queries if "FROM graph.work WHERE run_id" in sql]) == 1

@@ -4,7 +4,7 @@ Axes: iterations (I), positions (P, the most collectives of any iteration), rank
 with fewer collectives are padded; `calls` says how many are real. All times are int64 ns.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import polars as pl
@@ -41,7 +41,7 @@ SELECT iteration, rank, position, part, phase, activity, duration_ns FROM graph.
 
 @dataclass(frozen=True, slots=True)
 class StepModel:
-    """The regular iterations of one run.
+    """The regular iterations of one run. Arrays of a loaded model are read-only, as it is shared (`Store.once`).
 
     Attributes:
         iterations: iteration numbers, shape (I,).
@@ -107,7 +107,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
     windows = index.add(windows)
     before_arrival, before_wait, kinds = _work(index.add(store.query(_WORK, [run_id])), shape)
     group = _dense(arrivals, "collective_id", shape, fill=-1)
-    return StepModel(
+    model = StepModel(
         iterations=iterations.to_numpy().astype(np.int64),
         ranks=ranks.to_numpy().astype(np.int64),
         start_ns=windows["start_ns"].to_numpy().reshape(len(iterations), len(ranks)),
@@ -122,6 +122,11 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         queued=None if arrivals["queued_position"].is_null().all() else _positions(arrivals, "queued_position", shape),
         rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
     )
+    for field in fields(model):
+        values = getattr(model, field.name)
+        if isinstance(values, np.ndarray):
+            values.flags.writeable = False
+    return model
 
 
 class _Index:

@@ -69,7 +69,7 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [(policy, policy.defaults) for policy in policies().values()]
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = load_scene(store, run_id)
+        scene = store.once(load_scene, run_id)
         if scene is not None:
             result += [asdict(outcome) for outcome in outcomes(scene, chosen)]
     return pl.DataFrame(result, infer_schema_length=None)

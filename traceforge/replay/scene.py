@@ -62,7 +62,7 @@ class Scene:
 
 def load_scene(store: Store, run_id: int) -> Scene | None:
     """A run of a database; None where it has no iteration with matched collectives."""
-    model = load_model(store, run_id)
+    model = store.once(load_model, run_id)
     if model is None or not model.calls.any():
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())

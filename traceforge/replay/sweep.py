@@ -36,7 +36,7 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [policy for policy in policies().values() if not (policy.sees_future or policy.is_placebo)]
     found = [pl.DataFrame(schema=_COLUMNS)]
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = load_scene(store, run_id)
+        scene = store.once(load_scene, run_id)
         if scene is not None and scene.known.is_positive:
             found.append(table(sweep(scene, [(policy, policy.defaults) for policy in chosen])))
     return pl.concat(found)

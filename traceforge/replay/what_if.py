@@ -51,7 +51,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, edit with settings that suit it)."""
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = load_scene(store, run_id)
+        scene = store.once(load_scene, run_id)
         if scene is None:
             continue
         places = load_places(store, run_id, scene.model)

@@ -7,12 +7,12 @@ without pyarrow.
 Not handled: several writers at once (DuckDB locks the file; the second is told so).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.documents import Document, comment_statements
@@ -28,6 +28,8 @@ _BLOCK_BYTES = 65_536
 _CATALOG = "trace"
 _KEPT_BYTES = 32 * 1024 * 1024
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
+
+Value = TypeVar("Value")
 
 
 class Store:
@@ -52,6 +54,7 @@ class Store:
             hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
             raise InputUnusableError("no such database", where=str(path), hint=hint)
         is_new = path is not None and not path.exists()
+        self._kept: dict[tuple[Callable[[Store, int], object], int], object] | None = None
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:
             if path is not None:
@@ -137,6 +140,27 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Inside, `once` keeps what it computed: while a stage is built, no table changes after its first reader."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            self._kept = None
+
+    def once(self, compute: "Callable[[Store, int], Value]", run_id: int) -> Value:
+        """`compute(store, run_id)`, computed once a stage; always anew where no stage is built.
+
+        Args:
+            compute: a function at the top of a module. What it returns is shared, so that nobody may change it.
+        """
+        if self._kept is None:
+            return compute(self, run_id)
+        if (compute, run_id) not in self._kept:
+            self._kept[compute, run_id] = compute(self, run_id)
+        return cast(Value, self._kept[compute, run_id])
 
     @cached_property
     def _memory_limit(self) -> str:

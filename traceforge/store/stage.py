@@ -1,7 +1,8 @@
 """Building a stage. In: a stage's folder of `.sql` and `.py` files. Out: its schema, rebuilt from scratch.
 
 A file `x.sql` with a query makes the table by itself. A file `x.sql` that only declares columns is filled by the
-`rows(store)` function of the module `x.py` beside it. Each is built after what it reads; all in one transaction.
+`rows(store)` function of the module `x.py` beside it. Each is built after what it reads; all in one transaction. What
+several modules need of a run, such as its model, they ask for by `store.once(load_model, run_id)`: it is computed once.
 """
 
 import importlib
@@ -26,7 +27,7 @@ def build_stage(store: Store, package: str) -> None:
     """
     schema = package.rpartition(".")[2]
     documents = stage_documents(package)
-    with store.transaction():
+    with store.transaction(), store.keeping():
         store.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         store.execute(f"CREATE SCHEMA {schema}")
         store.execute("DELETE FROM meta.issue WHERE stage = ?", [schema])

@@ -36,7 +36,7 @@ _STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NO
 
 def measure_spread(store: Store, run_id: int) -> Measurement:
     """Measure arrival_spread."""
-    model = load_model(store, run_id)
+    model = store.once(load_model, run_id)
     found = store.query(_COLLECTIVES, [run_id, run_id])
     if model is None or found.is_empty() or not model.calls.any():
         return refused(0, "No iteration holds collectives whose every member was recorded and is on one clock.")
