@@ -150,7 +150,8 @@ def _build_version() -> str:
     """The version and a hash of the stages' sources: who runs from a checkout changes them without a new version."""
     digest = hashlib.sha256()
     root = Path(str(resources.files("traceforge")))
-    digest.update((root / "stats.py").read_bytes())
+    for name in ("stats.py", "vocabulary.py", "vocabulary.toml"):
+        digest.update((root / name).read_bytes())
     for folder in (*(root / stage for stage in STAGES), root / "thresholds"):
         for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.py"), *folder.rglob("*.toml"))):
             digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())

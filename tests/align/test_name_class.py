@@ -3,7 +3,7 @@
 import pytest
 
 from tests.given import Trace, built, rows_of, store_of
-from traceforge.align.name_class import classify
+from traceforge.vocabulary import vocabulary
 
 NCCL_2_18 = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"
 NCCL_2_19 = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
@@ -85,7 +85,7 @@ CLASSES = [
 
 @pytest.mark.parametrize(("category", "name", "event_class"), CLASSES)
 def test_an_event_is_judged_by_its_category_and_name(category: str | None, name: str, event_class: str) -> None:
-    assert classify(category, name)[1] == event_class
+    assert vocabulary().classify(category, name)[1] == event_class
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_an_event_is_judged_by_its_category_and_name(category: str | None, name:
     ],
 )
 def test_old_categories_have_a_name_of_today(category: str | None, today: str | None) -> None:
-    assert classify(category, "anything")[0] == today
+    assert vocabulary().classify(category, "anything")[0] == today
 
 
 def test_each_distinct_name_is_judged_once_and_only_communication_names_an_operation() -> None:

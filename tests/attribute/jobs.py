@@ -9,6 +9,7 @@ from tests.replay.models import lockstep_model
 from traceforge.attribute.blame import Blame, blame_iteration
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
+from traceforge.vocabulary import vocabulary
 
 DISTURBED = 2
 """The iteration, of five, in which something happens; the others tell what is normal."""
@@ -39,16 +40,18 @@ def late_by(blame: Blame) -> dict[tuple[int, int], float]:
     return {(int(r), int(k)): float(blame.work_ns[r, k]) for r, k in np.argwhere(np.abs(blame.work_ns) > 1e-9)}
 
 
-STALLS: Mapping[str, Callable[[Trace, int, int], Trace]] = {
+Loss = Callable[[Trace, int, int], Trace]
+
+
+def _on_host(category: str, name: str) -> Loss:
+    return lambda trace, start, end: trace.host_work(name, start, end, category)
+
+
+STALLS: Mapping[str, Loss] = {
     "slow_compute": lambda trace, start, end: trace.kernel(start, end),
     "slow_copy": lambda trace, start, end: trace.copy(start, end),
-    "input_stall": lambda trace, start, end: trace.host_work("DataLoaderIter.__next__", start, end, "user_annotation"),
-    "allocator_stall": lambda trace, start, end: trace.host_work("cudaMalloc", start, end, "cuda_runtime"),
-    "garbage_collection": lambda trace, start, end: trace.host_work("gc.collect", start, end, "user_annotation"),
-    "checkpoint_pause": lambda trace, start, end: trace.host_work("save_checkpoint", start, end, "user_annotation"),
-    "host_stall": lambda trace, start, end: trace.host_work("cudaDeviceSynchronize", start, end, "cuda_runtime"),
-    "late_launch": lambda trace, start, end: trace.host_work("aten::add", start, end),
     "unexplained": lambda trace, start, end: trace,
+    **{one.cause: _on_host(*one.example) for one in reversed(vocabulary().activities) if one.cause},
 }
 """How a rank loses the time between two instants, by the cause that should own it."""
 

@@ -3,36 +3,15 @@
 import pytest
 
 from traceforge.attribute.cause import MODES, UNEXPLAINED, Cause, cause_of_transfer, cause_of_work, causes
-
-PHASES = ("compute", "transfer", "wait", "copy", "input", "runtime", "idle")
-ACTIVITIES = (
-    None, "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation",
-    "annotation", "unnamed",
-)  # fmt: skip
+from traceforge.vocabulary import vocabulary
 
 every_cause = pytest.mark.parametrize("cause", causes().values(), ids=list(causes()))
 
 
-def claims(cause: Cause, phase: str, activity: str | None) -> bool:
-    claimed = cause.claims.get(phase, frozenset())
-    return claimed is None or activity in claimed
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_no_kind_of_work_has_two_owners(phase: str) -> None:
-    for activity in ACTIVITIES:
-        owners = [cause.name for cause in causes().values() if claims(cause, phase, activity)]
-
-        assert len(owners) <= 1, activity
-        assert cause_of_work(phase, activity) == (owners[0] if owners else "unexplained")
-
-
 @every_cause
-def test_a_cause_has_a_mode_and_claims_only_what_there_is(cause: Cause) -> None:
+def test_a_cause_has_a_mode_and_owns_something(cause: Cause) -> None:
     assert cause.mode in MODES
-    assert set(cause.claims) <= set(PHASES)
-    for activities in cause.claims.values():
-        assert activities is None or activities <= set(ACTIVITIES)
+    assert cause.name in vocabulary().causes or cause.claims_transfer or cause is UNEXPLAINED
 
 
 @every_cause
@@ -43,11 +22,6 @@ def test_a_cause_tells_a_person_what_happened_and_what_to_do_next(cause: Cause) 
     assert cause.phrase == cause.phrase.strip(" .")
     assert advice.endswith(".")
     assert "{" not in advice
-
-
-@every_cause
-def test_a_cause_owns_something(cause: Cause) -> None:
-    assert cause.claims or cause.claims_transfer or cause is UNEXPLAINED
 
 
 def test_slow_transfers_have_one_owner_each_on_the_fabric_on_the_path_and_where_ranks_lack() -> None:

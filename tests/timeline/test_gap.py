@@ -3,7 +3,9 @@
 import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.vocabulary import vocabulary
 
+HOLDING = [one for one in vocabulary().activities if one.gap_cause]
 GAPS = "SELECT start_ns, duration_ns, cause FROM timeline.gap ORDER BY start_ns"
 
 
@@ -14,11 +16,7 @@ def _gaps(trace: Trace) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize(
     ("name", "category", "cause"),
     [
-        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "user_annotation", "data_loading"),
-        ("save_checkpoint", "user_annotation", "checkpoint"),
-        ("gc.collect", "user_annotation", "garbage_collection"),
-        ("cudaMalloc", "cuda_runtime", "allocator"),
-        ("cudaDeviceSynchronize", "cuda_runtime", "synchronisation"),
+        *((name, category, one.gap_cause) for one in HOLDING for category, name in [one.example]),
         ("cudaMemcpy", "cuda_runtime", "copy_wait"),
         ("cudaMemcpyAsync", "cuda_runtime", "copy_wait"),
     ],

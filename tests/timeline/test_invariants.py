@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.timeline.segment import rank_layers, segments
+from traceforge.vocabulary import vocabulary
 
-CLASSES = (
-    "compute", "communication", "host_communication", "communication_call", "copy", "input", "checkpoint",
-    "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation", "iteration", "ignored",
-)  # fmt: skip
+CLASSES = [one.name for one in vocabulary().classes]
 NAMES = {
     "kernel": "gemm", "gpu_memcpy": "Memcpy HtoD", "cpu_op": "aten::mm", "user_annotation": "load_batch",
     "cuda_runtime": "cudaDeviceSynchronize",

@@ -1,4 +1,4 @@
--- What an event is, by its category and name (rules: align/event_classes.toml).
+-- What an event is, by its category and name (rules: vocabulary.toml).
 -- Reads: raw.kineto_event
 CREATE OR REPLACE TABLE align.name_class (
   -- Category as written in the file; joins raw.kineto_event.category (NULL joins NULL).
@@ -7,8 +7,7 @@ CREATE OR REPLACE TABLE align.name_class (
   name VARCHAR,
   -- Category in today's spelling.
   canonical_category VARCHAR,
-  -- Class: iteration, communication, host_communication, communication_call, compute, copy, input, checkpoint,
-  -- garbage_collection, allocator, synchronisation, launch, operation, annotation or ignored.
+  -- Class, one of: {event_classes}.
   class VARCHAR NOT NULL,
   -- Collective named by the event, such as all_reduce; NULL where the name tells none.
   op VARCHAR

@@ -1,16 +1,18 @@
 """What a cause is. In: nothing. Out: the type that every file of `causes/` exposes as `CAUSE`, and their list.
 
-A cause claims kinds of work (phase, activity) that no other cause claims; work that none claims is `unexplained`.
+Which kinds of work (phase, activity) a cause owns stands in `vocabulary.toml`, each at most once; work that no cause
+owns is `unexplained`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
 from traceforge.errors import PluginError
 from traceforge.registry import discover
+from traceforge.vocabulary import vocabulary
 
 MODES = (
     "synchronization_amplification",
@@ -30,7 +32,6 @@ class Cause:
     Attributes:
         name: as in `attribute.delay.cause`.
         mode: one of `MODES`.
-        claims: phases with the host activities claimed; None claims all activities of the phase.
         claims_transfer: which transfers that take longer than the reference it owns: those of a communicator that is
             slower than its peers throughout (`path`), those that a rank without a trace may have held up
             (`unrecorded`), all others (`fabric`), or none.
@@ -43,12 +44,11 @@ class Cause:
     mode: str
     phrase: str
     next_step: str
-    claims: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: MappingProxyType({}))
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
 
 
-# Where no cause claims a kind of work. Not a plug-in: it is what remains.
+# Owner of what no cause owns. Not a plug-in: it is what remains.
 UNEXPLAINED = Cause(
     name="unexplained",
     mode="unexplained",
@@ -62,24 +62,21 @@ def causes() -> Mapping[str, Cause]:
     """All causes by name, `unexplained` last.
 
     Raises:
-        PluginError: a file of `causes/` exposes something else.
+        PluginError: a file of `causes/` exposes something else, or the vocabulary names a cause that has no file.
     """
     found: dict[str, Cause] = {}
     for module, plugin in discover("traceforge.attribute.causes", "CAUSE").items():
         if not isinstance(plugin, Cause) or plugin.mode not in MODES:
             raise PluginError("CAUSE is not a Cause of a known mode", where=f"traceforge.attribute.causes.{module}")
         found[plugin.name] = plugin
+    if missing := vocabulary().causes - found.keys():
+        raise PluginError(f"there is no file in causes/ for {', '.join(sorted(missing))}", where="vocabulary.toml")
     return MappingProxyType({**found, UNEXPLAINED.name: UNEXPLAINED})
 
 
 def cause_of_work(phase: str, activity: str | None) -> str:
-    """Name of the cause that claims a kind of work."""
-    for cause in causes().values():
-        if phase in cause.claims:
-            activities = cause.claims[phase]
-            if activities is None or activity in activities:
-                return cause.name
-    return UNEXPLAINED.name
+    """Name of the cause that owns a kind of work."""
+    return vocabulary().cause_of_work(phase, activity) or UNEXPLAINED.name
 
 
 def cause_of_transfer(claim: Claim) -> str:

@@ -3,6 +3,7 @@
 One file is one table or view named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment above
 `CREATE` documents the object, the comment above each column documents the column, and both are written into the
 database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from.
+Placeholders such as `{activities}` stand for lists of the vocabulary.
 Not handled: several statements a file (but see `parse_schema`), templating, macros.
 """
 
@@ -13,6 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from traceforge.errors import PluginError
+from traceforge.vocabulary import fill_placeholders
 
 _CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+\.\w+) \($", re.MULTILINE)
 _COLUMN = re.compile(r"^  (\w+)\b")
@@ -48,6 +50,7 @@ def parse_document(text: str, origin: str) -> Document:
     Raises:
         PluginError: the text is not of the form described above.
     """
+    text = fill_placeholders(text)
     match = _CREATE.search(text)
     if match is None:
         raise PluginError("no `CREATE TABLE|VIEW schema.name (` line", where=origin)

@@ -7,12 +7,16 @@ after the gap began came late from the host; work that was launched before was h
 events). Where the trace does not tell, or nothing ends the gap, it is unknown.
 """
 
+from itertools import chain
+
 import numpy as np
 import polars as pl
 
 from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
+from traceforge.thresholds import timeline as thresholds
 from traceforge.timeline.layers import Intervals, Times, covered_before, union
+from traceforge.vocabulary import vocabulary
 
 _RANKS = "SELECT run_id, rank, source_id FROM align.rank WHERE has_device ORDER BY run_id, rank"
 
@@ -55,16 +59,6 @@ FROM raw.kineto_event
 WHERE source_id = ? AND phase = 'X' AND duration_ns > 0 AND category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
   AND (name LIKE 'cudaMemcpy%' OR name LIKE 'hipMemcpy%' OR name LIKE 'cuMemcpy%')
 """
-
-# What the training thread may be held by, and what the gap is called then.
-_PARTICULAR = {
-    "input": "data_loading",
-    "checkpoint": "checkpoint",
-    "garbage_collection": "garbage_collection",
-    "allocator": "allocator",
-    "copy": "copy_wait",
-    "synchronisation": "synchronisation",
-}
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -114,37 +108,42 @@ def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataF
     begins = (pl.col("start_ns") != ends.shift(1)) | (pl.col("iteration") != pl.col("iteration").shift(1))
     pieces = idle.with_columns(gap=begins.fill_null(value=True).cum_sum())
     pieces = pieces.with_columns(copy_ns=pl.Series(_inside(copying, pieces)))
-    amounts = [
-        pl.col("duration_ns").filter(pl.col("activity") == activity).sum().alias(name)
-        for activity, name in _PARTICULAR.items()
-        if activity != "copy"
-    ]
-    # A copy call counts as that, whatever class it has.
-    free = ~pl.col("activity").is_in(["input", "checkpoint", "garbage_collection", "allocator"])
-    copied = pl.col("copy_ns").filter(free).sum().alias("copy_wait")
-    blocked = (pl.col("duration_ns") - pl.col("copy_ns")).filter(pl.col("activity") == "synchronisation").sum()
+    held = _held_amounts()
     found = pieces.group_by("gap", maintain_order=True).agg(
-        pl.first("iteration", "start_ns"),
-        pl.sum("duration_ns"),
-        *amounts[:-1],
-        copied,
-        blocked.alias("synchronisation"),
+        pl.first("iteration", "start_ns"), pl.sum("duration_ns"), **held
     )
-    names = list(_PARTICULAR.values())
-    most = pl.max_horizontal(names)
-    particular = pl.coalesce(pl.when(pl.col(name) == most).then(pl.lit(name)) for name in names)
+    longest = pl.max_horizontal(list(held))
+    particular = pl.coalesce(pl.when(pl.col(name) == longest).then(pl.lit(name)) for name in held)
+    is_held = longest >= thresholds.LEAST_HELD_SHARE * pl.col("duration_ns")
     lead = _launch_lead(found["start_ns"].to_numpy(), (found["start_ns"] + found["duration_ns"]).to_numpy(), work)
     return found.with_columns(launch_lead_ns=lead).select(
         "iteration", "start_ns", "duration_ns", "launch_lead_ns",
-        cause=pl.when(2 * most >= pl.col("duration_ns"))
+        cause=pl.when(is_held)
         .then(particular)
         .when(pl.col("launch_lead_ns").is_null())
         .then(pl.lit("unknown"))
         .when(pl.col("launch_lead_ns") <= 0)
         .then(pl.lit("late_launch"))
         .otherwise(pl.lit("device_queue")),
-        cause_ns=pl.when(2 * most >= pl.col("duration_ns")).then(most).otherwise("duration_ns"),
+        cause_ns=pl.when(is_held).then(longest).otherwise("duration_ns"),
     )  # fmt: skip
+
+
+def _held_amounts() -> dict[str, pl.Expr]:
+    """How long each of what may hold the training thread did, ns, by name of the gap; by precedence."""
+    activity, duration, copying = pl.col("activity"), pl.col("duration_ns"), pl.col("copy_ns")
+    firm: dict[str, list[str]] = {}
+    yielding: dict[str, list[str]] = {}
+    for one in vocabulary().activities:
+        if one.gap_cause is not None:
+            (yielding if one.yields_to_copy else firm).setdefault(one.gap_cause, []).append(one.name)
+    # A copy call counts as a copy, whatever its class.
+    copied = copying.filter(~activity.is_in(list(chain(*firm.values())))).sum()
+    return {
+        **{cause: duration.filter(activity.is_in(names)).sum() for cause, names in firm.items()},
+        "copy_wait": copied,
+        **{cause: (duration - copying).filter(activity.is_in(names)).sum() for cause, names in yielding.items()},
+    }
 
 
 def _inside(copying: Intervals, pieces: pl.DataFrame) -> Times:

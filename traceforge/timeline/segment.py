@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from traceforge.align.clock_line import Pieces
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, join, subtract, sweep, union
+from traceforge.vocabulary import IGNORED, UNNAMED, vocabulary
 
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
@@ -46,15 +47,8 @@ WHERE a.run_id = ? AND a.rank = ?
 ORDER BY a.arrival_ns
 """
 
-# Host activities in the order in which they explain a gap on the device.
-_ACTIVITIES = (
-    "input", "checkpoint", "garbage_collection", "allocator", "synchronisation", "launch", "operation", "annotation",
-)  # fmt: skip
 _BUSY = ("compute", "copy")
 _MARKING = ("iteration", "operation", "annotation")
-_CLASSES = (
-    "compute", "communication", "host_communication", "communication_call", "copy", "iteration", *_ACTIVITIES,
-)  # fmt: skip
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -107,7 +101,7 @@ def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
 
     The training thread is the one that marks steps (the one with most host events where none does).
     """
-    classes = list(_CLASSES)
+    classes = [one.name for one in vocabulary().classes if one.name != IGNORED]
     kinds = store.arrays(_KINDS, [classes, source_id, classes])
     code_of, track_of = (np.full(int(kinds["kind_id"].max(initial=-1)) + 2, -1) for _ in range(2))
     code_of[kinds["kind_id"]], track_of[kinds["kind_id"]] = kinds["code"], kinds["track_id"]
@@ -140,23 +134,26 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         has_device: whether device kernels were recorded.
     """
     by_class = {str(key[0]): frame for key, frame in events.group_by("class")}
+    activities = vocabulary().activities
     training = {
         name: by_class[name].filter(pl.col("on_training_thread"))
-        for name in (*_ACTIVITIES, "communication_call")
+        for name in (*(one.name for one in activities), "communication_call")
         if name in by_class
     }
     communication = _of(by_class, "communication" if has_device else "host_communication")
     transfer, wait = _split(matched, communication)
-    layers = {name: _of(training, name) for name in _ACTIVITIES}
+    layers = {one.name: _of(training, one.name) for one in activities}
     layers |= {"transfer": transfer, "wait": wait, "copy": _of(by_class, "copy"), "communication": communication}
     phases = (("transfer", ("transfer",)), ("wait", ("wait",)), ("copy", ("copy",)), ("input", ("input",)))
     if has_device:
         layers["compute"] = _of(by_class, "compute")
-        return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", _ACTIVITIES[1:])), "idle")
+        busy = tuple(one.name for one in activities if one.name != "input")
+        return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", busy)), "idle")
     # Host operations stand in for kernels; what fetches data or awaits communication is none.
     working, layers["enclosing"] = _operations(training)
     layers["compute"] = subtract(working, join(layers["input"], _of(training, "communication_call")))
-    pauses, named = ("checkpoint", "garbage_collection"), ("enclosing", "annotation")
+    pauses = tuple(one.name for one in activities if one.name != "input" and not one.replaces_device)
+    named = ("enclosing", "annotation")
     return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", pauses), ("compute", named)), "runtime")
 
 
@@ -238,11 +235,12 @@ def _kinds(layers: RankLayers) -> _Kinds:
     bit = {name: 1 << n for n, name in enumerate(layers.layers)}
     masks = np.arange(1 << len(bit), dtype=np.int32)
     phase = _first(masks, [sum(bit[layer] for layer in own) for _, own in layers.phases])
-    activity = _first(masks, [bit[name] for name in _ACTIVITIES])
+    activities = [one.name for one in vocabulary().activities]
+    activity = _first(masks, [bit[name] for name in activities])
     # A phase may come twice under one name. While the device is busy the host explains nothing.
     phase = np.array([names.index(name) for name in names])[phase]
-    activity[np.array([name in _BUSY for name in names])[phase]] = len(_ACTIVITIES) + 1
-    doing = [*_ACTIVITIES, "unnamed", None]
+    activity[np.array([name in _BUSY for name in names])[phase]] = len(activities) + 1
+    doing = [*activities, UNNAMED, None]
     hides = (phase == names.index("compute")) & (masks & bit["communication"] != 0)
     pairs = [(name, does) for name in names for does in doing]
     return _Kinds(

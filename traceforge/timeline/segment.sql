@@ -7,10 +7,10 @@ CREATE OR REPLACE TABLE timeline.segment (
   iteration INTEGER NOT NULL,
   -- Global rank.
   rank INTEGER NOT NULL,
-  -- compute, transfer, wait, copy, input, runtime or idle.
+  -- One of: {phases}.
   phase VARCHAR NOT NULL,
-  -- What occupied the host meanwhile: input, allocator, synchronisation, garbage_collection, checkpoint, launch,
-  -- operation, annotation or unnamed; NULL while the phase is compute or copy.
+  -- What the training thread did meanwhile, the first of these that applies: {activities}, unnamed; NULL while the
+  -- phase is compute or copy.
   activity VARCHAR,
   -- Start, aligned clock, ns.
   start_ns BIGINT NOT NULL,

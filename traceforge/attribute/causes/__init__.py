@@ -1,1 +1,1 @@
-"""Causes, one file each, exposing `CAUSE`: which work it claims, its failure mode, and what an engineer does next."""
+"""Causes, one file each, exposing `CAUSE`: its failure mode, what happened, and what an engineer does next."""

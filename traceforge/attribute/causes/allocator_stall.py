@@ -1,10 +1,6 @@
 """A rank's host is held up in device memory allocation (cudaMalloc, cudaFree) while its device is idle."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
-
-_ACTIVITIES = frozenset({"allocator"})
 
 CAUSE = Cause(
     name="allocator_stall",
@@ -12,5 +8,4 @@ CAUSE = Cause(
     phrase="is held up in device memory allocation",
     next_step="Look at {subject}'s allocator: expandable segments, fragmentation, memory near the limit, "
     "empty_cache() in the loop.",
-    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

@@ -1,15 +1,10 @@
 """A rank's host collects garbage while its device is idle (seen only where the trace names it)."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
-
-_ACTIVITIES = frozenset({"garbage_collection"})
 
 CAUSE = Cause(
     name="garbage_collection",
     mode="runtime_control_plane",
     phrase="collects Python garbage while its device is idle",
     next_step="Call gc.freeze() and collect at the same step on all ranks, so that {subject} does not stall alone.",
-    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _ACTIVITIES)),
 )

@@ -1,7 +1,5 @@
 """A rank's host is busy, or asleep in the training loop, while its device has nothing to do."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
 
 CAUSE = Cause(
@@ -10,13 +8,5 @@ CAUSE = Cause(
     phrase="keeps its device idle while its host thread launches nothing",
     next_step="Profile {subject}'s host thread in the late stretches (with_stack=True, py-spy): Python work, locks, "
     "sleeps, CPU contention, missing CPU affinity.",
-    claims=MappingProxyType(
-        {
-            "runtime": frozenset({"annotation", "synchronisation", "unnamed"}),
-            "idle": frozenset({"annotation", "synchronisation"}),
-            "transfer": frozenset({"annotation"}),
-            "wait": frozenset({"annotation"}),
-        }
-    ),
     is_like_taken_cores=True,
 )

@@ -1,7 +1,5 @@
 """A rank waits for its data loader while its device is idle."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
 
 CAUSE = Cause(
@@ -9,5 +7,4 @@ CAUSE = Cause(
     mode="runtime_control_plane",
     phrase="waits for its next batch of input",
     next_step="Look at {subject}'s data loader in these iterations: storage, decoding, number of workers, prefetch.",
-    claims=MappingProxyType({"input": None, "transfer": frozenset({"input"}), "wait": frozenset({"input"})}),
 )

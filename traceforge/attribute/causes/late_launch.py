@@ -1,10 +1,6 @@
 """A rank's host cannot launch work as fast as its device does it: the device runs dry between kernels."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
-
-_LAUNCHING = frozenset({"operation", "launch"})
 
 CAUSE = Cause(
     name="late_launch",
@@ -12,6 +8,5 @@ CAUSE = Cause(
     phrase="launches work more slowly than its device does it",
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
-    claims=MappingProxyType(dict.fromkeys(("runtime", "idle", "transfer", "wait"), _LAUNCHING)),
     is_like_taken_cores=True,
 )

@@ -1,7 +1,5 @@
 """A rank computes longer than the others on the same place of the program (or than itself at other times)."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
 
 CAUSE = Cause(
@@ -10,5 +8,4 @@ CAUSE = Cause(
     phrase="computes longer than the other ranks before it reaches the collectives",
     next_step="Compare the same operations on {subject} with another rank: clocks, thermals and power of that device, "
     "then the work it was given (batch, sequence lengths, experts).",
-    claims=MappingProxyType({"compute": None}),
 )

@@ -1,7 +1,5 @@
 """A rank spends longer in copies between host and device: where its memory, socket and PCIe path lie."""
 
-from types import MappingProxyType
-
 from traceforge.attribute.cause import Cause
 
 CAUSE = Cause(
@@ -9,5 +7,4 @@ CAUSE = Cause(
     mode="gpu_locality",
     phrase="spends longer in copies between host and device",
     next_step="Check {subject}'s CPU and memory affinity against the device's NUMA node, and pinned memory.",
-    claims=MappingProxyType({"copy": None}),
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_line import Pieces as Clock
 from traceforge.store.database import Store
+from traceforge.vocabulary import vocabulary
 
 Times = NDArray[np.int64]
 
@@ -35,7 +36,6 @@ ORDER BY w.start_ns
 """
 
 _KERNELS = ["compute"]
-_HOST = ["operation", "launch", "allocator", "synchronisation", "communication_call", "garbage_collection"]
 _OWN_WORK = 0.2
 _MOST_PLACES = 60
 """Pieces an iteration that are looked at, those that take most of the time."""
@@ -51,7 +51,8 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
 
     Nothing within them, be it an operation or a driver call, takes more than a fifth of them.
     """
-    events = store.query(_EVENTS, [source_id, _HOST])
+    inside = [one.name for one in vocabulary().activities if one.name != "annotation"]
+    events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
     longest = _longest_within(*(events[name].to_list() for name in ("track_id", "start_ns", "end_ns")))
     own = pl.Series(longest) <= _OWN_WORK * (events["end_ns"] - events["start_ns"])
     return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
