@@ -173,12 +173,12 @@ class Run:
         from traceforge.replay.outcome import outcomes
         from traceforge.replay.policy import parse_policy
         from traceforge.replay.policy import policies as all_policies
-        from traceforge.replay.scene import load_scene
+        from traceforge.replay.replay_input import load_replay_input
 
-        scene = load_scene(self.store, api.run_id(self.store, self.name))
-        if scene is None:
+        given = load_replay_input(self.store, api.run_id(self.store, self.name))
+        if given is None:
             raise InputUnusableError("no iteration with matched collectives to replay", hint="ask doctor() why")
-        return outcomes(scene, [parse_policy(text) for text in policies or all_policies()])
+        return outcomes(given, [parse_policy(text) for text in policies or all_policies()])
 
     def forecast(
         self, *others: "Run | Path | str", ranks: Sequence[int] = (), assumed: "Assumptions | None" = None

@@ -12,12 +12,12 @@ from statistics import fmean, pstdev
 
 import numpy as np
 
-from tests.replay.calibration_runs import Run, plain_slope, simulate
+from tests.replay.calibration.runs import Run, plain_slope, simulate
 from tests.replay.test_calibration_beside import job
-from traceforge.replay.couplings_of.beside import slow_downs
-from traceforge.replay.couplings_of.measurement import Measurement
-from traceforge.replay.couplings_of.predictability import predictability
-from traceforge.replay.couplings_of.spread import spread_coupling
+from traceforge.replay.calibration.arrival_spread import spread_coupling
+from traceforge.replay.calibration.contention import slow_downs
+from traceforge.replay.calibration.measurement import Measurement
+from traceforge.replay.calibration.predictability import predictability
 
 TABLE = Path(__file__).with_name("CALIBRATION.md")
 TEMPLATE = Path(__file__).with_name("calibration.template.md")

@@ -21,7 +21,7 @@ from traceforge import api
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.outcome import outcomes
 from traceforge.replay.policy import parse_policy
-from traceforge.replay.scene import load_scene
+from traceforge.replay.replay_input import load_replay_input
 from traceforge.store.database import Store
 
 TABLE = Path(__file__).with_name("PACED.md")
@@ -75,16 +75,16 @@ def pair(folder: Path, policy: str) -> Pair:
     unpaced, paced = completions_ns(folder / "unpaced"), completions_ns(folder / "paced")
     with Store(None) as store, ThreadPoolExecutor(1) as workers:
         api.ingest([folder / "unpaced"], store, executor=workers)
-        scene = load_scene(store, 0)
-        assert scene is not None, f"{folder}: nothing to replay"
+        run = load_replay_input(store, 0)
+        assert run is not None, f"{folder}: nothing to replay"
         chosen, parameters = parse_policy(policy)
-        before, after = outcomes(scene, [parse_policy("none"), (chosen, parameters)])
+        before, after = outcomes(run, [parse_policy("none"), (chosen, parameters)])
         replayed = replay(
-            scene.model,
-            measured(scene.model),
+            run.model,
+            measured(run.model),
             lambda past: chosen.delay(past, parameters),
-            couplings=scene.known.point,
-            recorded=scene.recorded,
+            couplings=run.known.point,
+            recorded=run.recorded,
         )
         early = int(waits_ns(folder / "unpaced").sum(axis=0).argmax())
         return Pair(

@@ -22,7 +22,7 @@ from traceforge.replay.engine import measured, record, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import outcomes
 from traceforge.replay.policy import policies
-from traceforge.replay.scene import Scene
+from traceforge.replay.replay_input import ReplayInput
 from traceforge.replay.sweep import combinations
 
 RESULTS = Path(__file__).with_name("replay.json")
@@ -59,7 +59,7 @@ def measure(model: StepModel) -> dict[str, float]:
     arrivals = durations.before_arrival_ns[:, :-1]
     recorded = record(model)
     pacing = policies()["bounded_delay"]
-    scene = Scene(0, model, recorded, coupled_by(0.5, low=0.4, high=0.6))
+    run = ReplayInput(0, model, recorded, coupled_by(0.5, low=0.4, high=0.6))
     grid = [(pacing, parameters) for parameters in combinations(pacing, pacing.defaults)] + [(policies()["none"], {})]
     result = {
         "peer_one_maximum_cpu_s": cpu_s(lambda: arrivals.max(axis=2)),
@@ -87,7 +87,7 @@ def measure(model: StepModel) -> dict[str, float]:
                 for p, q in grid[:20]
             ]
         ),
-        "sweep_of_20_policies_with_intervals_and_controls_cpu_s": cpu_s(lambda: outcomes(scene, grid[:20])),
+        "sweep_of_20_policies_with_intervals_and_controls_cpu_s": cpu_s(lambda: outcomes(run, grid[:20])),
     }
     result["replay_over_maximum_by_place"] = round(result["replay_cpu_s"] / result["peer_maximum_by_place_cpu_s"], 1)
     return result

@@ -21,7 +21,7 @@ from traceforge.replay.couplings import Couplings
 from traceforge.replay.engine import record
 from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
-from traceforge.replay.scene import Scene
+from traceforge.replay.replay_input import ReplayInput
 
 Times = NDArray[np.int64]
 Kinds = tuple[tuple[str, str | None], ...]
@@ -137,9 +137,9 @@ def lockstep_model(
     return model_of(lockstep_plan(work_ns, transfer_ns=transfer_ns, kinds=kinds, groups=groups, start_ns=start_ns))
 
 
-def scene_of(model: StepModel, known: Evidence = NOTHING_KNOWN) -> Scene:
+def scene_of(model: StepModel, known: Evidence = NOTHING_KNOWN) -> ReplayInput:
     """The run as it is changed by policies and edits, with what is known of its couplings."""
-    return Scene(0, model, record(model), known)
+    return ReplayInput(0, model, record(model), known)
 
 
 def coupled_by(spread: float, *, low: float | None = None, high: float | None = None, lag: float = 0.9) -> Evidence:

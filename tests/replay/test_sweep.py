@@ -36,9 +36,9 @@ def test_all_combinations_of_a_grid_are_tried_and_what_was_given_too() -> None:
 
 def test_a_sweep_finds_the_gain_that_delays_enough_and_not_too_much() -> None:
     # given a straggler, a coupling, and thirty iterations
-    scene = scene_of(lockstep_model([[[100, 60]]] * 30, transfer_ns=30), coupled_by(0.5))
+    run = scene_of(lockstep_model([[[100, 60]]] * 30, transfer_ns=30), coupled_by(0.5))
 
-    found = table(sweep(scene, [parse_policy("bounded_delay:threshold=0.01")]))
+    found = table(sweep(run, [parse_policy("bounded_delay:threshold=0.01")]))
 
     # then the best is on the front and supported
     best = found.row(0, named=True)

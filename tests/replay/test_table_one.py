@@ -24,8 +24,8 @@ from tests.replay.table_one import (
     point_of,
     trace_of,
 )
+from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
 from traceforge.replay.couplings import Couplings
-from traceforge.replay.couplings_of.spread import Collectives, spread_coupling
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import Outcome, outcomes
@@ -77,10 +77,10 @@ def test_perfect_pacing_of_the_closed_form_is_predicted_from_its_baseline(nodes:
     transfer = form.cost(nodes) - form.c0 + form.kappa(nodes) * excess
     model = model_of_large(work_ns, np.rint(transfer * UNIT_NS).astype(np.int64))
     # the mean wait of N nodes is (N - 1) / N of the excess
-    scene = scene_of(model, coupled_by(form.kappa(nodes) * nodes / (nodes - 1)))
+    run = scene_of(model, coupled_by(form.kappa(nodes) * nodes / (nodes - 1)))
 
     # when the oracle paces it
-    found = outcomes(scene, [parse_policy("oracle")])[0]
+    found = outcomes(run, [parse_policy("oracle")])[0]
 
     # then the coordinated column comes out, but for the cost delta of pacing
     steps = replay_steps(model, found)
@@ -124,8 +124,8 @@ def test_the_engine_predicts_the_generators_own_paced_run_from_its_baseline(node
 def verdict_on(job: EventJob, nodes: int, pacing: Pacing, *, low: float = 0.9, high: float = 1.1) -> Outcome:
     kappa = job.kappa(nodes)
     _, model = shown(job, nodes)
-    scene = scene_of(model, coupled_by(kappa, low=low * kappa, high=high * kappa))
-    return outcomes(scene, [parse_policy(pacing.text)])[0]
+    run = scene_of(model, coupled_by(kappa, low=low * kappa, high=high * kappa))
+    return outcomes(run, [parse_policy(pacing.text)])[0]
 
 
 def test_at_64_nodes_the_policy_is_supported_within_its_interval() -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from traceforge.attribute.accounts import Expanded, Factored, Own, product
 from traceforge.attribute.joining import Joining
 from traceforge.attribute.lockstep import LockstepBlame, factor_of, rows_of
-from traceforge.replay.meeting import Layout, Meetings, layout_of, meetings
 from traceforge.replay.model import StepModel
+from traceforge.replay.rank_groups import RankGroups, RankPartition, partition_of, rank_groups
 from traceforge.replay.reference import Amounts, Reference
 
 Index = NDArray[np.int64]
@@ -45,7 +45,7 @@ def _judged(model: StepModel, communicator: Index, iterations: Index) -> NDArray
     awaited, group, own = model.awaited[rows], model.group[rows], communicator[rows]
     none = (awaited < 0).all(axis=2)
     at_once = (awaited == places[:, None]).all(axis=2) & (group >= 0).all(axis=2)
-    met = meetings(group)
+    met = rank_groups(group)
     for number, layout in enumerate(met.layouts):
         i, p = np.nonzero(at_once & is_real & (met.at == number))
         heads = own[i[:, None], p[:, None], layout.order[layout.first]]
@@ -69,7 +69,7 @@ def blame_groups(
     """
     if not len(iterations):
         return
-    met = meetings(model.group)
+    met = rank_groups(model.group)
     joinings: dict[tuple[int, int], Joining] = {}
     columns = len(model.ranks) * len(model.kinds) + int(communicator.max(initial=0)) + 1
     accounts = [len(layout.size) for layout in met.layouts] or [1]
@@ -83,7 +83,7 @@ def blame_groups(
     yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
 
 
-def _is_alike(model: StepModel, met: Meetings, communicator: Index, one: int, other: int) -> bool:
+def _is_alike(model: StepModel, met: RankGroups, communicator: Index, one: int, other: int) -> bool:
     """Whether two iterations have the same groups, waits and communicators."""
     return bool(
         (met.at[one] == met.at[other]).all()
@@ -94,7 +94,7 @@ def _is_alike(model: StepModel, met: Meetings, communicator: Index, one: int, ot
 
 def _blame(
     model: StepModel,
-    met: Meetings,
+    met: RankGroups,
     chunk: Index,
     reference: Reference,
     communicator: Index,
@@ -196,7 +196,7 @@ class _Flow:
             self._since[:, k] += difference
             self._lateness += difference
 
-    def meet_and_wait(self, position: int, number: int, layout: Layout, communicator: Index) -> None:
+    def meet_and_wait(self, position: int, number: int, layout: RankPartition, communicator: Index) -> None:
         slower = self._model.transfer_ns[self._rows, position] - self._reference.transfer_ns[position]
         self._have, self._layout = self._meet(number, layout), number
         self._lateness = self._latest.take(layout.group, axis=1) + slower
@@ -206,14 +206,14 @@ class _Flow:
         self._account, self._communicator = layout.group, communicator[layout.order[layout.first]]
 
     def finish(self) -> LockstepBlame:
-        have = self._meet(_ALL, layout_of(np.zeros(self._ranks, dtype=np.int64)))
+        have = self._meet(_ALL, partition_of(np.zeros(self._ranks, dtype=np.int64)))
         late = have.shared + have.late.expanded().late[:, 0]
         count, kinds, ranks = self._since.shape
         transfers = late[:, self._work :] + (0.0 if have.credit is None else have.credit[:, 0])
         work = late[:, : self._work].reshape(count, kinds, ranks)
         return LockstepBlame(self._iterations, np.moveaxis(work, 1, 2), transfers, have.early[:, 0])
 
-    def _meet(self, number: int, layout: Layout) -> _Account:
+    def _meet(self, number: int, layout: RankPartition) -> _Account:
         have, key = self._have, (self._layout, number)
         if key not in self._joinings:
             self._joinings[key] = Joining(layout, self._account, have.early.shape[1])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.airport import share_lateness
-from traceforge.replay.meeting import Layout
+from traceforge.replay.rank_groups import RankPartition
 from traceforge.replay.reference import Amounts
 
 Index = NDArray[np.int64]
@@ -25,7 +25,7 @@ class Joining:
         is_alone: ranks that meet others, none of which has their account, shape (R,).
     """
 
-    def __init__(self, layout: Layout, account: Index, accounts: int) -> None:
+    def __init__(self, layout: RankPartition, account: Index, accounts: int) -> None:
         self.layout = layout
         key, pair, size = np.unique(layout.group * accounts + account, return_inverse=True, return_counts=True)
         self.group_of, self.account_of = key // accounts, key % accounts

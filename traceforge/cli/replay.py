@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from traceforge.replay.edit import Edit
     from traceforge.replay.places import Places
     from traceforge.replay.policy import Policy
-    from traceforge.replay.scene import Scene
+    from traceforge.replay.replay_input import ReplayInput
     from traceforge.replay.settings import Settings
 
     Chosen = Sequence[tuple[Policy, Mapping[str, float]]]
@@ -53,7 +53,7 @@ def replay(
     from traceforge.replay.edit import parse_edit
     from traceforge.replay.places import load_places
     from traceforge.replay.policy import parse_policy, policies
-    from traceforge.replay.scene import load_scene
+    from traceforge.replay.replay_input import load_replay_input
 
     if what_if and "list" in what_if:
         _list_edits()
@@ -62,9 +62,9 @@ def replay(
     chosen = [parse_policy(text) for text in policy or (() if edits else policies())]
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
-        scene = load_scene(store, run_id)
-        places = None if scene is None or not edits else load_places(store, run_id, scene.model)
-    if scene is None:
+        given = load_replay_input(store, run_id)
+        places = None if given is None or not edits else load_places(store, run_id, given.model)
+    if given is None:
         raise InputUnusableError(
             "no iteration with matched collectives to replay",
             where=str(db),
@@ -72,21 +72,21 @@ def replay(
         )
     document: dict[str, object] = {"schema_version": 1}
     if places is not None:
-        document["what_if"] = _what_ifs(scene, places, edits, quiet=as_json)
+        document["what_if"] = _what_ifs(given, places, edits, quiet=as_json)
     if chosen and sweep:
-        document["sweep"] = _sweep(scene, chosen, quiet=as_json)
+        document["sweep"] = _sweep(given, chosen, quiet=as_json)
     elif chosen:
-        document["outcomes"] = _outcomes(scene, chosen, quiet=as_json)
+        document["outcomes"] = _outcomes(given, chosen, quiet=as_json)
     if as_json:
         print(json.dumps(document, indent=2))
 
 
-def _outcomes(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
+def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
     import polars as pl
 
     from traceforge.replay.outcome import outcomes
 
-    found = [asdict(outcome) for outcome in outcomes(scene, chosen)]
+    found = [asdict(outcome) for outcome in outcomes(given, chosen)]
     if not quiet:
         print_table(
             pl.DataFrame(found).select(
@@ -97,29 +97,31 @@ def _outcomes(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
     return found
 
 
-def _sweep(scene: "Scene", chosen: "Chosen", *, quiet: bool) -> "Rows":
+def _sweep(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
     from traceforge.replay.sweep import sweep, table
 
-    found = table(sweep(scene, chosen))
+    found = table(sweep(given, chosen))
     if not quiet:
         print_table(found.drop("run_id"))
-        if not scene.known.is_positive:
-            note(f"No coupling is known that pacing could use, so parameters differ in cost only. {scene.known.reason}")
+        if not given.known.is_positive:
+            note(f"No coupling is known that pacing could use, so parameters differ in cost only. {given.known.reason}")
     return found.to_dicts()
 
 
-def _what_ifs(scene: "Scene", places: "Places", chosen: "Sequence[tuple[Edit, Settings]]", *, quiet: bool) -> "Rows":
+def _what_ifs(
+    given: "ReplayInput", places: "Places", chosen: "Sequence[tuple[Edit, Settings]]", *, quiet: bool
+) -> "Rows":
     import polars as pl
 
     from traceforge.replay.what_if import job_of, try_edits
 
-    job = job_of(scene, places)
+    job = job_of(given, places)
     tried = [[one] for one in chosen] + ([list(chosen)] if len(chosen) > 1 else [])
-    found = [asdict(try_edits(scene, job, edits)) for edits in tried]
+    found = [asdict(try_edits(given, job, edits)) for edits in tried]
     if not quiet:
         print_table(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
         _note_reasons([(str(one["edit"]), str(one["reason"])) for one in found])
-        if not scene.known.is_measured:
+        if not given.known.is_measured:
             note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from traceforge.graph.ladder import Int64s
+from traceforge.graph.operation_matching import Int64s
 from traceforge.graph.schedule import Bools, Edges, calibrated, schedule, topological_order
 from traceforge.store.database import Store
 

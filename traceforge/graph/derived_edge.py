@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.graph.ladder import Int64s
+from traceforge.graph.operation_matching import Int64s
 from traceforge.store.database import Store
 
 _TRACES = "SELECT DISTINCT run_id, source_id, part FROM graph.node WHERE origin = 'timeline' ORDER BY ALL"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceforge.graph.ladder import ABSENT, METHODS, Events, Int64s, Operations, agreement, pair
+from traceforge.graph.operation_matching import ABSENT, METHODS, Events, Int64s, Operations, agreement, pair
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.ingest import issue_rows

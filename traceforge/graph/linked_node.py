@@ -5,8 +5,8 @@ The accepted method is run once more, as a table is filled by one function. Not 
 
 import polars as pl
 
-from traceforge.graph.ladder import pair
 from traceforge.graph.link import sides
+from traceforge.graph.operation_matching import pair
 from traceforge.store.database import Store
 
 _ACCEPTED = """

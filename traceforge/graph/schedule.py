@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.graph.ladder import Int64s
+from traceforge.graph.operation_matching import Int64s
 
 Bools = NDArray[np.bool_]
 

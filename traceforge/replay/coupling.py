@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.replay.couplings import Couplings
-from traceforge.replay.meeting import Amounts, Meetings, Times
 from traceforge.replay.model import StepModel
+from traceforge.replay.rank_groups import Amounts, RankGroups, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def device_share(work_ns: Times, device_kinds: Sequence[int]) -> Amounts:
 
 def baseline(
     model: StepModel,
-    met: Meetings,
+    met: RankGroups,
     arrival_ns: Times,
     begun_ns: Times,
     host: NDArray[np.int64] | None,

@@ -26,9 +26,9 @@ from traceforge.replay.coupling import (
     without_host_contention,
 )
 from traceforge.replay.couplings import NO_COUPLING, Couplings
-from traceforge.replay.meeting import Amounts, Layout, Meetings, Times, meetings
 from traceforge.replay.model import StepModel
 from traceforge.replay.policy import Past
+from traceforge.replay.rank_groups import Amounts, RankGroups, RankPartition, Times, rank_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def record(
         host: number of each rank's host, shape (R,); None where hosts are unknown.
         on_device: what the model calls work of the device (first part of `StepModel.kinds`).
     """
-    met = meetings(model.group)
+    met = rank_groups(model.group)
     arrival, begun = (np.zeros(model.group.shape, dtype=np.int64) for _ in range(2))
     run = _Run(model, measured(model), [Arm()], None, met)
     for i in range(len(model.start_ns)):
@@ -134,7 +134,7 @@ def replay_arms(
     """One replay an arm, at a cost that grows less than their number; arguments as of `replay`."""
     if recorded is None and any(arm.couplings != NO_COUPLING for arm in arms):
         recorded = record(model)
-    run = _Run(model, durations, arms, recorded, meetings(model.group), unhindered=unhindered)
+    run = _Run(model, durations, arms, recorded, rank_groups(model.group), unhindered=unhindered)
     count, ranks = model.start_ns.shape
     start, end, wait, injected, lasted = (np.zeros((count, len(arms), ranks), dtype=np.int64) for _ in range(5))
     total = np.zeros((len(arms), ranks), dtype=np.int64)
@@ -162,14 +162,14 @@ class _Run:
         durations: Durations,
         arms: Sequence[Arm],
         recorded: Baseline | None,
-        met: Meetings,
+        met: RankGroups,
         *,
         unhindered: bool = False,
     ) -> None:
         self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
         self._met, self._awaited, self._queued = met, model.awaited, model.queued
         self._calls: list[int] = model.calls.tolist()
-        self._layout: list[list[Layout]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
+        self._layout: list[list[RankPartition]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
         places = np.arange(model.awaited.shape[1])[:, None]
         self._own_end = _for_all_ranks(model.awaited == places)
         self._no_end = _for_all_ranks(model.awaited < 0)

@@ -15,7 +15,7 @@ from traceforge.replay.couplings import NO_COUPLING
 from traceforge.replay.engine import Arm, Delay, Replay, measured, replay, replay_arms
 from traceforge.replay.interval import Interval, cv_interval, ratio_interval
 from traceforge.replay.policy import Past, Policy, Times, policies
-from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import format_settings
 from traceforge.replay.verdict import Prediction, judge
 from traceforge.store.database import Store
@@ -69,31 +69,31 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [(policy, policy.defaults) for policy in policies().values()]
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = store.once(load_scene, run_id)
-        if scene is not None:
-            result += [asdict(outcome) for outcome in outcomes(scene, chosen)]
+        run = store.once(load_replay_input, run_id)
+        if run is not None:
+            result += [asdict(outcome) for outcome in outcomes(run, chosen)]
     return pl.DataFrame(result, infer_schema_length=None)
 
 
-def outcomes(scene: Scene, chosen: Sequence[Chosen]) -> list[Outcome]:
+def outcomes(run: ReplayInput, chosen: Sequence[Chosen]) -> list[Outcome]:
     """Outcome of each policy with its parameters."""
-    ceiling = scene.ceiling()
+    ceiling = run.ceiling()
     size = max(1, _ARMS // 4)
-    parts = [_replayed(scene, chosen[first : first + size]) for first in range(0, len(chosen), size)]
+    parts = [_replayed(run, chosen[first : first + size]) for first in range(0, len(chosen), size)]
     replays = [arms for part in parts for arms in part]
-    return [_outcome(scene, *one, arms, ceiling) for one, arms in zip(chosen, replays, strict=True)]
+    return [_outcome(run, *one, arms, ceiling) for one, arms in zip(chosen, replays, strict=True)]
 
 
-def _replayed(scene: Scene, chosen: Sequence[Chosen]) -> list[_Arms]:
-    known, durations = scene.known, measured(scene.model)
+def _replayed(run: ReplayInput, chosen: Sequence[Chosen]) -> list[_Arms]:
+    known, durations = run.known, measured(run.model)
     values = (known.point, known.low, known.high, NO_COUPLING)
     distinct = list(dict.fromkeys(values))
     arms = [Arm(_delay(*one), couplings, one[0].sees_future) for one in chosen for couplings in distinct]
-    unpaced = replay(scene.model, durations)
-    found = replay_arms(scene.model, durations, arms, recorded=scene.recorded)
+    unpaced = replay(run.model, durations)
+    found = replay_arms(run.model, durations, arms, recorded=run.recorded)
     by_policy = [found[n : n + len(distinct)] for n in range(0, len(found), len(distinct))]
     dealt = [Arm(_dealt_out(own[0].delay_ns), known.point) for own in by_policy]
-    placebos = replay_arms(scene.model, durations, dealt, recorded=scene.recorded)
+    placebos = replay_arms(run.model, durations, dealt, recorded=run.recorded)
     point, low, high, none = (distinct.index(value) for value in values)
     return [
         _Arms(own[point], own[low], own[high], own[none], placebo, unpaced)
@@ -116,26 +116,26 @@ def _dealt_out(delay_ns: Times) -> Delay:
     return delay
 
 
-def _outcome(scene: Scene, policy: Policy, parameters: Mapping[str, float], arms: _Arms, ceiling: float) -> Outcome:
-    ratio = _ratio(scene, arms.point)
+def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], arms: _Arms, ceiling: float) -> Outcome:
+    ratio = _ratio(run, arms.point)
     is_paced = bool(arms.point.delay_ns.any())
-    steps = scene.steps_ns(arms.point.end_ns)
+    steps = run.steps_ns(arms.point.end_ns)
     prediction = Prediction(
         ratio=ratio,
-        interval=_interval(scene, arms, ratio, ceiling) if is_paced else Interval(ratio, ratio),
-        without_coupling=_ratio(scene, arms.none),
-        placebo=_ratio(scene, arms.placebo),
+        interval=_interval(run, arms, ratio, ceiling) if is_paced else Interval(ratio, ratio),
+        without_coupling=_ratio(run, arms.none),
+        placebo=_ratio(run, arms.placebo),
         ceiling=ceiling,
         steps=len(steps),
         is_paced=is_paced,
         sees_future=policy.sees_future,
         overshoot=overshoot(arms.point, arms.unpaced),
     )
-    verdict, reason = judge(prediction, scene.known)
+    verdict, reason = judge(prediction, run.known)
     p50, p95, p99 = (round(float(value)) for value in np.quantile(steps, [0.5, 0.95, 0.99]))
     spread = cv_interval(steps.astype(np.float64)) if len(steps) > 1 else None
     return Outcome(
-        run_id=scene.run_id,
+        run_id=run.run_id,
         policy=policy.name,
         parameters=format_settings(parameters),
         throughput_ratio=ratio,
@@ -164,14 +164,14 @@ def overshoot(paced: Replay, unpaced: Replay) -> float:
     return float((is_least & ~was_least & (paced.delay_ns > 0)).any(axis=1).mean())
 
 
-def _ratio(scene: Scene, outcome: Replay) -> float:
-    return scene.elapsed_ns / scene.elapsed_of(outcome)
+def _ratio(run: ReplayInput, outcome: Replay) -> float:
+    return run.elapsed_ns / run.elapsed_of(outcome)
 
 
-def _interval(scene: Scene, arms: _Arms, ratio: float, ceiling: float) -> Interval:
+def _interval(run: ReplayInput, arms: _Arms, ratio: float, ceiling: float) -> Interval:
     """With known couplings what they and the steps leave open; else from no coupling up to the ceiling."""
-    if not scene.known.is_measured and not scene.known.is_positive:
+    if not run.known.is_measured and not run.known.is_positive:
         return Interval(ratio, max(ratio, ratio * (1 + ceiling)))
-    replayed = np.stack([scene.steps_ns(arm.end_ns) for arm in (arms.low, arms.point, arms.high)])
-    interval = ratio_interval(scene.steps_ns(scene.model.end_ns).astype(np.float64), replayed.astype(np.float64))
+    replayed = np.stack([run.steps_ns(arm.end_ns) for arm in (arms.low, arms.point, arms.high)])
+    interval = ratio_interval(run.steps_ns(run.model.end_ns).astype(np.float64), replayed.astype(np.float64))
     return Interval(min(interval.low, ratio), max(interval.high, ratio))

@@ -13,7 +13,7 @@ import polars as pl
 
 from traceforge.replay.outcome import Outcome, outcomes
 from traceforge.replay.policy import Policy, policies
-from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.store.database import Store
 
 _COLUMNS = {
@@ -36,16 +36,16 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [policy for policy in policies().values() if not (policy.sees_future or policy.is_placebo)]
     found = [pl.DataFrame(schema=_COLUMNS)]
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = store.once(load_scene, run_id)
-        if scene is not None and scene.known.is_positive:
-            found.append(table(sweep(scene, [(policy, policy.defaults) for policy in chosen])))
+        run = store.once(load_replay_input, run_id)
+        if run is not None and run.known.is_positive:
+            found.append(table(sweep(run, [(policy, policy.defaults) for policy in chosen])))
     return pl.concat(found)
 
 
-def sweep(scene: Scene, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
+def sweep(run: ReplayInput, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
     """Outcomes of all combinations of parameters; what a grid does not hold stays as given."""
     tried = [(policy, combination) for policy, given in chosen for combination in combinations(policy, given)]
-    return outcomes(scene, tried)
+    return outcomes(run, tried)
 
 
 def combinations(policy: Policy, given: Mapping[str, float]) -> list[dict[str, float]]:

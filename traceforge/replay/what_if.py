@@ -15,7 +15,7 @@ from traceforge.replay.edit import CannotTell, Edit, Job, edits
 from traceforge.replay.engine import Arm, Replay, measured, replay_arms
 from traceforge.replay.interval import Interval, ratio_interval
 from traceforge.replay.places import Places, load_places
-from traceforge.replay.scene import Scene, load_scene
+from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
 
@@ -51,22 +51,22 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, edit with settings that suit it)."""
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        scene = store.once(load_scene, run_id)
-        if scene is None:
+        run = store.once(load_replay_input, run_id)
+        if run is None:
             continue
-        places = load_places(store, run_id, scene.model)
-        job = job_of(scene, places)
+        places = load_places(store, run_id, run.model)
+        job = job_of(run, places)
         usual = [(edit, settings) for edit in edits().values() for settings in edit.usual(job)]
-        result += [asdict(try_edits(scene, job, [one])) for one in usual]
+        result += [asdict(try_edits(run, job, [one])) for one in usual]
     return pl.DataFrame(result, schema=_SCHEMA)
 
 
-def job_of(scene: Scene, places: Places) -> Job:
+def job_of(run: ReplayInput, places: Places) -> Job:
     """The run before any edit."""
-    return Job(scene.model, places, scene.recorded)
+    return Job(run.model, places, run.recorded)
 
 
-def try_edits(scene: Scene, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
+def try_edits(run: ReplayInput, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
     """The run with some edits made one after another.
 
     Raises:
@@ -78,20 +78,20 @@ def try_edits(scene: Scene, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -
         for edit, settings in chosen:
             job = edit.apply(job, settings)
     except CannotTell as told:
-        return WhatIf(scene.run_id, name, parameters, None, None, None, None, None, str(told))
-    known = scene.known
+        return WhatIf(run.run_id, name, parameters, None, None, None, None, None, str(told))
+    known = run.known
     ends = (known.low, known.point, known.high)
     distinct = list(dict.fromkeys(ends))
     arms = [Arm(couplings=couplings) for couplings in distinct]
     found = replay_arms(job.model, measured(job.model), arms, recorded=job.recorded)
     low, point, high = (found[distinct.index(end)] for end in ends)
-    steps = _Steps(scene, job.samples_share)
+    steps = _Steps(run, job.samples_share)
     interval = steps.interval(low, point, high)
-    ratio = job.samples_share * scene.elapsed_ns / max(scene.elapsed_of(point), 1)
-    was, is_now = steps.mean_ns(scene.model.end_ns), steps.mean_ns(point.end_ns)
+    ratio = job.samples_share * run.elapsed_ns / max(run.elapsed_of(point), 1)
+    was, is_now = steps.mean_ns(run.model.end_ns), steps.mean_ns(point.end_ns)
     low_end, high_end = min(interval.low, ratio), max(interval.high, ratio)
     return WhatIf(
-        scene.run_id,
+        run.run_id,
         name,
         parameters,
         ratio,
@@ -105,14 +105,14 @@ def try_edits(scene: Scene, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    scene: Scene
+    run: ReplayInput
     samples_share: float
 
     def mean_ns(self, end_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> int:
-        return round(float(self.scene.steps_ns(end_ns).mean()))
+        return round(float(self.run.steps_ns(end_ns).mean()))
 
     def interval(self, low: Replay, point: Replay, high: Replay) -> Interval:
-        recorded = self.scene.steps_ns(self.scene.model.end_ns).astype(np.float64)
-        replayed = np.stack([self.scene.steps_ns(arm.end_ns) for arm in (low, point, high)]).astype(np.float64)
+        recorded = self.run.steps_ns(self.run.model.end_ns).astype(np.float64)
+        replayed = np.stack([self.run.steps_ns(arm.end_ns) for arm in (low, point, high)]).astype(np.float64)
         found = ratio_interval(recorded, replayed)
         return Interval(found.low * self.samples_share, found.high * self.samples_share)

@@ -9,7 +9,7 @@ import pytest
 from tests.given import MS, US, built, data_parallel_job, rows_of, store_of
 from traceforge import api
 from traceforge.replay.calibration import SPREAD, verdict_of
-from traceforge.replay.couplings_of.measurement import Measurement
+from traceforge.replay.calibration.measurement import Measurement
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario

@@ -10,8 +10,8 @@ them apart: the share of the variation of y that lies between ranks for good (in
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical
-from traceforge.replay.couplings_of.measurement import Measurement, refused
+from traceforge.replay.calibration.blocks import FEWEST_ITERATIONS, block_of, critical
+from traceforge.replay.calibration.measurement import Measurement, refused
 from traceforge.units import format_ns, format_share
 
 Amounts = NDArray[np.float64]

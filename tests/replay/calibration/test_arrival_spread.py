@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.replay.calibration_runs import MS, Run, plain_slope, simulate
-from traceforge.replay.couplings_of.spread import Collectives, spread_coupling
+from tests.replay.calibration.runs import MS, Run, plain_slope, simulate
+from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
 
 TROUBLED = Run(iterations=100, episodes=0.05)
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings_of.local_lateness import local_waits
-from traceforge.replay.couplings_of.measurement import Measurement, refused
-from traceforge.replay.couplings_of.spread import Collectives, spread_coupling
+from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
+from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.own_work_spread import local_waits
 from traceforge.replay.model import StepModel, load_model
 from traceforge.store.database import Store
 

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from traceforge.replay.couplings_of.measurement import Measurement, refused
-from traceforge.replay.couplings_of.predictability import predictability
+from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.predictability import predictability
 from traceforge.store.database import Store
 
 _WAITS = """

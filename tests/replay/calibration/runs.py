@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.replay.couplings_of.spread import Collectives
+from traceforge.replay.calibration.arrival_spread import Collectives
 
 MS = 1e6
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings_of.blocks import FEWEST_ITERATIONS, block_of, critical, sums, t_statistic
-from traceforge.replay.couplings_of.measurement import Measurement, refused
+from traceforge.replay.calibration.blocks import FEWEST_ITERATIONS, block_of, critical, sums, t_statistic
+from traceforge.replay.calibration.measurement import Measurement, refused
 from traceforge.units import format_ns
 
 Amounts = NDArray[np.float64]

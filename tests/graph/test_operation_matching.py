@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceforge.graph.ladder import ABSENT, Events, Operations, Pairs, agreement, align, pair
+from traceforge.graph.operation_matching import ABSENT, Events, Operations, Pairs, agreement, align, pair
 
 
 def operations(handles: list[int], names: list[int], threads: list[int] | None = None) -> Operations:

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from traceforge.replay.couplings_of.measurement import Measurement
-from traceforge.replay.couplings_of.predictability import predictability
-from traceforge.replay.couplings_of.spread import Collectives, spread_coupling
+from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
+from traceforge.replay.calibration.measurement import Measurement
+from traceforge.replay.calibration.predictability import predictability
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceforge.replay.couplings_of.beside import Pieces, slow_downs
+from traceforge.replay.calibration.contention import Pieces, slow_downs
 
 
 def job(eta: float, seed: int, *, iterations: int = 40, noise: float = 0.05, always: bool = False) -> Pieces:

@@ -16,7 +16,7 @@ Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ReplayInput:
     """A run, as it was: its model, its arrivals and its couplings."""
 
     run_id: int
@@ -60,10 +60,10 @@ class Scene:
         return max(0.0, *(self.elapsed_ns / max(self.elapsed_of(one), 1) - 1 for one in best))
 
 
-def load_scene(store: Store, run_id: int) -> Scene | None:
+def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
     """A run of a database; None where it has no iteration with matched collectives."""
     model = store.once(load_model, run_id)
     if model is None or not model.calls.any():
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())
-    return Scene(run_id, model, record(model, hosts), load_evidence(store, run_id))
+    return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id))

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings_of.beside import Pieces, slow_downs
-from traceforge.replay.couplings_of.measurement import Measurement, refused
-from traceforge.replay.couplings_of.pieces_of_rank import host_operations, kernels
+from traceforge.replay.calibration.contention import Pieces, slow_downs
+from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.work_of_rank import host_operations, kernels
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, covered_before, union
 from traceforge.units import format_ns

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceforge.replay.couplings_of.predictability import lasting_share, predictability
+from traceforge.replay.calibration.predictability import lasting_share, predictability
 
 
 def test_a_rank_that_always_waits_is_wholly_predictable() -> None:

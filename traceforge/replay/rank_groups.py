@@ -15,7 +15,7 @@ Amounts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RankPartition:
     """A partition of the ranks into groups.
 
     Attributes:
@@ -48,14 +48,14 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class RankGroups:
     """The layouts of a run, and the number of the one at each place, shape (I, P)."""
 
-    layouts: Sequence[Layout]
+    layouts: Sequence[RankPartition]
     at: NDArray[np.int64]
 
 
-def layout_of(group: NDArray[np.int64]) -> Layout:
+def partition_of(group: NDArray[np.int64]) -> RankPartition:
     """The layout of one place; ranks of a negative group meet nobody.
 
     Args:
@@ -64,17 +64,17 @@ def layout_of(group: NDArray[np.int64]) -> Layout:
     alone = np.where(group < 0, -1 - np.arange(len(group)), group)
     _, dense, size = np.unique(alone, return_inverse=True, return_counts=True)
     order = np.argsort(dense, kind="stable")
-    return Layout(order, np.concatenate(([0], np.cumsum(size)[:-1])), dense, size)
+    return RankPartition(order, np.concatenate(([0], np.cumsum(size)[:-1])), dense, size)
 
 
-def meetings(group: NDArray[np.int64]) -> Meetings:
+def rank_groups(group: NDArray[np.int64]) -> RankGroups:
     """The layouts of a run.
 
     Args:
         group: number of each rank's group, negative for none, shape (I, P, R).
     """
     count, places, _ = group.shape
-    layouts: list[Layout] = []
+    layouts: list[RankPartition] = []
     at = np.full((count, places), -1, dtype=np.int64)
     for place in range(places):
         here, missing = group[:, place], np.arange(count)
@@ -82,13 +82,13 @@ def meetings(group: NDArray[np.int64]) -> Meetings:
         for number in reversed(range(len(layouts))):
             missing = _place(here, missing, layouts[number], number, at[:, place])
         while len(missing):
-            layouts.append(layout_of(here[missing[0]]))
+            layouts.append(partition_of(here[missing[0]]))
             missing = _place(here, missing, layouts[-1], len(layouts) - 1, at[:, place])
-    return Meetings(layouts, at)
+    return RankGroups(layouts, at)
 
 
 def _place(
-    groups: NDArray[np.int64], rows: NDArray[np.int64], layout: Layout, number: int, at: NDArray[np.int64]
+    groups: NDArray[np.int64], rows: NDArray[np.int64], layout: RankPartition, number: int, at: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Note `number` for those of the rows that have this layout; the others."""
     if not len(rows):
@@ -98,7 +98,7 @@ def _place(
     return rows[~fits]
 
 
-def _fits(groups: NDArray[np.int64], layout: Layout) -> NDArray[np.bool_]:
+def _fits(groups: NDArray[np.int64], layout: RankPartition) -> NDArray[np.bool_]:
     """Which rows (shape (N, R)) have this layout."""
     if len(layout.first) == 1:
         one: NDArray[np.bool_] = (groups == groups[:, :1]).all(axis=1)

@@ -1,6 +1,6 @@
 """Which couplings this run shows, and how strong. Reads timeline.*, graph.*, align.*; fills replay.calibration.
 
-The idea: each mechanism that could make pacing pay is measured from variation within the run (`couplings_of`), or
+The idea: each mechanism that could make pacing pay is measured from variation within the run in this package, or
 refused with the reason. A coupling is there (`identifiable`) where its 99 % interval leaves 0 out; it is `absent` where
 it may be 0 and neither end of its interval could cost 1 % of the time; all else is `not_identifiable`.
 """
@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from traceforge.replay.couplings_of.beside_of_run import measure_host_waiting, measure_overlap
-from traceforge.replay.couplings_of.measurement import Measurement
-from traceforge.replay.couplings_of.predictability_of_run import measure_predictability
-from traceforge.replay.couplings_of.spread_of_run import measure_spread
+from traceforge.replay.calibration.collectives import measure_spread
+from traceforge.replay.calibration.contention_of_run import measure_host_waiting, measure_overlap
+from traceforge.replay.calibration.measurement import Measurement
+from traceforge.replay.calibration.predictability_of_run import measure_predictability
 from traceforge.store.database import Store
 from traceforge.units import format_share
 
