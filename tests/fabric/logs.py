@@ -78,9 +78,9 @@ def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> No
 
 
 def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
-    """The same with all stages up to one of them built."""
+    """The same with all stages up to one of them built; `fabric` needs two."""
     store = store_of_logs(*files)
-    for stage in STAGES[: STAGES.index(through) + 1]:
+    for stage in ("align", "timeline", "fabric") if through == "fabric" else STAGES[: STAGES.index(through) + 1]:
         build_stage(store, f"traceforge.{stage}")
     return store
 

@@ -1,13 +1,18 @@
 """Each rule finds what it is for, cites the line, and stays silent on a healthy job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
-from tests.fabric.logs import Process, add_dumps, fabric_of
-from tests.given import built
-from traceforge.fabric.rule import rules
+from tests.fabric.logs import Process, add_dumps, add_logs
+from traceforge.errors import PluginError
+from traceforge.fabric import finding
+from traceforge.fabric.finding_rule import finding_rules, parse_rule
 from traceforge.store.database import Store
+from traceforge.store.stage import build_stage, stage_documents
 
 GDR = "NET/IB/{}/GDRDMA"
 Pair = list[Process]
@@ -204,29 +209,63 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
 }
 
 
+def healthy() -> Pair:
+    return [process.calls() for process in pair()]
+
+
+def only_sockets() -> Pair:
+    processes = sockets()
+    for process in processes:
+        process.lines = [line.replace("NET/IB : Using [0]mlx5_0:1/IB [RO]", "NET/Socket : Using [0]eth0:10.0.0.1<0>")
+                         for line in process.lines]  # fmt: skip
+    return processes
+
+
+def braces() -> Pair:
+    first, second = pair()
+    first.says("NCCL_BUFFSIZE set by environment to {subject}<b>")
+    return [first, second.says("NCCL_BUFFSIZE set by environment to 1")]
+
+
 def test_every_rule_has_its_story() -> None:
-    assert {*STORIES, "hang_recorded"} == set(rules())
+    assert {*STORIES, "hang_recorded"} == set(finding_rules())
 
 
-def test_flight_recorders_tell_who_is_behind() -> None:
-    store = Store(None)
-    statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
-    config = {"0": {"name": "0", "desc": "default_pg"}}
-    add_dumps(store, *({"entries": [], "pg_config": config, "pg_status": status} for status in statuses))
+@pytest.fixture(scope="module")
+def stories() -> Iterator[Store]:
+    """Every story as a run of one database, named after the finding it causes or after its function."""
+    with Store(None) as store:
+        for code, (story, _, _) in STORIES.items():
+            add_logs(store, story(), run_name=code)
+        for story in (healthy, only_sockets, braces):
+            add_logs(store, story(), run_name=story.__name__)
+        statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
+        config = {"0": {"name": "0", "desc": "default_pg"}}
+        dumps = ({"entries": [], "pg_config": config, "pg_status": status} for status in statuses)
+        add_dumps(store, *dumps, run_name="hang_recorded")
+        for stage in ("align", "timeline", "fabric"):
+            build_stage(store, f"traceforge.{stage}")
+        yield store
 
-    with built(store, "fabric") as joined:
-        rows = joined.query("SELECT code, subject, ranks, summary FROM fabric.finding").rows()
 
-    assert [row[:3] for row in rows] == [("hang_recorded", "default_pg", [2])]
-    assert "rank 2 stopped at 7" in rows[0][3]
+def findings_of(store: Store, run_name: str) -> list[dict[str, Any]]:
+    rows = store.query("SELECT f.* FROM fabric.finding AS f JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?",
+                       [run_name])  # fmt: skip
+    return rows.to_dicts()
+
+
+def test_flight_recorders_tell_who_is_behind(stories: Store) -> None:
+    rows = findings_of(stories, "hang_recorded")
+
+    assert [(row["code"], row["subject"], row["ranks"]) for row in rows] == [("hang_recorded", "default_pg", [2])]
+    assert "rank 2 stopped at 7" in rows[0]["summary"]
 
 
 @pytest.mark.parametrize("code", STORIES)
-def test_a_rule_finds_what_it_is_for_and_cites_a_line(code: str) -> None:
-    story, words, ranks = STORIES[code]
+def test_a_rule_finds_what_it_is_for_and_cites_a_line(stories: Store, code: str) -> None:
+    _, words, ranks = STORIES[code]
 
-    with fabric_of(story()) as store:
-        found = {row["code"]: row for row in store.query("FROM fabric.finding").to_dicts()}
+    found = {row["code"]: row for row in findings_of(stories, code)}
 
     assert code in found
     row = found[code]
@@ -237,30 +276,80 @@ def test_a_rule_finds_what_it_is_for_and_cites_a_line(code: str) -> None:
     assert row["severity"] in ("problem", "notice")
 
 
-def test_a_healthy_job_has_no_finding() -> None:
-    processes = [process.calls() for process in pair()]
+def test_each_finding_cites_a_line_that_exists(stories: Store) -> None:
+    # given that one story has one log a run, then source and line lie in that log
+    rows = stories.query(
+        "SELECT f.code FROM fabric.finding AS f ANTI JOIN ("
+        "SELECT s.run_id, r.source_id, r.line FROM raw.nccl_record AS r JOIN meta.source AS s USING (source_id)"
+        ") USING (run_id, source_id, line) WHERE f.basis <> 'flight recorder'"
+    )
 
-    with fabric_of(processes) as store:
-        assert store.query("FROM fabric.finding").rows() == []
-
-
-def test_sockets_are_no_problem_where_nothing_faster_is_known() -> None:
-    processes = sockets()
-    for process in processes:
-        process.lines = [line.replace("NET/IB : Using [0]mlx5_0:1/IB [RO]", "NET/Socket : Using [0]eth0:10.0.0.1<0>")
-                         for line in process.lines]  # fmt: skip
-
-    with fabric_of(processes) as store:
-        rows = store.query("SELECT code, severity FROM fabric.finding").rows()
-
-    assert rows == [("socket_fallback", "notice")]
+    assert rows.rows() == []
 
 
-def test_text_from_a_log_is_quoted_and_never_taken_for_a_format() -> None:
-    first, second = pair()
-    first.says("NCCL_BUFFSIZE set by environment to {subject}<b>")
+def test_a_further_file_is_a_further_finding(stories: Store, tmp_path: Path) -> None:
+    # given a file that quotes counts, shares and ranks, and text behind its last statement
+    (tmp_path / "socket_edges.sql").write_text(
+        """-- Connections over sockets.
+-- Mode: fabric_contention
+-- Severity: notice
+-- Summary: {edges:count connection} ({share:share}) over sockets
+--   on {hosts}{of_ranks}.
+-- Next step: Look at the network.
+SELECT run_id, 'job' AS subject_kind, 'all' AS subject, COUNT(*) AS edges, 0.25 AS share,
+  LIST(DISTINCT source_host ORDER BY source_host) AS hosts, LIST(source_rank) AS ranks,
+  MIN((source_id, line)) AS first, COUNT(*) AS citation_count
+FROM fabric.edge
+WHERE path_class = 'socket'
+GROUP BY run_id -- as every finding
+""",
+        encoding="utf-8",
+    )
 
-    with fabric_of([first, second.says("NCCL_BUFFSIZE set by environment to 1")]) as store:
-        summary = store.query("SELECT summary FROM fabric.finding WHERE code = 'environment_differs'").item()
+    run_id = stories.query("SELECT run_id FROM meta.run WHERE run_name = 'socket_fallback'").item()
+    found = finding.rows(stories, tmp_path).filter(pl.col("run_id") == run_id)
 
-    assert "{subject}<b>" in summary
+    assert found.select("code", "mode", "severity", "ranks", "summary", "next_step", "basis").rows() == [
+        ("socket_edges", "fabric_contention", "notice", [0, 1],
+         "2 connections (25 %) over sockets on a, b (ranks 0-1).",
+         "Look at the network.", "configuration evidence")
+    ]  # fmt: skip
+
+
+RULE = "-- Mode: gpu_locality\n-- Severity: problem\n-- Summary: One.\n-- Next step: Two.\nSELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RULE.replace("-- Mode: gpu_locality\n", ""), "lacks `-- Mode: ...`"),
+        (RULE.replace("Two.", ""), "lacks `-- Next step: ...`"),
+        (RULE.replace("problem", "disaster"), "severity is not one of problem, notice"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(PluginError, match=rf"^odd\.sql: .*{message}"):
+        parse_rule(text, "odd.sql")
+
+
+def test_findings_are_made_after_all_that_their_queries_may_read() -> None:
+    documents = {document.name: document for document in stage_documents("traceforge.fabric")}
+
+    assert documents["fabric.finding"].reads >= documents.keys() - {"fabric.finding"}
+
+
+def test_a_healthy_job_has_no_finding(stories: Store) -> None:
+    assert findings_of(stories, "healthy") == []
+
+
+def test_sockets_are_no_problem_where_nothing_faster_is_known(stories: Store) -> None:
+    rows = findings_of(stories, "only_sockets")
+
+    assert [(row["code"], row["severity"]) for row in rows] == [("socket_fallback", "notice")]
+
+
+def test_text_from_a_log_is_quoted_and_never_taken_for_a_format(stories: Store) -> None:
+    (row,) = findings_of(stories, "braces")
+
+    assert row["code"] == "environment_differs"
+    assert "{subject}<b>" in row["summary"]

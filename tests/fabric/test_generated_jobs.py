@@ -8,7 +8,9 @@ import pytest
 
 from tests.given import rows_of
 from traceforge import api
+from traceforge.api import STAGES
 from traceforge.store.database import Store
+from traceforge.store.stage import build_stage
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
 from traceforge.synth.folder import write_scenario
@@ -22,7 +24,8 @@ def judged(folder: Path, logs: NcclLogs, *faults: Injection) -> Store:
     write_scenario(scenario, folder)
     store = Store(None)
     api.ingest([folder], store, run="job", jobs=1)
-    api.report(store)
+    for stage in STAGES[: STAGES.index("attribute") + 1]:
+        build_stage(store, f"traceforge.{stage}")
     return store
 
 
@@ -124,8 +127,8 @@ def test_lost_peer_access_explains_the_slow_pairs_of_its_host(p2p_lost: Store) -
     assert rows == [([4, 5], "p2p_disabled"), ([6, 7], "p2p_disabled")]
 
 
-def test_the_report_names_the_measured_delay_beside_the_configuration(far_nic: Store) -> None:
-    html = api.report(far_nic).html
+def test_the_report_names_the_measured_delay_beside_the_configuration(p2p_lost: Store) -> None:
+    html = api.report(p2p_lost).html
 
     assert "Measured delay that fits" in html
 

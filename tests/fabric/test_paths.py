@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fabric.logs import Process, fabric_of
-from traceforge.fabric.ring import closes, stretch
+from traceforge.fabric.ring import is_closed, longest_walk
 
 GDR = "NET/IB/{}/GDRDMA"
 
@@ -75,15 +75,15 @@ def test_a_ring_with_a_missing_log_is_incomplete() -> None:
 def test_any_closed_walk_is_found_whole(order: list[int]) -> None:
     successors = dict(zip(order, [*order[1:], order[0]], strict=True))
 
-    walk = stretch(successors)
+    walk = longest_walk(successors)
 
     assert sorted(walk) == list(range(9))
-    assert closes(successors, walk)
+    assert is_closed(successors, walk)
 
 
 @given(successors=st.dictionaries(st.integers(0, 8), st.integers(0, 8), min_size=1))
 def test_a_walk_passes_no_rank_twice_whatever_the_log_says(successors: dict[int, int]) -> None:
-    walk = stretch(successors)
+    walk = longest_walk(successors)
 
     assert len(set(walk)) == len(walk)
     assert all(successors[a] == b for a, b in itertools.pairwise(walk))

@@ -1,7 +1,7 @@
 """Process groups of the timeline matched to NCCL's communicators. Fills fabric.communicator_match.
 
-Idea: a pointer never occurs in a timeline, so a match must have the same ranks; among those of the same ranks, the
-order of operations and sizes decides. The timeline is a window of what the log states, so it is slid along the log.
+Idea: a timeline holds no pointers, so matching starts from equal rank lists; where several communicators have the same
+ranks, the order of operations and sizes decides. The timeline is a window of what the log states and is slid along it.
 Not handled: process groups whose ranks are unknown on either side; one group that owns several communicators.
 """
 
@@ -14,13 +14,14 @@ import numpy.typing as npt
 import polars as pl
 
 from traceforge.store.database import Store
+from traceforge.thresholds import fabric as thresholds
 
 _LOGGED = "SELECT run_id, communicator_id, ranks FROM fabric.communicator WHERE ranks IS NOT NULL ORDER BY ALL"
 _TIMED = "SELECT run_id, communicator_id, ranks FROM timeline.communicator ORDER BY ALL"
 
 # NCCL counts what one rank sends (all_gather) or receives (reduce_scatter); timelines count what all hold together.
 _CALLS = """
-WITH spokesman AS (
+WITH busiest_rank AS (
   SELECT run_id, communicator_id, ARG_MAX(rank, (calls, -rank)) AS rank
   FROM (
     SELECT run_id, communicator_id, rank, COUNT(*) AS calls FROM fabric.operation
@@ -32,7 +33,7 @@ WITH spokesman AS (
 SELECT o.op,
   o.size_bytes * CASE WHEN o.op IN ('all_gather', 'reduce_scatter') THEN k.rank_count ELSE 1 END AS size_bytes
 FROM fabric.operation AS o
-JOIN spokesman AS s ON s.run_id = o.run_id AND s.communicator_id = o.communicator_id AND s.rank = o.rank
+JOIN busiest_rank AS s ON s.run_id = o.run_id AND s.communicator_id = o.communicator_id AND s.rank = o.rank
 JOIN fabric.communicator AS k ON k.run_id = o.run_id AND k.communicator_id = o.communicator_id
 WHERE o.run_id = ? AND o.communicator_id = ? AND o.op NOT IN ('send', 'recv')
 ORDER BY o.sequence
@@ -53,20 +54,20 @@ _SCHEMA = {
     "first_sequence": pl.Int64,
     "is_ambiguous": pl.Boolean,
 }
-_MOST_PROBES = 256
-_LEAST_SCORE = 0.5
+_MAX_PROBES = 256
+_MAX_PLACES = 64
 
 Call = tuple[str, int | None]
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """How a window of calls fits into a longer sequence.
+class WindowFit:
+    """How well a window of calls fits into a longer sequence.
 
     Attributes:
-        score: share 0..1 of the window's calls that stand at their place.
-        first: where the window begins in the sequence; None where several places fit as well.
+        score: share 0..1 of the window's calls that the sequence has at the same positions.
+        first: position in the sequence at which the window begins; None where several fit equally well.
     """
 
     score: float
@@ -114,7 +115,7 @@ def assigned(pairs: Sequence[_Pair]) -> Iterator[tuple[object, ...]]:
     taken: set[tuple[str, int]] = set()
     for pair in sorted(pairs, key=lambda pair: (-pair.score, pair.logged, pair.timed)):
         names = {("logged", pair.logged), ("timed", pair.timed)}
-        if names & taken or (pair.method == "sequence" and pair.score < _LEAST_SCORE):
+        if names & taken or (pair.method == "sequence" and pair.score < thresholds.LEAST_MATCH_SCORE):
             continue
         taken |= names
         rivals = [
@@ -123,27 +124,27 @@ def assigned(pairs: Sequence[_Pair]) -> Iterator[tuple[object, ...]]:
         yield pair.logged, pair.timed, pair.score, pair.method, pair.first, bool(rivals)
 
 
-def best_fit(window: Sequence[Call], calls: Sequence[Call]) -> Fit:
-    """The place of a window in a sequence of calls; its ends may lie outside.
+def best_fit(window: Sequence[Call], calls: Sequence[Call]) -> WindowFit:
+    """Where a window lies in a sequence of calls; either end may reach beyond it.
 
-    Calls vote for places where they would fit; the places with most votes are then compared call by call.
+    A sample of its calls vote for the positions they fit; the positions with most votes are compared call by call.
     """
     numbers: dict[Call, int] = {}
-    needle = np.array([numbers.setdefault(call, len(numbers)) for call in window], dtype=np.int64)
-    straw = np.array([numbers.setdefault(call, len(numbers)) for call in calls], dtype=np.int64)
-    probes = np.unique(np.linspace(0, needle.size - 1, min(needle.size, _MOST_PROBES)).astype(np.int64))
-    votes = np.zeros(straw.size + needle.size, dtype=np.int64)
-    for place in probes.tolist():
-        np.add.at(votes, np.flatnonzero(straw == needle[place]) - place + needle.size - 1, 1)
-    best = np.flatnonzero(votes == votes.max()) - needle.size + 1
-    scores = [agreement(needle, straw, int(first)) for first in best[:64]]
+    window_ids = np.array([numbers.setdefault(call, len(numbers)) for call in window], dtype=np.int64)
+    call_ids = np.array([numbers.setdefault(call, len(numbers)) for call in calls], dtype=np.int64)
+    probes = np.unique(np.linspace(0, window_ids.size - 1, min(window_ids.size, _MAX_PROBES)).astype(np.int64))
+    votes = np.zeros(call_ids.size + window_ids.size, dtype=np.int64)
+    for probe in probes.tolist():
+        np.add.at(votes, np.flatnonzero(call_ids == window_ids[probe]) - probe + window_ids.size - 1, 1)
+    best = np.flatnonzero(votes == votes.max()) - window_ids.size + 1
+    scores = [agreement(window_ids, call_ids, int(first)) for first in best[:_MAX_PLACES]]
     top = max(scores)
     firsts = [int(first) for first, score in zip(best, scores, strict=False) if score == top]
-    return Fit(top, firsts[0] if len(firsts) == 1 and best.size <= 64 else None)
+    return WindowFit(top, firsts[0] if len(firsts) == 1 and best.size <= _MAX_PLACES else None)
 
 
-def agreement(needle: Ids, straw: Ids, first: int) -> float:
-    """Share of a window's calls that equal those of a sequence, from a place on."""
-    begin, end = max(first, 0), min(first + needle.size, straw.size)
-    same = int(np.sum(needle[begin - first : end - first] == straw[begin:end])) if end > begin else 0
-    return same / needle.size
+def agreement(window_ids: Ids, call_ids: Ids, first: int) -> float:
+    """Share of a window's calls that equal those of a sequence from position `first` on."""
+    begin, end = max(first, 0), min(first + window_ids.size, call_ids.size)
+    same = int(np.sum(window_ids[begin - first : end - first] == call_ids[begin:end])) if end > begin else 0
+    return same / window_ids.size

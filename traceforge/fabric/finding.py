@@ -1,15 +1,17 @@
-"""Findings from configuration evidence. Runs the rules of `findings/`; fills fabric.finding.
+"""Findings from configuration evidence. Runs the queries of `findings/`; fills fabric.finding.
 
-Idea: a rule is a query and a sentence; problems come before notices, and each finding names the line that shows it.
+Idea: a rule is a query and a sentence; problems come before notices, and each finding cites the line that shows it.
 Not handled: whether anything waits for it (stage attribute joins findings with measured delays).
 """
 
+from collections import Counter
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
 import polars as pl
 
-from traceforge.fabric.rule import SEVERITIES, Rule, rules
+from traceforge.fabric.finding_rule import SEVERITIES, FindingRule, finding_rules
 from traceforge.store.database import Store
 from traceforge.units import format_share, plural
 
@@ -29,12 +31,20 @@ _SCHEMA: dict[str, pl.DataType] = {
     "line": pl.Int64(),
     "citation_count": pl.Int64(),
 }
-_MOST_SHOWN = 12
+_CITED = """
+SELECT * EXCLUDE (first, citation_count), first[1] AS source_id, first[2] AS line,
+  CAST(citation_count AS BIGINT) AS citation_count
+FROM (
+{query}
+)
+ORDER BY source_id, line, CAST(subject AS VARCHAR)
+"""
+_MAX_LISTED = 12
 _COUNT = "count "
 
 
-class _Sentences(Formatter):
-    """Formats of sentences, with shares and counted nouns."""
+class _SummaryFormatter(Formatter):
+    """Formats with shares and counted nouns."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "share":
@@ -44,34 +54,35 @@ class _Sentences(Formatter):
         return str(super().format_field(value, format_spec))
 
 
-_SENTENCES = _Sentences()
+_FORMATTER = _SummaryFormatter()
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """The findings of all runs."""
+def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
+    """The findings of all runs, by the rules of this package or of another folder."""
     found = [
         {"code": code, "mode": rule.mode, "next_step": rule.next_step, **_row(rule, row)}
-        for code, rule in rules().items()
-        for row in store.query(rule.query).to_dicts()
+        for code, rule in finding_rules(folder).items()
+        for row in store.query(_CITED.format(query=rule.query)).to_dicts()
     ]
     found.sort(key=lambda row: (row["run_id"], SEVERITIES.index(row["severity"]), -row["citation_count"], row["code"]))
-    count: dict[int, int] = {}
+    count: Counter[int] = Counter()
     for row in found:
-        row["finding_id"] = count[row["run_id"]] = count.get(row["run_id"], -1) + 1
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row") if found else pl.DataFrame(schema=_SCHEMA)
+        row["finding_id"] = count[row["run_id"]]
+        count[row["run_id"]] += 1
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
-def _row(rule: Rule, row: dict[str, Any]) -> dict[str, Any]:
+def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
     ranks = sorted({rank for rank in row.get("ranks") or () if rank is not None})
-    told = {name: _listed(value) if isinstance(value, list) else value for name, value in row.items()}
-    told["of_ranks"] = f" (ranks {_listed(ranks)})" if ranks else ""
+    quoted = {name: _listed(value) if isinstance(value, list) else value for name, value in row.items()}
+    quoted["of_ranks"] = f" (ranks {_listed(ranks)})" if ranks else ""
     return {
         "run_id": row["run_id"],
         "severity": row.get("severity") or rule.severity,
         "subject_kind": row["subject_kind"],
         "subject": str(row["subject"]),
         "ranks": ranks,
-        "summary": _SENTENCES.format(rule.summary, **told),
+        "summary": _FORMATTER.format(rule.summary, **quoted),
         "basis": row.get("basis") or "configuration evidence",
         "source_id": row["source_id"],
         "line": row["line"],
@@ -80,18 +91,18 @@ def _row(rule: Rule, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(values: list[object]) -> str:
-    """Values one after another; runs of whole numbers as `4-7`; cut after a dozen."""
+    """Values one after another, at most a dozen; consecutive whole numbers as `4-7`."""
     if values and all(isinstance(value, int) for value in values):
-        values = list(_runs([value for value in values if isinstance(value, int)]))
-    shown = ", ".join(str(value) for value in values[:_MOST_SHOWN])
-    return shown + (f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else "")
+        values = list(_ranges([value for value in values if isinstance(value, int)]))
+    shown = ", ".join(str(value) for value in values[:_MAX_LISTED])
+    return shown + (f" and {len(values) - _MAX_LISTED} more" if len(values) > _MAX_LISTED else "")
 
 
-def _runs(numbers: list[int]) -> list[str]:
-    runs: list[list[int]] = []
+def _ranges(numbers: list[int]) -> list[str]:
+    ranges: list[list[int]] = []
     for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            runs.append([number])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+            ranges.append([number])
+    return [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in ranges]

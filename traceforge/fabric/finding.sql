@@ -1,13 +1,14 @@
 -- What the logs show of the configuration that can cost time, each with the line that shows it. None is a measurement:
 -- how long ranks wait for it only a timeline can tell.
--- Reads: fabric.process, fabric.member, fabric.communicator, fabric.edge, fabric.ring, fabric.nic, fabric.nic_load
--- Reads: fabric.operation, fabric.choice, fabric.nic_distance, raw.nccl_event, raw.nccl_environment
+-- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge, fabric.link
+-- Reads: fabric.load, fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load
+-- Reads: fabric.operation, fabric.process, fabric.ring, fabric.tree
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
   -- Number within the run, from 0; problems come first.
   finding_id INTEGER NOT NULL,
-  -- Name of the rule, such as socket_fallback.
+  -- Name of the finding's file in `fabric/findings/`, such as socket_fallback.
   code VARCHAR NOT NULL,
   -- Failure mode it may lead to, as in attribute.delay.
   mode VARCHAR NOT NULL,

@@ -1,18 +1,18 @@
-"""Which object of which process is which rank of which communicator. Fills fabric.member.
+"""Which ranks take part in which NCCL communicator. Fills fabric.member.
 
-Idea: a pointer means something in its process only; what joins processes is the id that NCCL prints since 2.18, the
-parent, color and order of a split, or else size, order and place of the members. The rank in the job is what the
-launcher states, or the rank in the communicator that spans all processes.
-Not handled: guessed communicators whose members come up in different orders; their ranks stay `alone`.
+Idea: a pointer identifies a communicator within its process only; across processes it is the id that NCCL prints since
+2.18, the parent, color and order of a split, or else size, order and location of the members. The rank in the job is
+what the launcher states, or the rank in the communicator that spans all processes.
+Not handled: inferred communicators whose members are initialised in different orders; their ranks stay `alone`.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
-from traceforge.fabric.grouping import Place, split_into_communicators
+from traceforge.fabric.grouping import MemberLocation, split_into_communicators
 from traceforge.store.database import Store
 
 _HANDLES = """
@@ -46,12 +46,12 @@ Slot = tuple[int, int | None]
 
 
 @dataclass(slots=True)
-class Handle:
+class CommunicatorHandle:
     """One rank's side of a communicator, as in raw.nccl_communicator, with its process.
 
     Attributes:
-        key: what members of one communicator share; found step by step.
-        identity: how it was found.
+        key: equal for all members of one communicator; determined step by step.
+        identity: how it was determined, as in fabric.member.
     """
 
     run_id: int
@@ -82,45 +82,45 @@ class Handle:
 class GlobalRanks:
     """Rank in the job by GPU, and how it is known."""
 
-    origin: str = "unknown"
-    of: dict[Slot, int] = field(default_factory=dict)
+    origin: str
+    by_slot: Mapping[Slot, int]
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a member of a communicator, over all runs."""
-    handles: dict[int, list[Handle]] = defaultdict(list)
+    handles: dict[int, list[CommunicatorHandle]] = defaultdict(list)
     for row in store.query(_HANDLES).iter_rows():
-        handles[row[0]].append(Handle(*row))
-    found = [row for own in handles.values() for row in _of_run(own)]
+        handles[row[0]].append(CommunicatorHandle(*row))
+    found = [row for run_handles in handles.values() for row in _members(run_handles)]
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
-def _of_run(handles: list[Handle]) -> Iterator[tuple[object, ...]]:
+def _members(handles: list[CommunicatorHandle]) -> Iterator[tuple[object, ...]]:
     _identify(handles)
     ranks = global_ranks(handles)
     first: dict[Hashable, int] = {}
     for handle in sorted(handles, key=lambda own: (-own.rank_count, own.source_id, own.handle_id)):
         first.setdefault(handle.key, len(first))
     for handle in sorted(handles, key=lambda own: (first[own.key], own.rank is None, own.rank or 0)):
-        place = ranks.of.get(handle.slot)
+        global_rank = ranks.by_slot.get(handle.slot)
         yield (
-            handle.run_id, first[handle.key], handle.rank, place, "unknown" if place is None else ranks.origin,
-            handle.identity, handle.source_id, handle.handle_id, handle.process, handle.host, handle.device,
-            handle.pci_address, handle.line,
+            handle.run_id, first[handle.key], handle.rank, global_rank,
+            "unknown" if global_rank is None else ranks.origin, handle.identity, handle.source_id, handle.handle_id,
+            handle.process, handle.host, handle.device, handle.pci_address, handle.line,
         )  # fmt: skip
 
 
-def _identify(handles: list[Handle]) -> None:
+def _identify(handles: list[CommunicatorHandle]) -> None:
     """Give each handle the key of its communicator."""
     _by_hash(handle for handle in handles if handle.comm_hash is not None)
     _by_split(handles)
     for size in sorted({handle.rank_count for handle in handles}):
         open_ = [handle for handle in handles if handle.key is None and handle.rank_count == size]
-        _by_place(size, open_)
+        _by_location(size, open_)
 
 
-def _by_hash(handles: Iterable[Handle]) -> None:
-    """A rank that turns up again under one hash belongs to a later communicator of that hash."""
+def _by_hash(handles: Iterable[CommunicatorHandle]) -> None:
+    """A rank that occurs again under one hash belongs to a later communicator of that hash."""
     seen: Counter[Hashable] = Counter()
     for handle in handles:
         name = ("hash", handle.comm_hash, handle.rank_count)
@@ -129,9 +129,9 @@ def _by_hash(handles: Iterable[Handle]) -> None:
         seen[own] += 1
 
 
-def _by_split(handles: list[Handle]) -> None:
+def _by_split(handles: list[CommunicatorHandle]) -> None:
     """Children of one parent with one color, made in the same order, where their hash is not printed (2.23)."""
-    owners: dict[tuple[int, int | None], Handle] = {}
+    owners: dict[tuple[int, int | None], CommunicatorHandle] = {}
     seen: Counter[Hashable] = Counter()
     for handle in handles:
         parent = owners.get((handle.process, handle.parent_pointer)) if handle.parent_pointer else None
@@ -143,23 +143,23 @@ def _by_split(handles: list[Handle]) -> None:
         owners[handle.process, handle.comm_pointer] = handle
 
 
-def _by_place(size: int, handles: list[Handle]) -> None:
-    """Communicators of one size that nothing names: the k-th ones of all GPUs come up together."""
+def _by_location(size: int, handles: list[CommunicatorHandle]) -> None:
+    """Communicators of one size without an id: the k-th ones of all GPUs are initialised together."""
     turns: Counter[Slot] = Counter()
-    by_turn: dict[int, list[Handle]] = defaultdict(list)
+    by_turn: dict[int, list[CommunicatorHandle]] = defaultdict(list)
     for handle in handles:
         by_turn[turns[handle.slot]].append(handle)
         turns[handle.slot] += 1
     for turn, own in by_turn.items():
-        places = [Place(one.rank, one.host, one.pci_address or str(one.device), one.process) for one in own]
-        for group, members in enumerate(split_into_communicators(places, size)):
-            for number in members.places:
-                own[number].key = ("place", size, turn, group)
-                own[number].identity = "inferred" if members.is_whole else "alone"
+        locations = [MemberLocation(one.rank, one.host, one.pci_address or str(one.device), one.process) for one in own]
+        for group, found in enumerate(split_into_communicators(locations, size)):
+            for number in found.members:
+                own[number].key = ("location", size, turn, group)
+                own[number].identity = "inferred" if found.is_complete else "alone"
 
 
-def global_ranks(handles: list[Handle]) -> GlobalRanks:
-    """Ranks in the job of all GPUs of a run."""
+def global_ranks(handles: list[CommunicatorHandle]) -> GlobalRanks:
+    """Ranks in the job of all GPUs of a run, by the best source there is."""
     stated = {handle.slot: handle.stated_rank for handle in handles if handle.stated_rank is not None}
     slots = sorted({handle.slot for handle in handles}, key=lambda slot: (slot[0], slot[1] or 0))
     has_one_device = len({process for process, _ in slots}) == len(slots)
@@ -167,9 +167,9 @@ def global_ranks(handles: list[Handle]) -> GlobalRanks:
         return GlobalRanks("launcher", stated)
     largest = max((handle.rank_count for handle in handles), default=0)
     spanning = {(handle.slot, handle.rank) for handle in handles if handle.rank_count == largest}
-    of = {slot: rank for slot, rank in spanning if rank is not None}
-    if len(of) == len(spanning) == len(set(of.values())):
-        return GlobalRanks("communicator", of)
+    by_slot = {slot: rank for slot, rank in spanning if rank is not None}
+    if len(by_slot) == len(spanning) == len(set(by_slot.values())):
+        return GlobalRanks("communicator", by_slot)
     seats = {handle.slot: (handle.host, handle.pci_address or "", handle.slot) for handle in handles}
     in_order = sorted(seats, key=lambda slot: (seats[slot][0], seats[slot][1], slot[0], slot[1] or 0))
     return GlobalRanks("order", {slot: number for number, slot in enumerate(in_order)})

@@ -2,7 +2,7 @@
 
 Idea: who sends to whom follows from each rank's GRAPH line, from the line that lists all ranks (cut at about 20 ranks),
 or from the first connection a rank makes on a channel, as rings are connected before trees. The first of these that
-closes over all ranks is taken; else the longest stretch that can be told.
+closes over all ranks is taken, else the longest walk.
 Not handled: rings of communicators whose algorithms connect lazily and never need a ring (they have none).
 """
 
@@ -62,12 +62,12 @@ def rows(store: Store) -> pl.DataFrame:
         for run_id, number, channel, rank, next_rank in store.query(query).iter_rows():
             found[run_id, number, channel][origin][rank] = next_rank
     for run_id, number, channel, ranks in store.query(_ORDERS).iter_rows():
-        found[run_id, number, channel]["order"] = _listed(ranks, sizes[run_id, number])
+        found[run_id, number, channel]["order"] = _successors(ranks, sizes[run_id, number])
     result = [row for place in sorted(found) for row in _ring(place, found[place], sizes[place[:2]])]
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
-def _listed(ranks: list[int], size: int) -> Successors:
+def _successors(ranks: list[int], size: int) -> Successors:
     """Successors in a list of ranks, which closes where it is whole."""
     pairs = dict(itertools.pairwise(ranks))
     if len(ranks) == size:
@@ -76,21 +76,21 @@ def _listed(ranks: list[int], size: int) -> Successors:
 
 
 def _ring(place: Channel, by_origin: Mapping[str, Successors], size: int) -> Iterator[tuple[object, ...]]:
-    stretches = [(origin, stretch(by_origin[origin])) for origin in ("members", "order", "edges") if by_origin[origin]]
-    whole = [(origin, ranks) for origin, ranks in stretches if len(ranks) == size and closes(by_origin[origin], ranks)]
-    if size < 2 or not stretches:
+    walks = [(origin, longest_walk(by_origin[origin])) for origin in ("members", "order", "edges") if by_origin[origin]]
+    whole = [(origin, ranks) for origin, ranks in walks if len(ranks) == size and is_closed(by_origin[origin], ranks)]
+    if size < 2 or not walks:
         return
-    origin, ranks = whole[0] if whole else max(stretches, key=lambda found: len(found[1]))
+    origin, ranks = whole[0] if whole else max(walks, key=lambda found: len(found[1]))
     for position, rank in enumerate(ranks):
         yield (*place, position, rank, by_origin[origin].get(rank), origin, bool(whole))
 
 
-def closes(successors: Successors, ranks: list[int]) -> bool:
+def is_closed(successors: Successors, ranks: list[int]) -> bool:
     """Whether the last of some ranks sends to the first."""
     return successors.get(ranks[-1]) == ranks[0]
 
 
-def stretch(successors: Successors) -> list[int]:
+def longest_walk(successors: Successors) -> list[int]:
     """The longest walk along successors that passes no rank twice; from the lowest rank where that is on it."""
     targets = set(successors.values())
     starts = sorted(rank for rank in successors if rank not in targets) or [min(successors)]

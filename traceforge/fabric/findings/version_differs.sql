@@ -1,13 +1,8 @@
-"""Processes of one job run different versions of NCCL."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="runtime_control_plane",
-    severity="problem",
-    summary="Processes run different versions of NCCL: {versions}.",
-    next_step="Use one image on all nodes; look for a second libnccl in LD_LIBRARY_PATH.",
-    query="""
+-- Processes of one job run different versions of NCCL.
+-- Mode: runtime_control_plane
+-- Severity: problem
+-- Summary: Processes run different versions of NCCL: {versions}.
+-- Next step: Use one image on all nodes; look for a second libnccl in LD_LIBRARY_PATH.
 WITH counted AS (
   SELECT run_id, nccl_version, COUNT(DISTINCT process) AS processes, MIN(source_id) AS source_id
   FROM fabric.process
@@ -24,10 +19,8 @@ stated AS (
 SELECT
   c.run_id, 'job' AS subject_kind, 'all' AS subject,
   LIST(c.nccl_version || ' (' || c.processes || ')' ORDER BY c.processes DESC, c.nccl_version) AS versions,
-  ARG_MIN(c.source_id, c.processes) AS source_id, ARG_MIN(s.line, c.processes) AS line, COUNT(*) AS citation_count
+  ARG_MIN((s.source_id, s.line), c.processes) AS first, COUNT(*) AS citation_count
 FROM counted AS c
 JOIN stated AS s ON s.source_id = c.source_id AND s.version = c.nccl_version
 GROUP BY c.run_id
 HAVING COUNT(*) > 1
-""",
-)

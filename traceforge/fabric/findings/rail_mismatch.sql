@@ -1,21 +1,14 @@
-"""Traffic between nodes leaves on one NIC and arrives on another: it crosses rails where the fabric has them."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="fabric_contention",
-    severity="notice",
-    summary="{crossing} of {edges} ring connections between nodes leave on one NIC and arrive on another, such as "
-    "{example}: "
-    "on a rail fabric they cross rails.",
-    next_step="If the fabric has rails, set NCCL_CROSS_NIC=0 and give all nodes the same order of NICs "
-    "(NCCL_IB_HCA); if it "
-    "has none, this is as it should be.",
-    query="""
+-- Traffic between nodes leaves on one NIC and arrives on another: it crosses rails where the fabric has them.
+-- Mode: fabric_contention
+-- Severity: notice
+-- Summary: {crossing} of {edges} ring connections between nodes leave on one NIC and arrive on another, such as
+--   {example}: on a rail fabric they cross rails.
+-- Next step: If the fabric has rails, set NCCL_CROSS_NIC=0 and give all nodes the same order of NICs (NCCL_IB_HCA); if
+--   it has none, this is as it should be.
 WITH named AS (
   SELECT e.*,
-    COALESCE(a.name, CAST(e.send_nic AS VARCHAR)) AS send_name, COALESCE(b.name,
-      CAST(e.receive_nic AS VARCHAR)) AS receive_name
+    COALESCE(a.name, CAST(e.send_nic AS VARCHAR)) AS send_name,
+    COALESCE(b.name, CAST(e.receive_nic AS VARCHAR)) AS receive_name
   FROM fabric.edge AS e
   JOIN fabric.ring AS g
     ON g.run_id = e.run_id AND g.communicator_id = e.communicator_id AND g.channel = e.channel
@@ -31,11 +24,8 @@ SELECT
   COUNT(*) FILTER (WHERE send_name <> receive_name) AS crossing,
   COUNT(*) AS edges,
   MIN(send_name || ' to ' || receive_name) FILTER (WHERE send_name <> receive_name) AS example,
-  ARG_MIN(source_id, (source_id, line)) FILTER (WHERE send_name <> receive_name) AS source_id,
-  ARG_MIN(line, (source_id, line)) FILTER (WHERE send_name <> receive_name) AS line,
+  MIN((source_id, line)) FILTER (WHERE send_name <> receive_name) AS first,
   COUNT(*) FILTER (WHERE send_name <> receive_name) AS citation_count
 FROM named
 GROUP BY run_id
 HAVING COUNT(*) FILTER (WHERE send_name <> receive_name) > 0
-""",
-)

@@ -1,17 +1,10 @@
-"""In stamped logs: a rank calls collectives later than the other ranks of its own host, time after time."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="synchronization_amplification",
-    severity="problem",
-    summary="Rank {subject} calls the collectives of communicator {communicator_id} {late_ms:.1f} ms later than the "
-    "first rank "
-    "of its host (median of {calls} calls); the others are {others_ms:.1f} ms late.",
-    next_step="Profile this rank's host code (data loading, logging, garbage collection): by the clock of the host, "
-    "it is the "
-    "last to call.",
-    query="""
+-- In stamped logs: a rank calls collectives later than the other ranks of its own host, time after time.
+-- Mode: synchronization_amplification
+-- Severity: problem
+-- Summary: Rank {subject} calls the collectives of communicator {communicator_id} {late_ms:.1f} ms later than the first
+--   rank of its host (median of {calls} calls); the others are {others_ms:.1f} ms late.
+-- Next step: Profile this rank's host code (data loading, logging, garbage collection): by the clock of the host, it is
+--   the last to call.
 WITH stamped AS (
   SELECT o.run_id, o.communicator_id, o.sequence, o.rank, m.global_rank, m.host, o.raw_time_ns, o.source_id, o.line
   FROM fabric.operation AS o
@@ -40,8 +33,9 @@ compared AS (
 SELECT
   run_id, 'rank' AS subject_kind, COALESCE(global_rank, rank) AS subject, [COALESCE(global_rank, rank)] AS ranks,
   communicator_id, calls, late_ns / 1e6 AS late_ms, others_ns / 1e6 AS others_ms,
-  'time stamps of calls on one host' AS basis, first[1] AS source_id, first[2] AS line, calls AS citation_count
+  'time stamps of calls on one host' AS basis, first, calls AS citation_count
 FROM compared
-WHERE calls >= 20 AND ranks_here >= 3 AND late_ns > 1e6 AND late_ns > 5 * others_ns
-""",
-)
+WHERE calls >= (SELECT value FROM meta.threshold WHERE name = 'fabric.LEAST_STAMPED_CALLS')
+  AND ranks_here >= (SELECT value FROM meta.threshold WHERE name = 'fabric.LEAST_RANKS_COMPARED')
+  AND late_ns > (SELECT value FROM meta.threshold WHERE name = 'fabric.LEAST_LATE_NS')
+  AND late_ns > (SELECT value FROM meta.threshold WHERE name = 'fabric.LATE_RATIO') * others_ns

@@ -1,15 +1,10 @@
-"""Flight recorders of a job's ranks disagree on how far a process group got: who is behind never entered."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="runtime_control_plane",
-    severity="problem",
-    summary="By the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks, while "
-    "{stopped} {behind} stopped at {least}.",
-    next_step="Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).",
-    query="""
-WITH got AS (
+-- Flight recorders of a job's ranks disagree on how far a process group got: who is behind never entered.
+-- Mode: runtime_control_plane
+-- Severity: problem
+-- Summary: By the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks, while
+--   {stopped} {behind} stopped at {slowest}.
+-- Next step: Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).
+WITH progress AS (
   SELECT s.run_id, s.source_id, s.rank, g.process_group_name, g.description, MAX(g.last_enqueued) AS last_enqueued
   FROM raw.flight_recorder_group AS g
   JOIN meta.source AS s USING (source_id)
@@ -17,19 +12,18 @@ WITH got AS (
   GROUP BY s.run_id, s.source_id, s.rank, g.process_group_name, g.description
 ),
 compared AS (
-  SELECT *, MAX(last_enqueued) OVER (PARTITION BY run_id, process_group_name) AS furthest FROM got
+  SELECT *, MAX(last_enqueued) OVER (PARTITION BY run_id, process_group_name) AS furthest FROM progress
 )
 SELECT
   run_id, 'communicator' AS subject_kind, COALESCE(NULLIF(MIN(description), ''), process_group_name) AS subject,
-  MAX(furthest) AS furthest, MIN(last_enqueued) AS least,
+  MAX(furthest) AS furthest, MIN(last_enqueued) AS slowest,
   LIST(rank) FILTER (WHERE last_enqueued < furthest) AS ranks,
   LIST(rank) FILTER (WHERE last_enqueued < furthest) AS behind,
   CASE COUNT(*) FILTER (WHERE last_enqueued < furthest) WHEN 1 THEN 'rank' ELSE 'ranks' END AS stopped,
   'flight recorder' AS basis,
-  MIN(source_id) FILTER (WHERE last_enqueued < furthest) AS source_id, 1 AS line,
+  -- A flight recorder's dump has no lines.
+  MIN((source_id, 1)) FILTER (WHERE last_enqueued < furthest) AS first,
   COUNT(*) FILTER (WHERE last_enqueued < furthest) AS citation_count
 FROM compared
 GROUP BY run_id, process_group_name
 HAVING COUNT(*) FILTER (WHERE last_enqueued < furthest) > 0
-""",
-)

@@ -1,13 +1,8 @@
-"""NVLink SHARP is missing on some GPUs while others have it: rings are used where the switch could reduce."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="runtime_control_plane",
-    severity="problem",
-    summary="NVLink SHARP is not available to {lost} of {asked} processes{of_ranks}, while others have it.",
-    next_step="Check the fabric manager and the container's access to NVSwitch on these hosts ({hosts}).",
-    query="""
+-- NVLink SHARP is missing on some GPUs while others have it: rings are used where the switch could reduce.
+-- Mode: runtime_control_plane
+-- Severity: problem
+-- Summary: NVLink SHARP is not available to {lost} of {asked} processes{of_ranks}, while others have it.
+-- Next step: Check the fabric manager and the container's access to NVSwitch on these hosts ({hosts}).
 WITH stated AS (
   SELECT p.run_id, p.process, p.host, n.is_available, n.source_id, r.line
   FROM raw.nccl_nvls AS n
@@ -21,12 +16,9 @@ SELECT
   COUNT(DISTINCT s.process) AS asked,
   LIST(DISTINCT s.host) FILTER (WHERE NOT is_available) AS hosts,
   LIST(DISTINCT m.global_rank) FILTER (WHERE NOT is_available) AS ranks,
-  ARG_MIN(s.source_id, (s.source_id, s.line)) FILTER (WHERE NOT is_available) AS source_id,
-  ARG_MIN(s.line, (s.source_id, s.line)) FILTER (WHERE NOT is_available) AS line,
+  MIN((s.source_id, s.line)) FILTER (WHERE NOT is_available) AS first,
   COUNT(DISTINCT (s.source_id, s.line)) FILTER (WHERE NOT is_available) AS citation_count
 FROM stated AS s
 LEFT JOIN fabric.member AS m ON m.run_id = s.run_id AND m.process = s.process
 GROUP BY s.run_id
 HAVING COUNT(*) FILTER (WHERE NOT is_available) > 0 AND COUNT(*) FILTER (WHERE is_available) > 0
-""",
-)

@@ -1,16 +1,10 @@
-"""A NIC copies through host memory: connections of a fast network that do not use GPU Direct RDMA."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="gpu_locality",
-    severity="problem",
-    summary="GPU Direct RDMA is off for {off} of {edges} network connections{of_ranks}: they copy through host memory"
-    "{reason}.",
-    next_step="Load nvidia-peermem (or use DMA-BUF), check ACS and IOMMU, and see which distance NCCL_NET_GDR_LEVEL "
-    "allows; "
-    "where only some ranks are concerned, their GPU is far from its NIC.",
-    query="""
+-- A NIC copies through host memory: connections of a fast network that do not use GPU Direct RDMA.
+-- Mode: gpu_locality
+-- Severity: problem
+-- Summary: GPU Direct RDMA is off for {host_copies} of {edges} network connections{of_ranks}: they copy through host
+--   memory{reason}.
+-- Next step: Load nvidia-peermem (or use DMA-BUF), check ACS and IOMMU, and see which distance NCCL_NET_GDR_LEVEL
+--   allows; where only some ranks are concerned, their GPU is far from its NIC.
 WITH refused AS (
   SELECT
     p.run_id,
@@ -28,12 +22,11 @@ SELECT
     WHEN COUNT(*) FILTER (WHERE e.path_class = 'network_host') = COUNT(*) THEN 'all'
     ELSE MIN(e.network || '/' || COALESCE(e.send_nic, e.receive_nic)) FILTER (WHERE e.path_class = 'network_host')
   END AS subject,
-  COUNT(*) FILTER (WHERE e.path_class = 'network_host') AS "off",
+  COUNT(*) FILTER (WHERE e.path_class = 'network_host') AS host_copies,
   COUNT(*) AS edges,
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'network_host') AS ranks,
   CASE WHEN MIN(f.reason) IS NULL THEN '' ELSE '; NCCL says: ' || MIN(f.reason) END AS reason,
-  ARG_MIN(e.source_id, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'network_host') AS source_id,
-  ARG_MIN(e.line, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'network_host') AS line,
+  MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'network_host') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'network_host') AS citation_count
 FROM fabric.edge AS e
 LEFT JOIN fabric.member AS m
@@ -42,5 +35,3 @@ LEFT JOIN refused AS f ON f.run_id = e.run_id
 WHERE e.path_class IN ('network_host', 'network_gdr')
 GROUP BY e.run_id
 HAVING COUNT(*) FILTER (WHERE e.path_class = 'network_host') > 0
-""",
-)

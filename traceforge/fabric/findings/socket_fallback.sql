@@ -1,17 +1,11 @@
-"""Nodes talk over TCP sockets. A problem where a faster NIC was found or looked for in vain, else worth knowing."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="fabric_contention",
-    severity="notice",
-    summary="{socket_edges} of {edges} connections between nodes run over TCP sockets{of_ranks}{reason}.",
-    next_step="Let NCCL use the fast network: the driver or plug-in (libibverbs, aws-ofi-nccl) must be visible "
-    "inside the "
-    "container, and NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA must not exclude it.",
-    query="""
+-- Nodes talk over TCP sockets. A problem where a faster NIC was found or looked for in vain, else worth knowing.
+-- Mode: fabric_contention
+-- Severity: notice
+-- Summary: {socket_edges} of {edges} connections between nodes run over TCP sockets{of_ranks}{reason}.
+-- Next step: Let NCCL use the fast network: the driver or plug-in (libibverbs, aws-ofi-nccl) must be visible inside the
+--   container, and NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA must not exclude it.
 WITH reason AS (
-  SELECT p.run_id, MIN(CASE g.event WHEN 'no_device' THEN g.name || ' found no device' ELSE g.detail END) AS reason
+  SELECT p.run_id, MIN(g.name || ' found no device') AS reason
   FROM raw.nccl_plugin AS g
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = g.source_id AND p.process_id = r.process_id
@@ -41,8 +35,7 @@ SELECT
     WHEN MIN(r.reason) IS NOT NULL THEN '; ' || MIN(r.reason)
     ELSE ''
   END AS reason,
-  ARG_MIN(e.source_id, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS source_id,
-  ARG_MIN(e.line, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS line,
+  MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'socket') AS citation_count
 FROM fabric.edge AS e
 LEFT JOIN fabric.member AS m
@@ -53,5 +46,3 @@ LEFT JOIN fast AS f ON f.run_id = e.run_id
 WHERE e.transport = 'NET'
 GROUP BY e.run_id
 HAVING COUNT(*) FILTER (WHERE e.path_class = 'socket') > 0
-""",
-)

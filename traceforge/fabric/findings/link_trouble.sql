@@ -1,20 +1,14 @@
-"""A NIC's port went away, or connections were retried or closed by the other end."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="fabric_contention",
-    severity="problem",
-    summary="Host {subject} reports {kind} {count:count time}{of_ranks}: {text}",
-    next_step="Look at the NIC's and the switch port's counters and at the other end's log; a closed connection "
-    "usually "
-    "follows the failure of the rank at its other end.",
-    query="""
+-- A NIC's port went away, or connections were retried or closed by the other end.
+-- Mode: fabric_contention
+-- Severity: problem
+-- Summary: Host {subject} reports {kind} {count:count time}{of_ranks}: {text}
+-- Next step: Look at the NIC's and the switch port's counters and at the other end's log; a closed connection usually
+--   follows the failure of the rank at its other end.
 SELECT
   p.run_id, 'host' AS subject_kind, p.host AS subject, REPLACE(e.kind, '_', ' ') AS kind, MIN(e.text)[:200] AS text,
   COUNT(DISTINCT (e.source_id, e.record_id)) AS count, LIST(DISTINCT m.global_rank) AS ranks, 'error message' AS basis,
   CASE WHEN e.kind = 'connection_closed' THEN 'notice' END AS severity,
-  ARG_MIN(e.source_id, (e.source_id, r.line)) AS source_id, ARG_MIN(r.line, (e.source_id, r.line)) AS line,
+  MIN((e.source_id, r.line)) AS first,
   COUNT(DISTINCT (e.source_id, e.record_id)) AS citation_count
 FROM raw.nccl_event AS e
 JOIN raw.nccl_record AS r USING (source_id, record_id)
@@ -24,5 +18,3 @@ LEFT JOIN fabric.member AS m ON m.run_id = p.run_id AND m.process = p.process
 WHERE e.kind IN ('async_event', 'connect_retry')
   OR (e.kind = 'connection_closed' AND NOT CONTAINS(e.text, '[Service thread]'))
 GROUP BY p.run_id, p.host, e.kind
-""",
-)

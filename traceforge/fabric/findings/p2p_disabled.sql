@@ -1,15 +1,10 @@
-"""GPUs of one node talk through host memory: a problem where NCCL says why, or where other pairs talk directly."""
-
-from traceforge.fabric.rule import Rule
-
-RULE = Rule(
-    mode="gpu_locality",
-    severity="notice",
-    summary="{shared} of {edges} connections within nodes pass through host memory{of_ranks}{reason}.",
-    next_step="Check `nvidia-smi topo -p2p r`, ACS and IOMMU, GPU visibility per process, and NCCL_P2P_DISABLE and "
-    "NCCL_P2P_LEVEL.",
-    query="""
-WITH told AS (
+-- GPUs of one node talk through host memory: a problem where NCCL says why, or where other pairs talk directly.
+-- Mode: gpu_locality
+-- Severity: notice
+-- Summary: {shared} of {edges} connections within nodes pass through host memory{of_ranks}{reason}.
+-- Next step: Check `nvidia-smi topo -p2p r`, ACS and IOMMU, GPU visibility per process, and NCCL_P2P_DISABLE and
+--   NCCL_P2P_LEVEL.
+WITH refused AS (
   SELECT p.run_id, MIN(e.text) AS text
   FROM raw.nccl_event AS e
   JOIN raw.nccl_record AS r USING (source_id, record_id)
@@ -31,20 +26,17 @@ SELECT
   COUNT(*) AS edges,
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'shared_memory') AS ranks,
   CASE
-    WHEN MIN(t.text) IS NOT NULL OR MIN(s.text) IS NOT NULL OR COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
+    WHEN MIN(f.text) IS NOT NULL OR MIN(s.text) IS NOT NULL OR COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
       THEN 'problem'
   END AS severity,
-  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || MIN(t.text), '') AS reason,
-  ARG_MIN(e.source_id, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS source_id,
-  ARG_MIN(e.line, (e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS line,
+  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || MIN(f.text), '') AS reason,
+  MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') AS citation_count
 FROM fabric.edge AS e
 LEFT JOIN fabric.member AS m
   ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
-LEFT JOIN told AS t ON t.run_id = e.run_id
+LEFT JOIN refused AS f ON f.run_id = e.run_id
 LEFT JOIN setting AS s ON s.run_id = e.run_id
 WHERE e.path_class IN ('shared_memory', 'p2p')
 GROUP BY e.run_id
 HAVING COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') > 0
-""",
-)
