@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import run
+from tests.cli.running import run
 from tests.conftest import ROOT
 
 
@@ -12,7 +12,7 @@ def _ingested(folder: Path, *scenarios: str) -> Path:
     path = folder / f"{scenarios[0]}.duckdb"
     for scenario in scenarios:
         result = run("ingest", ROOT / "sample_traces" / scenario, "--db", path, "--jobs", 1)
-        assert result.returncode == 0, result.stderr
+        assert (result.returncode, result.stdout) == (0, ""), result.stderr
     return path
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.cli.test_commands import run
+from tests.cli.running import run
 from tests.conftest import ROOT
 
 

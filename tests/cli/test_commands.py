@@ -1,40 +1,14 @@
 """The command line as a person meets it: exit codes, streams, errors without tracebacks."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.running import SAMPLE, run, run_process
 from tests.conftest import ROOT
-
-SAMPLE = ROOT / "sample_traces" / "healthy"
-
-
-def run(*arguments: object, folder: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "TRACEFORGE_DEBUG"}
-    return subprocess.run(
-        [sys.executable, "-m", "traceforge", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=folder or ROOT,
-        env={**environment, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        input=stdin or "",  # never the terminal of whoever runs the tests
-        timeout=300,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("db") / "job.duckdb"
-    result = run("ingest", SAMPLE, "--db", path, "--jobs", 1)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == ""
-    return path
-
 
 COMMANDS = (
     "report", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo", "synth",
@@ -62,7 +36,7 @@ def test_help_loads_no_heavy_library() -> None:
 
 
 def test_a_folder_becomes_a_report_in_one_command(tmp_path: Path) -> None:
-    result = run("report", SAMPLE, "-o", tmp_path / "out.html", "--json", tmp_path / "out.json", "--jobs", 1)
+    result = run_process("report", SAMPLE, "-o", tmp_path / "out.html", "--json", tmp_path / "out.json", "--jobs", 1)
     assert result.returncode == 0, result.stderr
     assert "VERDICT" in result.stdout
     assert len(result.stdout.splitlines()) <= 15
@@ -70,16 +44,16 @@ def test_a_folder_becomes_a_report_in_one_command(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["schema_version"] == 1
 
 
-def test_a_database_becomes_a_report(database: Path, tmp_path: Path) -> None:
-    result = run("report", database, "-o", tmp_path / "out.html", "--json", "-")
+def test_a_database_becomes_a_report(healthy: Path, tmp_path: Path) -> None:
+    result = run("report", healthy, "-o", tmp_path / "out.html", "--json", "-")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["schema_version"] == 1
 
 
-def test_what_counts_as_on_time_is_chosen_and_stays_chosen(database: Path, tmp_path: Path) -> None:
+def test_what_counts_as_on_time_is_chosen_and_stays_chosen(healthy: Path, tmp_path: Path) -> None:
     # given a copy of a database, whose delays are counted above median durations
     copy = tmp_path / "copy.duckdb"
-    copy.write_bytes(database.read_bytes())
+    copy.write_bytes(healthy.read_bytes())
 
     # when it is reported by another rule, and then with none named
     chosen = run("report", copy, "-o", tmp_path / "out.html", "--reference", "best_rank")
@@ -121,70 +95,84 @@ def test_what_counts_as_on_time_is_chosen_and_stays_chosen(database: Path, tmp_p
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line_and_a_hint(
-    arguments: list[str], code: int, message: str, database: Path, tmp_path: Path
+    arguments: list[str], code: int, message: str, healthy: Path, tmp_path: Path
 ) -> None:
-    result = run(*(argument.format(db=database, tmp=tmp_path) for argument in arguments))
+    result = run(*(argument.format(db=healthy, tmp=tmp_path) for argument in arguments))
     assert result.returncode == code, result.stderr
     assert message in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_sql_writes_each_format(database: Path) -> None:
+@pytest.mark.parametrize(("arguments", "code"), [(["frobnicate"], 2), (["sql", "LICENSE", "SELECT 1"], 3)])
+def test_a_process_ends_with_the_code_and_without_a_traceback(arguments: list[str], code: int) -> None:
+    result = run_process(*arguments)
+    assert result.returncode == code
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_what_the_encoding_of_a_pipe_lacks_is_escaped(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    result = run_process("sql", healthy, "SELECT CHR(181) || 's' AS unit", "--format", "csv")
+    assert (result.returncode, result.stdout) == (0, "unit\n\\xb5s\n"), result.stderr
+
+
+def test_sql_writes_each_format(healthy: Path) -> None:
     query = "SELECT 1 AS one, 'a' AS letter"
-    assert run("sql", database, query, "--format", "csv").stdout == "one,letter\n1,a\n"
-    assert json.loads(run("sql", database, query, "--format", "json").stdout) == {
+    assert run("sql", healthy, query, "--format", "csv").stdout == "one,letter\n1,a\n"
+    assert json.loads(run("sql", healthy, query, "--format", "json").stdout) == {
         "schema_version": 1,
         "columns": ["one", "letter"],
         "rows": [[1, "a"]],
     }
-    assert run("sql", database, "-", stdin=query).stdout.split() == ["one", "letter", "1", "a"]
+    assert run("sql", healthy, "-", stdin=query).stdout.split() == ["one", "letter", "1", "a"]
 
 
-def test_control_characters_of_a_trace_do_not_reach_the_terminal(database: Path) -> None:
-    result = run("sql", database, "SELECT CHR(27) || '[31mred' || CHR(7) AS name")
+def test_control_characters_of_a_trace_do_not_reach_the_terminal(healthy: Path) -> None:
+    result = run("sql", healthy, "SELECT CHR(27) || '[31mred' || CHR(7) AS name")
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mred\\x07" in result.stdout
 
 
-def test_every_named_query_runs(database: Path) -> None:
+def test_every_named_query_runs(healthy: Path) -> None:
     for path in sorted((ROOT / "traceforge" / "cli" / "queries").glob("*.sql")):
-        result = run("sql", database, "--name", path.stem, "--format", "csv")
+        result = run("sql", healthy, "--name", path.stem, "--format", "csv")
         assert result.returncode == 0, result.stderr
         assert path.read_text(encoding="utf-8").startswith("-- "), "the first line says what the query answers"
 
 
-def test_the_tables_are_listed_and_described(database: Path) -> None:
-    assert "timeline.iteration" in run("sql", database, "--list").stdout
-    assert "late_ns" in run("sql", database, "--describe", "timeline.arrival").stdout
+def test_the_tables_are_listed_and_described(healthy: Path) -> None:
+    assert "timeline.iteration" in run("sql", healthy, "--list").stdout
+    assert "late_ns" in run("sql", healthy, "--describe", "timeline.arrival").stdout
 
 
-def test_replay_and_forecast_answer_in_words_and_in_json(database: Path) -> None:
-    assert "bounded_delay" in run("replay", database).stdout
-    outcomes = json.loads(run("replay", database, "--policy", "none", "--json").stdout)
+def test_replay_and_forecast_answer_in_words_and_in_json(healthy: Path) -> None:
+    assert "bounded_delay" in run("replay", healthy).stdout
+    outcomes = json.loads(run("replay", healthy, "--policy", "none", "--json").stdout)
     assert outcomes["outcomes"][0]["verdict"] == "no_effect"
-    assert "No scaling curve" in run("forecast", database).stdout
-    assert json.loads(run("forecast", database, "--json").stdout)["schema_version"] == 2
+    assert "No scaling curve" in run("forecast", healthy).stdout
+    assert json.loads(run("forecast", healthy, "--json").stdout)["schema_version"] == 2
 
 
-def test_replay_tells_a_reason_once_for_all_policies_it_holds_for(database: Path) -> None:
-    told = run("replay", database, "--policy", "constant", "--policy", "bounded_delay").stderr
+def test_replay_tells_a_reason_once_for_all_policies_it_holds_for(healthy: Path) -> None:
+    told = run("replay", healthy, "--policy", "constant", "--policy", "bounded_delay").stderr
 
     sentences = [line.partition(": ")[2].split(". ")[0] for line in told.splitlines()]
     assert len(set(sentences)) == len(sentences)
     assert told.startswith("constant, bounded_delay: ")
 
 
-def test_replay_answers_what_if_and_sweeps(database: Path) -> None:
+def test_replay_answers_what_if_and_sweeps(healthy: Path) -> None:
     changes = ("--what-if", "fix_rank:rank=0", "--what-if", "scale_transfer:factor=0.5")
-    words = run("replay", database, *changes)
+    words = run("replay", healthy, *changes)
     assert "fix_rank+scale_transfer" in words.stdout
     assert "bounded_delay" not in words.stdout
 
-    document = json.loads(run("replay", database, *changes, "--policy", "constant", "--sweep", "--json").stdout)
+    document = json.loads(run("replay", healthy, *changes, "--policy", "constant", "--sweep", "--json").stdout)
 
     assert [row["edit"] for row in document["what_if"]][-1] == "fix_rank+scale_transfer"
     assert {row["parameters"] for row in document["sweep"]} == {"delay=0.005", "delay=0.01", "delay=0.02"}
-    assert "hierarchical" in run("replay", database, "--what-if", "list").stdout
+    assert "hierarchical" in run("replay", healthy, "--what-if", "list").stdout
 
 
 def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:

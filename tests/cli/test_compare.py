@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.cli.test_commands import run
+from tests.cli.running import run
 from tests.conftest import ROOT
 
 

@@ -4,18 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import SAMPLE, run
+from tests.cli.running import SAMPLE, run
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("db") / "job.duckdb"
-    assert run("ingest", SAMPLE, "--db", path, "--jobs", 1).returncode == 0
-    return path
-
-
-def test_one_file_a_rank_is_written_and_named_on_stdout(database: Path, tmp_path: Path) -> None:
-    result = run("export", "chakra", database, "-o", tmp_path / "out", "--prefix", "../a b")
+def test_one_file_a_rank_is_written_and_named_on_stdout(healthy: Path, tmp_path: Path) -> None:
+    result = run("export", "chakra", healthy, "-o", tmp_path / "out", "--prefix", "../a b")
 
     assert result.returncode == 0, result.stderr
     names = [Path(line).name for line in result.stdout.split("\n") if line]
@@ -24,25 +17,25 @@ def test_one_file_a_rank_is_written_and_named_on_stdout(database: Path, tmp_path
     assert "timed" in result.stderr
 
 
-def test_an_unknown_run_is_said_in_a_line_and_a_hint(database: Path, tmp_path: Path) -> None:
-    result = run("export", "chakra", database, "-o", tmp_path, "--run", "other")
+def test_an_unknown_run_is_said_in_a_line_and_a_hint(healthy: Path, tmp_path: Path) -> None:
+    result = run("export", "chakra", healthy, "-o", tmp_path, "--run", "other")
 
     assert result.returncode == 2
     assert "hint:" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_the_traces_become_one_archive_for_perfetto(database: Path, tmp_path: Path) -> None:
-    result = run("export", "perfetto", database, "-o", tmp_path / "job.tar", "--traces", SAMPLE)
+def test_the_traces_become_one_archive_for_perfetto(healthy: Path, tmp_path: Path) -> None:
+    result = run("export", "perfetto", healthy, "-o", tmp_path / "job.tar", "--traces", SAMPLE)
 
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str(tmp_path / "job.tar")
     assert "4 traces; clocks drift by up to" in result.stderr
 
 
-def test_the_tables_become_parquet(database: Path, tmp_path: Path) -> None:
-    result = run("export", "parquet", database, "-o", tmp_path / "out")
-    again = run("export", "parquet", database, "-o", tmp_path / "out")
+def test_the_tables_become_parquet(healthy: Path, tmp_path: Path) -> None:
+    result = run("export", "parquet", healthy, "-o", tmp_path / "out")
+    again = run("export", "parquet", healthy, "-o", tmp_path / "out")
 
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "out" / "attribute.finding").parent.joinpath("README.md").exists()
@@ -51,8 +44,8 @@ def test_the_tables_become_parquet(database: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["perfetto", "parquet", "chakra"])
-def test_exports_can_be_redacted_and_then_need_no_traces(database: Path, tmp_path: Path, form: str) -> None:
-    result = run("export", form, database, "-o", tmp_path / "out", "--redact")
+def test_exports_can_be_redacted_and_then_need_no_traces(healthy: Path, tmp_path: Path, form: str) -> None:
+    result = run("export", form, healthy, "-o", tmp_path / "out", "--redact")
 
     assert result.returncode == 0, result.stderr
     written = tmp_path / "out"

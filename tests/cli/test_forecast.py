@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import run
+from tests.cli.running import run
 
 TABLE = "nodes,throughput,cv\n4,1024,.02\n8,1980,.04\n16,3600,.09\n32,5800,.15\n"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.running import run
 from traceforge.cli import app
 
 RUN = CliRunner()
@@ -30,11 +31,11 @@ def test_a_fault_that_does_not_exist_is_a_usage_error(tmp_path: Path, fault: str
 
 
 def test_demo_shows_the_verdict_beside_the_truth(tmp_path: Path) -> None:
-    done = RUN.invoke(app, ["demo", "-o", str(tmp_path)], catch_exceptions=False)
+    done = run("demo", "-o", tmp_path)
 
-    assert done.exit_code == 0
-    assert "Injected: compute_straggler:place=5" in done.output
-    assert "Rank 5 computes longer" in done.output
+    assert done.returncode == 0, done.stderr
+    assert "Injected: compute_straggler:place=5" in done.stdout
+    assert "Rank 5 computes longer" in done.stdout
     assert (tmp_path / "report.html").exists()
 
 

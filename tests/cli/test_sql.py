@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.cli.test_commands import run
+from tests.cli.running import run
 from tests.conftest import ROOT
 from traceforge.cli.prompt import ask
 from traceforge.errors import QueryError

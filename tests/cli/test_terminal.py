@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.test_commands import run
+import pytest
+
+from tests.cli.running import run
 from tests.conftest import ROOT
+from traceforge.cli.console import print_verdict
 
 
 def on_terminal(*arguments: object, typed: str = "", **environment: str) -> str:
@@ -41,20 +44,37 @@ def on_terminal(*arguments: object, typed: str = "", **environment: str) -> str:
 def test_a_verdict_is_coloured_on_a_terminal_only(healthy: Path, tmp_path: Path) -> None:
     arguments = ["report", healthy, "-o", tmp_path / "out.html"]
     coloured = on_terminal(*arguments, NO_COLOR="")
-    plain = on_terminal(*arguments, NO_COLOR="1")
     piped = run(*arguments).stdout
     assert coloured.startswith("\x1b[1;32mVERDICT")
-    assert "\x1b" not in plain
     assert "\x1b" not in piped
     without = re.sub(r"\x1b\[[\d;]*m", "", coloured).replace("\r", "")
     assert without.startswith(piped), "colour changes no word"
     assert len(piped.splitlines()) <= 15
 
 
-def test_progress_is_drawn_on_a_terminal_only() -> None:
-    folder = ROOT / "sample_traces" / "healthy"
-    assert "reading" in on_terminal("info", folder)
-    assert "reading" not in run("info", folder).stderr
+@pytest.mark.parametrize(
+    ("environment", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_is_left_out_where_it_is_not_wanted(
+    environment: dict[str, str],
+    *,
+    is_coloured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    print_verdict(["VERDICT: Rank 2 computes longer", "  next: look at it"], "finding")
+    assert ("\x1b" in capsys.readouterr().out) is is_coloured
+
+
+def test_progress_is_drawn_on_a_terminal_only(tmp_path: Path) -> None:
+    trace = '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]}'
+    (tmp_path / "rank0.pt.trace.json").write_text(trace, encoding="utf-8")
+    assert "reading" in on_terminal("info", tmp_path)
+    assert "reading" not in run("info", tmp_path).stderr
 
 
 def test_a_prompt_opens_where_somebody_types(healthy: Path) -> None:

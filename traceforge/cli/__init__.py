@@ -6,6 +6,7 @@ that `--help` answers at once. Errors of a user's making are one line and a hint
 
 import contextlib
 import errno
+import io
 import os
 import sys
 import traceback
@@ -74,6 +75,8 @@ def _flush_quietly(*, is_cut: bool) -> None:
 
 def main() -> None:
     """Run the command line; ends the process with one of the exit codes listed in `traceforge.errors`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does, where the encoding lacks a character
     try:
         app()
     except SystemExit as ending:
