@@ -5,7 +5,8 @@ sum is that time minus the time at reference durations. Work adds its signed dif
 they have in common passes as it is, so that a chain of barriers adds up barrier by barrier; the lateness beyond it is
 shared (see `airport`), and each share divided as its rank's own blame is. Waiting adds nothing. Reference durations
 are medians over ranks and iterations of the same place in the program (of transfers, first quartiles). An iteration
-is reckoned from the last rank's start to the last rank's end, so that iterations add up to the run.
+is reckoned from the last rank's start to the last rank's end, so that iterations add up to the run; at reference
+durations, too, each rank begins when it did, since that is what the iteration before left.
 
 Source: closed-form Shapley value of the max game at each meeting; a rank's credits do not cross a meeting.
 """
@@ -143,11 +144,9 @@ class _Flow:
         self._transfer = ranks * kinds
         self._early = self._transfer + int(communicator.max(initial=0)) + 1
         start = model.start_ns[i].astype(np.float64)
-        self._time = start - start.max()
-        self._reference_time = np.zeros(ranks)
+        # A rank that starts before the last one would do so at reference durations, too.
+        self._time = self._reference_time = start - start.max()
         self._settled = np.zeros((ranks, 2, self._early + 1))
-        # A rank that starts before the last one has a head start; at the next meeting it is worth nothing.
-        self._settled[:, _CREDIT, self._early] = self._time
         self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
         self._end_alone = np.zeros((calls, ranks))

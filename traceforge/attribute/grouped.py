@@ -174,7 +174,8 @@ class _Flow:
         # Against the time at reference durations.
         self._lateness = start - start.max(axis=1, keepdims=True)
         self._latest = self._lateness[:, :1]
-        self._head: Amounts | None = self._lateness.copy()
+        # By how much each account is ahead of the last start at reference durations; of each rank before the first wait.
+        self._ahead, self._has_met = self._lateness.copy(), False
         self._since = np.zeros((count, kinds, self._ranks))
         self._account = np.zeros(self._ranks, dtype=np.int64)
         nothing = Own(self._account, np.zeros_like(self._since), np.zeros((count, 1, communicators)))
@@ -202,7 +203,6 @@ class _Flow:
         self._lateness = self._latest.take(layout.group, axis=1) + slower
         self._left_late, self._left_early = np.maximum(0, slower), np.minimum(0, slower)
         self._since[:] = 0.0
-        self._head = None
         self._account, self._communicator = layout.group, communicator[layout.order[layout.first]]
 
     def finish(self) -> LockstepBlame:
@@ -231,9 +231,11 @@ class _Flow:
         for one in more:
             np.add.at(common, (one.row, one.group), one.amount)
         credit = self._credit(joining)
-        early = self._early(joining)
+        early = joining.by_group(np.maximum, have.early[:, joining.account_of])
+        self._ahead, self._has_met = self._ahead_of(joining), True
         in_common = common + early if credit is None else common + early + credit.sum(axis=2)
-        beyond = self._lateness - in_common.take(layout.group, axis=1)
+        below = in_common + self._ahead
+        beyond = self._lateness - below.take(layout.group, axis=1)
         own = have.total.take(self._account, axis=1) - common.take(layout.group, axis=1)
         own += own_late.sum(axis=1)
         own += self._left_late
@@ -246,7 +248,7 @@ class _Flow:
         # A total is of what is there, not of what should be: else rounding would grow from meeting to meeting.
         total = shared.sum(axis=1)[:, None] + joined.total()
         latest = joining.by_group(np.maximum, joining.by_pair(np.maximum, beyond))
-        self._latest = in_common + latest
+        self._latest = below + latest
         return _Account(shared, joined, total, credit, early + np.minimum(0, latest))
 
     def _fresh(
@@ -309,12 +311,12 @@ class _Flow:
         values = late.at(row, column) + np.where(is_own, added[row, group], 0.0)
         return _more(joining, least, row, group, column, values)
 
-    def _early(self, joining: Joining) -> Amounts:
-        """What members of a group have in common of being early."""
-        if self._head is None:
-            return joining.by_group(np.maximum, self._have.early[:, joining.account_of])
-        of_ranks = self._have.early[:, self._account] + self._head
-        return joining.by_group(np.maximum, joining.by_pair(np.maximum, of_ranks))
+    def _ahead_of(self, joining: Joining) -> Amounts:
+        """How far groups are ahead of the last start at reference durations: as far as the last of what they join."""
+        of_pairs = (
+            self._ahead[:, joining.account_of] if self._has_met else joining.by_pair(np.maximum, self._ahead)
+        )
+        return joining.by_group(np.maximum, of_pairs)
 
     def _credit(self, joining: Joining) -> Amounts | None:
         """Credit for fast transfers that all members of a group have, shape (B, G, communicators)."""
