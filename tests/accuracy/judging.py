@@ -23,7 +23,7 @@ MATERIAL_SHARE = 0.04
 
 _FINDINGS = """
 SELECT mode, cause, subject_kind, subject, delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, confidence,
-  pattern, booked_ns_per_iteration, gain_if_fixed, harm_alone_ns
+  pattern, ledger_ns_per_iteration, gain_if_fixed, isolated_cost_ns
 FROM attribute.finding ORDER BY finding_id
 """
 _GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communicator"
@@ -50,9 +50,9 @@ class Mark:
         asked: faults that are material, as they should be named.
         found: place of each among the findings that count; None where it is not named.
         errors: relative error of the delay of each that was found.
-        booked_errors: the same of its share of the ledger.
+        ledger_errors: the same of its share of the ledger.
         saved_errors: relative error of what removing it alone would save.
-        harm_errors: of what it alone would cost.
+        isolated_errors: of what it alone would cost.
         covered: whether its interval holds the true delay.
         false_findings: findings that count and name what is no fault.
         first: mode and subject of the first finding that counts.
@@ -63,9 +63,9 @@ class Mark:
     asked: list[Named]
     found: list[int | None]
     errors: list[float | None]
-    booked_errors: list[float]
+    ledger_errors: list[float]
     saved_errors: list[float]
-    harm_errors: list[float]
+    isolated_errors: list[float]
     covered: list[bool | None]
     false_findings: list[str]
     first: tuple[str, str, str] | None
@@ -98,20 +98,20 @@ def _mark(
     found = [next((p for p, one in enumerate(counted) if _is(one, named)), None) for named in asked]
     duration_ns = sum(truth["duration_ns"]) / len(truth["duration_ns"])
     errors, covered = [], []
-    booked: list[float] = []
+    ledger: list[float] = []
     saved: list[float] = []
-    harm: list[float] = []
+    isolated: list[float] = []
     for place, named in zip(found, asked, strict=True):
         mine = [one for one in counted if _is(one, named)] if place is not None else []
         total = sum(one["delay_ns_per_iteration"] for one in mine)
         errors.append(total / named.delay_ns - 1 if mine else None)
         if mine:
-            booked.append(sum(one["booked_ns_per_iteration"] for one in mine) / named.delay_ns - 1)
+            ledger.append(sum(one["ledger_ns_per_iteration"] for one in mine) / named.delay_ns - 1)
         if len(mine) == 1:
-            gain, alone = mine[0]["gain_if_fixed"], mine[0]["harm_alone_ns"]
+            gain, alone = mine[0]["gain_if_fixed"], mine[0]["isolated_cost_ns"]
             # Where another fault hides it, removing one saves next to nothing.
             saved += _relative(duration_ns * gain / (1 + gain), named.removed_ns, duration_ns)
-            harm += _relative(alone, named.added_ns, duration_ns)
+            isolated += _relative(alone, named.added_ns, duration_ns)
         bounds = [(one["delay_low_ns"], one["delay_high_ns"]) for one in mine]
         # An interval speaks of one finding.
         is_told = len(bounds) == 1 and bounds[0][0] is not None
@@ -120,7 +120,7 @@ def _mark(
     judged = [one for one in counted if one["mode"] != "unexplained" or not case.left_out]
     false = [_said(one) for one in judged if not any(_is(one, named) for named in every)]
     first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
-    return Mark(case, asked, found, errors, booked, saved, harm, covered, false, first, by_hand, findings)
+    return Mark(case, asked, found, errors, ledger, saved, isolated, covered, false, first, by_hand, findings)
 
 
 def _relative(told_ns: float, true_ns: float, duration_ns: float) -> list[float]:

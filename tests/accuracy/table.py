@@ -25,9 +25,9 @@ class Score:
         median_error: median of the relative errors of delays.
         within_five_percent: share of delays within 5 %.
         within_ten_percent: share of delays within 10 %.
-        booked_error: median of the errors of shares of the ledger.
+        ledger_error: median of the errors of shares of the ledger.
         saved_error: median of the errors of what removing a fault alone saves.
-        harm_error: median of the errors of what a fault alone costs.
+        isolated_error: median of the errors of what a fault alone costs.
         covered: share of 95 % intervals that hold the true delay.
         silent: share of the runs without a finding that is no fault.
         by_hand: for each simple reading, share of the runs with a faulty rank in which it names that rank.
@@ -40,9 +40,9 @@ class Score:
     median_error: float | None
     within_five_percent: float | None
     within_ten_percent: float | None
-    booked_error: float | None
+    ledger_error: float | None
     saved_error: float | None
-    harm_error: float | None
+    isolated_error: float | None
     covered: float | None
     silent: float
     by_hand: dict[str, float]
@@ -76,9 +76,9 @@ def _score(marks: Sequence[Mark]) -> Score:
         _median(errors.tolist()),
         _share((errors <= 0.05).tolist()),
         _share((errors <= 0.10).tolist()),
-        _median([error for mark in asked for error in mark.booked_errors]),
+        _median([error for mark in asked for error in mark.ledger_errors]),
         _median([error for mark in asked for error in mark.saved_errors]),
-        _median([error for mark in asked for error in mark.harm_errors]),
+        _median([error for mark in asked for error in mark.isolated_errors]),
         _share(covered),
         _share([not mark.false_findings for mark in marks]) or 0.0,
         {
@@ -119,17 +119,17 @@ def table(marks: Sequence[Mark]) -> str:
         "# Accuracy on generated jobs",
         "",
         "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`cases.py`).",
-        "What each column means is told in `table.py`: delay is the finding's, booked its share of the ledger; saved",
-        "compares gain_if_fixed with the job simulated without the fault, harm compares harm_alone_ns with the job",
-        "simulated with that fault alone.",
+        "What each column means is told in `table.py`: delay is the finding's, ledger its share of the ledger; saved",
+        "compares gain_if_fixed with the job simulated without the fault, isolated compares isolated_cost_ns with the",
+        "job simulated with that fault alone.",
         "",
     ]
-    columns = ("group", "runs", "asked", "right", "delay: median error", "within 5 %", "within 10 %", "booked", "saved")
-    columns += ("harm", "intervals hold", "no false finding")
+    columns = ("group", "runs", "asked", "right", "delay: median error", "within 5 %", "within 10 %", "ledger", "saved")
+    columns += ("isolated", "intervals hold", "no false finding")
     lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for group, s in found.items():
         cells = (s.right, s.median_error, s.within_five_percent, s.within_ten_percent)
-        cells += (s.booked_error, s.saved_error, s.harm_error, s.covered, s.silent)
+        cells += (s.ledger_error, s.saved_error, s.isolated_error, s.covered, s.silent)
         lines.append(f"| {group} | {s.runs} | {s.asked} | {' | '.join(map(_percent, cells))} |")
     return (
         "\n".join(

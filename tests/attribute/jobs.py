@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.given import US, Trace
 from tests.replay.models import lockstep_model
-from traceforge.attribute.blame import Blame, blame_iteration
+from traceforge.attribute.ledger.propagation import Blame, blame_iteration
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 from traceforge.vocabulary import vocabulary

@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.booking import Booked
-from traceforge.attribute.counterfactual import Counterfactual, transfer_source, work_source
 from traceforge.attribute.delay import owned_ns, round_to_sum
+from traceforge.attribute.findings.counterfactual import Counterfactual, blamed_transfers, blamed_work
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 
@@ -54,7 +54,7 @@ class Case:
     how: Literal["attribute", "settle"] = "attribute"
 
 
-def run_of(case: Case, iterations: int, places: int, ranks: int) -> Booked:
+def run_of(case: Case, iterations: int, places: int, ranks: int) -> LedgerInput:
     """A run of a case; its times are those of no particular job."""
     rng = np.random.default_rng(0)
     iterations, kinds = min(iterations, case.iterations), case.kinds
@@ -76,7 +76,7 @@ def run_of(case: Case, iterations: int, places: int, ranks: int) -> Booked:
     if case.waits == "some":
         awaited[0::2, 1::2] = -1
     model = _timed(work, transfer, group, awaited)
-    return Booked(model, tuple(range(communicators)), np.broadcast_to(group, transfer.shape))
+    return LedgerInput(model, tuple(range(communicators)), np.broadcast_to(group, transfer.shape))
 
 
 def _timed(work: Durations, transfer: Durations, group: Durations, awaited: Durations) -> StepModel:
@@ -110,7 +110,7 @@ def _timed(work: Durations, transfer: Durations, group: Durations, awaited: Dura
     )
 
 
-def attribute(run: Booked) -> dict[str, float]:
+def attribute(run: LedgerInput) -> dict[str, float]:
     """CPU seconds of the references, of the ledger, of sorting, and the peak of memory with the model's own."""
     arrivals = run.model.before_arrival_ns[:, :-1].sum(axis=3).astype(np.float64)
     begin = process_time()
@@ -129,16 +129,16 @@ def attribute(run: Booked) -> dict[str, float]:
     }
 
 
-def settle(run: Booked) -> dict[str, float]:
+def settle(run: LedgerInput) -> dict[str, float]:
     """CPU seconds and peak of memory of replaying what four findings blame, as findings that count are settled."""
     before = _peak_gb()
     begin = process_time()
     replays = Counterfactual(run.model)
-    sources = [work_source(run.model, run.model.kinds[0][0], [rank]) for rank in range(3)]
-    sources.append(transfer_source(run.model))
+    sources = [blamed_work(run.model, run.model.kinds[0][0], [rank]) for rank in range(3)]
+    sources.append(blamed_transfers(run.model))
     replays.costs_ns(sources)
     for source in sources:
-        replays.harm_ns(source)
+        replays.isolated_cost_ns(source)
     return {
         "replays_cpu_s": round(process_time() - begin, 3),
         "peak_gb_before": before,

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.attribute.blame import blame_iteration
-from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, causes
-from traceforge.attribute.grouped import blame_groups, in_groups
-from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
-from traceforge.attribute.path import transfer_causes
+from traceforge.attribute.ledger.groups import blame_groups, in_groups
+from traceforge.attribute.ledger.ledger_input import LedgerInput, ledger_input
+from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
+from traceforge.attribute.ledger.propagation import blame_iteration
+from traceforge.attribute.ledger.slow_transfers import transfer_causes
 from traceforge.replay.model import load_model
 from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
@@ -42,11 +42,11 @@ def rows(store: Store) -> pl.DataFrame:
         model = load_model(store, run_id)
         if model is not None:
             on_device = bool(store.query(ON_DEVICE, [run_id]).item())
-            frames.append(_rows(booked(model, store, run_id), run_id, on_device=on_device))
+            frames.append(_rows(ledger_input(model, store, run_id), run_id, on_device=on_device))
     return pl.concat(frames)
 
 
-def _rows(run: Booked, run_id: int, *, on_device: bool) -> pl.DataFrame:
+def _rows(run: LedgerInput, run_id: int, *, on_device: bool) -> pl.DataFrame:
     of_length = references(run.model)
     of_transfers = transfer_causes(run, of_length, on_device=on_device)
     delays = round_to_sum(owned_ns(run, of_length))
@@ -60,18 +60,18 @@ def _rows(run: Booked, run_id: int, *, on_device: bool) -> pl.DataFrame:
     return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def owned_ns(run: Booked, of_length: Mapping[int, Reference]) -> Amounts:
+def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
     """Who owns how much, ns, shape (I, owners): ranks by cause, then communicators, then what is everyone's."""
     model = run.model
     work = len(model.ranks) * len(model.kinds)
     result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
-    is_lockstep = in_lockstep(model)
+    is_lockstep = is_one_group(model)
     is_grouped = in_groups(model, run.communicator, ~is_lockstep)
     for calls, reference in of_length.items():
         alike = model.calls == calls
         together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)
         for blames in chain(
-            blame_lockstep(model, together, reference, run.communicator),
+            blame_one_group(model, together, reference, run.communicator),
             blame_groups(model, apart, reference, run.communicator),
         ):
             result[blames.iterations, :work] = blames.work_ns.reshape(len(blames.iterations), work)
@@ -85,7 +85,7 @@ def owned_ns(run: Booked, of_length: Mapping[int, Reference]) -> Amounts:
     return result
 
 
-def _owners(run: Booked, causes_of_transfers: Sequence[str]) -> pl.DataFrame:
+def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFrame:
     """Rank, communicator, mode and cause of each owner, in the order of `owned_ns`."""
     names = [cause for cause, _ in run.model.kinds]
     ranks = run.model.ranks.tolist()

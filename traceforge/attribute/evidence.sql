@@ -27,12 +27,12 @@ configuration AS (
   JOIN meta.source AS s ON s.source_id = g.source_id
   WHERE c.place < 3
 ),
-told AS (
+formatted AS (
   SELECT *,
     CASE
-      WHEN harm_alone_ns < 1e6 THEN FORMAT('{:.1f} µs', harm_alone_ns / 1e3)
-      ELSE FORMAT('{:.1f} ms', harm_alone_ns / 1e6)
-    END AS harm,
+      WHEN isolated_cost_ns < 1e6 THEN FORMAT('{:.1f} µs', isolated_cost_ns / 1e3)
+      ELSE FORMAT('{:.1f} ms', isolated_cost_ns / 1e6)
+    END AS isolated_cost,
     CASE
       WHEN affected_delay_ns < 1e6 THEN FORMAT('{:.1f} µs', affected_delay_ns / 1e3)
       ELSE FORMAT('{:.1f} ms', affected_delay_ns / 1e6)
@@ -46,7 +46,7 @@ statement AS (
       WHEN affected_iterations = 1 THEN FORMAT('It stands out in 1 of {} iterations judged, by {}.', iterations, hit)
       ELSE FORMAT('It stands out in {} of {} iterations judged, by {} each.', affected_iterations, iterations, hit)
     END AS statement
-  FROM told
+  FROM formatted
   UNION ALL
   SELECT run_id, finding_id, 2, 'for',
     FORMAT('{:.0f} % of the delay by this cause, over all ranks, is rank {}''s.', 100 * dominance, subject)
@@ -54,9 +54,9 @@ statement AS (
   WHERE subject_kind = 'rank' AND dominance >= 0.6
   UNION ALL
   SELECT run_id, finding_id, 3, 'for',
-    FORMAT('If ranks were interchangeable, so much delay would gather on one of them with probability {:.2g}.', chance)
+    FORMAT('If ranks were interchangeable, so much delay would gather on one of them with probability {:.2g}.', p_value)
   FROM attribute.finding
-  WHERE chance <= 0.05
+  WHERE p_value <= 0.05
   UNION ALL
   SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= 0.5 * c.total THEN 'for' ELSE 'against' END,
     FORMAT('Rank {} arrives last at {} of {} collectives.', f.subject, COALESCE(a.last_count, 0), c.total)
@@ -71,10 +71,10 @@ statement AS (
   WHERE subject_kind = 'rank' AND dominance < 0.6
   UNION ALL
   SELECT run_id, finding_id, 6, 'against',
-    FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', chance)
+    FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', p_value)
   FROM attribute.finding
   -- One iteration cannot tell chance from cause either way; that is said below.
-  WHERE chance > 0.05 AND iterations > 1
+  WHERE p_value > 0.05 AND iterations > 1
   UNION ALL
   SELECT run_id, finding_id, 7, 'against',
     FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',
@@ -100,9 +100,9 @@ statement AS (
   UNION ALL
   SELECT run_id, finding_id, 12, 'for',
     FORMAT('Each second of it makes ranks wait {:.1f} seconds in sum; alone it would cost an iteration {}.',
-      amplification, harm)
-  FROM told
-  WHERE confidence <> 'low' AND amplification IS NOT NULL AND harm_alone_ns > 0
+      amplification, isolated_cost)
+  FROM formatted
+  WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
   UNION ALL
   SELECT run_id, finding_id, 9, 'against',
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'

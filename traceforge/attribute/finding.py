@@ -11,13 +11,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceforge.attribute.booking import Booked, booked
 from traceforge.attribute.cause import UNEXPLAINED, Cause, causes
-from traceforge.attribute.counterfactual import Source, transfer_source, work_source
-from traceforge.attribute.coupled import Coupled, load_coupled
 from traceforge.attribute.delay import ON_DEVICE
-from traceforge.attribute.judge import Delays, Judgement, Thresholds, judge_job, judge_ranks, judge_turns, leader_of
-from traceforge.attribute.settlement import Settled, settled
+from traceforge.attribute.findings.counterfactual import BlamedTime, blamed_transfers, blamed_work
+from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
+from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
+from traceforge.attribute.findings.significance import (
+    Delays,
+    Effect,
+    Thresholds,
+    dominant_rank,
+    effect_on_job,
+    effects_of_ranks,
+    rotating_straggler,
+)
+from traceforge.attribute.ledger.ledger_input import LedgerInput, ledger_input
 from traceforge.replay.model import load_model
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
@@ -41,6 +49,15 @@ _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
+# Columns that keep their former name for one version.
+_FORMER_NAMES = {
+    "booked_ns_per_iteration": "ledger_ns_per_iteration",
+    "harm_alone_ns": "isolated_cost_ns",
+    "harm_alone_low_ns": "isolated_cost_low_ns",
+    "harm_alone_high_ns": "isolated_cost_high_ns",
+    "chance": "p_value",
+}
+
 # A cause this many times smaller than another of the same rank is taken for its by-product.
 _COMPANION_FACTOR = 4
 
@@ -58,13 +75,13 @@ _SURE_WEIGHT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _JudgedRun:
     """What findings of one run are made from; durations in ns, shape (iterations,)."""
 
     run_id: int
-    booked: Booked
+    ledger: LedgerInput
     iterations: list[int]
-    durations_ns: "np.ndarray[tuple[int], np.dtype[np.float64]]"
+    durations_ns: Delays
     residual_ns: int
     hosts: list[str | None]
     members: dict[int, list[int]]
@@ -73,7 +90,7 @@ class _Run:
     @property
     def places(self) -> list[int]:
         """Places of the judged iterations in the model."""
-        found: list[int] = np.searchsorted(self.booked.model.iterations, self.iterations).tolist()
+        found: list[int] = np.searchsorted(self.ledger.model.iterations, self.iterations).tolist()
         return found
 
     def rules(self, cause: Cause) -> Thresholds:
@@ -91,15 +108,15 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidate:
     """One that stands out: who, by which cause, what it did."""
 
     cause: Cause
-    judgement: Judgement
+    effect: Effect
     subject_kind: str
     subject: str
     name: str
-    source: Source
+    source: BlamedTime
     companion_of: str | None = None
 
     @property
@@ -108,8 +125,8 @@ class _Found:
         if self.cause is UNEXPLAINED or self.companion_of:
             return "low"
         # That time is lost may be certain; why is not.
-        is_high = self.judgement.confidence == "high"
-        return "medium" if is_high and self.cause.mode == UNEXPLAINED.mode else self.judgement.confidence
+        is_high = self.effect.confidence == "high"
+        return "medium" if is_high and self.cause.mode == UNEXPLAINED.mode else self.effect.confidence
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -119,8 +136,8 @@ def rows(store: Store) -> pl.DataFrame:
         run = _run(store, run_id)
         if run is not None:
             found = _without_companions(list(_findings(run, store.query(_DELAYS, [run_id]))))
-            known = load_coupled(store, run_id)
-            costs = _settled(run, found, known)
+            known = load_coupling_scenarios(store, run_id)
+            costs = _costs_of(run, found, known)
             made = [_row(run, one, cost, known) for one, cost in zip(found, costs, strict=True)]
             made.sort(key=precedence)
             result += [{**row, "finding_id": number} for number, row in enumerate(made)]
@@ -133,15 +150,15 @@ def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
     return row["confidence"] == "low", -weight * int(str(row[_DELAY]))
 
 
-def _run(store: Store, run_id: int) -> _Run | None:
+def _run(store: Store, run_id: int) -> _JudgedRun | None:
     model = load_model(store, run_id)
     judged = store.query(_JUDGED, [run_id])
     if model is None or judged.is_empty():
         return None
     hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
-    return _Run(
+    return _JudgedRun(
         run_id,
-        booked(model, store, run_id),
+        ledger_input(model, store, run_id),
         judged["iteration"].to_list(),
         judged["duration_ns"].to_numpy().astype(np.float64),
         int(store.query(_RESIDUAL, [run_id]).item()),
@@ -151,127 +168,131 @@ def _run(store: Store, run_id: int) -> _Run | None:
     )
 
 
-def _settled(run: _Run, found: Sequence[_Found], known: Coupled) -> list[Settled]:
-    judgements = [(one.cause.name, one.judgement, one.source, one.confidence != "low") for one in found]
-    return settled(run.booked, run.places, judgements, known)
+def _costs_of(run: _JudgedRun, found: Sequence[_Candidate], known: CouplingScenarios) -> list[FindingCost]:
+    effects = [(one.cause.name, one.effect, one.source, one.confidence != "low") for one in found]
+    return finding_costs(run.ledger, run.places, effects, known)
 
 
-def _without_companions(found: list[_Found]) -> list[_Found]:
+def _without_companions(found: list[_Candidate]) -> list[_Candidate]:
     """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by."""
     result = []
     for one in found:
-        least = _COMPANION_FACTOR * one.judgement.delay_ns_per_iteration
+        least = _COMPANION_FACTOR * one.effect.delay_ns_per_iteration
         greater = [
             other
             for other in found
             if (other.subject_kind, other.subject) == (one.subject_kind, one.subject)
-            and other.judgement.delay_ns_per_iteration >= least
+            and other.effect.delay_ns_per_iteration >= least
         ]
         result.append(replace(one, companion_of=greater[0].cause.name) if greater else one)
     return result
 
 
-def _findings(run: _Run, delays: pl.DataFrame) -> Iterator[_Found]:
+def _findings(run: _JudgedRun, delays: pl.DataFrame) -> Iterator[_Candidate]:
     rng = np.random.default_rng(0)
     for cause in causes().values():
         own = delays.filter(pl.col("cause") == cause.name)
         if own.is_empty():
             continue
         if cause.claims_transfer is None:
-            yield from _of_work(run, cause, _matrix(run, own, run.booked.model.ranks.tolist()), rng)
+            yield from _of_work(run, cause, _matrix(run, own, run.ledger.model.ranks.tolist()), rng)
         else:
-            yield from _of_transfers(run, cause, _matrix(run, own, run.booked.communicators), rng)
+            yield from _of_transfers(run, cause, _matrix(run, own, run.ledger.communicators), rng)
 
 
-def _of_work(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
-    found = [_of_rank(run, cause, one) for one in judge_ranks(by_rank, run.durations_ns, rng, run.rules(cause))]
+def _of_work(run: _JudgedRun, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Candidate]:
+    found = [_of_rank(run, cause, one) for one in effects_of_ranks(by_rank, run.durations_ns, rng, run.rules(cause))]
     counted = [one for one in found if one.confidence != "low"]
-    beyond: list[_Found] = []
-    if all(one.judgement.dominance < run.rules(cause).medium_dominance for one in counted):
+    beyond: list[_Candidate] = []
+    if all(one.effect.dominance < run.rules(cause).medium_dominance for one in counted):
         beyond = list(_of_hosts(run, cause, by_rank, rng))
     if beyond:
-        found = [replace(one, judgement=replace(one.judgement, confidence="low")) for one in found]
+        found = [replace(one, effect=replace(one.effect, confidence="low")) for one in found]
     elif not counted:
         beyond = list(_of_job(run, cause, by_rank, rng))
-    elif cause.mode == "synchronization_amplification" and run.booked.model.rule is ReferenceRule.MEDIAN:
-        beyond = list(_of_turns(run, cause, by_rank, [one.judgement.place for one in counted], rng))
+    elif cause.mode == "synchronization_amplification" and run.ledger.model.rule is ReferenceRule.MEDIAN:
+        beyond = list(_of_turns(run, cause, by_rank, [one.effect.place for one in counted], rng))
     named = [one.subject for one in beyond if one.subject_kind == "rank"]
     yield from (one for one in found if one.subject not in named)
     yield from beyond
 
 
-def _of_rank(run: _Run, cause: Cause, judgement: Judgement) -> _Found:
-    subject = str(run.booked.model.ranks[judgement.place])
-    source = work_source(run.booked.model, cause.name, [judgement.place])
-    return _Found(cause, judgement, "rank", subject, f"rank {subject}", source)
+def _of_rank(run: _JudgedRun, cause: Cause, effect: Effect) -> _Candidate:
+    subject = str(run.ledger.model.ranks[effect.place])
+    source = blamed_work(run.ledger.model, cause.name, [effect.place])
+    return _Candidate(cause, effect, "rank", subject, f"rank {subject}", source)
 
 
-def _of_transfers(run: _Run, cause: Cause, by_communicator: Delays, rng: np.random.Generator) -> Iterator[_Found]:
+def _of_transfers(
+    run: _JudgedRun, cause: Cause, by_communicator: Delays, rng: np.random.Generator
+) -> Iterator[_Candidate]:
     """Slow paths are their communicators'; what comes and goes is the job's."""
     if cause.claims_transfer != "path":
-        judgement = judge_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, run.rules(cause))
-        if judgement is not None:
-            affected = [run.places[i] for i in judgement.affected]
-            lacking = np.isin(run.booked.communicator, sorted(run.booked.lacking))
-            source = transfer_source(run.booked.model, None if cause.claims_transfer == "fabric" else lacking, affected)
-            yield _Found(cause, judgement, "job", "all", "the job", source)
-        if cause.claims_transfer == "fabric" or (judgement is not None and judgement.confidence != "low"):
+        effect = effect_on_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, rng, run.rules(cause))
+        if effect is not None:
+            affected = [run.places[i] for i in effect.affected]
+            lacking = np.isin(run.ledger.communicator, sorted(run.ledger.lacking))
+            source = blamed_transfers(
+                run.ledger.model, None if cause.claims_transfer == "fabric" else lacking, affected
+            )
+            yield _Candidate(cause, effect, "job", "all", "the job", source)
+        if cause.claims_transfer == "fabric" or (effect is not None and effect.confidence != "low"):
             return
-    for judgement in judge_ranks(by_communicator, run.durations_ns, rng, run.rules(cause)):
-        number = run.booked.communicators[judgement.place]
-        source = transfer_source(run.booked.model, run.booked.communicator == judgement.place)
+    for effect in effects_of_ranks(by_communicator, run.durations_ns, rng, run.rules(cause)):
+        number = run.ledger.communicators[effect.place]
+        source = blamed_transfers(run.ledger.model, run.ledger.communicator == effect.place)
         name = f"communicator {number} ({_ranks_said(run.members[number])})"
-        yield _Found(cause, judgement, "communicator", str(number), name, source)
+        yield _Candidate(cause, effect, "communicator", str(number), name, source)
 
 
-def _of_hosts(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
+def _of_hosts(run: _JudgedRun, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Candidate]:
     """Where no rank stands out alone: the ranks of one host together."""
     names = sorted({host for host in run.hosts if host})
     members = {host: [place for place, own in enumerate(run.hosts) if own == host] for host in names}
     if len(names) > 1 and max(map(len, members.values())) > 1 and None not in run.hosts:
         by_host = np.stack([by_rank[:, members[host]].sum(axis=1) for host in names], axis=1)
-        for judgement in judge_ranks(by_host, run.durations_ns, rng, run.rules(cause)):
-            host = names[judgement.place]
-            if judgement.confidence != "low" and _is_shared(by_rank[:, members[host]]):
-                source = work_source(run.booked.model, cause.name, members[host])
-                yield _Found(cause, replace(judgement, pattern="node_wide"), "host", host, f"host {host}", source)
+        for effect in effects_of_ranks(by_host, run.durations_ns, rng, run.rules(cause)):
+            host = names[effect.place]
+            if effect.confidence != "low" and _is_shared(by_rank[:, members[host]]):
+                source = blamed_work(run.ledger.model, cause.name, members[host])
+                yield _Candidate(cause, replace(effect, pattern="node_wide"), "host", host, f"host {host}", source)
                 return
 
 
-def _of_job(run: _Run, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Found]:
+def _of_job(run: _JudgedRun, cause: Cause, by_rank: Delays, rng: np.random.Generator) -> Iterator[_Candidate]:
     """Where no rank and no host stands out: all ranks at the same times or in turns, or the rank whose loss it was."""
     if cause is UNEXPLAINED or cause.mode == "gpu_locality":
         return
     takes_turns = cause.mode == "synchronization_amplification"
-    if takes_turns and run.booked.model.rule is not ReferenceRule.MEDIAN:
+    if takes_turns and run.ledger.model.rule is not ReferenceRule.MEDIAN:
         # Against faster durations than the median, ranks that are late in turns are what any noise looks like.
         return
     in_turns = list(_of_turns(run, cause, by_rank, [], rng)) if takes_turns else []
     yield from in_turns
     if in_turns:
         return
-    found = judge_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, run.rules(cause))
+    found = effect_on_job(by_rank.sum(axis=1), run.durations_ns, 0, rng, run.rules(cause))
     if found is None or found.confidence == "low":
         return
-    alone = leader_of(by_rank, found.affected, run.durations_ns, rng, run.rules(cause))
+    alone = dominant_rank(by_rank, found.affected, run.durations_ns, rng, run.rules(cause))
     if alone is not None:
         yield _of_rank(run, cause, replace(alone, confidence=found.confidence))
         return
     if takes_turns:
         return
-    source = work_source(run.booked.model, cause.name, range(by_rank.shape[1]))
-    yield _Found(cause, found, "job", "all", "the job", source)
+    source = blamed_work(run.ledger.model, cause.name, range(by_rank.shape[1]))
+    yield _Candidate(cause, found, "job", "all", "the job", source)
 
 
 def _of_turns(
-    run: _Run, cause: Cause, by_rank: Delays, certain: Sequence[int], rng: np.random.Generator
-) -> Iterator[_Found]:
+    run: _JudgedRun, cause: Cause, by_rank: Delays, certain: Sequence[int], rng: np.random.Generator
+) -> Iterator[_Candidate]:
     """What ranks lose in turns, beside those that are named for themselves."""
     others = np.setdiff1d(np.arange(by_rank.shape[1]), certain)
-    found = judge_turns(by_rank[:, others], run.durations_ns, rng, run.rules(cause))
+    found = rotating_straggler(by_rank[:, others], run.durations_ns, rng, run.rules(cause))
     if found is not None and found.confidence != "low":
-        source = work_source(run.booked.model, cause.name, others.tolist(), in_turns=True)
-        yield _Found(cause, found, "job", "all", "the job", source)
+        source = blamed_work(run.ledger.model, cause.name, others.tolist(), in_turns=True)
+        yield _Candidate(cause, found, "job", "all", "the job", source)
 
 
 def _is_shared(delays_ns: Delays) -> bool:
@@ -289,7 +310,7 @@ def _ranks_said(ranks: Sequence[int]) -> str:
     return f"ranks {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"
 
 
-def _matrix(run: _Run, own: pl.DataFrame, owners: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
+def _matrix(run: _JudgedRun, own: pl.DataFrame, owners: Sequence[int]) -> Delays:
     result = np.zeros((len(run.iterations), len(owners)))
     place = {iteration: i for i, iteration in enumerate(run.iterations)}
     column = {owner: c for c, owner in enumerate(owners)}
@@ -299,11 +320,11 @@ def _matrix(run: _Run, own: pl.DataFrame, owners: Sequence[int]) -> "np.ndarray[
     return result
 
 
-def _row(run: _Run, found: _Found, cost: Settled, known: Coupled) -> dict[str, object]:
-    judgement, cause = found.judgement, found.cause
-    affected = [run.iterations[i] for i in judgement.affected]
+def _row(run: _JudgedRun, found: _Candidate, cost: FindingCost, known: CouplingScenarios) -> dict[str, object]:
+    effect, cause = found.effect, found.cause
+    affected = [run.iterations[i] for i in effect.affected]
     share = cost.delay.mean_ns / float(run.durations_ns.mean())
-    return {
+    row = {
         "run_id": run.run_id,
         "mode": cause.mode,
         "cause": cause.name,
@@ -315,20 +336,21 @@ def _row(run: _Run, found: _Found, cost: Settled, known: Coupled) -> dict[str, o
         "confidence": found.confidence if share >= Thresholds().reported_share else "low",
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
-        "pattern": judgement.pattern,
+        "pattern": effect.pattern,
         "summary": _summary(run, found, cost, share),
-        "next_step": _TURNS_STEP if judgement.pattern == "rotating" else cause.next_step.format(subject=found.name),
+        "next_step": _TURNS_STEP if effect.pattern == "rotating" else cause.next_step.format(subject=found.name),
         "iterations": len(run.iterations),
         "affected_iterations": len(affected),
-        "dominance": judgement.dominance,
-        "chance": judgement.chance,
+        "dominance": effect.dominance,
+        "p_value": effect.p_value,
         "clock_residual_ns": run.residual_ns,
         "companion_of": found.companion_of,
         "cost_note": _cost_note(cost, known) if found.confidence != "low" else None,
     }
+    return row | {former: row[name] for former, name in _FORMER_NAMES.items()}
 
 
-def _cost_note(cost: Settled, known: Coupled) -> str | None:
+def _cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
     notes = [known.assumption] if known.assumption else []
     if cost.left_ns:
         notes.append(
@@ -339,16 +361,16 @@ def _cost_note(cost: Settled, known: Coupled) -> str | None:
     return " ".join(notes) or None
 
 
-def _summary(run: _Run, found: _Found, settled_cost: Settled, share: float) -> str:
-    judgement, name = found.judgement, found.name
+def _summary(run: _JudgedRun, found: _Candidate, finding_cost: FindingCost, share: float) -> str:
+    effect, name = found.effect, found.name
     subject = name[0].upper() + name[1:]
     if name == "the job":
         subject = "Communication" if found.cause.claims_transfer else "The job as a whole"
-    if judgement.pattern == "rotating":
+    if effect.pattern == "rotating":
         subject = "One rank or another"
-    cost = f"{format_ns(settled_cost.delay.mean_ns)} an iteration ({format_share(share)})"
-    judged, affected = len(run.iterations), len(judgement.affected)
+    cost = f"{format_ns(finding_cost.delay.mean_ns)} an iteration ({format_share(share)})"
+    judged, affected = len(run.iterations), len(effect.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
-    hit = f", {format_ns(settled_cost.affected_ns)}" if judgement.pattern != "persistent" and judged > 1 else ""
+    hit = f", {format_ns(finding_cost.affected_ns)}" if effect.pattern != "persistent" and judged > 1 else ""
     hit += " each" if hit and affected > 1 else ""
     return f"{subject} {found.cause.phrase}, {extent}{hit}; it costs the job {cost}."

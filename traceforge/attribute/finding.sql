@@ -24,7 +24,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   delay_high_ns BIGINT,
   -- The ledger's share (attribute.delay), mean over the judged iterations, ns: in an affected iteration noise that
   -- it hides has a part too.
-  booked_ns_per_iteration BIGINT NOT NULL,
+  ledger_ns_per_iteration BIGINT NOT NULL,
   -- Delay over the mean iteration duration.
   share DOUBLE NOT NULL,
   -- high, medium or low.
@@ -36,11 +36,11 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Upper end.
   gain_high DOUBLE,
   -- Time it would cost an iteration in which all else is at its reference (replayed), ns.
-  harm_alone_ns BIGINT,
+  isolated_cost_ns BIGINT,
   -- Lower end of its 95 % interval, ns; NULL below three iterations.
-  harm_alone_low_ns BIGINT,
+  isolated_cost_low_ns BIGINT,
   -- Upper end, ns.
-  harm_alone_high_ns BIGINT,
+  isolated_cost_high_ns BIGINT,
   -- Time that ranks wait because of it, summed over ranks, over its own time above the reference: rank-seconds waited
   -- for each second of delay. NULL where it has none.
   amplification DOUBLE,
@@ -63,12 +63,22 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Share of this cause's delay, over all ranks, that is the subject's.
   dominance DOUBLE NOT NULL,
   -- Probability that a rank stands out so far if ranks were interchangeable; NULL for the job as a whole.
-  chance DOUBLE,
+  p_value DOUBLE,
   -- Largest clock residual among the ranks, ns.
   clock_residual_ns BIGINT NOT NULL,
   -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
   companion_of VARCHAR,
   -- What else is in its cost: a coupling that the run does not tell the size of, or what a replay would leave out. NULL
   -- where nothing; couplings that are neither measured (replay.calibration) nor named here are taken for absent.
-  cost_note VARCHAR
+  cost_note VARCHAR,
+  -- Former name of ledger_ns_per_iteration; goes with the next version.
+  booked_ns_per_iteration BIGINT NOT NULL,
+  -- Former name of isolated_cost_ns; goes with the next version.
+  harm_alone_ns BIGINT,
+  -- Former name of isolated_cost_low_ns; goes with the next version.
+  harm_alone_low_ns BIGINT,
+  -- Former name of isolated_cost_high_ns; goes with the next version.
+  harm_alone_high_ns BIGINT,
+  -- Former name of p_value; goes with the next version.
+  chance DOUBLE
 )

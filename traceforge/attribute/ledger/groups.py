@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.accounts import Expanded, Factored, Own, product
-from traceforge.attribute.joining import Joining
-from traceforge.attribute.lockstep import LockstepBlame, factor_of, rows_of
+from traceforge.attribute.ledger.blame_state import Expanded, Factored, Own, product
+from traceforge.attribute.ledger.group_merge import GroupMerge
+from traceforge.attribute.ledger.one_group import BlameOfMany, factor_of, rows_of
+from traceforge.replay.rank_groups import RankPartition, RankGroups, partition_of, rank_groups
 from traceforge.replay.model import StepModel
-from traceforge.replay.rank_groups import RankGroups, RankPartition, partition_of, rank_groups
 from traceforge.replay.reference import Amounts, Reference
 
 Index = NDArray[np.int64]
@@ -60,7 +60,7 @@ def _judged(model: StepModel, communicator: Index, iterations: Index) -> NDArray
 
 def blame_groups(
     model: StepModel, iterations: Index, reference: Reference, communicator: Index
-) -> Iterator[LockstepBlame]:
+) -> Iterator[BlameOfMany]:
     """Blame of iterations in groups that have the reference's number of collectives.
 
     Args:
@@ -70,17 +70,17 @@ def blame_groups(
     if not len(iterations):
         return
     met = rank_groups(model.group)
-    joinings: dict[tuple[int, int], Joining] = {}
+    merges: dict[tuple[int, int], GroupMerge] = {}
     columns = len(model.ranks) * len(model.kinds) + int(communicator.max(initial=0)) + 1
     accounts = [len(layout.size) for layout in met.layouts] or [1]
     size = max(1, min(_CHUNK // (columns * min(accounts)), _LARGE_CHUNK // (columns * max(accounts))))
     chunk: list[int] = []
     for i in iterations.tolist():
         if chunk and (len(chunk) == size or not _is_alike(model, met, communicator, chunk[0], i)):
-            yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
+            yield _blame(model, met, np.array(chunk), reference, communicator, merges)
             chunk = []
         chunk.append(i)
-    yield _blame(model, met, np.array(chunk), reference, communicator, joinings)
+    yield _blame(model, met, np.array(chunk), reference, communicator, merges)
 
 
 def _is_alike(model: StepModel, met: RankGroups, communicator: Index, one: int, other: int) -> bool:
@@ -98,9 +98,9 @@ def _blame(
     chunk: Index,
     reference: Reference,
     communicator: Index,
-    joinings: dict[tuple[int, int], Joining],
-) -> LockstepBlame:
-    flow = _Flow(model, chunk, reference, int(communicator.max(initial=0)) + 1, joinings)
+    merges: dict[tuple[int, int], GroupMerge],
+) -> BlameOfMany:
+    flow = _GroupFlow(model, chunk, reference, int(communicator.max(initial=0)) + 1, merges)
     for position in range(len(reference.transfer_ns)):
         flow.work(position)
         if model.awaited[chunk[0], position, 0] >= 0:
@@ -115,7 +115,7 @@ _NONE, _ALL = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
-class _Account:
+class _GroupStates:
     """What groups have; B iterations, G groups, C owners (kind x rank, then communicators).
 
     Attributes:
@@ -144,7 +144,7 @@ class _More:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _LeastAt:
     """Places at which an account that a group joins has the least; flat lists."""
 
     row: Index
@@ -153,7 +153,7 @@ class _Place:
     column: Index
 
 
-class _Flow:
+class _GroupFlow:
     """Accounts of groups, and what each rank has beside its group's, for iterations that are alike."""
 
     def __init__(
@@ -162,10 +162,10 @@ class _Flow:
         iterations: Index,
         reference: Reference,
         communicators: int,
-        joinings: dict[tuple[int, int], Joining],
+        merges: dict[tuple[int, int], GroupMerge],
     ) -> None:
         # What joins what is worked out once for two layouts, by their numbers; this one's is that of the last wait.
-        self._joinings, self._layout = joinings, _NONE
+        self._joinings, self._layout = merges, _NONE
         self._model, self._iterations, self._reference = model, iterations, reference
         self._rows = rows_of(iterations)
         count, self._ranks, kinds = len(iterations), len(model.ranks), len(model.kinds)
@@ -174,12 +174,12 @@ class _Flow:
         # Against the time at reference durations.
         self._lateness = start - start.max(axis=1, keepdims=True)
         self._latest = self._lateness[:, :1]
-        # By how much each account is ahead of the last start at reference durations; of each rank before the first wait.
+        # How far each account is ahead of the last start at reference durations; each rank, before the first wait.
         self._ahead, self._has_met = self._lateness.copy(), False
         self._since = np.zeros((count, kinds, self._ranks))
         self._account = np.zeros(self._ranks, dtype=np.int64)
         nothing = Own(self._account, np.zeros_like(self._since), np.zeros((count, 1, communicators)))
-        self._have = _Account(
+        self._have = _GroupStates(
             np.zeros((count, self._work + communicators)),
             Expanded(np.zeros((count, 1, self._work + communicators)), nothing),
             np.zeros((count, 1)),
@@ -205,64 +205,64 @@ class _Flow:
         self._since[:] = 0.0
         self._account, self._communicator = layout.group, communicator[layout.order[layout.first]]
 
-    def finish(self) -> LockstepBlame:
+    def finish(self) -> BlameOfMany:
         have = self._meet(_ALL, partition_of(np.zeros(self._ranks, dtype=np.int64)))
         late = have.shared + have.late.expanded().late[:, 0]
         count, kinds, ranks = self._since.shape
         transfers = late[:, self._work :] + (0.0 if have.credit is None else have.credit[:, 0])
         work = late[:, : self._work].reshape(count, kinds, ranks)
-        return LockstepBlame(self._iterations, np.moveaxis(work, 1, 2), transfers, have.early[:, 0])
+        return BlameOfMany(self._iterations, np.moveaxis(work, 1, 2), transfers, have.early[:, 0])
 
-    def _meet(self, number: int, layout: RankPartition) -> _Account:
+    def _meet(self, number: int, layout: RankPartition) -> _GroupStates:
         have, key = self._have, (self._layout, number)
         if key not in self._joinings:
-            self._joinings[key] = Joining(layout, self._account, have.early.shape[1])
-        joining = self._joinings[key]
-        is_one_kind, is_to_part = len(joining.kinds) == 1, len(layout.size) > have.early.shape[1]
+            self._joinings[key] = GroupMerge(layout, self._account, have.early.shape[1])
+        merge = self._joinings[key]
+        is_one_kind, is_to_part = len(merge.kinds) == 1, len(layout.size) > have.early.shape[1]
         late = have.late if is_one_kind and not is_to_part else have.late.expanded()
         survey = late.survey(self._communicator)
-        least = survey.least[:, None] if is_one_kind else _least_of_kinds(joining, late.expanded())
+        least = survey.least[:, None] if is_one_kind else _least_of_kinds(merge, late.expanded())
         own_late = np.maximum(0, self._since)
         more = (
-            self._own_in_common(joining, late, survey.work, least, own_late),
-            self._left_in_common(joining, late, survey.left, least),
+            self._own_in_common(merge, late, survey.work, least, own_late),
+            self._left_in_common(merge, late, survey.left, least),
         )
-        common = (have.shared.sum(axis=1)[:, None] + least.sum(axis=2))[:, joining.kind_of]
+        common = (have.shared.sum(axis=1)[:, None] + least.sum(axis=2))[:, merge.kind_of]
         for one in more:
             np.add.at(common, (one.row, one.group), one.amount)
-        credit = self._credit(joining)
-        early = joining.by_group(np.maximum, have.early[:, joining.account_of])
-        self._ahead, self._has_met = self._ahead_of(joining), True
+        credit = self._credit(merge)
+        early = merge.by_group(np.maximum, have.early[:, merge.account_of])
+        self._ahead, self._has_met = self._ahead_of(merge), True
         in_common = common + early if credit is None else common + early + credit.sum(axis=2)
         below = in_common + self._ahead
         beyond = self._lateness - below.take(layout.group, axis=1)
         own = have.total.take(self._account, axis=1) - common.take(layout.group, axis=1)
         own += own_late.sum(axis=1)
         own += self._left_late
-        factor = factor_of(joining.shared(beyond), own)
-        weight = np.zeros((len(factor), *joining.joins.shape))
-        weight[:, joining.group_of, joining.account_of] = joining.by_pair(np.add, factor)
-        fresh = self._fresh(joining, weight, factor, own_late, more)
+        factor = factor_of(merge.shared(beyond), own)
+        weight = np.zeros((len(factor), *merge.joins.shape))
+        weight[:, merge.group_of, merge.account_of] = merge.by_pair(np.add, factor)
+        fresh = self._fresh(merge, weight, factor, own_late, more)
         shared = have.shared + least[:, 0] if is_one_kind else have.shared
-        joined = _joined(joining, late, least, weight, fresh, is_to_part=is_to_part)
+        joined = _joined(merge, late, least, weight, fresh, is_to_part=is_to_part)
         # A total is of what is there, not of what should be: else rounding would grow from meeting to meeting.
         total = shared.sum(axis=1)[:, None] + joined.total()
-        latest = joining.by_group(np.maximum, joining.by_pair(np.maximum, beyond))
+        latest = merge.by_group(np.maximum, merge.by_pair(np.maximum, beyond))
         self._latest = below + latest
-        return _Account(shared, joined, total, credit, early + np.minimum(0, latest))
+        return _GroupStates(shared, joined, total, credit, early + np.minimum(0, latest))
 
     def _fresh(
-        self, joining: Joining, weight: Amounts, factor: Amounts, own_late: Amounts, more: tuple[_More, _More]
+        self, merge: GroupMerge, weight: Amounts, factor: Amounts, own_late: Amounts, more: tuple[_More, _More]
     ) -> Own:
         """What groups have beside what they take over from the accounts they join."""
         work = own_late * factor[:, None]
-        left = np.zeros((len(factor), len(joining.joins), self._communicators))
-        of_pairs = joining.by_pair(np.add, factor * self._left_late)
-        column = self._communicator[joining.account_of]
-        if len(np.unique(joining.group_of * self._communicators + column)) == len(column):
-            left[:, joining.group_of, column] = of_pairs
+        left = np.zeros((len(factor), len(merge.joins), self._communicators))
+        of_pairs = merge.by_pair(np.add, factor * self._left_late)
+        column = self._communicator[merge.account_of]
+        if len(np.unique(merge.group_of * self._communicators + column)) == len(column):
+            left[:, merge.group_of, column] = of_pairs
         else:
-            np.add.at(left, (np.arange(len(left))[:, None], joining.group_of, column), of_pairs)
+            np.add.at(left, (np.arange(len(left))[:, None], merge.group_of, column), of_pairs)
         given = 1 - weight.sum(axis=2)
         of_work, of_left = more
         flat = work.reshape(len(work), -1)
@@ -270,92 +270,90 @@ class _Flow:
         left[of_left.row, of_left.group, of_left.column - self._work] += (
             of_left.amount * given[of_left.row, of_left.group]
         )
-        return Own(joining.layout.group, work, left)
+        return Own(merge.layout.group, work, left)
 
     def _own_in_common(
-        self, joining: Joining, late: Expanded | Factored, at_own: Amounts, least: Amounts, own_late: Amounts
+        self, merge: GroupMerge, late: Expanded | Factored, at_own: Amounts, least: Amounts, own_late: Amounts
     ) -> _More:
         """Own work of ranks that are alone with their account, where that has the least of all that meet."""
-        kind = joining.kind_of[joining.layout.group]
+        kind = merge.kind_of[merge.layout.group]
         of_work = least[:, :, : self._work].reshape(len(least), -1, *own_late.shape[1:])
         of_rank = (
-            of_work[:, 0] if len(joining.kinds) == 1 else np.moveaxis(of_work[:, kind, :, np.arange(len(kind))], 0, 2)
+            of_work[:, 0] if len(merge.kinds) == 1 else np.moveaxis(of_work[:, kind, :, np.arange(len(kind))], 0, 2)
         )
-        row, k, rank = np.nonzero((at_own == of_rank) & (own_late > 0) & joining.is_alone)
-        column, group = k * self._ranks + rank, joining.layout.group[rank]
-        is_open = ~_is_tied(joining, late, least, _Place(row, group, self._account[rank], column))
+        row, k, rank = np.nonzero((at_own == of_rank) & (own_late > 0) & merge.is_alone)
+        column, group = k * self._ranks + rank, merge.layout.group[rank]
+        is_open = ~_is_tied(merge, late, least, _LeastAt(row, group, self._account[rank], column))
         row, k, rank, column, group = (each[is_open] for each in (row, k, rank, column, group))
         values = late.at(row, column)
         values[np.arange(len(row)), self._account[rank]] += own_late[row, k, rank]
-        return _more(joining, least, row, group, column, values)
+        return _more(merge, least, row, group, column, values)
 
-    def _left_in_common(self, joining: Joining, late: Expanded | Factored, at_own: Amounts, least: Amounts) -> _More:
+    def _left_in_common(self, merge: GroupMerge, late: Expanded | Factored, at_own: Amounts, least: Amounts) -> _More:
         """How late members of an account left its transfer, where that account has the least of all that meet."""
-        left = joining.by_pair(np.minimum, self._left_late)
-        columns = self._work + self._communicator[joining.account_of]
-        owners, groups = least.shape[2], len(joining.joins)
-        if len(joining.kinds) == 1:
+        left = merge.by_pair(np.minimum, self._left_late)
+        columns = self._work + self._communicator[merge.account_of]
+        owners, groups = least.shape[2], len(merge.joins)
+        if len(merge.kinds) == 1:
             is_least = at_own == least[:, 0, self._work + self._communicator]
-            row, pair = np.nonzero(is_least.take(joining.account_of, axis=1) & (left > 0))
+            row, pair = np.nonzero(is_least.take(merge.account_of, axis=1) & (left > 0))
         else:
-            of_pair = least[:, joining.kind_of[joining.group_of], columns]
-            row, pair = np.nonzero((at_own[:, joining.account_of] == of_pair) & (left > 0))
-        at = _Place(row, joining.group_of[pair], joining.account_of[pair], columns[pair])
-        is_open = ~_is_tied(joining, late, least, at, self._work + self._communicator)
+            of_pair = least[:, merge.kind_of[merge.group_of], columns]
+            row, pair = np.nonzero((at_own[:, merge.account_of] == of_pair) & (left > 0))
+        at = _LeastAt(row, merge.group_of[pair], merge.account_of[pair], columns[pair])
+        is_open = ~_is_tied(merge, late, least, at, self._work + self._communicator)
         row, pair = row[is_open], pair[is_open]
-        place = np.unique((row * groups + joining.group_of[pair]) * owners + columns[pair])
+        place = np.unique((row * groups + merge.group_of[pair]) * owners + columns[pair])
         row, group, column = place // (groups * owners), place // owners % groups, place % owners
-        added = np.zeros((len(left), *joining.joins.shape))
-        added[:, joining.group_of, joining.account_of] = left
+        added = np.zeros((len(left), *merge.joins.shape))
+        added[:, merge.group_of, merge.account_of] = left
         is_own = self._work + self._communicator == column[:, None]
         values = late.at(row, column) + np.where(is_own, added[row, group], 0.0)
-        return _more(joining, least, row, group, column, values)
+        return _more(merge, least, row, group, column, values)
 
-    def _ahead_of(self, joining: Joining) -> Amounts:
+    def _ahead_of(self, merge: GroupMerge) -> Amounts:
         """How far groups are ahead of the last start at reference durations: as far as the last of what they join."""
-        of_pairs = (
-            self._ahead[:, joining.account_of] if self._has_met else joining.by_pair(np.maximum, self._ahead)
-        )
-        return joining.by_group(np.maximum, of_pairs)
+        of_pairs = self._ahead[:, merge.account_of] if self._has_met else merge.by_pair(np.maximum, self._ahead)
+        return merge.by_group(np.maximum, of_pairs)
 
-    def _credit(self, joining: Joining) -> Amounts | None:
+    def _credit(self, merge: GroupMerge) -> Amounts | None:
         """Credit for fast transfers that all members of a group have, shape (B, G, communicators)."""
-        column = self._communicator[joining.account_of]
-        one = column[joining.first_of_group]
-        is_one = np.logical_and.reduceat(column == one[joining.group_of], joining.first_of_group)
+        column = self._communicator[merge.account_of]
+        one = column[merge.first_of_group]
+        is_one = np.logical_and.reduceat(column == one[merge.group_of], merge.first_of_group)
         if self._have.credit is None and not is_one.any():
             return None
-        least = joining.by_pair(np.maximum, self._left_early)
+        least = merge.by_pair(np.maximum, self._left_early)
         if self._have.credit is not None:
-            pairs = self._have.credit[:, joining.account_of]
+            pairs = self._have.credit[:, merge.account_of]
             pairs[:, np.arange(len(column)), column] += least
-            return joining.by_group(np.maximum, pairs)
+            return merge.by_group(np.maximum, pairs)
         # Nobody has credit from before: only what all have with one communicator is common.
-        common = np.where(is_one, joining.by_group(np.maximum, least), 0.0)
+        common = np.where(is_one, merge.by_group(np.maximum, least), 0.0)
         if not common.any():
             return None
-        result = np.zeros((len(least), len(joining.joins), self._communicators))
+        result = np.zeros((len(least), len(merge.joins), self._communicators))
         result[:, np.arange(len(one)), one] = common
         return result
 
 
-def _least_of_kinds(joining: Joining, late: Expanded) -> Amounts:
+def _least_of_kinds(merge: GroupMerge, late: Expanded) -> Amounts:
     """Least of the accounts that groups of each kind join, shape (B, kinds, C)."""
-    return np.stack([late.late[:, joined].min(axis=1) for joined in joining.kinds], axis=1)
+    return np.stack([late.late[:, joined].min(axis=1) for joined in merge.kinds], axis=1)
 
 
 def _joined(
-    joining: Joining, late: Expanded | Factored, least: Amounts, weight: Amounts, fresh: Own, *, is_to_part: bool
+    merge: GroupMerge, late: Expanded | Factored, least: Amounts, weight: Amounts, fresh: Own, *, is_to_part: bool
 ) -> Expanded | Factored:
     """What groups have of the accounts they join, beside what all have, and of their own."""
-    if len(joining.kinds) == 1:
+    if len(merge.kinds) == 1:
         if is_to_part:
             return Factored(weight, late.expanded().late - least, fresh)
         return Expanded(late.joined(weight, least[:, 0]), fresh)
     have = late.expanded().late
-    result = np.zeros((len(have), len(joining.joins), have.shape[2]))
-    for kind, joined in enumerate(joining.kinds):
-        groups = np.flatnonzero(joining.kind_of == kind)
+    result = np.zeros((len(have), len(merge.joins), have.shape[2]))
+    for kind, joined in enumerate(merge.kinds):
+        groups = np.flatnonzero(merge.kind_of == kind)
         result[:, groups] = least[:, kind, None]
         if len(joined) > 1:
             apart = have[:, joined] - least[:, kind, None]
@@ -364,26 +362,26 @@ def _joined(
 
 
 def _is_tied(
-    joining: Joining, late: Expanded | Factored, least: Amounts, at: _Place, own: Index | None = None
+    merge: GroupMerge, late: Expanded | Factored, least: Amounts, at: _LeastAt, own: Index | None = None
 ) -> NDArray[np.bool_]:
     """Places where the next account has the least as well: there is no more in common; others are not looked at.
 
     Args:
         own: places at which accounts may have more of their own, shape (G,).
     """
-    other = (at.account + 1) % joining.joins.shape[1]
-    is_least = late.at_one(at.row, other, at.column) <= least[at.row, joining.kind_of[at.group], at.column]
-    result: NDArray[np.bool_] = is_least & (other != at.account) & joining.joins[at.group, other]
+    other = (at.account + 1) % merge.joins.shape[1]
+    is_least = late.at_one(at.row, other, at.column) <= least[at.row, merge.kind_of[at.group], at.column]
+    result: NDArray[np.bool_] = is_least & (other != at.account) & merge.joins[at.group, other]
     return result if own is None else result & (own[other] != at.column)
 
 
-def _more(joining: Joining, least: Amounts, row: Index, group: Index, column: Index, values: Amounts) -> _More:
+def _more(merge: GroupMerge, least: Amounts, row: Index, group: Index, column: Index, values: Amounts) -> _More:
     """What groups have in common at some columns above the least of their accounts.
 
     Args:
         values: what each account has there, own parts included, shape (entries, accounts).
     """
-    lowest = np.where(joining.joins[group], values, np.inf).min(axis=1, initial=np.inf)
-    amount = lowest - least[row, joining.kind_of[group], column]
+    lowest = np.where(merge.joins[group], values, np.inf).min(axis=1, initial=np.inf)
+    amount = lowest - least[row, merge.kind_of[group], column]
     is_more = amount > 0
     return _More(row[is_more], group[is_more], column[is_more], amount[is_more])

@@ -1,4 +1,4 @@
-"""What stands out. In: delays of one cause by iteration and rank. Out: judgements with a grade of confidence.
+"""What stands out. In: delays of one cause by iteration and rank. Out: effects with a grade of confidence.
 
 A rank stands out if, were ranks interchangeable within each iteration, so much delay would hardly gather on one of
 them (permutation test), or if it is hit hard and alone in a few iterations. What no rank owns (transfers) stands out
@@ -27,7 +27,7 @@ _MOSTLY = 0.6
 class Thresholds:
     """When an effect counts; shares of the median iteration.
 
-    The chances are strict because some ten causes are tried, each on its own.
+    The p_values are strict because some ten causes are tried, each on its own.
     """
 
     affected_share: float = 0.05
@@ -41,8 +41,8 @@ class Thresholds:
     sole_dominance: float = 0.8
     medium_dominance: float = 0.4
     high_dominance: float = 0.6
-    medium_chance: float = 0.01
-    high_chance: float = 0.002
+    medium_p_value: float = 0.01
+    high_p_value: float = 0.002
     turns_share: float = 0.06
     turns_iterations: int = 10
     turns_share_of_two: float = 0.18
@@ -51,7 +51,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Effect:
     """How one subject's delay of one cause stands out; see the columns of attribute.finding of the same names."""
 
     place: int
@@ -63,12 +63,12 @@ class Judgement:
     affected: NDArray[np.int64]
     affected_delay_ns: float
     dominance: float
-    chance: float | None
+    p_value: float | None
 
 
-def judge_ranks(
+def effects_of_ranks(
     delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
-) -> list[Judgement]:
+) -> list[Effect]:
     """Ranks that stand out by work of their own, which each rank's own clock measures, whatever its offset.
 
     Args:
@@ -82,7 +82,7 @@ def judge_ranks(
     positive = np.maximum(0, delays_ns)
     total = positive.sum()
     result = []
-    chances, sure = _chances(positive, shares, rng, rules)
+    p_values, sure = _p_values(positive, shares, rng, rules)
     floor = rules.affected_share * typical
     for place in range(delays_ns.shape[1]):
         own = delays_ns[:, place]
@@ -93,9 +93,9 @@ def judge_ranks(
         dominance = float(positive[:, place].sum() / total)
         hit = float(own[affected].mean())
         of_rest = float(positive[:, place].sum() / (total - positive[:, [s for s in sure if s != place]].sum()))
-        told = _Told(share, dominance, of_rest, float(chances[place]), len(own), len(affected), hit / typical)
+        told = _GradeInputs(share, dominance, of_rest, float(p_values[place]), len(own), len(affected), hit / typical)
         result.append(
-            Judgement(
+            Effect(
                 place,
                 float(own.mean()),
                 _interval(own, rng),
@@ -105,13 +105,13 @@ def judge_ranks(
                 affected,
                 hit,
                 dominance,
-                float(chances[place]),
+                float(p_values[place]),
             )
         )
     return result
 
 
-def _chances(
+def _p_values(
     positive_ns: Delays, shares: Delays, rng: np.random.Generator, rules: Thresholds
 ) -> tuple[NDArray[np.float64], list[int]]:
     """Chance of each rank, and the ranks that stand out of all; the others are tried again among themselves.
@@ -119,23 +119,23 @@ def _chances(
     One rank that is slow for long would else make all departures look lasting, and hide the next one.
     """
     candidates = np.flatnonzero(shares >= rules.reported_share)
-    chances = rank_chances(positive_ns, rng, candidates.tolist())
-    sure = np.flatnonzero(chances <= rules.medium_chance)
+    p_values = rank_p_values(positive_ns, rng, candidates.tolist())
+    sure = np.flatnonzero(p_values <= rules.medium_p_value)
     rest = np.setdiff1d(np.flatnonzero(shares >= rules.medium_share), sure)
     others = np.setdiff1d(np.arange(len(shares)), sure)
     if len(sure) and len(rest) and len(others) > 1:
-        again = rank_chances(positive_ns[:, others], rng.spawn(1)[0], np.searchsorted(others, rest).tolist())
-        chances[rest] = again[np.searchsorted(others, rest)]
-    return chances, sure.tolist()
+        again = rank_p_values(positive_ns[:, others], rng.spawn(1)[0], np.searchsorted(others, rest).tolist())
+        p_values[rest] = again[np.searchsorted(others, rest)]
+    return p_values, sure.tolist()
 
 
-def leader_of(
+def dominant_rank(
     delays_ns: Delays,
     affected: NDArray[np.int64],
     durations_ns: Delays,
     rng: np.random.Generator,
     rules: Thresholds,
-) -> Judgement | None:
+) -> Effect | None:
     """The rank to which nearly all belongs that the job loses in some iterations, graded low; None if there is none.
 
     Where a loss is no noise of the run, counting need not show whose it is.
@@ -145,8 +145,8 @@ def leader_of(
     if positive[place] < rules.sole_dominance * positive.sum():
         return None
     own = delays_ns[:, place]
-    chance = float(rank_chances(np.maximum(0, delays_ns), rng, [place])[place])
-    return Judgement(
+    p_value = float(rank_p_values(np.maximum(0, delays_ns), rng, [place])[place])
+    return Effect(
         place,
         float(own.mean()),
         _interval(own, rng),
@@ -156,13 +156,13 @@ def leader_of(
         affected,
         float(own[affected].mean()),
         float(positive[place] / positive.sum()),
-        chance,
+        p_value,
     )
 
 
-def judge_job(
+def effect_on_job(
     delays_ns: Delays, durations_ns: Delays, residual_ns: float, rng: np.random.Generator, rules: Thresholds
-) -> Judgement | None:
+) -> Effect | None:
     """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
 
     Such a delay lies between ranks, so nothing below three clock residuals counts.
@@ -179,7 +179,7 @@ def judge_job(
     hit = float(delays_ns[affected].mean())
     confidence = _grade_job(delays_ns, float(share), affected, hit / typical, rules)
     own = np.where(np.isin(np.arange(len(delays_ns)), affected), delays_ns, 0.0)
-    return Judgement(
+    return Effect(
         -1,
         float(own.mean()),
         _interval(own, rng),
@@ -193,9 +193,9 @@ def judge_job(
     )
 
 
-def judge_turns(
+def rotating_straggler(
     delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
-) -> Judgement | None:
+) -> Effect | None:
     """Whether ranks delay the job in turns: what is nobody's in particular and yet far beyond an even pace.
 
     Args:
@@ -219,7 +219,7 @@ def judge_turns(
     hit = float(by_iteration[affected].mean())
     # A few uneven iterations are what any run on a busy machine shows.
     grade = "high" if share >= 2 * rules.turns_share else "medium"
-    return Judgement(
+    return Effect(
         -1,
         float(own.mean()),
         _interval(own, rng),
@@ -233,7 +233,7 @@ def judge_turns(
     )
 
 
-def rank_chances(
+def rank_p_values(
     positive_ns: Delays, rng: np.random.Generator, candidates: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
     """Probability, for each rank, that some rank gathers as much if ranks are interchangeable.
@@ -292,24 +292,24 @@ def _longest_run(affected: NDArray[np.int64]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _GradeInputs:
     """What a rank's grade rests on."""
 
     share: float
     dominance: float
     dominance_of_rest: float
-    chance: float
+    p_value: float
     iterations: int
     affected: int
     hit_share: float
 
 
-def _grade_rank(told: _Told, rules: Thresholds) -> str:
-    share, dominance, chance = told.share, told.dominance, told.chance
+def _grade_rank(told: _GradeInputs, rules: Thresholds) -> str:
+    share, dominance, p_value = told.share, told.dominance, told.p_value
     hard_hits = told.affected >= 4 and told.hit_share >= rules.hard_hit_share and dominance >= 0.8
-    if share >= rules.high_share and dominance >= rules.high_dominance and chance <= rules.high_chance:
+    if share >= rules.high_share and dominance >= rules.high_dominance and p_value <= rules.high_p_value:
         return "high"
-    if share >= rules.medium_share and hard_hits and chance <= 2 * rules.medium_chance:
+    if share >= rules.medium_share and hard_hits and p_value <= 2 * rules.medium_p_value:
         return "high"
     # Three iterations can never be unlikely by counting; but no noise takes a third of each, always on one rank.
     # One or two show as well what was lost, but not whether it recurs.
@@ -320,8 +320,8 @@ def _grade_rank(told: _Told, rules: Thresholds) -> str:
     if hits_hard and dominance >= rules.medium_dominance:
         return "medium"
     # Several that stand out at once share what is lost.
-    is_certain = share >= rules.high_share and chance <= rules.high_chance
-    is_likely = told.dominance_of_rest >= rules.medium_dominance and chance <= rules.medium_chance
+    is_certain = share >= rules.high_share and p_value <= rules.high_p_value
+    is_likely = told.dominance_of_rest >= rules.medium_dominance and p_value <= rules.medium_p_value
     return "medium" if share >= rules.medium_share and (is_likely or is_certain) else "low"
 
 

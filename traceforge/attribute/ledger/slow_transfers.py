@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.booking import Booked
 from traceforge.attribute.cause import cause_of_transfer
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts, Reference
 
 # Slow in all but a tenth of the iterations, by at least half of what it is slow by on average.
@@ -24,7 +24,7 @@ _LEAST_EXCESS = 0.1
 _ALIKE = 0.5
 
 
-def transfer_causes(run: Booked, of_length: Mapping[int, Reference], *, on_device: bool = True) -> list[str]:
+def transfer_causes(run: LedgerInput, of_length: Mapping[int, Reference], *, on_device: bool = True) -> list[str]:
     """Cause of each communicator's slow transfers, length C.
 
     Args:
@@ -42,7 +42,7 @@ def transfer_causes(run: Booked, of_length: Mapping[int, Reference], *, on_devic
     return causes
 
 
-def _is_shared(run: Booked, c: int, excess: Amounts) -> bool:
+def _is_shared(run: LedgerInput, c: int, excess: Amounts) -> bool:
     """Whether the peers of which all traces are here are slow together with `c`."""
     complete = [peer for peer in _peers(run, c) if peer not in run.lacking]
     slow = excess[:, c] >= max(0.0, float(excess[:, c].mean()))
@@ -52,7 +52,7 @@ def _is_shared(run: Booked, c: int, excess: Amounts) -> bool:
     return shared >= _ALIKE * float(excess[slow, c].mean()) > 0
 
 
-def _slow_paths(run: Booked, excess: Amounts, reference: Amounts) -> set[int]:
+def _slow_paths(run: LedgerInput, excess: Amounts, reference: Amounts) -> set[int]:
     """Communicators that are slower than most of their peers throughout."""
     steady = np.quantile(excess, _SELDOM, axis=0) >= np.maximum(
         _STEADY * excess.mean(axis=0), _LEAST_EXCESS * reference.mean(axis=0)
@@ -61,7 +61,7 @@ def _slow_paths(run: Booked, excess: Amounts, reference: Amounts) -> set[int]:
     return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, _peers(run, c))}
 
 
-def _excess(run: Booked, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Transfer time above the reference, and the reference, by iteration and communicator, shape (I, C)."""
     model = run.model
     excess = np.zeros((len(model.iterations), len(run.communicators)))
@@ -76,7 +76,7 @@ def _excess(run: Booked, of_length: Mapping[int, Reference]) -> tuple[NDArray[np
     return excess / sizes, expected / sizes
 
 
-def _peers(run: Booked, c: int) -> NDArray[np.int64]:
+def _peers(run: LedgerInput, c: int) -> NDArray[np.int64]:
     """Communicators that meet where `c` does, itself included."""
     places = (run.communicator[0] == c).any(axis=1)
     return np.unique(run.communicator[0][places])

@@ -11,34 +11,34 @@ from hypothesis.extra.numpy import arrays
 
 from tests.attribute.jobs import blame_of
 from tests.replay.models import lockstep_model
-from traceforge.attribute.judge import (
-    Judgement,
+from traceforge.attribute.findings.significance import (
+    Effect,
     Thresholds,
-    judge_job,
-    judge_ranks,
-    judge_turns,
-    leader_of,
+    dominant_rank,
+    effect_on_job,
+    effects_of_ranks,
     pattern_of,
-    rank_chances,
+    rank_p_values,
+    rotating_straggler,
 )
 
 RULES = Thresholds()
 
 
-def judged(delays: np.ndarray) -> list[Judgement]:
-    """Judgements of ranks; delays by iteration and rank."""
+def judged(delays: np.ndarray) -> list[Effect]:
+    """Effects of ranks; delays by iteration and rank."""
     delays = np.asarray(delays, dtype=np.float64)
-    return judge_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+    return effects_of_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
 
 
-def judged_job(delays: np.ndarray, residual: float = 0) -> Judgement | None:
-    """Judgement of delays that are nobody's in particular."""
+def judged_job(delays: np.ndarray, residual: float = 0) -> Effect | None:
+    """Effect of delays that are nobody's in particular."""
     delays = np.asarray(delays, dtype=np.float64)
-    return judge_job(delays, np.full(len(delays), 100.0), residual, np.random.default_rng(0), RULES)
+    return effect_on_job(delays, np.full(len(delays), 100.0), residual, np.random.default_rng(0), RULES)
 
 
-def is_believed(judgements: list[Judgement]) -> bool:
-    return any(judgement.confidence in ("high", "medium") for judgement in judgements)
+def is_believed(effects: list[Effect]) -> bool:
+    return any(effect.confidence in ("high", "medium") for effect in effects)
 
 
 def test_a_persistent_straggler_is_certain() -> None:
@@ -127,14 +127,14 @@ def test_the_interval_holds_the_mean_and_needs_three_iterations() -> None:
     assert judged(delays[:2])[0].interval_ns is None
 
 
-def noisy_job(seed: int, spread: float) -> list[Judgement]:
-    """Judgement of 20 iterations of four ranks, three places each, whose work varies independently of rank."""
+def noisy_job(seed: int, spread: float) -> list[Effect]:
+    """Effect of 20 iterations of four ranks, three places each, whose work varies independently of rank."""
     rng = np.random.default_rng(seed)
     work = np.rint(rng.normal(1_000, 1_000 * spread, (20, 3, 4))).astype(np.int64)
     model = lockstep_model(np.maximum(work, 1), transfer_ns=100)
     delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(20)])
     durations = (model.end_ns.max(axis=1) - model.start_ns.min(axis=1)).astype(np.float64)
-    return judge_ranks(delays, durations, np.random.default_rng(0), RULES)
+    return effects_of_ranks(delays, durations, np.random.default_rng(0), RULES)
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.1])
@@ -196,18 +196,18 @@ def test_a_job_without_delay_has_nothing_to_judge() -> None:
 
 def test_chance_worked_by_hand() -> None:
     # given two ranks and three iterations, in each of which rank 0 alone is late by 10
-    chances = rank_chances(np.array([[10.0, 0.0]] * 3), np.random.default_rng(0))
+    p_values = rank_p_values(np.array([[10.0, 0.0]] * 3), np.random.default_rng(0))
 
     # then by chance one of the two would have all three with probability 2 x 1/8, and some rank has at least nothing
-    assert chances[0] == pytest.approx(1 / 4, abs=0.03)
-    assert chances[1] == 1
+    assert p_values[0] == pytest.approx(1 / 4, abs=0.03)
+    assert p_values[1] == 1
 
 
 def test_chance_says_nothing_about_one_rank_or_one_iteration() -> None:
     rng = np.random.default_rng(0)
 
-    assert rank_chances(np.full((30, 1), 10.0), rng).tolist() == [1]
-    assert rank_chances(np.array([[50.0, 0.0, 0.0]]), rng)[0] == 1
+    assert rank_p_values(np.full((30, 1), 10.0), rng).tolist() == [1]
+    assert rank_p_values(np.array([[50.0, 0.0, 0.0]]), rng)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_patterns_by_hand(affected: list[int], iterations: int, pattern: str) ->
     assert pattern_of(np.array(sorted(affected)), iterations) == pattern
 
 
-def judged_turns(delays: np.ndarray) -> Judgement | None:
-    return judge_turns(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+def judged_turns(delays: np.ndarray) -> Effect | None:
+    return rotating_straggler(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
 
 
 def test_ranks_that_delay_the_job_in_turns_are_a_finding_of_the_job() -> None:
@@ -276,8 +276,8 @@ def test_three_iterations_suffice_where_one_rank_takes_most_of_each() -> None:
 
     (found,) = judged(delays)
     assert (found.place, found.confidence, found.pattern) == (2, "high", "persistent")
-    assert found.chance is not None
-    assert found.chance > 0.03
+    assert found.p_value is not None
+    assert found.p_value > 0.03
 
     # and a tenth of the iteration in three of three does not
     delays[:, 2] = 10
@@ -321,9 +321,9 @@ def test_two_ranks_that_each_take_a_fourth_of_the_only_iteration_are_both_named(
     assert [found.place for found in judged(delays) if found.confidence == "medium"] == [0, 6]
 
 
-def led(delays: np.ndarray) -> Judgement | None:
+def led(delays: np.ndarray) -> Effect | None:
     affected = np.flatnonzero(delays.sum(axis=1) > 10)
-    return leader_of(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+    return dominant_rank(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
 
 
 def test_what_the_job_loses_belongs_to_the_rank_whose_it_nearly_all_is() -> None:

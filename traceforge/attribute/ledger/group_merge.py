@@ -5,14 +5,14 @@ accounts to the other's, worked out once for both.
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.airport import share_lateness
+from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.rank_groups import RankPartition
 from traceforge.replay.reference import Amounts
 
 Index = NDArray[np.int64]
 
 
-class Joining:
+class GroupMerge:
     """Which accounts each group of a meeting joins: pairs of a group and an account, in the order of groups.
 
     Attributes:

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traceforge.attribute.airport import share_lateness
+from traceforge.attribute.ledger.shapley import share_lateness
 
 lateness = st.lists(st.integers(0, 1_000), min_size=1, max_size=6)
 quickly = settings(max_examples=200, deadline=None)

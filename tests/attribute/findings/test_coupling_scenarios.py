@@ -2,15 +2,15 @@
 
 import pytest
 
-from traceforge.attribute.coupled import Coupled, coupled
-from traceforge.attribute.settlement import Estimate, widened
+from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, coupling_scenarios
+from traceforge.attribute.findings.finding_cost import CostEstimate, widened
 from traceforge.replay.couplings import NO_COUPLING, Couplings
 from traceforge.replay.couplings import Estimate as Found
 
 
-def known_from(**rows: tuple[str, float | None, float | None, float | None]) -> Coupled:
+def known_from(**rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:
     """Couplings from rows of replay.calibration: verdict, coefficient, low, high."""
-    return coupled(
+    return coupling_scenarios(
         {name: Found(0, name, value, low, high, 100, verdict, "") for name, (verdict, value, low, high) in rows.items()}
     )
 
@@ -26,8 +26,8 @@ def test_what_the_run_shows_is_taken_with_its_interval() -> None:
 
 
 def test_nothing_known_is_taken_for_no_coupling() -> None:
-    assert known_from() == Coupled(NO_COUPLING, (), "")
-    assert known_from(arrival_spread=("not_identifiable", None, None, None)) == Coupled(NO_COUPLING, (), "")
+    assert known_from() == CouplingScenarios(NO_COUPLING, (), "")
+    assert known_from(arrival_spread=("not_identifiable", None, None, None)) == CouplingScenarios(NO_COUPLING, (), "")
 
 
 def test_where_kernels_are_slowed_transfers_may_be_too() -> None:
@@ -59,10 +59,10 @@ def test_one_open_end_of_an_interval_does_not_count() -> None:
 
 def test_ends_of_couplings_widen_an_interval_in_quadrature() -> None:
     # given 100 within 3 either way; between 96 and 104 by one coupling, 100 and 100 by another
-    wider = widened(Estimate(100.0, 97.0, 103.0), [[96.0, 104.0], [100.0, 100.0]])
+    wider = widened(CostEstimate(100.0, 97.0, 103.0), [[96.0, 104.0], [100.0, 100.0]])
 
-    assert wider == Estimate(100.0, 95.0, 105.0)
+    assert wider == CostEstimate(100.0, 95.0, 105.0)
 
 
 def test_where_no_interval_is_told_none_is_widened() -> None:
-    assert widened(Estimate(100.0, None, None), [[96.0, 104.0]]) == Estimate(100.0, None, None)
+    assert widened(CostEstimate(100.0, None, None), [[96.0, 104.0]]) == CostEstimate(100.0, None, None)

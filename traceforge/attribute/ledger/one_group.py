@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.airport import share_lateness
+from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
@@ -23,7 +23,7 @@ _TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class LockstepBlame:
+class BlameOfMany:
     """Who owns the excess of several iterations; as `blame.Blame`, with an axis of iterations first."""
 
     iterations: NDArray[np.int64]
@@ -32,7 +32,7 @@ class LockstepBlame:
     early_ns: Amounts
 
 
-def in_lockstep(model: StepModel) -> NDArray[np.bool_]:
+def is_one_group(model: StepModel) -> NDArray[np.bool_]:
     """Iterations in which all ranks meet at every place and either all wait for its end at once or none does; (I,).
 
     A collective may be held back by an earlier one, the same for all ranks that it is held back on.
@@ -51,9 +51,9 @@ def in_lockstep(model: StepModel) -> NDArray[np.bool_]:
     return result & (len(model.ranks) > 1)
 
 
-def blame_lockstep(
+def blame_one_group(
     model: StepModel, iterations: NDArray[np.int64], reference: Reference, communicator: NDArray[np.int64]
-) -> Iterator[LockstepBlame]:
+) -> Iterator[BlameOfMany]:
     """Blame of iterations in lockstep that have the reference's number of collectives.
 
     Args:
@@ -72,7 +72,7 @@ def blame_lockstep(
     for number, one in enumerate(first_of.tolist()):
         same = iterations[alike.ravel() == number]
         for first in range(0, len(same), size):
-            flow = _Flow(model, same[first : first + size], reference, columns, program[one])
+            flow = _OneGroupFlow(model, same[first : first + size], reference, columns, program[one])
             for position in range(places):
                 flow.work(position)
                 flow.meet(position)
@@ -81,7 +81,7 @@ def blame_lockstep(
 
 
 @dataclass(frozen=True, slots=True)
-class _Account:
+class _SharedState:
     """What all ranks have from the end of one collective on; B iterations, R ranks.
 
     Attributes:
@@ -117,8 +117,8 @@ class _Account:
 
 
 @dataclass(frozen=True, slots=True)
-class _Common:
-    """What all chains that meet have in common; as of `_Account`."""
+class _CommonBlame:
+    """What all chains that meet have in common; as of `_SharedState`."""
 
     work: tuple[Amounts, ...]
     of_work: tuple[Amounts, ...]
@@ -133,7 +133,7 @@ class _Common:
         return result
 
 
-class _Flow:
+class _OneGroupFlow:
     """The account of all ranks, and what each rank has beside it, for iterations with the same program.
 
     Credits are for being early, or for a transfer below its reference; only the least of them is common to all. Kinds
@@ -160,7 +160,7 @@ class _Flow:
         self._is_since = [False for _ in model.kinds]
         self._spare = np.zeros(shape)
         none, nowhere = np.zeros(shape[0]), np.zeros((shape[0], columns))
-        self._last = _Account(
+        self._last = _SharedState(
             tuple(np.zeros(shape) for _ in model.kinds),
             tuple(none for _ in model.kinds),
             nowhere,
@@ -172,7 +172,7 @@ class _Flow:
             self._reference,
         )
         # Ends that hold later ones back, and until which position.
-        self._ended: dict[int, _Account] = {}
+        self._ended: dict[int, _SharedState] = {}
         self._until = {queued: position for position, (_, queued, _) in enumerate(self._program) if queued >= 0}
 
     def work(self, position: int) -> None:
@@ -205,11 +205,13 @@ class _Flow:
             self._last, self._lateness, self._reference = ended, ended.lateness.copy(), ended.reference
             self._is_since = [False for _ in self._is_since]
 
-    def finish(self) -> LockstepBlame:
+    def finish(self) -> BlameOfMany:
         met = self._meet(self._spare, 0, None, None)
-        return LockstepBlame(self._iterations, np.stack(met.work, axis=2), met.transfers + met.credit, met.early)
+        return BlameOfMany(self._iterations, np.stack(met.work, axis=2), met.transfers + met.credit, met.early)
 
-    def _meet(self, slower: Amounts, column: int, held: NDArray[np.bool_] | None, end: _Account | None) -> _Account:
+    def _meet(
+        self, slower: Amounts, column: int, held: NDArray[np.bool_] | None, end: _SharedState | None
+    ) -> _SharedState:
         """The account of a meeting now, where some ranks' streams are held back until an end."""
         own = self._last
         latest = self._reference if end is None or held is None else _latest(self._reference, end.reference, held)
@@ -229,7 +231,7 @@ class _Flow:
         for k, of_kind in late.items():
             np.multiply(of_kind, factor, out=of_kind)
             work[k] = np.add(work[k], of_kind, out=of_kind)
-        return _Account(
+        return _SharedState(
             tuple(work),
             tuple(work[k].sum(axis=1) if k in late or end is not None else own.of_work[k] for k in range(len(work))),
             transfers,
@@ -248,17 +250,17 @@ def _latest(reference: Amounts, of_end: Amounts, held: NDArray[np.bool_]) -> Amo
     return result
 
 
-def _common(own: _Account, end: _Account | None, held: NDArray[np.bool_] | None) -> _Common:
+def _common(own: _SharedState, end: _SharedState | None, held: NDArray[np.bool_] | None) -> _CommonBlame:
     """What all have in common, and the end by which some are held back."""
     transfers, credit = own.with_least_left(None)
     if end is None or held is None:
-        return _Common(own.work, own.of_work, transfers, credit, own.early)
+        return _CommonBlame(own.work, own.of_work, transfers, credit, own.early)
     is_held = held.any(axis=1, keepdims=True)
     of_end, credit_of_end = end.with_least_left(held)
     work = tuple(
         np.minimum(mine, other, out=mine.copy(), where=is_held) for mine, other in zip(own.work, end.work, strict=True)
     )
-    return _Common(
+    return _CommonBlame(
         work,
         tuple(plane.sum(axis=1) for plane in work),
         np.where(is_held, np.minimum(transfers, of_end), transfers),
@@ -268,8 +270,8 @@ def _common(own: _Account, end: _Account | None, held: NDArray[np.bool_] | None)
 
 
 def _take_over(
-    account: _Account,
-    common: _Common,
+    account: _SharedState,
+    common: _CommonBlame,
     share: Amounts,
     late: tuple[Amounts, ...],
     work: list[Amounts],

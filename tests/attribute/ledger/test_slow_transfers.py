@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.replay.models import lockstep_model
-from traceforge.attribute.booking import Booked
-from traceforge.attribute.path import transfer_causes
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.attribute.ledger.slow_transfers import transfer_causes
 from traceforge.replay.reference import references
 
 PAIRS = [[0, 0, 1, 1, 2, 2, 3, 3]]
@@ -18,7 +18,7 @@ def causes_of(transfer_ns: np.ndarray, lacking: frozenset[int] = frozenset()) ->
     transfer = np.repeat(transfer_ns, 2, axis=1)[:, None, :]
     model.transfer_ns[:] = transfer
     communicator = np.broadcast_to(np.array(PAIRS), model.group.shape)
-    return transfer_causes(Booked(model, (10, 11, 12, 13), communicator, lacking), references(model))
+    return transfer_causes(LedgerInput(model, (10, 11, 12, 13), communicator, lacking), references(model))
 
 
 def transfers(slow: dict[int, slice | list[int]]) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_differences_that_are_small_are_no_path() -> None:
 
 def test_a_communicator_without_peers_tells_nothing_of_its_path() -> None:
     model = lockstep_model(np.full((12, 1, 4), 100), transfer_ns=np.array([[20]] * 2 + [[60]] * 10))
-    run = Booked(model, (7,), np.zeros(model.group.shape, dtype=np.int64))
+    run = LedgerInput(model, (7,), np.zeros(model.group.shape, dtype=np.int64))
 
     assert transfer_causes(run, references(model)) == ["slow_transfer"]
 

@@ -19,8 +19,8 @@ from tests.replay.models import (
     times_scaled,
     with_ranks_permuted,
 )
-from traceforge.attribute.airport import share_lateness
-from traceforge.attribute.blame import Blame, blame_iteration, reference_around_waits
+from traceforge.attribute.ledger.propagation import Blame, blame_iteration, reference_around_waits
+from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Reference, references
 from traceforge.replay.reference_rule import ReferenceRule

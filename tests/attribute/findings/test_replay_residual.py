@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceforge.attribute.leftover import Leftover, leftover
+from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
 
 NONE = np.zeros(0, dtype=np.int64)
 # 100 and 102 in turns: 101 on average
@@ -19,14 +19,14 @@ def struck(by: float, iterations: list[int]) -> tuple[np.ndarray, np.ndarray]:
 def test_where_struck_iterations_last_as_long_as_others_nothing_is_left() -> None:
     durations, where = struck(0, [4, 5, 10, 11])
 
-    assert leftover(durations, where, NONE, 50) == Leftover()
+    assert replay_residual(durations, where, NONE, 50) == ReplayResidual()
 
 
 def test_what_makes_other_work_faster_meanwhile_is_left() -> None:
     # given four iterations that last 20 less than the others once they are replayed without a stall of 50
     durations, where = struck(-20, [4, 5, 10, 11])
 
-    found = leftover(durations, where, NONE, 50)
+    found = replay_residual(durations, where, NONE, 50)
 
     assert found.mean_ns == -20
     # the struck vary by 2 / sqrt(3) among four, the others by about 1 among sixteen
@@ -36,22 +36,22 @@ def test_what_makes_other_work_faster_meanwhile_is_left() -> None:
 def test_what_may_be_chance_only_widens_the_interval() -> None:
     durations, where = struck(1, [4, 5, 10, 11])
 
-    assert leftover(durations, where, NONE, 30) == Leftover(0.0, 0.0, 1.0)
+    assert replay_residual(durations, where, NONE, 30) == ReplayResidual(0.0, 0.0, 1.0)
 
 
 def test_a_trifle_is_not_mended_however_sure() -> None:
     durations = np.full(20, 100.0)
     durations[4:8] -= 0.5
 
-    assert leftover(durations, np.arange(4, 8), NONE, 50) == Leftover(0.0, -0.5, 0.0)
+    assert replay_residual(durations, np.arange(4, 8), NONE, 50) == ReplayResidual(0.0, -0.5, 0.0)
 
 
 def test_iterations_that_something_else_strikes_too_tell_nothing() -> None:
     # given iterations of which two alone are free of the other delay
     durations, where = struck(-20, [4, 5, 10, 11])
 
-    assert leftover(durations, where, np.array([4, 5]), 50) == Leftover()
+    assert replay_residual(durations, where, np.array([4, 5]), 50) == ReplayResidual()
 
 
 def test_a_delay_in_all_iterations_leaves_nothing_to_compare_with() -> None:
-    assert leftover(UNEVEN, np.arange(20), NONE, 50) == Leftover()
+    assert replay_residual(UNEVEN, np.arange(20), NONE, 50) == ReplayResidual()

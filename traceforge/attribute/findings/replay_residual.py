@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.judge import lasting_iterations
+from traceforge.attribute.findings.significance import lasting_iterations
 from traceforge.replay.reference import Amounts
 
 # So many iterations of each kind are needed.
@@ -23,7 +23,7 @@ _MATERIAL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
+class ReplayResidual:
     """By how much a struck iteration, replayed without the delay, lasts longer than others, ns.
 
     Attributes:
@@ -37,7 +37,9 @@ class Leftover:
     high_ns: float = 0.0
 
 
-def leftover(without_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64], affected_ns: float) -> Leftover:
+def replay_residual(
+    without_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64], affected_ns: float
+) -> ReplayResidual:
     """What a replay leaves of one finding's delay.
 
     Args:
@@ -49,12 +51,12 @@ def leftover(without_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.
     alone = np.setdiff1d(struck, others)
     never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
     if min(len(alone), len(never)) < _FEWEST:
-        return Leftover()
+        return ReplayResidual()
     mean = float(without_ns[alone].mean() - without_ns[never].mean())
     error = float(np.hypot(_error(without_ns[alone]), _error(without_ns[never])))
     if abs(mean) < _SURE * error or abs(mean) < _MATERIAL * affected_ns:
-        return Leftover(0.0, min(mean, 0.0), max(mean, 0.0))
-    return Leftover(mean, mean - 2 * error, mean + 2 * error)
+        return ReplayResidual(0.0, min(mean, 0.0), max(mean, 0.0))
+    return ReplayResidual(mean, mean - 2 * error, mean + 2 * error)
 
 
 def _error(durations_ns: Amounts) -> float:

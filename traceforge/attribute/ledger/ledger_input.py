@@ -32,7 +32,7 @@ _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runti
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class LedgerInput:
     """A run ready for the ledger.
 
     Attributes:
@@ -48,19 +48,19 @@ class Booked:
     lacking: frozenset[int] = frozenset()
 
 
-def booked(model: StepModel, store: Store, run_id: int) -> Booked:
+def ledger_input(model: StepModel, store: Store, run_id: int) -> LedgerInput:
     """A run's model as the ledger books it."""
     rows = store.query(_COMMUNICATORS, [run_id])
     collectives, owners = rows["collective_id"].to_numpy(), rows["communicator_id"].to_numpy()
     ids, index = np.unique(owners, return_inverse=True)
     plain = with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
     if not len(ids):
-        return Booked(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
+        return LedgerInput(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
     communicator = np.where(model.group >= 0, index[place], 0)
     members, recorded = dict(store.query(_MEMBERS, [run_id]).rows()), set(model.ranks.tolist())
     lacking = frozenset(c for c, number in enumerate(ids.tolist()) if not recorded.issuperset(members[number]))
-    return Booked(plain, tuple(ids.tolist()), communicator, lacking)
+    return LedgerInput(plain, tuple(ids.tolist()), communicator, lacking)
 
 
 def by_cause(model: StepModel) -> StepModel:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.booking import Booked
-from traceforge.attribute.counterfactual import Source, transfer_noise_ns
-from traceforge.attribute.judge import lasting_iterations
+from traceforge.attribute.findings.counterfactual import BlamedTime, transfer_noise_ns
+from traceforge.attribute.findings.significance import lasting_iterations
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts
 
 _BOOTSTRAPS = 1000
@@ -29,7 +29,7 @@ _MAD_TO_SD = 1.48
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertainty:
+class PeerSpread:
     """How well the reference of a source is known: a standard deviation, ns an iteration, from so many peers."""
 
     sd_ns: float
@@ -37,7 +37,7 @@ class Uncertainty:
 
 
 def interval_of(
-    costs_ns: Amounts, affected: NDArray[np.int64], known: Uncertainty, rng: np.random.Generator
+    costs_ns: Amounts, affected: NDArray[np.int64], known: PeerSpread, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Lower and upper end of the 95 % interval of the mean.
 
@@ -71,7 +71,7 @@ def student(degrees: int) -> float:
     return _NORMAL + 2.37 / least + 2.82 / least**2 + 3.6 / least**3
 
 
-def uncertainty_of(run: Booked, cause: str, source: Source) -> Uncertainty:
+def uncertainty_of(run: LedgerInput, cause: str, source: BlamedTime) -> PeerSpread:
     """How well is known what the source's ranks or transfers would have taken."""
     model = run.model
     iterations = len(model.iterations)
@@ -79,16 +79,16 @@ def uncertainty_of(run: Booked, cause: str, source: Source) -> Uncertainty:
         affected = int((source.transfer_ns > 0).any(axis=(1, 2)).sum())
         clean = max(1, iterations - affected)
         sd = transfer_noise_ns(model, source) * affected / iterations * np.sqrt(1 / max(affected, 1) + 1 / clean)
-        return Uncertainty(float(sd), max(2, iterations - 1))
+        return PeerSpread(float(sd), max(2, iterations - 1))
     kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     others = np.setdiff1d(np.arange(len(model.ranks)), source.rank_places)
     if not len(others):
-        return Uncertainty(_MEDIAN_ERROR * float(total.std()) / np.sqrt(total.size), max(2, iterations - 1))
+        return PeerSpread(_MEDIAN_ERROR * float(total.std()) / np.sqrt(total.size), max(2, iterations - 1))
     means = total[:, others].mean(axis=0)
     if len(others) == 1:
-        return Uncertainty(float(total[:, others].std()), 2)
+        return PeerSpread(float(total[:, others].std()), 2)
     if len(others) < 5:
-        return Uncertainty(float(means.std(ddof=1)), len(others) - 1)
+        return PeerSpread(float(means.std(ddof=1)), len(others) - 1)
     spread = _MAD_TO_SD * float(np.median(np.abs(means - np.median(means))))
-    return Uncertainty(spread, len(others) - 1)
+    return PeerSpread(spread, len(others) - 1)

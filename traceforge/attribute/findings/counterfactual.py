@@ -35,7 +35,7 @@ _ON_DEVICE = cause_of_work("compute", None)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BlamedTime:
     """What is blamed: time above the reference, ns.
 
     Attributes:
@@ -59,7 +59,7 @@ class Source:
         return np.asarray(work, dtype=np.float64)
 
 
-def work_source(model: StepModel, cause: str, rank_places: Sequence[int], *, in_turns: bool = False) -> Source:
+def blamed_work(model: StepModel, cause: str, rank_places: Sequence[int], *, in_turns: bool = False) -> BlamedTime:
     """Work of some ranks by a cause, as far as it exceeds the reference over an iteration.
 
     Where work is above the reference at one place and below at another, only what is above in sum is blamed, as noise
@@ -82,7 +82,7 @@ def work_source(model: StepModel, cause: str, rank_places: Sequence[int], *, in_
         part = np.divide(beyond[i], above, out=np.zeros(len(ranks)), where=above > 0)
         arrivals[i, : len(arrival)] = _whole(part * np.maximum(0, arrival).sum(axis=2))
         waits[i, : len(wait)] = _whole(part * np.maximum(0, wait).sum(axis=2))
-    return Source(tuple(ranks), arrivals, waits)
+    return BlamedTime(tuple(ranks), arrivals, waits)
 
 
 def _differences(
@@ -109,9 +109,9 @@ def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
     return mean if abs(mean - float(np.median(beyond_ns))) <= _EVEN * error else 0.0
 
 
-def transfer_source(
+def blamed_transfers(
     model: StepModel, places: NDArray[np.bool_] | None = None, iterations: Sequence[int] | None = None
-) -> Source:
+) -> BlamedTime:
     """Transfers, as far as they exceed clean ones: those of the same place that are not blamed, or its first quartile.
 
     Args:
@@ -134,7 +134,7 @@ def transfer_source(
             above = np.maximum(0, transfer - np.rint(expected).astype(np.int64))
             excess[alike, p] = np.where(is_blamed, above, 0)
     none = np.zeros((len(model.iterations), 0, 0), dtype=np.int64)
-    return Source((), none, none, excess)
+    return BlamedTime((), none, none, excess)
 
 
 class Counterfactual:
@@ -155,23 +155,23 @@ class Counterfactual:
             other._recorded = record(self._model, on_device={_ON_DEVICE})
         return other
 
-    def without_ns(self, sources: Sequence[Source]) -> Amounts:
+    def without_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
         key = frozenset(map(id, sources))
         if key not in self._kept:
             self._kept[key] = self._lasted(_changed(self._measured, sources, -1))
         return self._kept[key]
 
-    def harm_ns(self, source: Source) -> Amounts:
+    def isolated_cost_ns(self, source: BlamedTime) -> Amounts:
         """By how much a source alone would lengthen iterations in which all else is at its reference, shape (I,)."""
         if self._clean is None:
             self._clean = self._reference()
         if not len(self._clean_ns):
             self._clean_ns = self._lasted(self._clean)
-        harm: Amounts = self._lasted(_changed(self._clean, [source], 1)) - self._clean_ns
-        return harm
+        cost: Amounts = self._lasted(_changed(self._clean, [source], 1)) - self._clean_ns
+        return cost
 
-    def costs_ns(self, sources: Sequence[Source]) -> Amounts:
+    def costs_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """What each source costs, ns, shape (sources, I): the mean over all orders of fixing them; at most 4."""
         count = len(sources)
         result = np.zeros((count, len(self._model.iterations)))
@@ -203,7 +203,7 @@ class Counterfactual:
         return Durations(*(np.broadcast_to(one, (*one.shape[:2], ranks)) for one in (arrival, wait, transfer)))
 
 
-def _changed(durations: Durations, sources: Sequence[Source], sign: int) -> Durations:
+def _changed(durations: Durations, sources: Sequence[BlamedTime], sign: int) -> Durations:
     """Durations with sources added (1) or taken away (-1); what no source touches is not copied."""
     work = [source for source in sources if source.transfer_ns is None and source.rank_places]
     transfer = durations.transfer_ns
@@ -230,7 +230,7 @@ def _with_work(
     return result
 
 
-def transfer_noise_ns(model: StepModel, source: Source) -> float:
+def transfer_noise_ns(model: StepModel, source: BlamedTime) -> float:
     """Standard deviation of the iteration's clean transfers taken together, ns: how well their sum is known."""
     if source.transfer_ns is None:
         return 0.0

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from tests.replay.models import Plan, lockstep_plan, model_of, plans
-from traceforge.attribute.booking import (
+from traceforge.attribute.ledger.ledger_input import (
     by_cause,
     with_even_boundaries,
     without_empty_waits,

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from traceforge.attribute.interval import Uncertainty, interval_of, student
+from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, student
 
-CERTAIN = Uncertainty(0.0, 10)
+CERTAIN = PeerSpread(0.0, 10)
 
 
-def interval(costs: list[float], affected: list[int], known: Uncertainty = CERTAIN) -> tuple[float, float]:
+def interval(costs: list[float], affected: list[int], known: PeerSpread = CERTAIN) -> tuple[float, float]:
     return interval_of(np.array(costs, dtype=float), np.array(affected), known, np.random.default_rng(0))
 
 
@@ -26,7 +26,7 @@ def test_how_often_it_struck_is_no_uncertainty() -> None:
 
 def test_what_peers_do_not_agree_on_widens_it() -> None:
     # given peers that differ by a standard deviation of 10, from eleven of them
-    low, high = interval([100] * 12, list(range(12)), Uncertainty(10.0, 10))
+    low, high = interval([100] * 12, list(range(12)), PeerSpread(10.0, 10))
 
     assert high - 100 == pytest.approx(np.hypot(1.96, 10 * student(10)))
     assert low == pytest.approx(200 - high)

@@ -8,24 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
-from traceforge.attribute.booking import by_cause
 from traceforge.attribute.cause import causes
-from traceforge.attribute.counterfactual import Counterfactual, Source, transfer_source, work_source
+from traceforge.attribute.findings.counterfactual import BlamedTime, Counterfactual, blamed_transfers, blamed_work
+from traceforge.attribute.ledger.ledger_input import by_cause
 from traceforge.replay.couplings import Couplings
 from traceforge.replay.model import StepModel
 
 
-def gain_without(model: StepModel, source: Source) -> float:
+def gain_without(model: StepModel, source: BlamedTime) -> float:
     replays = Counterfactual(model)
     return float(replays.without_ns([]).sum() / replays.without_ns([source]).sum()) - 1
 
 
 def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence[int]) -> float:
-    return gain_without(model, work_source(model, cause, rank_places))
+    return gain_without(model, blamed_work(model, cause, rank_places))
 
 
 def gain_without_transfer_excess(model: StepModel) -> float:
-    return gain_without(model, transfer_source(model))
+    return gain_without(model, blamed_transfers(model))
 
 
 def test_a_lone_straggler_gains_all_it_costs() -> None:
@@ -56,7 +56,7 @@ def test_work_that_is_divided_unevenly_is_held_against_an_even_division() -> Non
     )
 
     # then divided evenly the last rank would have 100; the lower median of ranks would have been 90
-    source = work_source(model, "slow_compute", range(4), in_turns=True)
+    source = blamed_work(model, "slow_compute", range(4), in_turns=True)
     assert gain_without(model, source) == pytest.approx(140 / 110 - 1)
 
 
@@ -67,7 +67,7 @@ def test_what_ranks_lose_now_and_then_in_turns_is_held_against_what_they_take_el
     )
 
     # then the mean, 110, would be no iteration's pace
-    source = work_source(model, "slow_compute", range(4), in_turns=True)
+    source = blamed_work(model, "slow_compute", range(4), in_turns=True)
     assert gain_without(model, source) == pytest.approx(150 / 110 - 1)
 
 
@@ -107,7 +107,7 @@ def test_two_findings_that_hide_each_other_share_what_fixing_both_saves() -> Non
     work = np.zeros((4, 1, 3, 2))
     work[:, 0] = [[100, 0], [140, 0], [100, 30]]
     model = by_cause(lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS))
-    straggler, stall = work_source(model, "slow_compute", [1]), work_source(model, "input_stall", [2])
+    straggler, stall = blamed_work(model, "slow_compute", [1]), blamed_work(model, "input_stall", [2])
 
     costs = Counterfactual(model).costs_ns([straggler, stall])
 
@@ -121,15 +121,15 @@ def test_alone_each_would_cost_all_of_it() -> None:
     model = by_cause(lockstep_model(work, transfer_ns=10, kinds=THREE_KINDS))
     replays = Counterfactual(model)
 
-    assert replays.harm_ns(work_source(model, "slow_compute", [1])).tolist() == [40.0] * 4
-    assert replays.harm_ns(work_source(model, "input_stall", [2])).tolist() == [30.0] * 4
+    assert replays.isolated_cost_ns(blamed_work(model, "slow_compute", [1])).tolist() == [40.0] * 4
+    assert replays.isolated_cost_ns(blamed_work(model, "input_stall", [2])).tolist() == [30.0] * 4
 
 
 def test_what_a_rank_loses_here_and_gains_there_is_no_excess() -> None:
     # given places of 100 each, and rank 2 that takes 140 at the first and 80 at the second: 20 above in sum
     model = by_cause(lockstep_model([[[100, 100, 140], [100, 100, 80]]] * 4, transfer_ns=10))
 
-    source = work_source(model, "slow_compute", [2])
+    source = blamed_work(model, "slow_compute", [2])
 
     assert source.rank_seconds_ns().tolist() == [20.0] * 4
 
@@ -138,7 +138,7 @@ def test_transfers_are_compared_with_those_that_are_not_blamed() -> None:
     # given transfers of 10, and of 90 in the last two of ten iterations
     model = lockstep_model([[[100, 100]]] * 10, transfer_ns=[[10]] * 8 + [[90]] * 2)
 
-    source = transfer_source(model, None, [8, 9])
+    source = blamed_transfers(model, None, [8, 9])
 
     assert Counterfactual(model).costs_ns([source]).tolist() == [[0.0] * 8 + [80.0] * 2]
 
@@ -146,7 +146,7 @@ def test_transfers_are_compared_with_those_that_are_not_blamed() -> None:
 def test_where_waiting_slows_transfers_down_fixing_a_straggler_saves_that_too() -> None:
     # given a straggler by 40 of two ranks: a mean wait of 20, and transfers that grow by half of it
     model = by_cause(lockstep_model([[[100, 140]]] * 4, transfer_ns=30))
-    straggler = work_source(model, "slow_compute", [1])
+    straggler = blamed_work(model, "slow_compute", [1])
 
     assert Counterfactual(model, Couplings(spread=0.5)).costs_ns([straggler]).tolist() == [[50.0] * 4]
 
@@ -157,7 +157,7 @@ def test_costs_add_up_to_what_fixing_everything_saves(plan: Plan, data: st.DataO
     model = by_cause(model_of(plan))
     names = [name for name, _ in model.kinds]
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
-    sources = [work_source(model, name, [0]) for name in chosen]
+    sources = [blamed_work(model, name, [0]) for name in chosen]
     replays = Counterfactual(model)
 
     total = replays.costs_ns(sources).sum(axis=0)
@@ -175,7 +175,7 @@ def test_where_transfers_slow_kernels_down_fixing_them_saves_that_too() -> None:
     )
     plan.awaited[:, 0] = -1
     model = by_cause(model_of(plan))
-    slow = transfer_source(model, None, [8, 9])
+    slow = blamed_transfers(model, None, [8, 9])
 
     assert Counterfactual(model).costs_ns([slow]).tolist() == [[0.0] * 10]
     assert Counterfactual(model, Couplings(transferring=1.0)).costs_ns([slow]).tolist() == [[0.0] * 8 + [40.0] * 2]

@@ -1,4 +1,4 @@
-"""What findings cost, together and alone. In: judgements and what each blames. Out: costs with intervals.
+"""What findings cost, together and alone. In: effects and what each blames. Out: costs with intervals.
 
 The cost of a finding that counts is told by replays (see `counterfactual`); of what stands out but does not count, and
 where too many count to be told apart by their sets, the ledger's share is kept. Where a coupling is known within an
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.attribute.booking import Booked
-from traceforge.attribute.counterfactual import MOST_PLAYERS, Counterfactual, Source
-from traceforge.attribute.coupled import Coupled
-from traceforge.attribute.interval import Uncertainty, interval_of, uncertainty_of
-from traceforge.attribute.judge import Judgement
-from traceforge.attribute.leftover import Leftover, leftover
+from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, uncertainty_of
+from traceforge.attribute.findings.counterfactual import MOST_PLAYERS, BlamedTime, Counterfactual
+from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
+from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
+from traceforge.attribute.findings.significance import Effect
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts
 
 # Iterations below which no interval is told.
 _LEAST = 3
 # Costs of a finding: its part in the iterations, what fixing it alone saves, what it alone would cost.
-_KINDS = ("delay", "saved", "harm")
+_KINDS = ("delay", "saved", "isolated")
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """A mean over the judged iterations and the ends of its 95 % interval, ns; None below three iterations."""
 
     mean_ns: float
@@ -34,26 +34,26 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FindingCost:
     """What one finding costs.
 
     Attributes:
         delay: its part of the iterations' time.
-        booked_ns: the same by the ledger.
+        ledger_ns: the same by the ledger.
         affected_ns: its part of an affected iteration.
         saved: what removing it alone saves.
-        harm: what it alone would cost, were all else at its reference.
+        isolated: what it alone would cost, were all else at its reference.
         waited_ns: time ranks wait because of it, summed over ranks, an iteration.
         caused_ns: its own time above the reference, an iteration.
         duration_ns: mean iteration as replayed.
         left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
     """
 
-    delay: Estimate
-    booked_ns: float
+    delay: CostEstimate
+    ledger_ns: float
     affected_ns: float
-    saved: Estimate
-    harm: Estimate
+    saved: CostEstimate
+    isolated: CostEstimate
     waited_ns: float
     caused_ns: float
     duration_ns: float
@@ -65,14 +65,14 @@ class Settled:
             "delay_ns_per_iteration": round(self.delay.mean_ns),
             "delay_low_ns": _whole(self.delay.low_ns),
             "delay_high_ns": _whole(self.delay.high_ns),
-            "booked_ns_per_iteration": round(self.booked_ns),
+            "ledger_ns_per_iteration": round(self.ledger_ns),
             "affected_delay_ns": round(self.affected_ns),
             "gain_if_fixed": self._gain(self.saved.mean_ns),
             "gain_low": None if self.saved.low_ns is None else self._gain(self.saved.low_ns),
             "gain_high": None if self.saved.high_ns is None else self._gain(self.saved.high_ns),
-            "harm_alone_ns": round(self.harm.mean_ns),
-            "harm_alone_low_ns": _whole(self.harm.low_ns),
-            "harm_alone_high_ns": _whole(self.harm.high_ns),
+            "isolated_cost_ns": round(self.isolated.mean_ns),
+            "isolated_cost_low_ns": _whole(self.isolated.low_ns),
+            "isolated_cost_high_ns": _whole(self.isolated.high_ns),
             "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
         }
 
@@ -81,17 +81,17 @@ class Settled:
         return self.duration_ns / left - 1 if left > 0 else None
 
 
-def settled(
-    run: Booked,
+def finding_costs(
+    run: LedgerInput,
     places: Sequence[int],
-    found: Sequence[tuple[str, Judgement, Source, bool]],
-    coupled: Coupled,
-) -> list[Settled]:
+    found: Sequence[tuple[str, Effect, BlamedTime, bool]],
+    coupled: CouplingScenarios,
+) -> list[FindingCost]:
     """Cost of each finding.
 
     Args:
         places: the judged iterations, as places of the model.
-        found: cause, judgement, what is blamed, and whether it counts.
+        found: cause, effect, what is blamed, and whether it counts.
         coupled: the run's couplings.
     """
     rng = np.random.default_rng(0)
@@ -104,25 +104,25 @@ def settled(
     ]
     left = _left(replays, found, likely, places)
     result = []
-    for n, (cause, judgement, source, _) in enumerate(found):
+    for n, (cause, effect, source, _) in enumerate(found):
         known = uncertainty_of(run, cause, source)
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
-            estimate = widened(_estimate(likely[n, kind], judgement, known, rng), ends)
-            estimates[kind] = _mended(estimate, left[n], len(judgement.affected) / len(places))
-        delay, hit = estimates.get("delay", _of_ledger(judgement)), judgement.affected_delay_ns
+            estimate = widened(_estimate(likely[n, kind], effect, known, rng), ends)
+            estimates[kind] = _mended(estimate, left[n], len(effect.affected) / len(places))
+        delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
         if (n, "delay") in likely:
-            hit = float(likely[n, "delay"][judgement.affected].mean()) + left[n].mean_ns
+            hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
         caused = source.rank_seconds_ns()[places]
         waited = len(run.model.ranks) * delay.mean_ns - (0 if source.transfer_ns is not None else float(caused.mean()))
         result.append(
-            Settled(
+            FindingCost(
                 delay=delay,
-                booked_ns=judgement.delay_ns_per_iteration,
+                ledger_ns=effect.delay_ns_per_iteration,
                 affected_ns=hit,
                 saved=estimates["saved"],
-                harm=estimates["harm"],
+                isolated=estimates["isolated"],
                 waited_ns=max(0.0, waited),
                 caused_ns=float(caused.mean()),
                 duration_ns=float(replays.without_ns([])[places].mean()),
@@ -134,46 +134,46 @@ def settled(
 
 def _left(
     replays: Counterfactual,
-    found: Sequence[tuple[str, Judgement, Source, bool]],
+    found: Sequence[tuple[str, Effect, BlamedTime, bool]],
     likely: Mapping[tuple[int, str], Amounts],
     places: Sequence[int],
-) -> list[Leftover]:
+) -> list[ReplayResidual]:
     """What the replay leaves of each finding."""
     players = [n for n in range(len(found)) if (n, "delay") in likely]
     without = replays.without_ns([found[n][2] for n in players])[places] if players else np.zeros(0)
-    result = [Leftover()] * len(found)
+    result = [ReplayResidual()] * len(found)
     for n in players:
         struck = found[n][1].affected
         others = [found[other][1].affected for other in players if other != n]
         hit = float(likely[n, "delay"][struck].mean())
-        result[n] = leftover(without, struck, np.concatenate([np.zeros(0, dtype=np.int64), *others]), hit)
+        result[n] = replay_residual(without, struck, np.concatenate([np.zeros(0, dtype=np.int64), *others]), hit)
     return result
 
 
-def _mended(estimate: Estimate, left: Leftover, part: float) -> Estimate:
+def _mended(estimate: CostEstimate, left: ReplayResidual, part: float) -> CostEstimate:
     """An estimate with what the replay leaves in a part of the iterations."""
     mean, moved = estimate.mean_ns, part * left.mean_ns
     if estimate.low_ns is None or estimate.high_ns is None:
-        return Estimate(mean + moved, None, None)
-    there = Estimate(mean + moved, estimate.low_ns + moved, estimate.high_ns + moved)
+        return CostEstimate(mean + moved, None, None)
+    there = CostEstimate(mean + moved, estimate.low_ns + moved, estimate.high_ns + moved)
     return widened(there, [[mean + part * left.low_ns, mean + part * left.high_ns]])
 
 
 def _costs(
-    replays: Counterfactual, sources: Sequence[Source], players: Sequence[int], places: Sequence[int]
+    replays: Counterfactual, sources: Sequence[BlamedTime], players: Sequence[int], places: Sequence[int]
 ) -> dict[tuple[int, str], Amounts]:
     """Costs of each source by kind, ns, shape (judged iterations,): `delay` of those that count, unless too many do."""
     whole, result = replays.without_ns([]), {}
     for n, source in enumerate(sources):
         result[n, "saved"] = (whole - replays.without_ns([source]))[places]
-        result[n, "harm"] = replays.harm_ns(source)[places]
+        result[n, "isolated"] = replays.isolated_cost_ns(source)[places]
     if players and len(players) <= MOST_PLAYERS:
         for n, own in zip(players, replays.costs_ns([sources[n] for n in players]), strict=True):
             result[n, "delay"] = own[places]
     return result
 
 
-def widened(estimate: Estimate, at_ends: Sequence[Sequence[float]]) -> Estimate:
+def widened(estimate: CostEstimate, at_ends: Sequence[Sequence[float]]) -> CostEstimate:
     """The interval with what else the mean may be, in quadrature.
 
     Args:
@@ -184,19 +184,19 @@ def widened(estimate: Estimate, at_ends: Sequence[Sequence[float]]) -> Estimate:
     mean = estimate.mean_ns
     below = [mean - estimate.low_ns, *(max(0.0, mean - min(both)) for both in at_ends)]
     above = [estimate.high_ns - mean, *(max(0.0, max(both) - mean) for both in at_ends)]
-    return Estimate(mean, mean - float(np.linalg.norm(below)), mean + float(np.linalg.norm(above)))
+    return CostEstimate(mean, mean - float(np.linalg.norm(below)), mean + float(np.linalg.norm(above)))
 
 
-def _estimate(costs_ns: Amounts, judgement: Judgement, known: Uncertainty, rng: np.random.Generator) -> Estimate:
+def _estimate(costs_ns: Amounts, effect: Effect, known: PeerSpread, rng: np.random.Generator) -> CostEstimate:
     mean_ns = float(costs_ns.mean())
     if len(costs_ns) < _LEAST:
-        return Estimate(mean_ns, None, None)
-    return Estimate(mean_ns, *interval_of(costs_ns, judgement.affected, known, rng))
+        return CostEstimate(mean_ns, None, None)
+    return CostEstimate(mean_ns, *interval_of(costs_ns, effect.affected, known, rng))
 
 
-def _of_ledger(judgement: Judgement) -> Estimate:
-    low, high = judgement.interval_ns or (None, None)
-    return Estimate(judgement.delay_ns_per_iteration, low, high)
+def _of_ledger(effect: Effect) -> CostEstimate:
+    low, high = effect.interval_ns or (None, None)
+    return CostEstimate(effect.delay_ns_per_iteration, low, high)
 
 
 def _whole(value_ns: float | None) -> int | None:

@@ -30,7 +30,7 @@ _ASSUMPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Coupled:
+class CouplingScenarios:
     """Couplings of a run.
 
     Attributes:
@@ -51,13 +51,13 @@ class _Range:
     high: float = 0.0
 
 
-def load_coupled(store: Store, run_id: int) -> Coupled:
+def load_coupling_scenarios(store: Store, run_id: int) -> CouplingScenarios:
     """Couplings of a run, from what calibration measured."""
     rows = store.query(_ROWS, [run_id]).to_dicts()
-    return coupled({row["mechanism"]: Estimate(run_id, **row) for row in rows})
+    return coupling_scenarios({row["mechanism"]: Estimate(run_id, **row) for row in rows})
 
 
-def coupled(estimates: Mapping[str, Estimate]) -> Coupled:
+def coupling_scenarios(estimates: Mapping[str, Estimate]) -> CouplingScenarios:
     """Couplings from estimates by mechanism."""
     ranges = {field: _measured(estimates.get(MECHANISMS[field])) for field in ("spread", *_OVERLAPS)}
     assumption, spread = "", estimates.get(MECHANISMS["spread"])
@@ -68,7 +68,7 @@ def coupled(estimates: Mapping[str, Estimate]) -> Coupled:
             likely=format_share(own.likely), low=format_share(own.low), high=format_share(own.high)
         )
     likely = Couplings(**{field: own.likely for field, own in ranges.items()})
-    return Coupled(likely, tuple(_ends(likely, ranges)), assumption)
+    return CouplingScenarios(likely, tuple(_ends(likely, ranges)), assumption)
 
 
 def _ends(likely: Couplings, ranges: Mapping[str, _Range]) -> Iterator[tuple[Couplings, Couplings]]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.airport import share_lateness
+from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
@@ -59,7 +59,7 @@ def blame_iteration(
     Args:
         communicator: index of the communicator of each place, 0 to C - 1, shape (P, R); all are one by default.
     """
-    flow = _Flow(
+    flow = _DenseFlow(
         model, i, reference, np.zeros(model.group.shape[1:], np.int64) if communicator is None else communicator
     )
     around_waits = reference_around_waits(model, i, reference)
@@ -128,7 +128,7 @@ def _last_uses(model: StepModel, i: int) -> NDArray[np.int64]:
     return result
 
 
-class _Flow:
+class _DenseFlow:
     """Time, reference time and blame of every rank while an iteration goes on.
 
     Blame is held in two layers with the same columns: lateness (>= 0) and credit (<= 0). Were they netted, a rank
@@ -146,7 +146,7 @@ class _Flow:
         start = model.start_ns[i].astype(np.float64)
         # A rank that starts before the last one would do so at reference durations, too.
         self._time = self._reference_time = start - start.max()
-        self._settled = np.zeros((ranks, 2, self._early + 1))
+        self._costs_of = np.zeros((ranks, 2, self._early + 1))
         self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
         self._end_alone = np.zeros((calls, ranks))
@@ -200,7 +200,7 @@ class _Flow:
         if len(both):
             blame = np.stack([self._blame(ranks[both]), settled[both]], axis=1)
             settled[both] = self._shared(blame, (time - reference[:, None])[both], outlasting[both])
-        self._settled[ranks] = settled
+        self._costs_of[ranks] = settled
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
@@ -212,7 +212,7 @@ class _Flow:
 
     def _blame(self, ranks: NDArray[np.int64]) -> Amounts:
         """Blame of ranks as of now, shape (ranks, 2, columns)."""
-        blame, own = self._settled[ranks], self._own_columns[ranks]
+        blame, own = self._costs_of[ranks], self._own_columns[ranks]
         rows = np.arange(len(ranks))[:, None]
         blame[rows, _LATE, own] += np.maximum(0, self._since[ranks])
         blame[rows, _CREDIT, own] += np.minimum(0, self._since[ranks])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
-from traceforge.attribute.blame import blame_iteration
-from traceforge.attribute.lockstep import blame_lockstep, in_lockstep
+from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
+from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 
@@ -40,11 +40,11 @@ def lockstep_models(draw: st.DrawFn) -> StepModel:
 @settings(max_examples=200, deadline=None)
 @given(lockstep_models())
 def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
-    assert in_lockstep(model).all()
+    assert is_one_group(model).all()
     reference = references(model)[int(model.calls[0])]
     communicator = np.broadcast_to(np.arange(model.group.shape[1])[:, None] % 2, model.group.shape)
 
-    found = list(blame_lockstep(model, np.arange(len(model.iterations)), reference, communicator))
+    found = list(blame_one_group(model, np.arange(len(model.iterations)), reference, communicator))
 
     assert sorted(np.concatenate([one.iterations for one in found]).tolist()) == list(range(len(model.iterations)))
     for one in found:
@@ -58,4 +58,4 @@ def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
 def test_ranks_that_meet_in_groups_are_not_in_lockstep() -> None:
     model = model_of(lockstep_plan(np.full((2, 1, 4), 100), groups=[[0, 0, 1, 1]]))
 
-    assert not in_lockstep(model).any()
+    assert not is_one_group(model).any()

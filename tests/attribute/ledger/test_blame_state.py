@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from traceforge.attribute import accounts
-from traceforge.attribute.accounts import Expanded, Factored, Own
+from traceforge.attribute.ledger import blame_state
+from traceforge.attribute.ledger.blame_state import Expanded, Factored, Own
 
 ROWS, KINDS, RANKS, GROUPS, FEW, COMMUNICATORS = 5, 2, 12, 6, 2, 7
 
@@ -37,8 +37,8 @@ def test_an_account_has_what_it_takes_over_and_what_is_its_own() -> None:
 def test_working_out_block_by_block_finds_the_same_least(
     monkeypatch: pytest.MonkeyPatch, one_thread: int, at_once: int
 ) -> None:
-    monkeypatch.setattr(accounts, "_ONE_THREAD", one_thread)
-    monkeypatch.setattr(accounts, "_AT_ONCE", at_once)
+    monkeypatch.setattr(blame_state, "_ONE_THREAD", one_thread)
+    monkeypatch.setattr(blame_state, "_AT_ONCE", at_once)
     kept, worked_out = both()
     communicator = np.array([0, 3, 6, 2, 2, 5])
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
-from traceforge.attribute.blame import blame_iteration
-from traceforge.attribute.booking import Booked
 from traceforge.attribute.delay import owned_ns
-from traceforge.attribute.grouped import blame_groups, in_groups
+from traceforge.attribute.ledger.groups import blame_groups, in_groups
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 
@@ -75,7 +75,7 @@ def test_what_all_own_in_groups_is_what_the_run_took_above_its_reference(
     given_run: tuple[StepModel, np.ndarray],
 ) -> None:
     model, communicator = given_run
-    run = Booked(model, tuple(range(int(communicator.max()) + 1)), communicator)
+    run = LedgerInput(model, tuple(range(int(communicator.max()) + 1)), communicator)
     of_length = references(model)
 
     for i, owned in enumerate(owned_ns(run, of_length)):
@@ -91,7 +91,7 @@ def test_rounding_does_not_grow_over_many_meetings() -> None:
     plan = lockstep_plan(work, groups=[(tensor, data)[place % 2].tolist() for place in range(100)])
     model = model_of(replace(plan, transfer_ns=300_000 + rng.exponential(2_000, work.shape).astype(np.int64)))
     communicator = np.where(np.arange(100)[:, None] % 2 == 0, tensor, 8 + data)
-    run = Booked(model, tuple(range(12)), np.broadcast_to(communicator, work.shape))
+    run = LedgerInput(model, tuple(range(12)), np.broadcast_to(communicator, work.shape))
     reference = references(model)
 
     owned = owned_ns(run, reference)
