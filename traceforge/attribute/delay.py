@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, causes
 from traceforge.attribute.ledger.groups import blame_groups, in_groups
-from traceforge.attribute.ledger.ledger_input import LedgerInput, ledger_input
+from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.attribute.ledger.slow_transfers import transfer_causes
-from traceforge.replay.model import load_model
 from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
 
@@ -39,10 +38,10 @@ def rows(store: Store) -> pl.DataFrame:
     """One row an owner of a part of an iteration's excess."""
     frames = [pl.DataFrame(schema=_SCHEMA)]
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        model = load_model(store, run_id)
-        if model is not None:
+        run = store.once(load_ledger_input, run_id)
+        if run is not None:
             on_device = bool(store.query(ON_DEVICE, [run_id]).item())
-            frames.append(_rows(ledger_input(model, store, run_id), run_id, on_device=on_device))
+            frames.append(_rows(run, run_id, on_device=on_device))
     return pl.concat(frames)
 
 

@@ -25,8 +25,7 @@ from traceforge.attribute.findings.significance import (
     effects_of_ranks,
     rotating_straggler,
 )
-from traceforge.attribute.ledger.ledger_input import LedgerInput, ledger_input
-from traceforge.replay.model import load_model
+from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.units import format_ns, format_share
@@ -151,18 +150,18 @@ def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
 
 
 def _run(store: Store, run_id: int) -> _JudgedRun | None:
-    model = load_model(store, run_id)
+    ledger = store.once(load_ledger_input, run_id)
     judged = store.query(_JUDGED, [run_id])
-    if model is None or judged.is_empty():
+    if ledger is None or judged.is_empty():
         return None
     hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
     return _JudgedRun(
         run_id,
-        ledger_input(model, store, run_id),
+        ledger,
         judged["iteration"].to_list(),
         judged["duration_ns"].to_numpy().astype(np.float64),
         int(store.query(_RESIDUAL, [run_id]).item()),
-        [hosts.get(rank) for rank in model.ranks.tolist()],
+        [hosts.get(rank) for rank in ledger.model.ranks.tolist()],
         dict(store.query(_COMMUNICATORS, [run_id]).rows()),
         bool(store.query(ON_DEVICE, [run_id]).item()),
     )

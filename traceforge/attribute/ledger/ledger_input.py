@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
-from traceforge.replay.model import StepModel, started
+from traceforge.replay.model import StepModel, load_model, started
 from traceforge.replay.reference import references
 from traceforge.store.database import Store
 
@@ -48,8 +48,11 @@ class LedgerInput:
     lacking: frozenset[int] = frozenset()
 
 
-def ledger_input(model: StepModel, store: Store, run_id: int) -> LedgerInput:
-    """A run's model as the ledger books it."""
+def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
+    """A run as the ledger takes it; None where no iteration was recorded by all ranks."""
+    model = store.once(load_model, run_id)
+    if model is None:
+        return None
     rows = store.query(_COMMUNICATORS, [run_id])
     collectives, owners = rows["collective_id"].to_numpy(), rows["communicator_id"].to_numpy()
     ids, index = np.unique(owners, return_inverse=True)
