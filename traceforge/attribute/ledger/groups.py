@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from traceforge.attribute.ledger.blame_state import Expanded, Factored, Own, product
 from traceforge.attribute.ledger.group_merge import GroupMerge
 from traceforge.attribute.ledger.one_group import BlameOfMany, factor_of, rows_of
-from traceforge.replay.rank_groups import RankPartition, RankGroups, partition_of, rank_groups
 from traceforge.replay.model import StepModel
+from traceforge.replay.rank_groups import RankGroups, RankPartition, partition_of, rank_groups
 from traceforge.replay.reference import Amounts, Reference
 
 Index = NDArray[np.int64]
