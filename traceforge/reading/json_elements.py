@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 import msgspec
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_values import UNDECODABLE, value_end
 from traceforge.reading.stream import ByteStream
 
 UNIT_BYTES = 512 * 1024
-UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 MEMBER = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+(?:"(?:[^"\\]|\\.)*+"|\[[^\[\]]*+\]|\{[^{}]*+\}|[^\s"\[\]{},]++)'
 """Matches a member of an object whose value is no deeper than one level."""
 _LARGEST_OBJECT = 8 * 1024 * 1024
@@ -26,17 +26,14 @@ _LONGEST_START = 1024  # tells a node from a part of one
 _SEPARATOR = re.compile(rb"[\s,]*")
 _OBJECT_START = re.compile(rb'\{(?=\s*")')
 _CLOSING = re.compile(rb"\](?P<members>(?:\s*,\s*%b)*)\s*\}" % MEMBER)
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_CUT_OFF = "truncated"
 _BLANK = b" \t\r\n"
 _BLANK_AND_COMMA = _BLANK + b","
-_values = msgspec.json.Decoder(msgspec.Raw)
 
 Node = TypeVar("Node")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(Generic[Node]):
+class NodeLayout(Generic[Node]):
     """How nodes stand in a kind of file.
 
     Attributes:
@@ -85,7 +82,7 @@ class ElementReader(Generic[Node]):
     """
 
     def __init__(
-        self, stream: ByteStream, text: bytes, layout: Layout[Node], issues: IssueLog, unit_bytes: int = UNIT_BYTES
+        self, stream: ByteStream, text: bytes, layout: NodeLayout[Node], issues: IssueLog, unit_bytes: int = UNIT_BYTES
     ) -> None:
         self._stream = stream
         self._text = text
@@ -187,11 +184,10 @@ class ElementReader(Generic[Node]):
             return None
         try:
             end = self._object_end(start)
-        except UNDECODABLE as error:
-            is_cut_off = _CUT_OFF in str(error)
-            if is_cut_off and self._may_wait(start):
-                return None
-            return self._skip(start, nodes, is_cut_off)
+        except UNDECODABLE:
+            return self._skip(start, nodes, False)
+        if end is None:
+            return None if self._may_wait(start) else self._skip(start, nodes, True)
         node = self._decoded(self._text[start:end])
         if node is None:
             return self._skip(start, nodes, False)
@@ -202,21 +198,16 @@ class ElementReader(Generic[Node]):
         """Whether more bytes may complete the object at a place."""
         return not self._is_last and len(self._text) - start <= _LARGEST_OBJECT
 
-    def _object_end(self, start: int) -> int:
-        """Where the JSON object ends that begins at a place.
+    def _object_end(self, start: int) -> int | None:
+        """Where the JSON object ends that begins at a place; None if the text ends before.
 
         Raises:
-            msgspec.DecodeError, RecursionError: it is damaged, cut off, or no object.
+            msgspec.DecodeError, RecursionError: it is damaged, or no object.
         """
         if self._text[start] != ord("{"):
             raise msgspec.DecodeError("no object")
-        try:
-            _values.decode(memoryview(self._text)[start:])
-        except msgspec.DecodeError as error:
-            if trailing := _TRAILING.search(str(error)):
-                return self._text.rindex(b"}", start, start + int(trailing[1])) + 1
-            raise
-        return len(self._text)
+        end = value_end(self._text, start)
+        return None if end is None else self._text.rindex(b"}", start, end) + 1
 
     def _decoded(self, text: bytes) -> Node | None:
         """A node from its text; None if it is damaged or no node."""
@@ -255,6 +246,6 @@ class ElementReader(Generic[Node]):
                 end = self._object_end(match.start())
             except UNDECODABLE:
                 continue
-            if self._decoded(self._text[match.start() : end]) is not None:
+            if end is not None and self._decoded(self._text[match.start() : end]) is not None:
                 return match.start()
         return None

@@ -96,7 +96,7 @@ def ingest_files(
         with closing(found):
             for path, fill in found:
                 try:
-                    _add(store, run_id, _File(path, hashes[path], shown(path)), fill, rank_pattern)
+                    _add(store, run_id, _InputFile(path, hashes[path], shown(path)), fill, rank_pattern)
                 except TraceforgeError as error:
                     failed.append((path, error))
                 else:
@@ -179,7 +179,7 @@ def _run_id(store: Store, run_name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _InputFile:
     """A file, the hash of its bytes, and its name in the database."""
 
     path: Path
@@ -187,7 +187,7 @@ class _File:
     shown_path: str
 
 
-def _add(store: Store, run_id: int, file: _File, fill: _Fill, rank_pattern: re.Pattern[str] | None) -> None:
+def _add(store: Store, run_id: int, file: _InputFile, fill: _Fill, rank_pattern: re.Pattern[str] | None) -> None:
     with store.transaction():
         source_id = int(store.query("SELECT COALESCE(MAX(source_id), -1) + 1 FROM meta.source").item())
         summary = fill(source_id)

@@ -14,7 +14,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.numbers import integer_of
 from traceforge.sources.chakra.schema import type_name
 
-Document = dict[str, object]
+JsonObject = dict[str, object]
 _ONLY_METADATA = {"attr", "version"}
 _FIELDS = {
     *("id", "name", "type", "nodetype", "ctrldeps", "datadeps", "starttimemicros", "durationmicros", "runtime"),
@@ -48,13 +48,13 @@ class NodeDocument:
     attributes: dict[str, object] = field(default_factory=dict)
 
 
-def is_document(document: Document) -> bool:
+def is_document(document: JsonObject) -> bool:
     """Whether an object is a node or metadata, not a part of one."""
     keys = {canonical(key) for key in document}
     return not keys or bool(keys & (_FIELDS - {"name"}))
 
 
-def is_metadata(document: Document) -> bool:
+def is_metadata(document: JsonObject) -> bool:
     """Whether a document says something about a trace."""
     return {canonical(key) for key in document} <= _ONLY_METADATA
 
@@ -82,7 +82,7 @@ class Spelling:
     def __init__(self, issues: IssueLog) -> None:
         self._issues = issues
 
-    def node(self, document: Document, position: int) -> NodeDocument:
+    def node(self, document: JsonObject, position: int) -> NodeDocument:
         """A node from its document."""
         fields = {canonical(key): value for key, value in document.items() if canonical(key) in _FIELDS}
         others = {key: value for key, value in document.items() if canonical(key) not in _FIELDS}

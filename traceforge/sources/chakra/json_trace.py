@@ -13,11 +13,13 @@ import polars as pl
 
 from traceforge.reading.chakra_file import Part
 from traceforge.reading.issue_log import IssueLog
-from traceforge.reading.json_elements import MEMBER, UNDECODABLE, UNIT_BYTES, ElementReader, Layout, Members
+from traceforge.reading.json_elements import MEMBER, UNIT_BYTES, ElementReader, Members, NodeLayout
+from traceforge.reading.json_repair import repair_text
+from traceforge.reading.json_values import UNDECODABLE
 from traceforge.reading.stream import ByteStream
 from traceforge.sources.chakra.document_rows import DocumentRows
 from traceforge.sources.chakra.documents import (
-    Document,
+    JsonObject,
     NodeDocument,
     Spelling,
     attributes_in,
@@ -25,7 +27,6 @@ from traceforge.sources.chakra.documents import (
     is_metadata,
 )
 from traceforge.sources.chakra.recognition import DOCUMENTS, FEEDER
-from traceforge.sources.chakra.text_repair import repair_text
 
 Frames = list[tuple[str, pl.DataFrame]]
 _LIST = re.compile(rb'\{\s*(?:%b\s*,\s*)*"workload_graph"\s*:\s*\[' % MEMBER)
@@ -36,17 +37,22 @@ _ID_KEY = re.compile(rb'"[Ii]d"\s*:')
 _one = msgspec.json.Decoder(dict[str, object])
 _many = msgspec.json.Decoder(list[dict[str, object]])
 
-_DOCUMENT_LAYOUT: Layout[Document] = Layout(
+
+def _repaired(text: bytes) -> bytes:
+    return repair_text(text).text
+
+
+_DOCUMENT_LAYOUT: NodeLayout[JsonObject] = NodeLayout(
     None,
     _BETWEEN_DOCUMENTS,
     _ID_KEY,
     lambda text: _many.decode(b"[%b]" % _BETWEEN_DOCUMENTS.sub(b"},", text)),
     _one.decode,
     is_document,
-    repair_text,
+    _repaired,
 )
-_LIST_LAYOUT: Layout[Document] = Layout(
-    _LIST, _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document, repair_text
+_LIST_LAYOUT: NodeLayout[JsonObject] = NodeLayout(
+    _LIST, _BETWEEN_ELEMENTS, _ID_KEY, lambda text: _many.decode(b"[%b]" % text), _one.decode, is_document, _repaired
 )
 
 
@@ -103,7 +109,7 @@ class JsonTrace:
         else:
             self.parts[-1].facts.update(facts)
 
-    def _take_documents(self, documents: list[Document]) -> Iterator[Frames]:
+    def _take_documents(self, documents: list[JsonObject]) -> Iterator[Frames]:
         nodes: list[NodeDocument] = []
         for document in documents:
             if self._form == DOCUMENTS and is_metadata(document):

@@ -49,10 +49,10 @@ def read_file(
         InputUnusableError: nothing of the file can be used.
     """
     with no_garbage_collection():
-        return _Reading(path, emit, options, batch_rows).run(unit_bytes)
+        return _ChakraReading(path, emit, options, batch_rows).run(unit_bytes)
 
 
-class _Reading:
+class _ChakraReading:
     """What is gathered while one file is read."""
 
     def __init__(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, batch_rows: int) -> None:

@@ -1,4 +1,4 @@
-"""Arguments of communication. In: `Unit`s. Out: frames of raw.kineto_collective and raw.kineto_argument.
+"""Arguments of communication. In: `EventUnit`s. Out: frames of raw.kineto_collective and raw.kineto_argument.
 
 Idea: only units that hold a communication event are looked at a second time, for the raw text of the arguments; the
 text is stored as written and the known keys of collectives are read from it, each on its own.
@@ -14,10 +14,11 @@ import numpy as np
 from msgspec import Raw, field
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE
+from traceforge.reading.lenient import integer_of, text_of
 from traceforge.records import Batch
-from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Unit
+from traceforge.sources.kineto.decode import EventUnit
 from traceforge.sources.kineto.kinds import Flag, FlagArray
-from traceforge.sources.kineto.lenient import integer_of, text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +73,7 @@ class CommunicationArgs:
         self._texts: list[tuple[int, str]] = []
         self._rows: list[_Row] = []
 
-    def add(self, unit: Unit, flags: FlagArray) -> None:
+    def add(self, unit: EventUnit, flags: FlagArray) -> None:
         """Take the arguments of a unit, whose events have the given `Flag`s."""
         places = self._places(unit, flags)
         if not places:
@@ -90,7 +91,7 @@ class CommunicationArgs:
         if _COLLECTIVE_KEY.search(text):
             self._add_collective(event_id, text)
 
-    def _places(self, unit: Unit, flags: FlagArray) -> Sequence[int]:
+    def _places(self, unit: EventUnit, flags: FlagArray) -> Sequence[int]:
         """Which events may have arguments to be looked at."""
         if self._keep_all:
             return range(len(flags))
@@ -113,14 +114,14 @@ class CommunicationArgs:
             return None
         if name == "is_asynchronous":
             truth = _TRUTHS.get(token.strip(b'"').lower())
-            return self._usable("kineto_wrong_type", event_id, truth, truth is not None)
+            return self._usable("wrong_type", event_id, truth, truth is not None)
         if name not in _BITS:
             return text_of(token)
         number = integer_of(token)
         if number is None:
-            return self._usable("kineto_wrong_type", event_id, None, False)
+            return self._usable("wrong_type", event_id, None, False)
         fits = -(2 ** _BITS[name]) <= number < 2 ** _BITS[name]
-        return self._usable("kineto_out_of_range", event_id, number, fits)
+        return self._usable("out_of_range", event_id, number, fits)
 
     def _usable(self, code: str, event_id: int, value: int | None, is_usable: bool) -> int | None:
         """The value; NULL and an issue where it cannot be used."""

@@ -1,4 +1,4 @@
-"""Events to frames. In: `Unit`s. Out: frames of raw.kineto_occurrence of bounded size, times without the base time.
+"""Events to frames. In: `EventUnit`s. Out: bounded frames of raw.kineto_occurrence, times without the base time.
 
 Idea: each unit's fields are packed into plain bytes at once, while its Python objects are still in the processor's
 cache; a batch of many units then becomes columns in a few vectorised steps.
@@ -15,10 +15,11 @@ import polars as pl
 from msgspec import Raw
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.kineto.decode import ABSENT, Args, Event, Unit
+from traceforge.reading.json_values import ABSENT
+from traceforge.reading.lenient import integer_of
+from traceforge.sources.kineto.decode import Args, Event, EventUnit
 from traceforge.sources.kineto.exact_time import Times, to_nanoseconds
 from traceforge.sources.kineto.kinds import FLOW_PHASES, Flag, FlagArray, Kinds
-from traceforge.sources.kineto.lenient import integer_of
 
 Int64Array = npt.NDArray[np.int64]
 _INT32_COLUMNS = frozenset({"stream", "device"})
@@ -60,7 +61,7 @@ class EventColumns:
         self._flows: list[bytes] = []
         self._arguments: dict[str, list[bytes]] = {name: [] for name in _ARGUMENTS}
 
-    def add(self, unit: Unit) -> FlagArray:
+    def add(self, unit: EventUnit) -> FlagArray:
         """Take a unit; returns the `Flag`s of its events."""
         events = unit.events
         count = len(events)
@@ -111,19 +112,19 @@ class EventColumns:
         starts = to_nanoseconds(b"".join(self._starts))
         self._count_unusable(starts, event_ids)
         nameless = np.flatnonzero(~starts.known & ((flags & Flag.METADATA) == 0))
-        _count_places("kineto_event_without_timestamp", nameless, event_ids, self._issues)
+        _count_places("event_without_timestamp", nameless, event_ids, self._issues)
         return np.where(starts.known, starts.values_ns, ABSENT)
 
     def _durations_ns(self, event_ids: Int64Array) -> Int64Array:
         durations = to_nanoseconds(b"".join(self._durations))
         self._count_unusable(durations, event_ids)
         negative = np.flatnonzero(durations.values_ns < 0)
-        _count_places("kineto_negative_duration", negative, event_ids, self._issues)
+        _count_places("negative_duration", negative, event_ids, self._issues)
         return np.where(durations.known, np.maximum(durations.values_ns, 0), ABSENT)
 
     def _count_unusable(self, times: Times, event_ids: Int64Array) -> None:
-        _count_places("kineto_wrong_type", times.unreadable, event_ids, self._issues)
-        _count_places("kineto_out_of_range", times.out_of_range, event_ids, self._issues)
+        _count_places("wrong_type", times.unreadable, event_ids, self._issues)
+        _count_places("out_of_range", times.out_of_range, event_ids, self._issues)
 
 
 def _series(name: str, values: npt.NDArray[Any]) -> pl.Series:
@@ -143,7 +144,7 @@ def _lines(tokens: list[Raw]) -> bytes:
     return joined + b"\n"
 
 
-def _pack_arguments(values: list[int], unit: Unit, issues: IssueLog) -> bytes:
+def _pack_arguments(values: list[int], unit: EventUnit, issues: IssueLog) -> bytes:
     if values.count(ABSENT) == len(values):
         return _ABSENT_BYTES * len(values)
     try:
@@ -152,7 +153,7 @@ def _pack_arguments(values: list[int], unit: Unit, issues: IssueLog) -> bytes:
         return _pack_fitting(values, unit.event_ids(), issues)
 
 
-def _pack_flows(unit: Unit, issues: IssueLog) -> bytes:
+def _pack_flows(unit: EventUnit, issues: IssueLog) -> bytes:
     values = [e.id for e in unit.events]
     try:
         return struct.pack(f"{len(values)}q", *values)
@@ -169,14 +170,14 @@ def _flow_id(event: Event, event_id: int, issues: IssueLog) -> int:
         return event.id
     number = integer_of(b'"%s"' % event.id.encode())
     if number is None:
-        issues.add("kineto_wrong_type", at=f"event {event_id}")
+        issues.add("wrong_type", at=f"event {event_id}")
     return ABSENT if number is None else number
 
 
 def _pack_fitting(values: list[int], event_ids: Int64Array, issues: IssueLog) -> bytes:
     fitting = [value if -(2**63) <= value < 2**63 else ABSENT for value in values]
     misfits = [index for index, value in enumerate(values) if value != fitting[index]]
-    _count_places("kineto_out_of_range", misfits, event_ids, issues)
+    _count_places("out_of_range", misfits, event_ids, issues)
     return struct.pack(f"{len(fitting)}q", *fitting)
 
 
@@ -190,7 +191,7 @@ def _count_places(
 def _within_int32(column: Int64Array, event_ids: Int64Array, issues: IssueLog) -> Int64Array:
     misfits = np.flatnonzero((column != ABSENT) & (np.abs(column) >= 2**31))
     surprising = misfits[column[misfits] != _NO_STREAM]
-    _count_places("kineto_out_of_range", surprising, event_ids, issues)
+    _count_places("out_of_range", surprising, event_ids, issues)
     if not len(misfits):
         return column
     fitting = column.copy()

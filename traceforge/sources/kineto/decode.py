@@ -1,4 +1,4 @@
-"""JSON text to typed events, fast. In: the text of whole events. Out: `Unit`s of `Event` structs.
+"""JSON text to typed events, fast. In: the text of whole events. Out: `EventUnit`s of `Event` structs.
 
 Idea: msgspec decodes only the fields that become columns; times stay raw tokens, so no digit is lost. Absent integers
 are the smallest int64, so that a column packs without looking at each value (a file that states just that number
@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, field
 
-ABSENT = -(2**63)
-NO_TOKEN = Raw(b"")
-UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding damaged text raises; `msgspec.ValidationError` means sound JSON of other types."""
-
-
-def is_incomplete(error: Exception) -> bool:
-    """Whether decoding failed because the text ends too early (or holds half a surrogate pair)."""
-    return "truncated" in str(error)
+from traceforge.reading.json_values import ABSENT, NO_TOKEN
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
@@ -84,7 +76,7 @@ def decode_elements(text: bytes) -> list[Raw]:
     return _elements.decode(b"[%b]" % text)
 
 
-class Unit:
+class EventUnit:
     """Consecutive events of a file, some 256 KiB of text, decoded together.
 
     Attributes:
@@ -104,7 +96,7 @@ class Unit:
         self._args_texts: Sequence[Raw] | None = None
 
     @classmethod
-    def from_parts(cls, events: list[Event], ids: list[int], args: Sequence[Raw]) -> "Unit":
+    def from_parts(cls, events: list[Event], ids: list[int], args: Sequence[Raw]) -> "EventUnit":
         """Events that were read one by one, with their positions and the raw text of their arguments."""
         unit = cls(events, 0, b"")
         unit._ids, unit._args_texts = ids, args

@@ -5,7 +5,6 @@ own; their members stay raw text until asked for. Metadata stands before the eve
 list of events (PyTorch 1.8) has none. Not handled: several lists of process groups; the last one counts.
 """
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,11 @@ import msgspec
 from msgspec import Raw
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.kineto.decode import UNDECODABLE
+from traceforge.reading.json_repair import repair_text
+from traceforge.reading.json_values import UNDECODABLE, trailing_place
+from traceforge.reading.lenient import integer_of, text_of
 from traceforge.sources.kineto.exact_time import LIMIT_NS
 from traceforge.sources.kineto.issues import new_log
-from traceforge.sources.kineto.lenient import integer_of, text_of
-from traceforge.sources.kineto.text_repair import repair_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 Members = dict[str, Raw]
 EVENTS_KEY = "traceEvents"
 BASE_TIME_KEY = "baseTimeNanoseconds"
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _LAST_MEMBERS = 64
 _LAST_KEYS = 16
 _CLOSERS = (b"}", b"]", b",")
@@ -54,12 +52,11 @@ def read_members(text: bytes, issues: IssueLog) -> tuple[Members, bytes | None]:
         try:
             members = decode_members(attempt)
         except UNDECODABLE as error:
-            trailing = _TRAILING.search(str(error))
+            end = trailing_place(error) or 0
         else:
             if attempt is not text:
-                issues.add("kineto_unreadable_metadata")
+                issues.add("unreadable_metadata")
             return members, b""
-        end = int(trailing[1]) - 1 if trailing else 0
         if (found := _try_members(attempt[:end])) is not None:
             return found, attempt[end:]
     return first_members(text), None

@@ -1,4 +1,4 @@
-"""Events one by one, from text that cannot be decoded as a whole. In: bytes. Out: a `Unit`, and how far it reaches.
+"""Events one by one, from text that cannot be decoded as a whole. In: bytes. Out: an `EventUnit`, and its extent.
 
 Idea: an element ends where JSON's grammar says so, and no damage elsewhere can change that. Text that is sound up to
 the end of the file is one event cut off; text that is beyond repair is lost up to the next object that decodes and
@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Raw
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.kineto.decode import NO_TOKEN, UNDECODABLE, Event, Unit, decode_elements
+from traceforge.reading.json_repair import repair_text
+from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE, ValueEnds
+from traceforge.sources.kineto.decode import Event, EventUnit, decode_elements
 from traceforge.sources.kineto.document import decode_members
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
-from traceforge.sources.kineto.text_repair import repair_text
-from traceforge.sources.kineto.value_end import ValueEnds
 
 _LARGEST_ELEMENT = 64 * 1024 * 1024
 _LOOK_AHEAD = 4096
@@ -93,9 +93,9 @@ class Walk:
         self.ids.append(self.next_id)
         self.next_id += 1
 
-    def unit(self) -> Unit:
+    def unit(self) -> EventUnit:
         """All events taken."""
-        return Unit.from_parts(self.events, self.ids, self.args)
+        return EventUnit.from_parts(self.events, self.ids, self.args)
 
 
 def read_each(text: Text, issues: IssueLog) -> Walk:
@@ -110,10 +110,10 @@ def read_each(text: Text, issues: IssueLog) -> Walk:
         try:
             walk.keep(*_decode(bytes(element), place, issues))
         except NotAnObjectError:
-            issues.add("kineto_not_an_object", at=place, lost_events=1)
+            issues.add("not_an_object", at=place, lost_events=1)
             walk.next_id += 1
         except UNDECODABLE:
-            issues.add("kineto_undecodable_event", at=place, lost_events=1)
+            issues.add("undecodable_event", at=place, lost_events=1)
             walk.next_id += 1
     walk.position = len(text.data)
     return walk
@@ -129,7 +129,7 @@ def read_damaged(text: Text, issues: IssueLog) -> Walk:
             walk.ended = is_end is True
             if is_end is not False:
                 break
-            issues.add("kineto_damaged_separator", at=_byte(text, walk.position))
+            issues.add("damaged_separator", at=_byte(text, walk.position))
             if match := _SECOND_LIST.match(text.data, walk.position):
                 walk.position = match.end()
         elif not _Element(text, walk, issues, ends).read():
@@ -155,7 +155,7 @@ def _skip_separator(text: Text, walk: Walk, issues: IssueLog) -> bool:
         return False
     closes = text.data[walk.position] == ord("]")
     if commas > 1 or (closes and commas) or (start > 0 and not closes and not commas):
-        issues.add("kineto_damaged_separator", at=_byte(text, start))
+        issues.add("damaged_separator", at=_byte(text, start))
     return True
 
 
@@ -207,7 +207,7 @@ class _Element:
             return None
         if not _BEHIND_ELEMENT.match(self._text.data, end):
             raise msgspec.DecodeError("something else follows without a comma")
-        self._issues.add("kineto_not_an_object", at=self._place, lost_events=1)
+        self._issues.add("not_an_object", at=self._place, lost_events=1)
         self._walk.next_id += 1
         return end
 
@@ -261,7 +261,7 @@ class _Element:
         lost = self._text.data[self._start : end]
         is_event = b"{" in lost and lost.strip(_BETWEEN_ELEMENTS)
         count = max(1, events_in(lost)) if is_event else 0
-        code = "kineto_undecodable_event" if count else "kineto_damaged_separator"
+        code = "undecodable_event" if count else "damaged_separator"
         self._issues.add(code, max(1, count), at=_byte(self._text, self._start), lost_events=count)
         self._walk.next_id += count
         self._walk.position = end

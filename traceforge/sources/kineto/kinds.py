@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceforge.sources.kineto.decode import Event
-from traceforge.sources.kineto.tracks import NAMING_EVENTS, Tracks
+from traceforge.sources.kineto.tracks import NAMING_EVENTS, TrackNames
 
 _COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
 FLOW_PHASES = frozenset("stf")
@@ -51,7 +51,7 @@ class Kinds:
         first_id: the first number of the table in use; smaller ones are no longer known.
     """
 
-    def __init__(self, tracks: Tracks) -> None:
+    def __init__(self, tracks: TrackNames) -> None:
         self._tracks = tracks
         self._ids: dict[KindKey, int] = {}
         self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []

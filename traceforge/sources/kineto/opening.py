@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_repair import repair_text
+from traceforge.reading.json_values import UNDECODABLE, is_incomplete
 from traceforge.reading.stream import ByteStream
-from traceforge.sources.kineto.decode import UNDECODABLE, is_incomplete
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, first_members
-from traceforge.sources.kineto.text_repair import repair_text
 
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -89,7 +89,7 @@ def _members_before(text: bytes, issues: IssueLog) -> Members | None:
             if is_incomplete(error):
                 return None
             members = first_members(text)
-        issues.add("kineto_unreadable_metadata", at="byte 0")
+        issues.add("unreadable_metadata", at="byte 0")
     members.pop(EVENTS_KEY, None)
     return members
 

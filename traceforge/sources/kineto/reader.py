@@ -15,14 +15,14 @@ from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.kineto.collectives import CommunicationArgs
 from traceforge.sources.kineto.columns import EventColumns
-from traceforge.sources.kineto.decode import NO_ARGS, Unit
+from traceforge.sources.kineto.decode import NO_ARGS, EventUnit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_columns
 from traceforge.sources.kineto.opening import read_opening
 from traceforge.sources.kineto.splitter import UNIT_BYTES, AnyUnit, Splitter
-from traceforge.sources.kineto.tracks import Tracks
+from traceforge.sources.kineto.tracks import TrackNames
 
 BATCH_ROWS = 122_880  # a row group of DuckDB
 _TAIL_BYTES = 16 * 1024 * 1024
@@ -53,10 +53,10 @@ def read_file(
         InputUnusableError: nothing of the file can be used.
     """
     with no_garbage_collection():
-        return _Reading(path, emit, options, batch_rows, native).run(unit_bytes)
+        return _KinetoReading(path, emit, options, batch_rows, native).run(unit_bytes)
 
 
-class _Reading:
+class _KinetoReading:
     """What is gathered while one file is read."""
 
     def __init__(
@@ -67,7 +67,7 @@ class _Reading:
         self._options = options
         self._batch_rows = batch_rows
         self._issues = new_log()
-        self._tracks = Tracks()
+        self._tracks = TrackNames()
         self._kinds = Kinds(self._tracks)
         self._columns = EventColumns(self._kinds, self._issues)
         self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
@@ -111,7 +111,7 @@ class _Reading:
         native = self._native.row_count if self._native is not None else 0
         return sum(frame.height for frame in self._frames) + self._columns.row_count + native
 
-    def _name_tracks(self, unit: Unit, flags: FlagArray) -> None:
+    def _name_tracks(self, unit: EventUnit, flags: FlagArray) -> None:
         for place in (flags & Flag.NAMES_A_TRACK).nonzero()[0]:
             event, args = unit.events[place], unit.args[place]
             if args is not NO_ARGS:
@@ -148,7 +148,7 @@ class _Reading:
     def _finish(self, facts: FileFacts, late_base_ns: int) -> SourceSummary:
         added_ns = self._base_ns or 0
         if late_base_ns not in (0, added_ns):
-            self._issues.add("kineto_base_time_not_added")
+            self._issues.add("base_time_not_added")
         self._emit(Batch("raw.kineto_file", facts.file_frame(added_ns)))
         for table, frame in (
             ("raw.kineto_process_group", facts.process_groups_frame()),
@@ -158,6 +158,6 @@ class _Reading:
                 self._emit(Batch(table, frame))
         event_count = self._stored + self._issues.lost_events
         if not event_count:
-            self._issues.add("kineto_no_events")
+            self._issues.add("no_events")
         issues: tuple[Issue, ...] = tuple(self._issues)
         return SourceSummary(KIND, facts.rank, facts.host, facts.world_size, event_count, self._stored, issues)

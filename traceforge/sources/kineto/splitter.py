@@ -1,4 +1,4 @@
-"""Bytes to units. In: the bytes behind the opening bracket of the list of events. Out: `Unit`s, then the rest.
+"""Bytes to units. In: the bytes behind the opening bracket of the list of events. Out: `EventUnit`s, then the rest.
 
 Idea: cut at the last `}` `,` `{` of what was read and decode. From a true boundary, text that decodes as whole elements
 ends at a true boundary: a cut inside a string leaves it open, a cut at deeper nesting leaves brackets open. So a wrong
@@ -13,16 +13,17 @@ from collections.abc import Iterator
 import msgspec
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_repair import repair_text
+from traceforge.reading.json_values import UNDECODABLE, is_incomplete
 from traceforge.reading.stream import ByteStream
-from traceforge.sources.kineto.decode import UNDECODABLE, Unit, decode_events, is_incomplete
+from traceforge.sources.kineto.decode import EventUnit, decode_events
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
 from traceforge.sources.kineto.elements import Text, Walk, events_in, read_damaged, read_each
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit
 from traceforge.sources.kineto.opening import Opening
-from traceforge.sources.kineto.text_repair import repair_text
 
 UNIT_BYTES = 256 * 1024
-AnyUnit = Unit | ScannedUnit
+AnyUnit = EventUnit | ScannedUnit
 _BOUNDARY = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*(?=\{)")
 _STEPS_BACK = (0, 0, 1024, 8 * 1024, 64 * 1024)
 _BLANK = b" \t\r\n"
@@ -81,7 +82,7 @@ class Splitter:
             yield from self._finish()
         if self._stream.damage and not self._is_truncated:
             place = f"byte {self._stream.position}"
-            self._issues.add("kineto_damaged_compression", at=place, because=self._stream.damage)
+            self._issues.add("damaged_compression", at=place, because=self._stream.damage)
 
     def _fill(self) -> None:
         """Read until there is enough text for a unit, or no more."""
@@ -137,21 +138,21 @@ class Splitter:
             return unit
         return self._each(text)
 
-    def _decode_sound(self, text: bytes) -> Unit:
+    def _decode_sound(self, text: bytes) -> EventUnit:
         try:
             return self._typed(text)
         except msgspec.ValidationError:
             return self._each(text)
 
-    def _typed(self, text: bytes) -> Unit:
-        unit = Unit(decode_events(text), self._next_id, text)
+    def _typed(self, text: bytes) -> EventUnit:
+        unit = EventUnit(decode_events(text), self._next_id, text)
         self._next_id += len(unit.events)
         return unit
 
-    def _each(self, text: bytes) -> Unit:
+    def _each(self, text: bytes) -> EventUnit:
         return self._take(read_each(self._stretch(text), self._issues))
 
-    def _take(self, walk: Walk) -> Unit:
+    def _take(self, walk: Walk) -> EventUnit:
         self._next_id = walk.next_id
         return walk.unit()
 
@@ -161,7 +162,7 @@ class Splitter:
     def _offset(self) -> int:
         return self._stream.position - len(self._text)
 
-    def _walk(self) -> tuple[Unit, bool]:
+    def _walk(self) -> tuple[EventUnit, bool]:
         """Events one by one, and whether the list ended; wants more text for an element that has no end."""
         walk = read_damaged(self._stretch(self._text), self._issues)
         self._text = self._text[walk.position :]
@@ -223,12 +224,12 @@ class Splitter:
     def _leave(self, behind: bytes) -> None:
         """Count bytes behind the trace, just read from the stream, and the events of another trace in them."""
         place = f"byte {self._stream.position - len(behind)}"
-        self._issues.add("kineto_trailing_data", len(behind), at=place, lost_events=events_in(behind))
+        self._issues.add("trailing_data", len(behind), at=place, lost_events=events_in(behind))
 
     def _count_truncation(self, lost_events: int) -> None:
         self._is_truncated = True
         self._issues.add(
-            "kineto_truncated",
+            "truncated",
             at=f"byte {self._stream.position}",
             lost_events=lost_events,
             because=self._stream.damage,

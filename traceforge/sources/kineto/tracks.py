@@ -7,8 +7,8 @@ Not handled: sort indices, which only order a display.
 
 from typing import TYPE_CHECKING
 
+from traceforge.reading.lenient import text_of
 from traceforge.sources.kineto.decode import Args
-from traceforge.sources.kineto.lenient import text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ def _as_text(value: int | str | None) -> str | None:
     return None if value is None else str(value)
 
 
-class Tracks:
+class TrackNames:
     """Numbers tracks and remembers their names."""
 
     def __init__(self) -> None:

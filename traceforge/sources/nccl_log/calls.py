@@ -14,7 +14,7 @@ import polars as pl
 from traceforge.sources.nccl_log import quantities
 from traceforge.sources.nccl_log.byte_words import Int64Array
 from traceforge.sources.nccl_log.canonical_lines import Lines
-from traceforge.sources.nccl_log.communicators import Communicators, Handle, Segment
+from traceforge.sources.nccl_log.communicators import CommunicatorHandle, Communicators, Segment
 from traceforge.sources.nccl_log.grammar import Record, fitting
 from traceforge.sources.nccl_log.tables import COLUMNS, SCHEMAS, TYPES, Tables
 
@@ -68,7 +68,7 @@ class Entries:
         return self._frame
 
 
-class Calls:
+class LoggedCalls:
     """The calls of one file.
 
     Attributes:
@@ -78,13 +78,13 @@ class Calls:
     """
 
     def __init__(self, tables: Tables, communicators: Communicators) -> None:
-        self.implied: dict[Segment, Handle] = {}
+        self.implied: dict[Segment, CommunicatorHandle] = {}
         self.global_ranks: set[int] = set()
         self.stated_by: set[str] = set()
         self._tables = tables
         self._communicators = communicators
         self._rows: list[dict[str, object]] = []
-        self._frames: list[tuple[pl.DataFrame, list[_Group]]] = []
+        self._frames: list[tuple[pl.DataFrame, list[_CallGroup]]] = []
         schema = {name: SCHEMAS["collective_call"][name] for name in _TAIL}
         self._tails = Entries({**schema, "element_bytes": TYPES["i64"], "comm": TYPES["u64"]})
         self._waiting_schema = {**SCHEMAS["collective_call"], "process_id": TYPES["i32"], "comm": TYPES["u64"]}
@@ -145,7 +145,7 @@ class Calls:
             named = frame.with_columns(handle_id=pl.Series(own).replace(_NONE, None))
             self._tables.add_frame("collective_call", named)
 
-    def _slow_frame(self) -> "tuple[pl.DataFrame, list[_Group]]":
+    def _slow_frame(self) -> "tuple[pl.DataFrame, list[_CallGroup]]":
         """Calls that were read one by one."""
         columns = {name: [row.get(name) for row in self._rows] for name in self._waiting_schema}
         frame = pl.DataFrame(columns, schema=self._waiting_schema)
@@ -156,10 +156,10 @@ class Calls:
             if pointer is not None:
                 places.setdefault((process_id, pointer), []).append(row)
         sizes = frame["rank_count"].to_list()
-        groups = [_Group(key, np.array(rows, dtype=np.int64), sizes[rows[0]]) for key, rows in places.items()]
+        groups = [_CallGroup(key, np.array(rows, dtype=np.int64), sizes[rows[0]]) for key, rows in places.items()]
         return frame.drop("process_id", "comm"), groups
 
-    def _name(self, group: "_Group", record_ids: Int64Array, handles: Int64Array) -> None:
+    def _name(self, group: "_CallGroup", record_ids: Int64Array, handles: Int64Array) -> None:
         lives = np.array([start for start, _ in self._communicators.history.get(group.key, ())], dtype=np.int64)
         numbers = np.searchsorted(lives, record_ids[group.rows], side="right")
         first, last = int(numbers[0]), int(numbers[-1])
@@ -177,13 +177,13 @@ class Calls:
         (process_id, pointer), _ = segment
         handle = self.implied.get(segment)
         if handle is None:
-            handle = self.implied[segment] = Handle(first_record_id, process_id, {"comm_pointer": pointer})
+            handle = self.implied[segment] = CommunicatorHandle(first_record_id, process_id, {"comm_pointer": pointer})
         handle.learn(facts)
         return handle.handle_id
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _CallGroup:
     """Calls of a block on one pointer of one process: their rows, in order, and the ranks the first one states."""
 
     key: tuple[int | None, int]
@@ -191,7 +191,7 @@ class _Group:
     rank_count: object
 
 
-def _groups_of(lines: Lines, process_ids: Int64Array, tails: Sequence[Mapping[str, object]]) -> Iterator[_Group]:
+def _groups_of(lines: Lines, process_ids: Int64Array, tails: Sequence[Mapping[str, object]]) -> Iterator[_CallGroup]:
     """Calls read many at once, by process and pointer."""
     if not lines.index.size:
         return
@@ -204,4 +204,4 @@ def _groups_of(lines: Lines, process_ids: Int64Array, tails: Sequence[Mapping[st
         tail = tails[lines.tail[rows[0]]]
         pointer = tail["comm"]
         if isinstance(pointer, int):
-            yield _Group((int(process_ids[rows[0]]), pointer), rows, tail["rank_count"])
+            yield _CallGroup((int(process_ids[rows[0]]), pointer), rows, tail["rank_count"])

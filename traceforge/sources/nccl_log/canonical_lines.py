@@ -70,7 +70,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LineLayout:
     """Where the words of a block stand; every line ends with a newline.
 
     Attributes:
@@ -107,7 +107,7 @@ class Layout:
         return (places > self.starts[lines]) & self.words.begin_with(places, literal)
 
 
-def layout_of(block: Block) -> Layout:
+def layout_of(block: Block) -> LineLayout:
     """The words of a block."""
     words = ByteWords(block.padded)
     blanks = np.concatenate((np.full(_NONE_BEFORE, -1), np.flatnonzero(words.bytes <= _BLANK)))
@@ -117,7 +117,7 @@ def layout_of(block: Block) -> Layout:
     starts = np.concatenate(([0], blanks[last] + 1))[: last.size]
     if b"\r" in block.padded:
         last = last - ((kinds[last - 1] == _RETURN) & (blanks[last] - blanks[last - 1] == 1))
-    return Layout(block.padded, words, blanks, last, starts)
+    return LineLayout(block.padded, words, blanks, last, starts)
 
 
 class CanonicalLines:
@@ -143,7 +143,7 @@ class CanonicalLines:
         tails = self.call_tails if line.startswith(b"datatype", tail_start) else self.tuning_tails
         tails.learn(line[tail_start:], tail)
 
-    def calls(self, layout: Layout) -> Lines:
+    def calls(self, layout: LineLayout) -> Lines:
         """Lines such as `... [d] NCCL INFO Op: opCount 2f sendbuff 0x.. recvbuff 0x.. count 8 datatype ...`."""
         every = np.arange(layout.last.size)
         more = np.zeros(every.size, dtype=np.int64)
@@ -171,7 +171,7 @@ class CanonicalLines:
         valid &= numbers["op_count"] < 2**63
         return self._known(layout, lines, valid, numbers, (start[24], start[19], start[11]), self.call_tails)
 
-    def tunings(self, layout: Layout, calls: Lines) -> Lines:
+    def tunings(self, layout: LineLayout, calls: Lines) -> Lines:
         """Lines such as `... [d] NCCL INFO Op: 8192 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}`.
 
         Args:
@@ -189,7 +189,7 @@ class CanonicalLines:
 
     def _known(
         self,
-        layout: Layout,
+        layout: LineLayout,
         lines: Int64Array,
         valid: BoolArray,
         numbers: dict[str, UInt64Array],

@@ -18,7 +18,7 @@ Segment = tuple[Key, int]
 
 
 @dataclass(slots=True, eq=False)
-class Handle:
+class CommunicatorHandle:
     """One rank's side of a communicator.
 
     Attributes:
@@ -52,7 +52,7 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPlace:
     """Where a record stands: its number, process and thread."""
 
     record_id: int
@@ -69,19 +69,19 @@ class Communicators:
 
     def __init__(self) -> None:
         self.history: dict[Key, list[tuple[int, int | None]]] = {}
-        self._open: dict[Key, Handle] = {}
-        self._current: dict[tuple[int | None, int | None], Handle] = {}
-        self._of_process: dict[int | None, list[Handle]] = {}
+        self._open: dict[Key, CommunicatorHandle] = {}
+        self._current: dict[tuple[int | None, int | None], CommunicatorHandle] = {}
+        self._of_process: dict[int | None, list[CommunicatorHandle]] = {}
         self._announcing: set[int | None] = set()
-        self._ended: list[Handle] = []
-        self._orphans: list[tuple[Segment, Place, dict[str, object]]] = []
+        self._ended: list[CommunicatorHandle] = []
+        self._orphans: list[tuple[Segment, RecordPlace, dict[str, object]]] = []
 
-    def start(self, place: Place, pointer: int | None, facts: Mapping[str, object]) -> None:
+    def start(self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]) -> None:
         """An init begins."""
         self._announcing.add(place.process_id)
         self._new(place, pointer).learn({**facts, "start_record_id": place.record_id})
 
-    def complete(self, place: Place, pointer: int | None, facts: Mapping[str, object]) -> None:
+    def complete(self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]) -> None:
         """An init ends."""
         handle = self._open.get((place.process_id, pointer)) if pointer is not None else None
         if handle is None or handle.is_complete:
@@ -89,7 +89,7 @@ class Communicators:
         handle.learn({**facts, "complete_record_id": place.record_id})
         handle.is_complete = True
 
-    def close(self, place: Place, pointer: int | None, reason: str, facts: Mapping[str, object]) -> None:
+    def close(self, place: RecordPlace, pointer: int | None, reason: str, facts: Mapping[str, object]) -> None:
         """A communicator is destroyed, aborted or revoked."""
         ending = {**facts, "close_record_id": place.record_id, "close_reason": reason}
         if pointer is None:
@@ -102,9 +102,11 @@ class Communicators:
         handle.learn(ending)
         self._end(handle, place.record_id)
 
-    def describe(self, place: Place, pointer: int | None, facts: Mapping[str, object]) -> Handle | None:
+    def describe(
+        self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]
+    ) -> CommunicatorHandle | None:
         """A record tells something of a communicator; returns its handle where it is known."""
-        handle: Handle | None
+        handle: CommunicatorHandle | None
         if pointer is not None:
             handle = self._open.get((place.process_id, pointer)) or self._new(place, pointer)
         else:
@@ -113,7 +115,7 @@ class Communicators:
             handle.learn(facts)
         return handle
 
-    def during_init(self, place: Place, *, opens: bool) -> Handle | None:
+    def during_init(self, place: RecordPlace, *, opens: bool) -> CommunicatorHandle | None:
         """The handle whose init runs in this thread.
 
         Args:
@@ -127,11 +129,11 @@ class Communicators:
             return self._new(place, None)
         return None
 
-    def at(self, place: Place, pointer: int) -> Handle | None:
+    def at(self, place: RecordPlace, pointer: int) -> CommunicatorHandle | None:
         """The living handle of a pointer."""
         return self._open.get((place.process_id, pointer))
 
-    def only(self, process_id: int | None, rank: int, largest_rank: int) -> Handle | None:
+    def only(self, process_id: int | None, rank: int, largest_rank: int) -> CommunicatorHandle | None:
         """The handle of a rank in a process, where just one has so many ranks."""
         fitting = [
             handle
@@ -149,12 +151,12 @@ class Communicators:
         key, number = segment
         return self.history[key][number - 1][1] if number else None
 
-    def take_ended(self) -> Iterator[Handle]:
+    def take_ended(self) -> Iterator[CommunicatorHandle]:
         """Handles about which no more will be said; each once."""
         ended, self._ended = self._ended, []
         yield from ended
 
-    def take_rest(self, implied: Mapping[Segment, Handle]) -> Iterator[Handle]:
+    def take_rest(self, implied: Mapping[Segment, CommunicatorHandle]) -> Iterator[CommunicatorHandle]:
         """All other handles, at the end of the file.
 
         Args:
@@ -164,20 +166,22 @@ class Communicators:
         for handles in self._of_process.values():
             yield from handles
         for segment, place, ending in self._orphans:
-            handle = implied.get(segment) or Handle(place.record_id, place.process_id, {"comm_pointer": segment[0][1]})
+            handle = implied.get(segment) or CommunicatorHandle(
+                place.record_id, place.process_id, {"comm_pointer": segment[0][1]}
+            )
             handle.learn(ending)
             if segment not in implied:
                 yield handle
         yield from implied.values()
 
-    def _new(self, place: Place, pointer: int | None) -> Handle:
-        handle = Handle(place.record_id, place.process_id)
+    def _new(self, place: RecordPlace, pointer: int | None) -> CommunicatorHandle:
+        handle = CommunicatorHandle(place.record_id, place.process_id)
         self._current[place.process_id, place.tid] = handle
         self._of_process.setdefault(place.process_id, []).append(handle)
         self._name(handle, place.record_id, pointer)
         return handle
 
-    def _unnamed(self, place: Place, pointer: int | None) -> Handle | None:
+    def _unnamed(self, place: RecordPlace, pointer: int | None) -> CommunicatorHandle | None:
         """The handle of this thread's init, which no record named so far; it is named now."""
         current = self._current.get((place.process_id, place.tid))
         if current is None or current.is_complete or "comm_pointer" in current.facts:
@@ -185,7 +189,7 @@ class Communicators:
         self._name(current, place.record_id, pointer)
         return current
 
-    def _name(self, handle: Handle, record_id: int, pointer: int | None) -> None:
+    def _name(self, handle: CommunicatorHandle, record_id: int, pointer: int | None) -> None:
         if pointer is None:
             return
         key = (handle.process_id, pointer)
@@ -196,23 +200,23 @@ class Communicators:
         self._open[key] = handle
         self.history.setdefault(key, []).append((record_id, handle.handle_id))
 
-    def _end(self, handle: Handle, record_id: int) -> None:
+    def _end(self, handle: CommunicatorHandle, record_id: int) -> None:
         pointer = handle.facts.get("comm_pointer")
         if isinstance(pointer, int):
             del self._open[handle.process_id, pointer]
             self.history[handle.process_id, pointer].append((record_id + 1, None))
         self._retire(handle)
 
-    def _retire(self, handle: Handle) -> None:
+    def _retire(self, handle: CommunicatorHandle) -> None:
         handle.is_complete = True
         self._of_process[handle.process_id].remove(handle)
         self._ended.append(handle)
 
-    def _latest(self, place: Place, facts: Mapping[str, object]) -> Handle | None:
+    def _latest(self, place: RecordPlace, facts: Mapping[str, object]) -> CommunicatorHandle | None:
         current = self._current.get((place.process_id, place.tid))
         return current if current is not None and current.fits(facts) else None
 
 
-def _rank_count(handle: Handle) -> int:
+def _rank_count(handle: CommunicatorHandle) -> int:
     count = handle.facts.get("rank_count")
     return count if isinstance(count, int) else 0

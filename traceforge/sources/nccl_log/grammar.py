@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from traceforge.sources.nccl_log import quantities
-from traceforge.sources.nccl_log.communicators import Place
+from traceforge.sources.nccl_log.communicators import RecordPlace
 from traceforge.sources.nccl_log.tables import COLUMNS
 
 _DEFAULTS: Mapping[str, quantities.Read] = {
@@ -45,9 +45,9 @@ class Record:
     is_cut: bool = False
 
     @property
-    def at(self) -> Place:
+    def at(self) -> RecordPlace:
         """Where it stands, for communicators."""
-        return Place(self.record_id, self.process_id, self.tid)
+        return RecordPlace(self.record_id, self.process_id, self.tid)
 
 
 Handler = Callable[["Rule", re.Match[str], Record], bool]
@@ -97,7 +97,7 @@ def rule(  # the arguments are those of Rule
     return Rule(name, versions, re.compile(pattern), word, anchor, table, constants or {}, read or {}, topic)
 
 
-class Grammar:
+class RuleSet:
     """All rules, ready to be searched."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:

@@ -7,7 +7,7 @@ Not handled: messages that span lines.
 
 import re
 
-from traceforge.sources.nccl_log.calls import Calls, call_row
+from traceforge.sources.nccl_log.calls import LoggedCalls, call_row
 from traceforge.sources.nccl_log.communicator_rows import CommunicatorRows
 from traceforge.sources.nccl_log.communicators import Communicators
 from traceforge.sources.nccl_log.connection_rows import ConnectionRows
@@ -25,7 +25,7 @@ UNPARSED = "unparsed"
 class Interpreter:
     """Reads the messages of one file."""
 
-    def __init__(self, tables: Tables, communicators: Communicators, calls: Calls) -> None:
+    def __init__(self, tables: Tables, communicators: Communicators, calls: LoggedCalls) -> None:
         self._tables = tables
         self._communicators = communicators
         self._calls = calls

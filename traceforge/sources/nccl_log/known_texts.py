@@ -31,7 +31,7 @@ class KnownTexts(Generic[Entry]):
         self.entries: list[Entry] = []
         self._numbers: dict[bytes, int] = {}
         self._texts: list[bytes] = []
-        self._index = _Index([])
+        self._index = _TextIndex([])
 
     def learn(self, text: bytes, entry: Entry) -> None:
         """Remember what a text means; beyond a bound nothing more is learnt."""
@@ -43,11 +43,11 @@ class KnownTexts(Generic[Entry]):
     def numbers(self, words: ByteWords, starts: Int64Array, ends: Int64Array) -> Int64Array:
         """Numbers of many texts; -1 where unknown."""
         if len(self._texts) != self._index.size:
-            self._index = _Index(self._texts)
+            self._index = _TextIndex(self._texts)
         return self._index.find(words, starts, ends - starts)
 
 
-class _Index:
+class _TextIndex:
     """Known texts as rows of words, in the order of their hashes."""
 
     def __init__(self, texts: Sequence[bytes]) -> None:

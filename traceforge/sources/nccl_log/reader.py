@@ -12,7 +12,7 @@ import numpy as np
 
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nccl_log.byte_words import BoolArray, Int64Array
-from traceforge.sources.nccl_log.canonical_lines import CanonicalLines, Layout, layout_of
+from traceforge.sources.nccl_log.canonical_lines import CanonicalLines, LineLayout, layout_of
 from traceforge.sources.nccl_log.line_reader import LineReader
 from traceforge.sources.nccl_log.many_rows import ManyRows
 from traceforge.sources.nccl_log.state import LogState
@@ -42,10 +42,10 @@ def read_file(
     Raises:
         InputUnusableError: the file cannot be opened.
     """
-    return _Reading(Tables(emit, batch_rows)).run(LineStream(path, block_bytes, options.report_progress))
+    return _LogReading(Tables(emit, batch_rows)).run(LineStream(path, block_bytes, options.report_progress))
 
 
-class _Reading:
+class _LogReading:
     """What is gathered while one log is read."""
 
     def __init__(self, tables: Tables) -> None:
@@ -84,7 +84,7 @@ class _Reading:
         self._state.record_count = first + fast.size + slow_records.size
         return layout.last.size
 
-    def _slow(self, layout: Layout, first_line: int, is_fast: BoolArray) -> Int64Array:
+    def _slow(self, layout: LineLayout, first_line: int, is_fast: BoolArray) -> Int64Array:
         """Read the other lines one by one; returns the line of each record, counted from the block's first."""
         slow = np.flatnonzero(~is_fast)
         ids = (self._state.record_count + np.cumsum(is_fast)[slow]).tolist()

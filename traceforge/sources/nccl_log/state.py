@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TypeVar
 
 from traceforge.records import SourceSummary
-from traceforge.sources.nccl_log.calls import Calls
+from traceforge.sources.nccl_log.calls import LoggedCalls
 from traceforge.sources.nccl_log.communicators import Communicators
 from traceforge.sources.nccl_log.interpreter import Interpreter
 from traceforge.sources.nccl_log.issues import IssueLog
@@ -36,7 +36,7 @@ class LogState:
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self.communicators = Communicators()
-        self.calls = Calls(tables, self.communicators)
+        self.calls = LoggedCalls(tables, self.communicators)
         self.interpreter = Interpreter(tables, self.communicators, self.calls)
         self.neighbours = Neighbours(tables)
         self.processes = Processes()

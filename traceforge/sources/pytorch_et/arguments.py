@@ -13,7 +13,7 @@ from traceforge.reading.chakra_rows import frame_of_rows
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.tensors import Tensor, tensor_columns, tensors_of
 from traceforge.sources.pytorch_et.decode import Node, value_of
-from traceforge.sources.pytorch_et.units import Unit
+from traceforge.sources.pytorch_et.units import NodeUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _arguments(values: Raw, shapes: Raw, types: Raw) -> Arguments:
     return Arguments(found, value_of(shapes), value_of(types), None)
 
 
-def tensor_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
+def tensor_rows(unit: NodeUnit, issues: IssueLog) -> pl.DataFrame:
     """Rows of raw.chakra_tensor, of all nodes."""
     rows: list[dict[str, object]] = []
     for index, node in enumerate(unit.nodes):

@@ -1,4 +1,4 @@
-"""Communication of nodes. In: `Unit`s. Out: rows of raw.chakra_communication of a whole trace, one a call.
+"""Communication of nodes. In: `NodeUnit`s. Out: rows of raw.chakra_communication of a whole trace, one a call.
 
 Idea: PyTorch's record of a call (`record_param_comms`) says most, since 1.1.0 by name, before by place. Where no such
 record stands below an operator of `c10d` (as with gloo), the operator itself is the call, and the functional operator
@@ -18,7 +18,7 @@ from traceforge.sources.pytorch_et.arguments import inputs_of, outputs_of
 from traceforge.sources.pytorch_et.calls import record_columns
 from traceforge.sources.pytorch_et.nodes import is_on_device
 from traceforge.sources.pytorch_et.operators import Operator
-from traceforge.sources.pytorch_et.units import Unit
+from traceforge.sources.pytorch_et.units import NodeUnit
 
 _RECORD = "record_param_comms"
 _OPERATOR = "c10d::"
@@ -31,7 +31,7 @@ _LARGEST = 2**63 - 1
 Row = dict[str, object]
 
 
-class Communication:
+class TraceCommunication:
     """Gathers the communication of one trace.
 
     Attributes:
@@ -48,7 +48,7 @@ class Communication:
         self._matters: dict[str | None, bool] = {}
         self.rank: int | None = None
 
-    def add(self, unit: Unit) -> None:
+    def add(self, unit: NodeUnit) -> None:
         """Take the nodes of a unit that have to do with communication."""
         matters = self._matters
         for name in {node.name for node in unit.nodes} - matters.keys():
@@ -60,7 +60,7 @@ class Communication:
             elif node.name is not None and _LAYER.match(node.name):
                 self._add_layer(unit, index, node.name)
 
-    def _add_record(self, unit: Unit, index: int) -> None:
+    def _add_record(self, unit: NodeUnit, index: int) -> None:
         node, attributes = unit.nodes[index], unit.attributes[index]
         if "debug" in attributes:
             self._issues.add("missing_communication_info", at=unit.place(index))
@@ -86,7 +86,7 @@ class Communication:
         if row["process_group_description"] == "default_pg" and isinstance(rank, int) and 0 <= rank < 2**31:
             self.rank = rank
 
-    def _add_layer(self, unit: Unit, index: int, name: str) -> None:
+    def _add_layer(self, unit: NodeUnit, index: int, name: str) -> None:
         """An operator that may stand above a record; it may be a call itself, or name a group."""
         node_id = int(unit.ids[index])
         self._callers[node_id] = int(unit.parents[index])

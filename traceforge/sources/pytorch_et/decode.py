@@ -11,10 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-ABSENT = -(2**63)
-"""Stands for a missing integer, until it becomes NULL."""
-NO_TEXT = Raw(b"")
-UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+from traceforge.reading.json_values import ABSENT, NO_TOKEN, UNDECODABLE
 
 
 class Attribute(msgspec.Struct, gc=False):
@@ -34,13 +31,13 @@ class Node(msgspec.Struct, gc=False):
     name: str | None = None
     ctrl_deps: int | list[int] | None = None
     parent: int | list[int] | None = None
-    inputs: Raw = NO_TEXT
-    outputs: Raw = NO_TEXT
+    inputs: Raw = NO_TOKEN
+    outputs: Raw = NO_TOKEN
     attrs: list[Attribute] | None = None
-    input_shapes: Raw = NO_TEXT
-    input_types: Raw = NO_TEXT
-    output_shapes: Raw = NO_TEXT
-    output_types: Raw = NO_TEXT
+    input_shapes: Raw = NO_TOKEN
+    input_types: Raw = NO_TOKEN
+    output_shapes: Raw = NO_TOKEN
+    output_types: Raw = NO_TOKEN
     rf_id: int = ABSENT
     fw_parent: int = ABSENT
     seq_id: int = ABSENT
@@ -48,16 +45,16 @@ class Node(msgspec.Struct, gc=False):
     tid: int = ABSENT
     fw_tid: int = ABSENT
     op_schema: str | None = None
-    ts: Raw = NO_TEXT
-    dur: Raw = NO_TEXT
-    inclusive_dur: Raw = NO_TEXT
-    exclusive_dur: Raw = NO_TEXT
+    ts: Raw = NO_TOKEN
+    dur: Raw = NO_TOKEN
+    inclusive_dur: Raw = NO_TOKEN
+    exclusive_dur: Raw = NO_TOKEN
     inter_thread_dep: int | list[int] | None = None
     sync_dep: int | list[int] | None = None
     cat: str | None = None
     stream: int = ABSENT
     pg_name: int | str | None = None
-    args: Raw = NO_TEXT
+    args: Raw = NO_TOKEN
 
 
 _node = msgspec.json.Decoder(Node)
@@ -95,4 +92,4 @@ def value_of(text: Raw | bytes) -> object:
 
 def is_node(node: Node) -> bool:
     """Whether an object has what only nodes have."""
-    return node.id != ABSENT or (node.name is not None and (node.ctrl_deps is not None or node.inputs is not NO_TEXT))
+    return node.id != ABSENT or (node.name is not None and (node.ctrl_deps is not None or node.inputs is not NO_TOKEN))

@@ -1,4 +1,4 @@
-"""How nodes stand in a PyTorch execution trace. In: nothing. Out: the `Layout` that `json_elements` reads by.
+"""How nodes stand in a PyTorch execution trace. In: nothing. Out: the `NodeLayout` that `json_elements` reads by.
 
 Idea: nodes are the elements of a list `nodes`; an attribute, which is an object in a list as well, is told from a node
 by its first two keys. Seen: PyTorch's own layout, and those of Python's json with and without indentation.
@@ -7,7 +7,7 @@ by its first two keys. Seen: PyTorch's own layout, and those of Python's json wi
 import re
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.reading.json_elements import MEMBER, Layout
+from traceforge.reading.json_elements import MEMBER, NodeLayout
 from traceforge.sources.pytorch_et.decode import Node, decode_nodes, is_node
 from traceforge.sources.pytorch_et.lenient import read_node
 from traceforge.sources.pytorch_et.text_repair import repair_text
@@ -19,8 +19,8 @@ _BOUNDARY = re.compile(
 _ID_KEY = re.compile(rb'"id"\s*:')
 
 
-def layout_of(issues: IssueLog) -> Layout[Node]:
+def layout_of(issues: IssueLog) -> NodeLayout[Node]:
     """The layout; `issues` counts values of unexpected types."""
-    return Layout(
+    return NodeLayout(
         _OPENING, _BOUNDARY, _ID_KEY, decode_nodes, lambda text: read_node(text, issues), is_node, repair_text
     )

@@ -1,4 +1,4 @@
-"""Nodes as rows. In: `Unit`s. Out: frames of raw.chakra_node and raw.chakra_edge.
+"""Nodes as rows. In: `NodeUnit`s. Out: frames of raw.chakra_node and raw.chakra_edge.
 
 Idea: PyTorch records operations of the host, each with its caller; ET+ adds times, and device nodes with a category.
 Seen: 1.0.1 to 1.1.1 and ET+ of 2023 and since 2024. Not handled: data flow (it follows from raw.chakra_tensor).
@@ -12,9 +12,10 @@ from msgspec import Raw
 
 from traceforge.reading.chakra_rows import Column, frame_of, repeated
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.pytorch_et.decode import ABSENT, NO_TEXT, Node, value_of
+from traceforge.reading.json_values import ABSENT, NO_TOKEN
+from traceforge.sources.pytorch_et.decode import Node, value_of
 from traceforge.sources.pytorch_et.microseconds import to_nanoseconds
-from traceforge.sources.pytorch_et.units import Int64s, Unit
+from traceforge.sources.pytorch_et.units import Int64s, NodeUnit
 
 _DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "memcpy", "memset"})
 _INTEGERS = {
@@ -33,7 +34,7 @@ def is_on_device(node: Node) -> bool:
     return node.cat is not None and node.cat.lower() in _DEVICE_CATEGORIES
 
 
-def node_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
+def node_rows(unit: NodeUnit, issues: IssueLog) -> pl.DataFrame:
     """Rows of raw.chakra_node."""
     nodes = unit.nodes
     columns: dict[str, Column] = {
@@ -56,7 +57,7 @@ def node_rows(unit: Unit, issues: IssueLog) -> pl.DataFrame:
     return frame_of("raw.chakra_node", columns, len(nodes))
 
 
-def _schemas(unit: Unit) -> list[str | None]:
+def _schemas(unit: NodeUnit) -> list[str | None]:
     return [
         str(schema) if (schema := found.get("op_schema", node.op_schema)) else None
         for found, node in zip(unit.attributes, unit.nodes, strict=True)
@@ -65,7 +66,7 @@ def _schemas(unit: Unit) -> list[str | None]:
 
 def _stream(node: Node) -> int:
     """The stream of a device node; before 2024 it stood among the arguments of its event."""
-    if node.stream != ABSENT or node.args is NO_TEXT:
+    if node.stream != ABSENT or node.args is NO_TOKEN:
         return node.stream if is_on_device(node) else ABSENT
     args = value_of(node.args)
     stream = args.get("stream") if isinstance(args, dict) else None
@@ -80,16 +81,16 @@ def _times(nodes: Sequence[Node], issues: IssueLog) -> dict[str, Column]:
         ("duration_ns", [_duration(node) for node in nodes]),
         ("exclusive_duration_ns", [node.exclusive_dur for node in nodes]),
     ):
-        if tokens.count(NO_TEXT) < len(tokens):
+        if tokens.count(NO_TOKEN) < len(tokens):
             columns[column] = to_nanoseconds(tokens, issues)
     return columns
 
 
 def _duration(node: Node) -> Raw:
-    return node.dur if node.inclusive_dur is NO_TEXT else node.inclusive_dur
+    return node.dur if node.inclusive_dur is NO_TOKEN else node.inclusive_dur
 
 
-def edge_rows(unit: Unit) -> list[pl.DataFrame]:
+def edge_rows(unit: NodeUnit) -> list[pl.DataFrame]:
     """Rows of raw.chakra_edge; a node that is its own caller (the root) has none."""
     parent_field = "parent" if unit.nodes[0].ctrl_deps is None else "ctrl_deps"
     called = (unit.parents != ABSENT) & (unit.parents != unit.ids)
@@ -104,7 +105,7 @@ def edge_rows(unit: Unit) -> list[pl.DataFrame]:
     return [frame for frame in frames if frame.height]
 
 
-def _references(unit: Unit, references: Sequence[int | list[int] | None], kind: str, origin: str) -> pl.DataFrame:
+def _references(unit: NodeUnit, references: Sequence[int | list[int] | None], kind: str, origin: str) -> pl.DataFrame:
     """Edges from nodes that are referred to."""
     pairs = [
         (reference, index)
@@ -118,7 +119,7 @@ def _references(unit: Unit, references: Sequence[int | list[int] | None], kind: 
     return _frame(unit, begins[known], ends[known], kind, origin)
 
 
-def _frame(unit: Unit, begins: Int64s, ends: Int64s, kind: str, origin: str) -> pl.DataFrame:
+def _frame(unit: NodeUnit, begins: Int64s, ends: Int64s, kind: str, origin: str) -> pl.DataFrame:
     return frame_of(
         "raw.chakra_edge",
         {

@@ -16,17 +16,18 @@ from traceforge.reading.chakra_file import Part, nothing_there
 from traceforge.reading.chakra_rows import frame_of_rows
 from traceforge.reading.collection import no_garbage_collection
 from traceforge.reading.json_elements import UNIT_BYTES, ElementReader, Members
+from traceforge.reading.json_values import ABSENT, NO_TOKEN, UNDECODABLE
 from traceforge.reading.process_groups import INIT_NODE, group_rows, world_size_of
 from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.pytorch_et.arguments import inputs_of, tensor_rows
-from traceforge.sources.pytorch_et.communication import Communication
-from traceforge.sources.pytorch_et.decode import ABSENT, NO_TEXT, UNDECODABLE, Node, value_of
+from traceforge.sources.pytorch_et.communication import TraceCommunication
+from traceforge.sources.pytorch_et.decode import Node, value_of
 from traceforge.sources.pytorch_et.issues import new_log
 from traceforge.sources.pytorch_et.layout import layout_of
 from traceforge.sources.pytorch_et.nodes import edge_rows, node_rows
 from traceforge.sources.pytorch_et.schema_versions import check_schema
-from traceforge.sources.pytorch_et.units import Int64s, Unit
+from traceforge.sources.pytorch_et.units import Int64s, NodeUnit
 
 KIND = "pytorch_et"
 _HEAD_BYTES = 64 * 1024
@@ -55,10 +56,10 @@ def read_file(
         InputUnusableError: nothing of the file can be used.
     """
     with no_garbage_collection():
-        return _Reading(path, emit, options, batch_rows).run(unit_bytes)
+        return _ExecutionTraceReading(path, emit, options, batch_rows).run(unit_bytes)
 
 
-class _Reading:
+class _ExecutionTraceReading:
     """What is gathered while one file is read."""
 
     def __init__(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions, batch_rows: int) -> None:
@@ -67,7 +68,7 @@ class _Reading:
         self._batches = Batches(emit, batch_rows)
         self._issues = new_log()
         self._parts: list[Part] = []
-        self._communication = Communication(self._issues)
+        self._communication = TraceCommunication(self._issues)
         self._ids: list[Int64s] = []
         self._timed: set[int] = set()
         self._stored = 0
@@ -108,11 +109,11 @@ class _Reading:
         if not self._parts:
             self._parts.append(Part())
         part = self._parts[-1]
-        unit = Unit(nodes, len(self._parts) - 1, self._stored, self._issues)
+        unit = NodeUnit(nodes, len(self._parts) - 1, self._stored, self._issues)
         self._stored += len(nodes)
         self._ids.append(unit.ids[unit.ids != ABSENT])
         part.node_count += len(nodes)
-        if any(node.ts is not NO_TEXT for node in nodes):
+        if any(node.ts is not NO_TOKEN for node in nodes):
             self._timed.add(len(self._parts) - 1)
         self._batches.add("raw.chakra_node", node_rows(unit, self._issues))
         for edges in edge_rows(unit):
@@ -123,7 +124,7 @@ class _Reading:
             self._batches.add("raw.chakra_tensor", tensor_rows(unit, self._issues))
             self._batches.add("raw.chakra_attribute", unit.other_attributes())
 
-    def _take_groups(self, unit: Unit, part: Part) -> None:
+    def _take_groups(self, unit: NodeUnit, part: Part) -> None:
         for index, node in enumerate(unit.nodes):
             if node.name != INIT_NODE:
                 continue
@@ -141,7 +142,7 @@ class _Reading:
         part = self._parts[-1]
         part.recorded_rank = self._communication.rank
         self._batches.add("raw.chakra_communication", self._communication.frame())
-        self._communication = Communication(self._issues)
+        self._communication = TraceCommunication(self._issues)
         ids = np.concatenate([np.zeros(0, np.int64), *self._ids])
         self._issues.add("repeated_node_id", len(ids) - len(np.unique(ids)))
         self._ids = []

@@ -1,11 +1,13 @@
 """Damaged JSON text made sound where the meaning is beyond doubt. In: the text of one node. Out: better text.
 
-Repairs what PyTorch's observer writes without escaping (a node's name, the backend and file of its kernel), bytes that
-are no UTF-8, raw control characters, and the tokens NaN and Infinity (as null).
+Repairs what PyTorch's observer writes without escaping (a node's name, the backend and file of its kernel), and what
+`reading.json_repair` does.
 Not handled: missing brackets and commas (their node is lost).
 """
 
 import re
+
+from traceforge.reading import json_repair
 
 # A name ends at the quote before the key that follows it: in 1.0.1 the id, later the caller.
 _UNESCAPED = re.compile(
@@ -13,15 +15,12 @@ _UNESCAPED = re.compile(
     rb'|("name": ?"kernel_(?:backend|file)", ?"type": ?"string", ?"value": ?")(.*?)("\})',
     re.DOTALL,
 )
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_NOT_A_NUMBER = re.compile(rb"(?<=[\s:,\[])[+-]?(?:nan|inf(?:inity)?)\b(?=\s*[,\]}])", re.IGNORECASE)
 _LOOSE_QUOTE_OR_BACKSLASH = re.compile(rb'\\(?!["\\/bfnrtu])|(?<!\\)"')
 
 
 def repair_text(text: bytes) -> bytes:
-    """Text of a node with its unescaped texts escaped, and U+FFFD for what is no UTF-8."""
-    better = _UNESCAPED.sub(_escaped, text.decode("utf-8", "replace").encode())
-    return _NOT_A_NUMBER.sub(b"null", _CONTROL.sub(b" ", better))
+    """Text of a node with its unescaped texts escaped, and all else repaired that can be."""
+    return json_repair.repair_text(_UNESCAPED.sub(_escaped, text)).text
 
 
 def _escaped(match: re.Match[bytes]) -> bytes:

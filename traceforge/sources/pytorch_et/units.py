@@ -1,4 +1,4 @@
-"""Consecutive nodes of a trace, with what several tables need of them. In: decoded nodes. Out: a `Unit`.
+"""Consecutive nodes of a trace, with what several tables need of them. In: decoded nodes. Out: a `NodeUnit`.
 
 Idea: attributes that stand in a list since schema 1.0.2 and in fields of their own before are one mapping a node.
 Not handled: attributes of one node that share a name (the last one counts).
@@ -14,8 +14,9 @@ import polars as pl
 
 from traceforge.reading.chakra_rows import frame_of_rows
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_values import ABSENT
 from traceforge.reading.numbers import integer_of, text_of
-from traceforge.sources.pytorch_et.decode import ABSENT, Node
+from traceforge.sources.pytorch_et.decode import Node
 
 Int64s = npt.NDArray[np.int64]
 _LIMIT = 2**63
@@ -28,7 +29,7 @@ _PROMOTED = frozenset(
 )
 
 
-class Unit:
+class NodeUnit:
     """Some nodes of one part of a file.
 
     Attributes:

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceforge.sources.kineto.decode import Args
 from traceforge.sources.kineto.kinds import Flag, KindKey, Kinds
-from traceforge.sources.kineto.tracks import Tracks
+from traceforge.sources.kineto.tracks import TrackNames
 
 try:
     from traceforge.sources.kineto.native._scanner import Scanner
@@ -49,7 +49,7 @@ class ScannedUnit:
 class NativeColumns:
     """Collects plain units until `flush` makes a frame of them; the counterpart of `EventColumns`."""
 
-    def __init__(self, kinds: Kinds, tracks: Tracks, keep_all_args: bool) -> None:
+    def __init__(self, kinds: Kinds, tracks: TrackNames, keep_all_args: bool) -> None:
         self._scanner = Scanner()
         self._kinds = kinds
         self._tracks = tracks
@@ -105,7 +105,7 @@ class NativeColumns:
         return pl.Series(values=_ArrowArray(self._scanner.take())).struct.unnest()
 
 
-def native_columns(kinds: Kinds, tracks: Tracks, keep_all_args: bool) -> NativeColumns | None:
+def native_columns(kinds: Kinds, tracks: TrackNames, keep_all_args: bool) -> NativeColumns | None:
     """Columns that the scanner fills; None where it is not installed."""
     return None if Scanner is None else NativeColumns(kinds, tracks, keep_all_args)
 

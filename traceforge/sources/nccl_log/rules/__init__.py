@@ -5,7 +5,7 @@ Sources: NVIDIA/nccl 2.3.5 to 2.30.7, ROCm/rccl (2.21), aws-ofi-nccl, and logs o
 document the messages; unknown ones are expected.
 """
 
-from traceforge.sources.nccl_log.grammar import Grammar
+from traceforge.sources.nccl_log.grammar import RuleSet
 from traceforge.sources.nccl_log.rules.calls import CALLS
 from traceforge.sources.nccl_log.rules.chatter import CHATTER
 from traceforge.sources.nccl_log.rules.communicators import COMMUNICATORS
@@ -17,7 +17,7 @@ from traceforge.sources.nccl_log.rules.topology import TOPOLOGY
 from traceforge.sources.nccl_log.rules.trouble import TROUBLE
 from traceforge.sources.nccl_log.rules.tunings import TUNINGS
 
-GRAMMAR = Grammar(
+GRAMMAR = RuleSet(
     (
         *CALLS,
         *COMMUNICATORS,

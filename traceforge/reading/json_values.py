@@ -1,6 +1,6 @@
-"""How far one JSON value reaches. In: bytes, and where the value begins. Out: where it ends, if it does.
+"""What readers of damaged JSON share. In: bytes, and where a value begins. Out: where it ends, if it does.
 
-Idea: the decoder says where text goes on behind a whole value; where it stumbles over something that `text_repair`
+Idea: the decoder says where text goes on behind a whole value; where it stumbles over something that `json_repair`
 mends, quotes and brackets tell, since no repair touches those. Not handled: repairs in a value of more than 1 MiB.
 """
 
@@ -9,16 +9,34 @@ import re
 import msgspec
 from msgspec import Raw
 
-from traceforge.sources.kineto.decode import UNDECODABLE, is_incomplete
-from traceforge.sources.kineto.text_repair import repair_text
+from traceforge.reading.json_repair import repair_text
+
+UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding damaged text raises; `msgspec.ValidationError` means sound JSON of other types."""
+ABSENT = -(2**63)
+"""Stands for a missing integer, until it becomes NULL."""
+NO_TOKEN = Raw(b"")
+"""Stands for a missing value that is taken as raw text."""
 
 _MOST_TO_REPAIR = 1024 * 1024
 _PLACE = re.compile(r"\(byte (\d+)\)")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}"]', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\[\]{}]*")
 
 _value = msgspec.json.Decoder(Raw)
+
+
+def is_incomplete(error: Exception) -> bool:
+    """Whether decoding failed because the text ends too early (or holds half a surrogate pair)."""
+    return "truncated" in str(error)
+
+
+def trailing_place(error: Exception) -> int | None:
+    """Where text goes on behind a whole value, if that is why decoding failed."""
+    found = _TRAILING.search(str(error))
+    return int(found[1]) - 1 if found else None
 
 
 class ValueEnds:
@@ -36,7 +54,7 @@ class ValueEnds:
         """
         place = None
         try:
-            end = _sound_end(self._text, start)
+            end = value_end(self._text, start)
             # Half a surrogate pair reads as if the text ended there.
             if end is not None or not _HALF_A_PAIR.search(self._text, start):
                 return end
@@ -54,7 +72,7 @@ class ValueEnds:
         end = _end_by_brackets(self._text, start)
         repaired = repair_text(self._text[start : start + _MOST_TO_REPAIR if end is None else end]).text
         try:
-            is_whole = _sound_end(repaired, 0) is not None
+            is_whole = value_end(repaired, 0) is not None
         except UNDECODABLE:
             if place is not None:
                 self._beyond_repair.add(place)
@@ -64,13 +82,18 @@ class ValueEnds:
         return end
 
 
-def _sound_end(text: bytes, start: int) -> int | None:
+def value_end(text: bytes, start: int) -> int | None:
+    """Where a sound value ends, perhaps with blanks behind it; None if the text ends before.
+
+    Raises:
+        msgspec.DecodeError, RecursionError: it is no sound JSON.
+    """
     try:
         _value.decode(memoryview(text)[start:])
     except UNDECODABLE as error:
         place = _place(error, start)
-        if place is not None and "trailing characters" in str(error):
-            return place - 1
+        if (trailing := trailing_place(error)) is not None:
+            return start + trailing
         if is_incomplete(error) or (place is not None and place >= len(text)):
             return None
         raise

@@ -8,6 +8,13 @@ before it. Not handled: quotes that are not escaped (their event is lost), missi
 import re
 from dataclasses import dataclass, field
 
+MEANINGS = {
+    "invalid_utf8": ("info", "bytes that are no UTF-8 were replaced by U+FFFD"),
+    "control_characters": ("info", "raw control characters in texts were escaped"),
+    "not_a_number": ("info", "NaN or infinity was read as null"),
+    "bad_escape": ("info", "a backslash or half a surrogate pair in a text was repaired"),
+}
+"""Severity and sentence of each repair, for a source's `IssueLog`."""
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NOT_A_NUMBER = re.compile(rb"(?<=[\s:,\[])[+-]?(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
 _SURROGATE_OR_BAD_ESCAPE = re.compile(
@@ -26,7 +33,7 @@ class RepairedText:
 
     Attributes:
         text: the better bytes; the same as before if nothing was found.
-        counts: number of repairs by issue code.
+        counts: number of repairs by code, which is one of `MEANINGS`.
     """
 
     text: bytes
@@ -49,7 +56,7 @@ def _count(repaired: RepairedText, code: str, count: int) -> None:
 def _repair_utf8(repaired: RepairedText) -> None:
     better = repaired.text.decode("utf-8", "replace").encode()
     if better != repaired.text:
-        _count(repaired, "kineto_invalid_utf8", max(1, better.count(_REPLACEMENT) - repaired.text.count(_REPLACEMENT)))
+        _count(repaired, "invalid_utf8", max(1, better.count(_REPLACEMENT) - repaired.text.count(_REPLACEMENT)))
         repaired.text = better
 
 
@@ -66,7 +73,7 @@ def _repair_escapes(repaired: RepairedText) -> None:
         return rb"\ufffd" if match["half"] else rb"\\"
 
     repaired.text = _SURROGATE_OR_BAD_ESCAPE.sub(better, repaired.text)
-    _count(repaired, "kineto_bad_escape", repairs)
+    _count(repaired, "bad_escape", repairs)
 
 
 def _repair_marks(repaired: RepairedText) -> None:
@@ -93,12 +100,12 @@ def _better_mark(mark: bytes, inside: bool, repaired: RepairedText) -> bytes:
     if len(mark) > 1:
         if inside:
             return mark
-        _count(repaired, "kineto_not_a_number", 1)
+        _count(repaired, "not_a_number", 1)
         return b"null"
     if inside:
-        _count(repaired, "kineto_control_characters", 1)
+        _count(repaired, "control_characters", 1)
         return _ESCAPES.get(mark[0], b"\\u%04x" % mark[0])
     if mark in b"\t\n\r":
         return mark
-    _count(repaired, "kineto_control_characters", 1)
+    _count(repaired, "control_characters", 1)
     return b" "
