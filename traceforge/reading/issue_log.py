@@ -57,6 +57,10 @@ class IssueLog:
         found.lost_events += lost_events
         found.first_at = _earlier(found.first_at, at)
 
+    def count(self, code: str) -> int:
+        """How often a code was found so far."""
+        return self._findings[code].count if code in self._findings else 0
+
     @property
     def lost_events(self) -> int:
         """Events that are not stored, over all codes."""

@@ -1,23 +1,19 @@
 """The decompressed bytes of a file, to the last one that can be had. In: a path. Out: pieces of bytes.
 
-Idea: damage is noted, not raised; a damaged gzip file is inflated once more with zlib, in ever smaller steps, to save
-the bytes between the last full piece and the damage. Not handled: what follows damage inside a gzip file.
+Idea: damage is noted, not raised; a damaged gzip file is inflated once more to save the bytes between the last full
+piece and the damage (see `inflate.salvaged`). Not handled: what follows damage inside a gzip file.
 """
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from io import SEEK_END
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
-from isal.igzip_lib import IsalError
-
+from traceforge.errors import InputUnusableError
 from traceforge.files import open_bytes
-from traceforge.inflate import InflatesTooMuchError
+from traceforge.inflate import DAMAGE, GzipFile, InflatesTooMuchError, ZstdFile, salvaged
 
-_DAMAGE = (EOFError, OSError, ValueError, cast(type[Exception], IsalError), zlib.error)
-_PIECE_BYTES = 64 * 1024
+_MIB = 1024 * 1024
 
 
 class ByteStream:
@@ -34,7 +30,6 @@ class ByteStream:
         Raises:
             InputUnusableError: it cannot be opened.
         """
-        self._path = path
         self._stream = open_bytes(path)
         self._on_disk = getattr(self._stream, "fileobj", self._stream)
         self._reported = 0
@@ -47,30 +42,35 @@ class ByteStream:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self._on_disk.close()
         self._stream.close()
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the file is gzip."""
-        return isinstance(self._stream, gzip.GzipFile)
+        """Whether the file is compressed."""
+        return isinstance(self._stream, GzipFile | ZstdFile)
 
     def read(self, size: int) -> bytes:
         """The next bytes, at most about `size`; empty at the end and at damage that cannot be passed."""
-        if self._saved is not None:
-            piece = next(self._saved, b"")
-        else:
-            try:
-                piece = self._stream.read(size)
-            except _DAMAGE as error:
-                self.damage = str(error)
-                is_trap = isinstance(error, InflatesTooMuchError)
-                is_plain_gzip = self.is_compressed and self._path.is_file() and not is_trap
-                self._saved = _salvage(self._path, self.position) if is_plain_gzip else iter(())
-                piece = next(self._saved, b"")
+        try:
+            piece = self._stream.read(size) if self._saved is None else next(self._saved, b"")
+        except DAMAGE as error:
+            piece = self._pass_damage(error)
         self.position += len(piece)
         self._report()
         return piece
+
+    def _pass_damage(self, error: Exception) -> bytes:
+        """Note damage; the next bytes, if more can be had."""
+        can_save = self._saved is None and isinstance(self._stream, GzipFile)
+        self.damage = self.damage or str(error) or type(error).__name__
+        self._saved = iter(())
+        if not can_save or isinstance(error, InflatesTooMuchError):
+            return b""
+        self._saved = salvaged(self._on_disk, self.position)
+        try:
+            return next(self._saved, b"")
+        except DAMAGE:
+            return b""
 
     def _report(self) -> None:
         consumed = self._on_disk.tell()
@@ -84,7 +84,7 @@ class ByteStream:
             self._stream.seek(0, SEEK_END)
             self._stream.seek(max(0, self._stream.tell() - size))
         pieces, total = [b""], 0
-        while piece := self.read(1024 * 1024):
+        while piece := self.read(_MIB):
             pieces.append(piece)
             total += len(piece)
             while total - len(pieces[0]) >= size:
@@ -92,35 +92,18 @@ class ByteStream:
         return b"".join(pieces)[-size:]
 
 
-def _salvage(path: Path, skip: int) -> Iterator[bytes]:
-    """What can be inflated behind the first `skip` bytes, up to the damage."""
-    with path.open("rb") as raw:
-        for piece in _inflate(raw.read, _PIECE_BYTES):
-            if skip >= len(piece):
-                skip -= len(piece)
-                continue
-            yield piece[skip:]
-            skip = 0
+def read_whole(path: Path, most_bytes: int, report_progress: Callable[[int], None]) -> bytes:
+    """All bytes of a small file, for formats that cannot be read in part.
 
-
-def _inflate(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
-    inflater = zlib.decompressobj(wbits=31)
-    while compressed := read(size):
-        while compressed:
-            before = inflater.copy()
-            try:
-                yield inflater.decompress(compressed)
-            except zlib.error:
-                yield from _inflate_bytewise(before, compressed)
-                return
-            compressed = inflater.unused_data
-            if inflater.eof:
-                inflater = zlib.decompressobj(wbits=31)
-
-
-def _inflate_bytewise(inflater: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
-    for place in range(len(compressed)):
-        try:
-            yield inflater.decompress(compressed[place : place + 1])
-        except zlib.error:
-            return
+    Raises:
+        InputUnusableError: it is damaged, or larger than any file of its kind.
+    """
+    pieces: list[bytes] = []
+    with ByteStream(path, report_progress) as stream:
+        while stream.position <= most_bytes and (piece := stream.read(_MIB)):
+            pieces.append(piece)
+    if stream.damage is not None:
+        raise InputUnusableError(f"cannot be decompressed: {stream.damage}", where=str(path))
+    if stream.position > most_bytes:
+        raise InputUnusableError(f"a file of this kind above {most_bytes // _MIB} MiB is not read", where=str(path))
+    return b"".join(pieces)

@@ -12,7 +12,8 @@ import msgspec
 import polars as pl
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import DAMAGE, open_bytes
+from traceforge.files import open_bytes
+from traceforge.inflate import DAMAGE
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 
 _KIND = "nccl_inspector"

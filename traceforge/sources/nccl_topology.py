@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import polars as pl
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import DAMAGE, open_bytes
+from traceforge.reading.stream import read_whole
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 
 _KIND = "nccl_topology"
@@ -79,8 +79,7 @@ class NcclTopologySource:
         Raises:
             InputUnusableError: it is no well-formed XML, is too large, or defines entities.
         """
-        data = _bytes(path)
-        options.report_progress(len(data))
+        data = read_whole(path, _LARGEST_BYTES, options.report_progress)
         tables: dict[str, list[Row]] = {name: [] for name in _SCHEMAS}
         root = _root(data, path)
         unknown = _graphs(root, tables) if root.tag == "graphs" else _system(root, tables)
@@ -91,17 +90,6 @@ class NcclTopologySource:
         detail = "elements of a kind that is not known were left out"
         issues = (Issue("nccl_topology_unknown_element", "info", unknown, None, detail, unknown),) if unknown else ()
         return SourceSummary(_KIND, None, None, None, count + unknown, count, issues)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with open_bytes(path) as stream:
-            data = stream.read(_LARGEST_BYTES + 1)
-    except DAMAGE as error:
-        raise InputUnusableError(f"cannot be decompressed: {error}", where=str(path)) from error
-    if len(data) > _LARGEST_BYTES:
-        raise InputUnusableError("a topology of more than 64 MiB is none that NCCL wrote", where=str(path))
-    return data
 
 
 def _root(data: bytes, path: Path) -> ET.Element:

@@ -15,7 +15,8 @@ from pathlib import Path
 import polars as pl
 
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import DAMAGE, content_hash, read_head, size_bytes
+from traceforge.files import content_hash, read_head, size_bytes
+from traceforge.inflate import DAMAGE
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.meter import Meter, OnProgress, watched

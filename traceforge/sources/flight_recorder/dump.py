@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import DAMAGE, open_bytes
+from traceforge.reading.stream import read_whole
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.flight_recorder.plain_pickle import load_plain
 
@@ -60,8 +60,7 @@ def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
     Raises:
         InputUnusableError: it is damaged, too large, or no dump.
     """
-    data = _bytes(path)
-    options.report_progress(len(data))
+    data = read_whole(path, _LARGEST_BYTES, options.report_progress)
     dump = _json(data, path) if data.lstrip()[:1] == b"{" else load_plain(data, where=str(path))
     if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
         raise InputUnusableError("no flight recorder dump: it has no list of entries", where=str(path))
@@ -76,17 +75,6 @@ def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
     detail = "entries of a dump that are no objects were left out"
     issues = (Issue("flight_recorder_unreadable_entry", "warning", lost, None, detail, lost),) if lost else ()
     return SourceSummary("flight_recorder", _integer(dump.get("rank")), None, None, len(entries), len(rows), issues)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with open_bytes(path) as stream:
-            data = stream.read(_LARGEST_BYTES + 1)
-    except DAMAGE as error:
-        raise InputUnusableError(f"cannot be decompressed: {error}", where=str(path)) from error
-    if len(data) > _LARGEST_BYTES:
-        raise InputUnusableError("a dump of more than 512 MiB is not read", where=str(path))
-    return data
 
 
 def _json(data: bytes, path: Path) -> object:

@@ -93,9 +93,9 @@ class LineReader:
 
     def _note(self, framed: Framed, record: Record) -> None:
         at = f"line {record.line}"
-        self._state.issues.add("nccl_torn_line", int(framed.is_torn), at=at)
-        self._state.issues.add("nccl_record_without_head", int(framed.head is None), at=at)
-        self._state.issues.add("nccl_cut_record", int(record.is_cut), at=at)
+        self._state.issues.add("torn_line", int(framed.is_torn), at=at)
+        self._state.issues.add("record_without_head", int(framed.head is None), at=at)
+        self._state.issues.add("cut_record", int(record.is_cut), at=at)
 
     def _add_record(self, record: Record, rule: str) -> None:
         row = {

@@ -12,7 +12,7 @@ from traceforge.records import SourceSummary
 from traceforge.sources.nccl_log.calls import LoggedCalls
 from traceforge.sources.nccl_log.communicators import Communicators
 from traceforge.sources.nccl_log.interpreter import Interpreter
-from traceforge.sources.nccl_log.issues import IssueLog
+from traceforge.sources.nccl_log.issues import new_log
 from traceforge.sources.nccl_log.neighbours import Neighbours
 from traceforge.sources.nccl_log.prefixes import KnownPrefixes
 from traceforge.sources.nccl_log.processes import Processes
@@ -42,7 +42,7 @@ class LogState:
         self.processes = Processes()
         self.prefixes = KnownPrefixes()
         self.templates = Templates()
-        self.issues = IssueLog()
+        self.issues = new_log()
         self.record_count = 0
         self.styles: Counter[str] = Counter()
         self.stamps: Counter[tuple[str, int]] = Counter()
@@ -77,17 +77,17 @@ class LogState:
             "line_count": stream.line_count,
             "record_count": self.record_count,
             "understood_count": self.record_count - self.templates.count,
-            "torn_count": self.issues.count("nccl_torn_line") + self.processes.glued_count,
+            "torn_count": self.issues.count("torn_line") + self.processes.glued_count,
         }
 
     def _note_issues(self, stream: LineStream) -> None:
-        self.issues.add("nccl_glued_host", self.processes.glued_count)
-        self.issues.add("nccl_unparsed_record", self.templates.count)
-        self.issues.add("nccl_calls_stated_twice", int(len(self.calls.stated_by) > 1))
-        self.issues.add("nccl_no_records", int(not self.record_count))
-        self.issues.add("nccl_last_line_open", int(stream.is_cut), at=f"line {stream.line_count}")
+        self.issues.add("glued_host", self.processes.glued_count)
+        self.issues.add("unparsed_record", self.templates.count)
+        self.issues.add("calls_stated_twice", int(len(self.calls.stated_by) > 1))
+        self.issues.add("no_records", int(not self.record_count))
+        self.issues.add("last_line_open", int(stream.is_cut), at=f"line {stream.line_count}")
         if stream.damage is not None:
-            self.issues.add("nccl_damaged_compression", at=f"line {stream.line_count}")
+            self.issues.add("damaged_compression", at=f"line {stream.line_count}")
 
     def _rank(self) -> int | None:
         """Global rank of the file's only process, where its launcher or RCCL states one."""

@@ -1,26 +1,19 @@
 """A log's lines, in blocks. In: a path. Out: blocks of whole lines, decompressed.
 
 Idea: blocks grow from small to a few MiB, so that what the first lines teach is known before most lines are read.
-Damage is noted, not raised; a damaged gzip file is inflated once more in small steps to save the bytes before it.
-Not handled: what follows damage inside a gzip file; a line longer than 16 MiB is cut.
+Not handled: a line longer than 16 MiB is cut.
 """
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from isal.igzip_lib import IsalError
-
-from traceforge.files import DAMAGE, open_bytes
+from traceforge.reading.stream import ByteStream
 from traceforge.sources.nccl_log.byte_words import BACK_PADDING, FRONT_PADDING
 
 BLOCK_BYTES = 4 * 1024 * 1024
 _FIRST_BLOCK_BYTES = 64 * 1024
 _LONGEST_LINE_BYTES = 16 * 1024 * 1024
-_STEP_BYTES = 512
-_DAMAGE = (*DAMAGE, cast(type[Exception], IsalError), zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,47 +72,8 @@ class LineStream:
 
     def _pieces(self) -> Iterator[bytes]:
         size = min(_FIRST_BLOCK_BYTES, self._block_bytes)
-        position = 0
-        with open_bytes(self._path) as stream:
-            while True:
-                try:
-                    piece = stream.read(size)
-                except _DAMAGE as error:
-                    self.damage = str(error)
-                    break
-                if not piece:
-                    break
-                position += len(piece)
+        with ByteStream(self._path, self._report_progress) as stream:
+            while piece := stream.read(size):
                 yield piece
-                self._report_progress(len(piece))
                 size = min(size * 4, self._block_bytes)
-        if self.damage is not None:
-            yield from _salvage(self._path, position)
-
-
-def _salvage(path: Path, skip: int) -> Iterator[bytes]:
-    """What can be inflated behind the first `skip` bytes, up to the damage."""
-    try:
-        raw = path.open("rb")
-    except OSError:  # a member of an archive: nothing more can be had
-        return
-    with raw:
-        for piece in _inflate(lambda: raw.read(_STEP_BYTES)):
-            if skip >= len(piece):
-                skip -= len(piece)
-            else:
-                yield piece[skip:]
-                skip = 0
-
-
-def _inflate(read: Callable[[], bytes]) -> Iterator[bytes]:
-    inflater = zlib.decompressobj(wbits=31)
-    try:
-        while compressed := read():
-            while compressed:
-                yield inflater.decompress(compressed)
-                compressed = inflater.unused_data
-                if inflater.eof:
-                    inflater = zlib.decompressobj(wbits=31)
-    except zlib.error:
-        return
+        self.damage = stream.damage
