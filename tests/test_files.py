@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import zstandard
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import content_hash, find_files, open_bytes, read_head, shown_name, size_bytes
+from traceforge.files import content_hash, find_files, find_special, open_bytes, read_head, shown_name, size_bytes
 
 
 def _write(path: Path, content: bytes = b"x") -> Path:
@@ -75,6 +76,21 @@ def test_a_link_that_leads_nowhere_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "dangling.json").symlink_to(tmp_path / "gone.json")
 
     assert find_files([tmp_path]) == []
+
+
+def test_what_is_no_regular_file_is_passed_over_and_named(tmp_path: Path) -> None:
+    file = _write(tmp_path / "a.json")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "folder").symlink_to(tmp_path)
+
+    assert find_files([tmp_path]) == [file]
+    assert find_special([tmp_path]) == [
+        (tmp_path / "dangling", "link to nothing"),
+        (tmp_path / "null", "device"),
+        (tmp_path / "pipe", "named pipe"),
+    ]
 
 
 def test_a_path_that_does_not_exist_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import find_files, shown_name
+from traceforge.files import find_files, find_special, shown_name
 from traceforge.records import ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
@@ -93,6 +93,7 @@ def ingest(
             on_progress=on_progress,
             rank_pattern=rank_pattern(rank_regex) if rank_regex else None,
             shown=lambda path: shown_name(path, paths),
+            skipped=find_special(paths),
         )
     if reference is not None:
         choose_reference(store, reference)

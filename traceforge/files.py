@@ -7,6 +7,7 @@ real file once.
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -30,9 +31,25 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         check_exists(path)
-        for file in _walk(path):
-            found.setdefault(file.resolve(), file)
+        for entry in _walk(path):
+            if entry.is_file():
+                for file in _members(entry):
+                    found.setdefault(file.resolve(), file)
     return sorted(found.values())
+
+
+def find_special(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """What `find_files` passes over under the same paths because it is no regular file, with what it is."""
+    return [(entry, kind) for path in paths for entry in _walk(path) if not entry.is_file() and (kind := _kind(entry))]
+
+
+def _kind(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return "link to nothing"
+    kinds = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+    return kinds.get(stat.S_IFMT(mode), "")
 
 
 def check_exists(path: Path) -> None:
@@ -56,15 +73,15 @@ def shown_name(file: Path, given: Iterable[Path]) -> str:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield from _members(path)
+    """A path that is no folder, or all that lies below it and is neither a folder nor hidden."""
+    if not path.is_dir():
+        yield path
         return
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            file = Path(folder, name)
-            if not name.startswith(".") and file.is_file():
-                yield from _members(file)
+            if not name.startswith("."):
+                yield Path(folder, name)
 
 
 def _members(file: Path) -> list[Path]:

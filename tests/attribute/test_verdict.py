@@ -5,7 +5,7 @@ import pytest
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.records import Issue
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 
 def verdict_of(*traces: Trace) -> dict[str, object]:

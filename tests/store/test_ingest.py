@@ -375,4 +375,29 @@ def test_of_an_archive_that_was_cut_off_the_whole_members_are_read(tmp_path: Pat
 
     assert result.read == (archive / "a.json",)
     assert [path for path, _ in result.failed] == [archive / "b.json"]
-    assert rows_of(store, ISSUES) == [(None, "file_failed", "error", 1, str(archive / "b.json"))]
+    assert rows_of(store, ISSUES) == [
+        (None, "archive_damaged", "error", 1, str(archive)),
+        (None, "file_failed", "error", 1, str(archive / "b.json")),
+    ]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_whatever_a_reader_raises_costs_its_file_alone(tmp_path: Path, workers: int) -> None:
+    # given the second of three files, whose reader fails with an error that nobody foresaw
+    files = [_write(tmp_path / f"{name}.json", "forward", rank=n) for n, name in enumerate("abc")]
+
+    def fail(path: Path) -> None:
+        if path.name == "b.json":
+            raise ZeroDivisionError("by nothing")
+
+    store = Store(None)
+    # when
+    with ThreadPoolExecutor(workers or 1) as pool:
+        result = _ingest(store, files, StorySource(fail), executor=pool if workers else None)
+    # then
+    assert result.read == (files[0], files[2])
+    assert [(path, error.what) for path, error in result.failed] == [
+        (files[1], "its reader failed: ZeroDivisionError: by nothing")
+    ]
+    assert rows_of(store, ISSUES) == [(None, "file_failed", "error", 1, str(files[1]))]
+    assert rows_of(store, EVENTS) == [("forward",), ("forward",)]

@@ -20,7 +20,7 @@ from traceforge.align.clock_line import Offset
 from traceforge.align.collective_names import operations
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 _CALLS = """
 SELECT m.run_id, m.rank, m.collective_id, m.communicator_id, c.raw_arrival_ns, c.raw_end_ns, c.on_device, c.op

@@ -16,7 +16,7 @@ import polars as pl
 from traceforge.align.partners import NOTHING, Calls, Matching, match
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 _CALLS = """
 SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,

@@ -13,7 +13,7 @@ import polars as pl
 
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 _CANDIDATES = """
 SELECT

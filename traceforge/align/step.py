@@ -15,7 +15,7 @@ import polars as pl
 
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 _RANKS = "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns FROM align.rank ORDER BY run_id, rank"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 from traceforge.timeline.layers import Intervals, active, union
 
 _ARRIVALS = """

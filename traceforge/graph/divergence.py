@@ -10,7 +10,7 @@ import polars as pl
 
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 
 _CALLS = """
 SELECT run_id, rank, source_id, node_id, process_group, CAST(members AS VARCHAR) AS members, ordinal, sequence, op,

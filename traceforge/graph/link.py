@@ -12,7 +12,7 @@ import polars as pl
 from traceforge.graph.operation_matching import ABSENT, METHODS, Events, Int64s, Operations, agreement, pair
 from traceforge.records import Issue
 from traceforge.store.database import Store
-from traceforge.store.ingest import issue_rows
+from traceforge.store.issues import issue_rows
 from traceforge.units import format_share
 
 LEAST_SHARE = 0.9

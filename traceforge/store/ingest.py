@@ -12,13 +12,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import polars as pl
-
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
 from traceforge.files import content_hash, read_head, size_bytes
-from traceforge.inflate import DAMAGE
-from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
+from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
+from traceforge.store.failures import failure_of
+from traceforge.store.issues import Unused, issue_rows, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.naming import identify
 from traceforge.store.spool import Spooled, Task, read_by_workers, spool_folder
@@ -30,11 +29,6 @@ _Files = Generator[tuple[Path, _Fill], None, None]
 
 _KNOWN = """
 SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
-"""
-
-_FORGET = """
-DELETE FROM meta.issue
-WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
 
 
@@ -68,6 +62,7 @@ def ingest_files(
     on_file: Callable[[Path], None] = lambda _path: None,
     on_progress: OnProgress | None = None,
     shown: Callable[[Path], str] = str,
+    skipped: Sequence[tuple[Path, str]] = (),
     rank_pattern: re.Pattern[str] | None = None,
 ) -> IngestResult:
     """Add files to a run of the database, making the run if it is new.
@@ -77,6 +72,7 @@ def ingest_files(
         on_file: called with each file that has been read.
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         shown: how a file is named in the database.
+        skipped: what lies among the files and is none, with what it is; only noted.
         rank_pattern: finds the rank in `shown` names where files do not state it (see `naming.rank_pattern`).
 
     Raises:
@@ -98,12 +94,11 @@ def ingest_files(
             for path, fill in found:
                 try:
                     _add(store, run_id, _InputFile(path, hashes[path], shown(path)), fill, rank_pattern)
-                except TraceforgeError as error:
-                    failed.append((path, error))
+                except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
+                    failed.append((path, failure_of(path, error)))
                 else:
                     read.append(path)
-    names = {path: shown(path) for path in files}
-    _note_unused(store, run_id, names, unrecognised, failed)
+    note_unused(store, run_id, shown, Unused(tuple(files), unrecognised, tuple(failed), tuple(skipped)))
     if not read and not unchanged:
         raise failed[0][1]
     return IngestResult(run_id, tuple(read), unchanged, unrecognised, tuple(failed))
@@ -116,10 +111,8 @@ def _hashes(files: Iterable[Path]) -> tuple[dict[Path, str], list[tuple[Path, Tr
     for path in files:
         try:
             hashes[path] = content_hash(path)
-        except TraceforgeError as error:
-            failed.append((path, error))
-        except DAMAGE as error:
-            failed.append((path, InputUnusableError(f"cannot be read: {error}", where=str(path))))
+        except Exception as error:  # noqa: BLE001 - a file fails alone
+            failed.append((path, failure_of(path, error)))
     return hashes, failed
 
 
@@ -127,7 +120,7 @@ def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
     """Name of the first source that recognises the content of a file, or None."""
     try:
         head = read_head(path)
-    except InputUnusableError:
+    except (InputUnusableError, OSError):
         return None
     return next((name for name, source in sources.items() if source.recognises(head)), None)
 
@@ -216,43 +209,6 @@ def _add(store: Store, run_id: int, file: _InputFile, fill: _Fill, rank_pattern:
                 "UPDATE meta.run SET world_size = GREATEST(COALESCE(world_size, 0), ?) WHERE run_id = ?",
                 [summary.world_size, run_id],
             )
-
-
-def issue_rows(run_id: int, source_id: int | None, stage: str, issues: Iterable[Issue]) -> pl.DataFrame:
-    """Rows of `meta.issue`."""
-    return pl.DataFrame(
-        [
-            {
-                "run_id": run_id,
-                "source_id": source_id,
-                "stage": stage,
-                "code": issue.code,
-                "severity": issue.severity,
-                "count": issue.count,
-                "lost_events": issue.lost_events,
-                "first_at": issue.first_at,
-                "detail": issue.detail,
-            }
-            for issue in issues
-        ],
-        infer_schema_length=None,
-    )
-
-
-def _note_unused(
-    store: Store,
-    run_id: int,
-    names: Mapping[Path, str],
-    unrecognised: Sequence[Path],
-    failed: Sequence[tuple[Path, TraceforgeError]],
-) -> None:
-    issues = [Issue("file_failed", "error", 1, names[path], error.what) for path, error in failed]
-    if unrecognised:
-        detail = "files that are no trace of a known kind were left out"
-        issues.append(Issue("file_not_recognised", "info", len(unrecognised), names[unrecognised[0]], detail))
-    # What an earlier ingest noted of these files is judged anew; what it noted of others stays.
-    store.execute(_FORGET, [run_id, list(names.values())])
-    store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
 
 
 def _nothing_recognised(paths: Sequence[Path]) -> NotATraceError:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from traceforge.errors import TraceforgeError
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+from traceforge.store.failures import failure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ def read_by_workers(
             path = jobs[future]
             try:
                 done[path] = future.result()
-            except TraceforgeError as error:
-                done[path] = error
+            except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
+                done[path] = failure_of(path, error)
             on_file(path)
             while waiting and waiting[0] in done:
                 result = done.pop(waiting[0])

@@ -1,0 +1,98 @@
+"""What of the given files was not used, and why. In: files that failed or are no traces. Out: rows of meta.issue.
+
+Not handled: what was lost inside a file that was read; its own reader says that.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from traceforge.archives import Archive
+from traceforge.errors import TraceforgeError
+from traceforge.files import archives_of
+from traceforge.records import Issue
+from traceforge.store.database import Store
+
+_FORGET = """
+DELETE FROM meta.issue
+WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
+"""
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """What an ingest left out.
+
+    Attributes:
+        files: all files it was given.
+        unrecognised: files that are no trace of a known kind.
+        failed: files that could not be used, with the error.
+        skipped: what lies among the files and is none, with what it is.
+    """
+
+    files: Sequence[Path]
+    unrecognised: Sequence[Path]
+    failed: Sequence[tuple[Path, TraceforgeError]]
+    skipped: Sequence[tuple[Path, str]]
+
+
+def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused: Unused) -> None:
+    """Write what was left out; what an earlier ingest noted of the same files is judged anew."""
+    archives = archives_of(unused.files)
+    known = [*unused.files, *archives, *(path for path, _ in unused.skipped)]
+    store.execute(_FORGET, [run_id, [shown(path) for path in known]])
+    issues = [Issue("file_failed", "error", 1, shown(path), error.what) for path, error in unused.failed]
+    if unused.unrecognised:
+        names = _listed([shown(path) for path in unused.unrecognised])
+        detail = f"files that are no trace of a known kind were left out: {names}"
+        first = shown(unused.unrecognised[0])
+        issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
+    if unused.skipped:
+        names = _listed([f"{shown(path)} ({kind})" for path, kind in unused.skipped])
+        first = shown(unused.skipped[0][0])
+        issues.append(Issue("not_a_regular_file", "warning", len(unused.skipped), first, f"not read: {names}"))
+    issues += [issue for path, archive in archives.items() for issue in _archive_issues(archive, shown(path))]
+    store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _archive_issues(archive: Archive, name: str) -> Iterator[Issue]:
+    if archive.damage is not None:
+        detail = f"the archive is damaged or cut off, and members may be missing: {archive.damage}"
+        yield Issue("archive_damaged", "error", 1, name, detail)
+    if archive.skipped_bytes:
+        detail = "bytes of an archive that belong to no member whose header can be read"
+        yield Issue("archive_skipped_bytes", "error", archive.skipped_bytes, name, detail)
+    if archive.unread:
+        detail = "members that are no files are not read: " + ", ".join(
+            f"{count} {kind}" for kind, count in sorted(archive.unread.items())
+        )
+        yield Issue("archive_member_not_read", "info", archive.unread.total(), name, detail)
+
+
+def issue_rows(run_id: int, source_id: int | None, stage: str, issues: Iterable[Issue]) -> pl.DataFrame:
+    """Rows of `meta.issue`."""
+    return pl.DataFrame(
+        [
+            {
+                "run_id": run_id,
+                "source_id": source_id,
+                "stage": stage,
+                "code": issue.code,
+                "severity": issue.severity,
+                "count": issue.count,
+                "lost_events": issue.lost_events,
+                "first_at": issue.first_at,
+                "detail": issue.detail,
+            }
+            for issue in issues
+        ],
+        infer_schema_length=None,
+    )
