@@ -32,7 +32,7 @@ _BAD_HEADER = (*DAMAGE, OverflowError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file inside an archive.
 
     Attributes:
@@ -59,23 +59,23 @@ class Archive:
         damage: why it could not be read to its end, else None.
     """
 
-    members: list[Member] = field(default_factory=list)
+    members: list[ArchiveMember] = field(default_factory=list)
     skipped_bytes: int = 0
     unread: Counter[str] = field(default_factory=Counter)
     damage: str | None = None
 
 
-class _Reader(tarfile.TarFile):
+class _ArchiveReader(tarfile.TarFile):
     """Reads on behind zeros and damaged headers, and keeps account of them."""
 
     skipped_blocks = 0
     has_end = False
 
 
-class _Header(tarfile.TarInfo):
+class _MemberHeader(tarfile.TarInfo):
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
-        reader = cast(_Reader, tarfile_)
+        reader = cast(_ArchiveReader, tarfile_)
         try:
             header = super().fromtarfile(reader)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ def _archive(path: Path, _size: int, _changed_ns: int) -> Archive:
     return found
 
 
-def _headers(reader: _Reader, unread: Counter[str]) -> Iterator[tuple[PurePosixPath, tarfile.TarInfo]]:
+def _headers(reader: _ArchiveReader, unread: Counter[str]) -> Iterator[tuple[PurePosixPath, tarfile.TarInfo]]:
     """Files of an archive with names of their own."""
     times: Counter[PurePosixPath] = Counter()
     for header in reader:
@@ -145,7 +145,9 @@ def _inner_path(name: str) -> PurePosixPath:
     return PurePosixPath(*parts or ["unnamed"])
 
 
-def _member(reader: _Reader, inner: PurePosixPath, header: tarfile.TarInfo, path: Path, found: Archive) -> Member:
+def _member(
+    reader: _ArchiveReader, inner: PurePosixPath, header: tarfile.TarInfo, path: Path, found: Archive
+) -> ArchiveMember:
     digest, head, size = hashlib.sha256(), b"", 0
     try:
         for piece in _content(reader, header, path):
@@ -154,10 +156,10 @@ def _member(reader: _Reader, inner: PurePosixPath, header: tarfile.TarInfo, path
             head += piece[: HEAD_BYTES - len(head)]
     except DAMAGE as error:
         found.damage = str(error)
-    return Member(inner, size, digest.hexdigest(), head)
+    return ArchiveMember(inner, size, digest.hexdigest(), head)
 
 
-def _content(reader: _Reader, header: tarfile.TarInfo, path: Path) -> Iterator[bytes]:
+def _content(reader: _ArchiveReader, header: tarfile.TarInfo, path: Path) -> Iterator[bytes]:
     """Bytes of a member, as far as they go; raises at damage."""
     content = reader.extractfile(header) if header.issparse() else reader.fileobj
     if content is None:
@@ -202,7 +204,7 @@ def open_member(path: Path, inner: PurePosixPath) -> BinaryIO:
     return cast(BinaryIO, copy)
 
 
-def _open(path: Path) -> _Reader:
+def _open(path: Path) -> _ArchiveReader:
     try:
         raw = path.open("rb")
         content = inflated(raw)
@@ -211,7 +213,9 @@ def _open(path: Path) -> _Reader:
     try:
         # A stream is read forward only, which suits compressed archives.
         mode = "r:" if content is raw else "r|"
-        return cast(_Reader, _Reader.open(fileobj=content, mode=mode, ignore_zeros=True, tarinfo=_Header))  # type: ignore[call-overload]
+        return cast(
+            _ArchiveReader, _ArchiveReader.open(fileobj=content, mode=mode, ignore_zeros=True, tarinfo=_MemberHeader)
+        )  # type: ignore[call-overload]
     except _BAD_HEADER as error:
         content.close()
         raise InputUnusableError("the archive is damaged", where=str(path)) from error

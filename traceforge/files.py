@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from traceforge.archives import HEAD_BYTES, Archive, Member, archive_at, is_archive, open_member
+from traceforge.archives import HEAD_BYTES, Archive, ArchiveMember, archive_at, is_archive, open_member
 from traceforge.errors import InputUnusableError
 from traceforge.inflate import DAMAGE, inflated
 
@@ -94,7 +94,7 @@ def _members(file: Path) -> list[Path]:
     return members or [file]
 
 
-def _member_at(path: Path) -> Member | None:
+def _member_at(path: Path) -> ArchiveMember | None:
     """The member of an archive that a path names; None where it names a file.
 
     Raises:

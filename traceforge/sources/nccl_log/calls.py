@@ -14,7 +14,7 @@ import polars as pl
 from traceforge.sources.nccl_log import quantities
 from traceforge.sources.nccl_log.byte_words import Int64Array
 from traceforge.sources.nccl_log.canonical_lines import Lines
-from traceforge.sources.nccl_log.communicators import CommunicatorHandle, Communicators, Segment
+from traceforge.sources.nccl_log.communicators import Communicators, LoggedCommunicator, Segment
 from traceforge.sources.nccl_log.grammar import Record, fitting
 from traceforge.sources.nccl_log.tables import COLUMNS, SCHEMAS, TYPES, Tables
 
@@ -78,7 +78,7 @@ class LoggedCalls:
     """
 
     def __init__(self, tables: Tables, communicators: Communicators) -> None:
-        self.implied: dict[Segment, CommunicatorHandle] = {}
+        self.implied: dict[Segment, LoggedCommunicator] = {}
         self.global_ranks: set[int] = set()
         self.stated_by: set[str] = set()
         self._tables = tables
@@ -177,7 +177,7 @@ class LoggedCalls:
         (process_id, pointer), _ = segment
         handle = self.implied.get(segment)
         if handle is None:
-            handle = self.implied[segment] = CommunicatorHandle(first_record_id, process_id, {"comm_pointer": pointer})
+            handle = self.implied[segment] = LoggedCommunicator(first_record_id, process_id, {"comm_pointer": pointer})
         handle.learn(facts)
         return handle.handle_id
 

@@ -18,7 +18,7 @@ Segment = tuple[Key, int]
 
 
 @dataclass(slots=True, eq=False)
-class CommunicatorHandle:
+class LoggedCommunicator:
     """One rank's side of a communicator.
 
     Attributes:
@@ -69,11 +69,11 @@ class Communicators:
 
     def __init__(self) -> None:
         self.history: dict[Key, list[tuple[int, int | None]]] = {}
-        self._open: dict[Key, CommunicatorHandle] = {}
-        self._current: dict[tuple[int | None, int | None], CommunicatorHandle] = {}
-        self._of_process: dict[int | None, list[CommunicatorHandle]] = {}
+        self._open: dict[Key, LoggedCommunicator] = {}
+        self._current: dict[tuple[int | None, int | None], LoggedCommunicator] = {}
+        self._of_process: dict[int | None, list[LoggedCommunicator]] = {}
         self._announcing: set[int | None] = set()
-        self._ended: list[CommunicatorHandle] = []
+        self._ended: list[LoggedCommunicator] = []
         self._orphans: list[tuple[Segment, RecordPlace, dict[str, object]]] = []
 
     def start(self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]) -> None:
@@ -104,9 +104,9 @@ class Communicators:
 
     def describe(
         self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]
-    ) -> CommunicatorHandle | None:
+    ) -> LoggedCommunicator | None:
         """A record tells something of a communicator; returns its handle where it is known."""
-        handle: CommunicatorHandle | None
+        handle: LoggedCommunicator | None
         if pointer is not None:
             handle = self._open.get((place.process_id, pointer)) or self._new(place, pointer)
         else:
@@ -115,7 +115,7 @@ class Communicators:
             handle.learn(facts)
         return handle
 
-    def during_init(self, place: RecordPlace, *, opens: bool) -> CommunicatorHandle | None:
+    def during_init(self, place: RecordPlace, *, opens: bool) -> LoggedCommunicator | None:
         """The handle whose init runs in this thread.
 
         Args:
@@ -129,11 +129,11 @@ class Communicators:
             return self._new(place, None)
         return None
 
-    def at(self, place: RecordPlace, pointer: int) -> CommunicatorHandle | None:
+    def at(self, place: RecordPlace, pointer: int) -> LoggedCommunicator | None:
         """The living handle of a pointer."""
         return self._open.get((place.process_id, pointer))
 
-    def only(self, process_id: int | None, rank: int, largest_rank: int) -> CommunicatorHandle | None:
+    def only(self, process_id: int | None, rank: int, largest_rank: int) -> LoggedCommunicator | None:
         """The handle of a rank in a process, where just one has so many ranks."""
         fitting = [
             handle
@@ -151,12 +151,12 @@ class Communicators:
         key, number = segment
         return self.history[key][number - 1][1] if number else None
 
-    def take_ended(self) -> Iterator[CommunicatorHandle]:
+    def take_ended(self) -> Iterator[LoggedCommunicator]:
         """Handles about which no more will be said; each once."""
         ended, self._ended = self._ended, []
         yield from ended
 
-    def take_rest(self, implied: Mapping[Segment, CommunicatorHandle]) -> Iterator[CommunicatorHandle]:
+    def take_rest(self, implied: Mapping[Segment, LoggedCommunicator]) -> Iterator[LoggedCommunicator]:
         """All other handles, at the end of the file.
 
         Args:
@@ -166,7 +166,7 @@ class Communicators:
         for handles in self._of_process.values():
             yield from handles
         for segment, place, ending in self._orphans:
-            handle = implied.get(segment) or CommunicatorHandle(
+            handle = implied.get(segment) or LoggedCommunicator(
                 place.record_id, place.process_id, {"comm_pointer": segment[0][1]}
             )
             handle.learn(ending)
@@ -174,14 +174,14 @@ class Communicators:
                 yield handle
         yield from implied.values()
 
-    def _new(self, place: RecordPlace, pointer: int | None) -> CommunicatorHandle:
-        handle = CommunicatorHandle(place.record_id, place.process_id)
+    def _new(self, place: RecordPlace, pointer: int | None) -> LoggedCommunicator:
+        handle = LoggedCommunicator(place.record_id, place.process_id)
         self._current[place.process_id, place.tid] = handle
         self._of_process.setdefault(place.process_id, []).append(handle)
         self._name(handle, place.record_id, pointer)
         return handle
 
-    def _unnamed(self, place: RecordPlace, pointer: int | None) -> CommunicatorHandle | None:
+    def _unnamed(self, place: RecordPlace, pointer: int | None) -> LoggedCommunicator | None:
         """The handle of this thread's init, which no record named so far; it is named now."""
         current = self._current.get((place.process_id, place.tid))
         if current is None or current.is_complete or "comm_pointer" in current.facts:
@@ -189,7 +189,7 @@ class Communicators:
         self._name(current, place.record_id, pointer)
         return current
 
-    def _name(self, handle: CommunicatorHandle, record_id: int, pointer: int | None) -> None:
+    def _name(self, handle: LoggedCommunicator, record_id: int, pointer: int | None) -> None:
         if pointer is None:
             return
         key = (handle.process_id, pointer)
@@ -200,23 +200,23 @@ class Communicators:
         self._open[key] = handle
         self.history.setdefault(key, []).append((record_id, handle.handle_id))
 
-    def _end(self, handle: CommunicatorHandle, record_id: int) -> None:
+    def _end(self, handle: LoggedCommunicator, record_id: int) -> None:
         pointer = handle.facts.get("comm_pointer")
         if isinstance(pointer, int):
             del self._open[handle.process_id, pointer]
             self.history[handle.process_id, pointer].append((record_id + 1, None))
         self._retire(handle)
 
-    def _retire(self, handle: CommunicatorHandle) -> None:
+    def _retire(self, handle: LoggedCommunicator) -> None:
         handle.is_complete = True
         self._of_process[handle.process_id].remove(handle)
         self._ended.append(handle)
 
-    def _latest(self, place: RecordPlace, facts: Mapping[str, object]) -> CommunicatorHandle | None:
+    def _latest(self, place: RecordPlace, facts: Mapping[str, object]) -> LoggedCommunicator | None:
         current = self._current.get((place.process_id, place.tid))
         return current if current is not None and current.fits(facts) else None
 
 
-def _rank_count(handle: CommunicatorHandle) -> int:
+def _rank_count(handle: LoggedCommunicator) -> int:
     count = handle.facts.get("rank_count")
     return count if isinstance(count, int) else 0

@@ -8,7 +8,7 @@ Not handled: connections made late in a process whose communicators share a rank
 
 import re
 
-from traceforge.sources.nccl_log.communicators import CommunicatorHandle, Communicators
+from traceforge.sources.nccl_log.communicators import Communicators, LoggedCommunicator
 from traceforge.sources.nccl_log.grammar import Handler, Record, Rule, fitting, row_of
 from traceforge.sources.nccl_log.quantities import address, integer
 from traceforge.sources.nccl_log.rules.connections import VIA
@@ -46,7 +46,7 @@ class ConnectionRows:
 
     def _whose(
         self, record: Record, match: re.Match[str], own_rank: object, largest_rank: int
-    ) -> tuple[CommunicatorHandle | None, str | None]:
+    ) -> tuple[LoggedCommunicator | None, str | None]:
         """The handle of a connection, and how it is known."""
         pointer = address(match.groupdict().get("comm_pointer") or "")
         if pointer is not None:
