@@ -113,7 +113,7 @@ def _archive(path: Path, _size: int, _changed_ns: int) -> Archive:
     with closing(_open(path)) as reader:
         try:
             for inner, header in _headers(reader, found.unread):
-                found.members.append(_member(reader, inner, header, path, found))
+                found.members.append(_member(_content(reader, header, path), inner, found))
             if not reader.has_end:
                 found.damage = found.damage or "it ends without the mark of its end"
         except _BAD_HEADER as error:
@@ -211,11 +211,10 @@ def _open(path: Path) -> _ArchiveReader:
     except OSError as error:
         raise InputUnusableError(f"cannot be read: {error.strerror}", where=str(path)) from error
     try:
+        if content is raw:
+            return _ArchiveReader.open(fileobj=content, mode="r:", ignore_zeros=True, tarinfo=_MemberHeader)
         # A stream is read forward only, which suits compressed archives.
-        mode = "r:" if content is raw else "r|"
-        return cast(
-            _ArchiveReader, _ArchiveReader.open(fileobj=content, mode=mode, ignore_zeros=True, tarinfo=_MemberHeader)
-        )  # type: ignore[call-overload]
+        return _ArchiveReader.open(fileobj=content, mode="r|", ignore_zeros=True, tarinfo=_MemberHeader)
     except _BAD_HEADER as error:
         content.close()
         raise InputUnusableError("the archive is damaged", where=str(path)) from error
