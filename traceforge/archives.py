@@ -145,12 +145,10 @@ def _inner_path(name: str) -> PurePosixPath:
     return PurePosixPath(*parts or ["unnamed"])
 
 
-def _member(
-    reader: _ArchiveReader, inner: PurePosixPath, header: tarfile.TarInfo, path: Path, found: Archive
-) -> ArchiveMember:
+def _member(content: Iterator[bytes], inner: PurePosixPath, found: Archive) -> ArchiveMember:
     digest, head, size = hashlib.sha256(), b"", 0
     try:
-        for piece in _content(reader, header, path):
+        for piece in content:
             digest.update(piece)
             size += len(piece)
             head += piece[: HEAD_BYTES - len(head)]
