@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
-from traceforge.align.clock_line import bounded_offset, common_end_offset
+from traceforge.align.pairwise_offset import bounded_offset, common_end_offset
 
 CLOCKS = "SELECT rank, offset_ns, residual_ns, anchors, status FROM align.clock ORDER BY rank"
 

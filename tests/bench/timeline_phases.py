@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from traceforge.align.clock_line import Pieces
-from traceforge.align.partners import Calls, match
+from traceforge.align.clock_course import ClockCourse
+from traceforge.align.collective_matching import Calls, match
 from traceforge.store.database import Store
 from traceforge.timeline.segment import rank_layers, read_events, segments
 
@@ -129,7 +129,7 @@ def main(millions: float) -> None:
     ends = rng.integers(0, 1 << 40, 2 * total)
     limit_s = cpu_s(lambda: np.sort(ends))
     store = store_of(ranks)
-    clock = Pieces(*(np.array([value], dtype=np.int64) for value in (0, 500, 1_000)))
+    clock = ClockCourse(*(np.array([value], dtype=np.int64) for value in (0, 500, 1_000)))
     read: list[pl.DataFrame] = []
     measures = [
         Measure("numpy sorts as many interval ends (the limit)", total, "events", limit_s),

@@ -60,7 +60,7 @@ def test_an_object_does_not_read_itself() -> None:
 
 
 def test_a_file_without_a_create_statement_is_refused_by_name() -> None:
-    with pytest.raises(PluginError, match=r"^late\.sql: no `CREATE TABLE\|VIEW schema\.name \(` line"):
+    with pytest.raises(PluginError, match=r"^late\.sql: no `CREATE TABLE\|VIEW\|MACRO schema\.name \(` line"):
         parse_document("SELECT 1", "late.sql")
 
 
@@ -105,3 +105,16 @@ def test_documentation_reaches_the_database_with_its_quotes() -> None:
     assert store.query("SELECT comment FROM duckdb_views() WHERE view_name = 'a'").item() == "The rank's own view."
     column = "SELECT comment FROM duckdb_columns() WHERE schema_name = 'zoo' AND column_name = 'rank'"
     assert store.query(column).item() == "Isn't null."
+
+
+def test_a_file_may_make_a_macro_with_its_documentation() -> None:
+    text = "-- Twice as much.\nCREATE OR REPLACE MACRO zoo.twice(\n  -- Anything.\n  amount\n) AS 2 * amount\n"
+    store = Store(None)
+    store.execute("CREATE SCHEMA zoo")
+
+    store.create(parse_document(text, "twice.sql"))
+
+    assert store.query("SELECT zoo.twice(21)").item() == 42
+    assert (
+        store.query("SELECT comment FROM duckdb_functions() WHERE function_name = 'twice'").item() == "Twice as much."
+    )

@@ -55,7 +55,9 @@ def test_every_stage_compiles_on_a_database_without_traces(empty: Store) -> None
     made = "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = current_database()"
     views = "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE database_name = current_database()"
 
-    names = {name for (name,) in [*rows_of(empty, made), *rows_of(empty, views)]}
+    macros = "SELECT schema_name || '.' || function_name FROM duckdb_functions() WHERE NOT internal"
+
+    names = {name for query in (made, views, macros) for (name,) in rows_of(empty, query)}
 
     assert {f"{path.parent.name}.{path.stem}" for path in FILES} <= names
 
@@ -87,7 +89,8 @@ def test_times_and_sizes_are_64_bit_integers(empty: Store) -> None:
 def test_a_stage_that_is_built_again_gives_equal_tables() -> None:
     # Rank 1 is late in each of four iterations; the second step of all stages must not see the first one's leftovers.
     store = built(store_of(*data_parallel_job([[60, 40], [60, 40], [60, 40], [60, 40]])), until=STAGES[-1])
-    tables = [f"{path.parent.name}.{path.stem}" for path in FILES] + ["meta.issue"]
+    made = [f"{path.parent.name}.{path.stem}" for path in FILES if "MACRO" not in path.read_text(encoding="utf-8")]
+    tables = [*made, "meta.issue"]
     before = {name: rows_of(store, f"SELECT * FROM {name} ORDER BY ALL") for name in tables}
 
     for stage in STAGES:

@@ -1,11 +1,11 @@
 """How far each rank's clock is off. Reads align.match, align.call and align.rank; fills align.clock.
 
 On a device a synchronising collective ends on all ranks together, so the median difference of its ends is the
-offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs (`clock_line`).
-Host threads (gloo) do not end together: on one host they read one clock, unless their order contradicts that; else
-their ends give a coarse offset, and order bounds it. The clocks are tied over shared communicators (`clock_graph`).
-What they then say is checked: no rank may end a collective before the last one has arrived. Where one does its wait
-ends with its own end there, and that repair is counted.
+offset, rank by rank, even within one host, where per-process conversion shifts clocks by tens of µs
+(`pairwise_offset`). Host threads (gloo) do not end together: on one host they read one clock, unless their order
+contradicts that; otherwise their ends give a coarse offset, and order bounds it. Clocks are tied over shared
+communicators (`clock_sync`). The result is checked: no rank may end a collective before the last one has arrived. Where
+one does, its wait is cut at its own end, and that repair is counted.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from traceforge.align.clock_graph import RankCalls, components, solve
-from traceforge.align.clock_line import Offset
+from traceforge.align.clock_sync import RankCalls, components, solve
 from traceforge.align.collective_names import operations
+from traceforge.align.pairwise_offset import Offset
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -126,7 +125,7 @@ def causality_repairs(calls: Mapping[int, RankCalls], offsets: Mapping[int, Offs
     collective = np.concatenate([calls[rank].collective[together[rank]] for rank in tied])
     owner = np.concatenate([np.full(together[rank].sum(), rank) for rank in tied])
     arrival, end = (
-        np.concatenate([_aligned(getattr(calls[rank], name)[together[rank]], offsets[rank]) for rank in tied])
+        np.concatenate([offsets[rank].course.aligned(getattr(calls[rank], name)[together[rank]]) for rank in tied])
         for name in ("arrival_ns", "end_ns")
     )
     _, place = np.unique(collective, return_inverse=True)
@@ -138,10 +137,6 @@ def causality_repairs(calls: Mapping[int, RankCalls], offsets: Mapping[int, Offs
         for rank in tied
         if len(own := early[owner == rank]) and own.max() > 0
     }
-
-
-def _aligned(raw_ns: NDArray[np.int64], offset: Offset) -> NDArray[np.int64]:
-    return raw_ns - offset.course.at(raw_ns)
 
 
 def _unaligned(number: Mapping[int, int]) -> list[Issue]:

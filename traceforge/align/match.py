@@ -1,9 +1,8 @@
 """Which calls of different ranks are one collective. Reads align.call, membership and communicator; fills align.match.
 
-The calls of a communicator are one sequence on each of its ranks, and are matched as such (`partners`). What one
-rank sends another receives: sends and receives are matched by directed pair of ranks, each a sequence of its own,
-where the trace names the peer or the communicator has two ranks. What finds no partner is counted here and listed in
-align.unmatched.
+The calls of a communicator are one sequence on each of its ranks, and are matched as such (`collective_matching`).
+Sends and receives are matched by directed pair of ranks, each pair a sequence of its own, where the trace names the
+peer or the communicator has two ranks. Calls without a partner are counted here and listed in align.unmatched.
 """
 
 from collections import defaultdict
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.align.partners import NOTHING, Calls, Matching, match
+from traceforge.align.collective_matching import NOTHING, Calls, Matching, match
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows

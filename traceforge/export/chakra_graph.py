@@ -19,8 +19,7 @@ from traceforge.store.database import Store
 _NODES = """
 SELECT n.node, n.name, n.kind, n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
   r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS lane,
-  n.raw_start_ns - COALESCE(k.offset_ns + (n.raw_start_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0)
-    AS start_ns,
+  n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
   n.duration_ns,
   COALESCE(m.op, c.op) AS op, COALESCE(m.in_bytes, c.size_bytes) AS size_bytes,
   COALESCE(m.process_group, c.process_group_name) AS process_group, m.source_rank, m.destination_rank

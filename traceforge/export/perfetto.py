@@ -46,7 +46,7 @@ reading AS (
   FROM spoken
 ),
 ahead AS (
-  SELECT d.*, COALESCE(p.offset_ns + (d.raw_ns - p.raw_anchor_ns) * p.drift_ppb // 1000000000, 0) AS ahead_ns
+  SELECT d.*, COALESCE(align.ahead_ns(d.raw_ns, p), 0) AS ahead_ns
   FROM reading AS d
   ASOF LEFT JOIN align.clock_piece AS p
     ON p.run_id = ? AND p.rank = d.rank AND p.raw_from_ns <= d.raw_ns

@@ -28,8 +28,7 @@ SELECT run_id, source_id, part FROM graph.quality WHERE label = 'modelled' ORDER
 """
 _NODES = """
 SELECT n.source_id, n.node, n.kind, n.on_device, a.collective_id,
-  n.raw_start_ns - COALESCE(k.offset_ns + (n.raw_start_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0)
-    AS start_ns,
+  n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
   COALESCE(n.duration_ns, 0) AS duration_ns
 FROM graph.node AS n
 LEFT JOIN align.clock AS k USING (run_id, rank)
@@ -51,9 +50,8 @@ WITH stretch AS (
   GROUP BY ALL
 )
 SELECT t.source_id,
-  MIN(s.raw_start_ns - COALESCE(k.offset_ns + (s.raw_start_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0))
-    AS start_ns,
-  MAX(s.raw_end_ns - COALESCE(k.offset_ns + (s.raw_end_ns - k.raw_anchor_ns) * k.drift_ppb // 1000000000, 0)) AS end_ns
+  MIN(s.raw_start_ns - COALESCE(align.ahead_ns(s.raw_start_ns, k), 0)) AS start_ns,
+  MAX(s.raw_end_ns - COALESCE(align.ahead_ns(s.raw_end_ns, k), 0)) AS end_ns
 FROM stretch AS t
 JOIN align.step AS s ON s.run_id = t.run_id AND s.rank = t.rank
   AND s.raw_start_ns < t.raw_end_ns AND s.raw_end_ns > t.raw_start_ns

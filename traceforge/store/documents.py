@@ -1,10 +1,10 @@
 """SQL files as source. In: a folder of `.sql` files. Out: statements in dependency order with their documentation.
 
-One file is one table or view named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment above
-`CREATE` documents the object, the comment above each column documents the column, and both are written into the
+One file is one table, view or macro named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment
+above `CREATE` documents the object, the comment above each column documents the column, and both are written into the
 database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from.
 Placeholders such as `{activities}` stand for lists of the vocabulary.
-Not handled: several statements a file (but see `parse_schema`), templating, macros.
+Not handled: several statements a file (but see `parse_schema`), comments of a macro's parameters in the database.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 from traceforge.errors import PluginError
 from traceforge.vocabulary import fill_placeholders
 
-_CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+\.\w+) \($", re.MULTILINE)
+_CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW|MACRO) (\w+\.\w+) ?\($", re.MULTILINE)
 _COLUMN = re.compile(r"^  (\w+)\b")
 _NOT_COLUMNS = {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}
 _IDENTIFIER = re.compile(r"\b([a-z_]+\.[a-z_0-9]+)\b")
@@ -28,11 +28,11 @@ class Document:
     """One `CREATE` statement with its documentation.
 
     Attributes:
-        kind: `TABLE` or `VIEW`.
+        kind: `TABLE`, `VIEW` or `MACRO`.
         name: schema and object, such as `timeline.arrival`.
         statement: the SQL as it stands in the file.
         comment: documentation of the object.
-        columns: documentation by column name, in order; empty text where there is none.
+        columns: documentation by column name (by parameter of a macro), in order; empty text where there is none.
         reads: objects the statement, or the Python that fills it, reads from.
     """
 
@@ -53,7 +53,7 @@ def parse_document(text: str, origin: str) -> Document:
     text = fill_placeholders(text)
     match = _CREATE.search(text)
     if match is None:
-        raise PluginError("no `CREATE TABLE|VIEW schema.name (` line", where=origin)
+        raise PluginError("no `CREATE TABLE|VIEW|MACRO schema.name (` line", where=origin)
     head = _comment_lines(text[: match.start()].splitlines())
     reads = [name for line in head if (found := _READS.match(line)) for name in _IDENTIFIER.findall(found[1])]
     body = text[match.end() :]
@@ -103,6 +103,8 @@ def in_order(documents: Iterable[Document]) -> list[Document]:
 def comment_statements(document: Document) -> list[str]:
     """The `COMMENT ON` statements that put the documentation into the database."""
     statements = [f"COMMENT ON {document.kind} {document.name} IS {_literal(document.comment)}"]
+    if document.kind == "MACRO":
+        return statements
     for column, comment in document.columns.items():
         statements.append(f'COMMENT ON COLUMN {document.name}."{column}" IS {_literal(comment)}')
     return statements

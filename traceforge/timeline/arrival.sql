@@ -39,9 +39,9 @@ WITH called AS (
 placed AS (
   SELECT
     c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns,
-    c.raw_issue_ns - i.offset_ns - (c.raw_issue_ns - i.raw_anchor_ns) * i.drift_ppb // 1000000000 AS issue_ns,
-    c.raw_arrival_ns - a.offset_ns - (c.raw_arrival_ns - a.raw_anchor_ns) * a.drift_ppb // 1000000000 AS arrival_ns,
-    c.raw_end_ns - e.offset_ns - (c.raw_end_ns - e.raw_anchor_ns) * e.drift_ppb // 1000000000 AS end_ns
+    c.raw_issue_ns - align.ahead_ns(c.raw_issue_ns, i) AS issue_ns,
+    c.raw_arrival_ns - align.ahead_ns(c.raw_arrival_ns, a) AS arrival_ns,
+    c.raw_end_ns - align.ahead_ns(c.raw_end_ns, e) AS end_ns
   FROM called AS c
   ASOF JOIN align.clock_piece AS i ON i.run_id = c.run_id AND i.rank = c.rank AND c.raw_issue_ns >= i.raw_from_ns
   ASOF JOIN align.clock_piece AS a ON a.run_id = c.run_id AND a.rank = c.rank AND c.raw_arrival_ns >= a.raw_from_ns

@@ -12,17 +12,13 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
-from traceforge.align.clock_line import Pieces
+from traceforge.align.clock_course import ClockCourse, read_course
 from traceforge.store.database import Store
 from traceforge.thresholds import timeline as thresholds
 from traceforge.timeline.layers import Intervals, Times, covered_before, union
 from traceforge.vocabulary import vocabulary
 
 _RANKS = "SELECT run_id, rank, source_id FROM align.rank WHERE has_device ORDER BY run_id, rank"
-
-_PIECES = """
-SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
-"""
 
 _IDLE = """
 SELECT iteration, activity, start_ns, duration_ns
@@ -79,11 +75,11 @@ def rows(store: Store) -> pl.DataFrame:
         idle = store.query(_IDLE, [run_id, rank])
         if idle.is_empty():
             continue
-        clock = Pieces(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+        clock = read_course(store, run_id, rank)
         launches = store.query(_LAUNCHES, [source_id])
         copies = store.arrays(_COPY_CALLS, [source_id])
         start, launch = (_aligned(launches[name], clock) for name in ("raw_start_ns", "raw_launch_ns"))
-        copying = union(*(raw - clock.at(raw) for raw in (copies["raw_start_ns"], copies["raw_end_ns"])))
+        copying = union(*(clock.aligned(copies[name]) for name in ("raw_start_ns", "raw_end_ns")))
         found = gaps(idle, copying, pl.DataFrame({"start_ns": start, "launch_ns": launch}))
         frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank)))
     if not frames:
@@ -91,9 +87,9 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def _aligned(raw_ns: pl.Series, clock: Pieces) -> pl.Series:
+def _aligned(raw_ns: pl.Series, clock: ClockCourse) -> pl.Series:
     known = raw_ns.fill_null(0).to_numpy().astype(np.int64)
-    return pl.Series(known - clock.at(known)).zip_with(raw_ns.is_not_null(), pl.Series([None], dtype=pl.Int64))
+    return pl.Series(clock.aligned(known)).zip_with(raw_ns.is_not_null(), pl.Series([None], dtype=pl.Int64))
 
 
 def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataFrame:

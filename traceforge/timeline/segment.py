@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.clock_line import Pieces
+from traceforge.align.clock_course import ClockCourse, read_course
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, join, subtract, sweep, union
 from traceforge.vocabulary import IGNORED, UNNAMED, vocabulary
@@ -20,10 +20,6 @@ from traceforge.vocabulary import IGNORED, UNNAMED, vocabulary
 _WINDOWS = "SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY run_id, rank, start_ns"
 
 _RANKS = "SELECT run_id, rank, source_id, has_device FROM align.rank ORDER BY run_id, rank"
-
-_PIECES = """
-SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
-"""
 
 _KINDS = """
 SELECT k.kind_id, LIST_POSITION(?, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id
@@ -85,7 +81,7 @@ def rows(store: Store) -> pl.DataFrame:
         own = windows.filter((pl.col("run_id") == run_id) & (pl.col("rank") == rank))
         if own.is_empty():
             continue
-        clock = Pieces(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+        clock = read_course(store, run_id, rank)
         events = read_events(store, source_id, clock)
         layers = rank_layers(events, store.query(_COMMUNICATION, [run_id, rank]), has_device=has_device)
         found = segments(layers, list(own.select("start_ns", "end_ns").iter_rows()))
@@ -96,7 +92,7 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
+def read_events(store: Store, source_id: int, clock: ClockCourse) -> pl.DataFrame:
     """Complete events of a file: class, start_ns, end_ns, on_training_thread, on the clock given; any order.
 
     The training thread is the one that marks steps (the one with most host events where none does).
@@ -120,7 +116,7 @@ def read_events(store: Store, source_id: int, clock: Pieces) -> pl.DataFrame:
     training = tracks[np.lexsort((tracks, -counts, -marked))[0]] if len(tracks) else None
     names = pl.Series(classes).cast(pl.Enum(classes)).gather(code)
     return pl.DataFrame(
-        {"class": names, "start_ns": start - clock.at(start), "end_ns": end - clock.at(end),
+        {"class": names, "start_ns": clock.aligned(start), "end_ns": clock.aligned(end),
          "on_training_thread": track == training if training is not None else np.zeros(len(track), dtype=np.bool_)}
     )  # fmt: skip
 

@@ -38,8 +38,8 @@ begun AS (
 )
 SELECT
   b.run_id, b.iteration, b.rank,
-  b.raw_begin_ns - f.offset_ns - (b.raw_begin_ns - f.raw_anchor_ns) * f.drift_ppb // 1000000000,
-  b.raw_end_ns - u.offset_ns - (b.raw_end_ns - u.raw_anchor_ns) * u.drift_ppb // 1000000000
+  b.raw_begin_ns - align.ahead_ns(b.raw_begin_ns, f),
+  b.raw_end_ns - align.ahead_ns(b.raw_end_ns, u)
 FROM begun AS b
 ASOF JOIN align.clock_piece AS f ON f.run_id = b.run_id AND f.rank = b.rank AND b.raw_begin_ns >= f.raw_from_ns
 ASOF JOIN align.clock_piece AS u ON u.run_id = b.run_id AND u.rank = b.rank AND b.raw_end_ns >= u.raw_from_ns

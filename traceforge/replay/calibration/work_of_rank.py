@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.clock_line import Pieces as Clock
+from traceforge.align.clock_course import read_course
 from traceforge.store.database import Store
 from traceforge.vocabulary import vocabulary
 
@@ -23,9 +23,6 @@ JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.n
 WHERE o.source_id = ? AND k.phase = 'X' AND o.raw_start_ns IS NOT NULL AND o.duration_ns > 0
   AND LIST_CONTAINS(?, c.class)
 ORDER BY track_id, start_ns, end_ns DESC
-"""
-_PIECES = """
-SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
 """
 _WINDOWS = """
 SELECT w.iteration, w.start_ns, w.end_ns
@@ -74,9 +71,8 @@ def _longest_within(tracks: list[int], starts: list[int], ends: list[int]) -> li
 
 def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.DataFrame:
     windows = store.query(_WINDOWS, [run_id, rank])
-    clock = Clock(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
-    start, end = (events[name].to_numpy() for name in ("start_ns", "end_ns"))
-    start, end = start - clock.at(start), end - clock.at(end)
+    clock = read_course(store, run_id, rank)
+    start, end = (clock.aligned(events[name].to_numpy()) for name in ("start_ns", "end_ns"))
     window = np.searchsorted(windows["start_ns"].to_numpy(), start, side="right") - 1
     inside = window >= 0
     inside[inside] = start[inside] < windows["end_ns"].to_numpy()[window[inside]]

@@ -1,10 +1,10 @@
 """Partners of one communicator's calls. In: each rank's calls as arrays. Out: `Matching`, one row a collective.
 
-Within a communicator all ranks issue the same collectives in the same order. The number the trace states decides
-where there is one; else equal sequences of (operation, size) are matched by place; else equal sequences within an
-iteration; else, or where windows begin in different iterations, sequences are laid side by side in time, and partners
-must be of one kind and run at the same time (`side_by_side`). No match is kept under which, at a steady clock offset,
-ranks end collectives before others start them. Calls without a partner on every rank stay unmatched.
+Within a communicator all ranks issue the same collectives in the same order. Stated sequence numbers decide where
+there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
+iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
+one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset, ranks would
+end collectives before others start them. Calls without a partner on every rank stay unmatched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.align.side_by_side import is_shifted, lay_side_by_side
+from traceforge.align.sequence_alignment import align_sequences, is_shifted
 
 Numbers = NDArray[np.int64]
 
@@ -159,7 +159,7 @@ def _by_alignment(calls: Sequence[Calls]) -> Matching:
     place[:, fullest] = np.arange(len(reference))
     for rank, own in enumerate(calls):
         if rank != fullest:
-            pairs = lay_side_by_side(reference.kind, reference.arrival_ns, reference.end_ns,
+            pairs = align_sequences(reference.kind, reference.arrival_ns, reference.end_ns,
                                      own.kind, own.arrival_ns, own.end_ns)  # fmt: skip
             place[pairs[:, 0], rank] = pairs[:, 1]
     place = place[(place != NOTHING).all(axis=1)]

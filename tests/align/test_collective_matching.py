@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.given import MS, US, Trace, built, rows_of, store_of
-from traceforge.align.partners import NOTHING, Calls, match
-from traceforge.align.side_by_side import lay_side_by_side
+from traceforge.align.collective_matching import NOTHING, Calls, match
+from traceforge.align.sequence_alignment import align_sequences
 from traceforge.store.database import Store
 
 ARRIVALS = """
@@ -97,7 +97,7 @@ class TestLostEvents:
         kind = np.arange(30) % 3
         end = np.array([_start(n) + 2 * MS for n in range(30)])
 
-        pairs = lay_side_by_side(
+        pairs = align_sequences(
             kind[kept], end[kept] - 2 * MS, end[kept],
             kind[other], end[other] - MS + clock_ns, end[other] + clock_ns,
         )  # fmt: skip

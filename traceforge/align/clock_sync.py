@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.align.clock_line import (
+from traceforge.align.clock_course import ClockCourse
+from traceforge.align.pairwise_offset import (
     MIN_ANCHORS,
     SHARED_CLOCK_RESIDUAL_NS,
     Offset,
-    Pieces,
     Slope,
     bounded_offset,
     common_end_offset,
@@ -176,7 +176,7 @@ def chain(known: Offset, step: Offset) -> Offset:
     )
 
 
-def _readings(course: Pieces, known: Pieces) -> Times:
+def _readings(course: ClockCourse, known: ClockCourse) -> Times:
     """Readings of the new clock at which either clock's drift changes."""
     if len(course.raw_ns) == 1 and len(known.raw_ns) == 1:
         return course.raw_ns
@@ -186,19 +186,12 @@ def _readings(course: Pieces, known: Pieces) -> Times:
     return np.unique(np.concatenate([own, mapped if len(known.raw_ns) > 1 else mapped[:0]]))
 
 
-def _joined(readings: Times, offsets: Times, course: Pieces, known: Pieces) -> Pieces:
-    drifts = [
-        int(course.drift_ppb[_piece(course, raw)] + known.drift_ppb[_piece(known, raw - int(offset))])
-        for raw, offset in zip(readings.tolist(), course.at(readings).tolist(), strict=True)
-    ]
-    return Pieces(readings, offsets, np.array(drifts, dtype=np.int64))
+def _joined(readings: Times, offsets: Times, course: ClockCourse, known: ClockCourse) -> ClockCourse:
+    own, others = course.piece(readings), known.piece(readings - course.at(readings))
+    return ClockCourse(readings, offsets, course.drift_ppb[own] + known.drift_ppb[others])
 
 
-def _piece(course: Pieces, raw_ns: int) -> int:
-    return max(int(np.searchsorted(course.raw_ns, raw_ns, side="right")) - 1, 0)
-
-
-def _at(course: Pieces, known: Pieces, raw_ns: int) -> int:
+def _at(course: ClockCourse, known: ClockCourse, raw_ns: int) -> int:
     instant = np.array([raw_ns])
     step = course.at(instant)
     return int((step + known.at(instant - step))[0])

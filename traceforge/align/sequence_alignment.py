@@ -22,7 +22,7 @@ _MANY_COMPARISONS = 200_000_000
 _FEW_COMPARISONS = 20_000_000
 
 
-def lay_side_by_side(
+def align_sequences(
     kind: Numbers, arrival_ns: Numbers, end_ns: Numbers,
     other_kind: Numbers, other_arrival_ns: Numbers, other_end_ns: Numbers,
 ) -> Numbers:  # fmt: skip

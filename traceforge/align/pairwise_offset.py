@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.align.clock_course import BILLION, ClockCourse, course_through
+from traceforge.stats import MEDIAN_ERROR, huber_fit, mad_sd
+
 Times = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
@@ -19,19 +22,14 @@ MIN_ANCHORS = 3
 MIN_DRIFT_ANCHORS = 10
 # Each process converts the CPU's counter to wall time by itself; on one host the results agree to about this.
 SHARED_CLOCK_RESIDUAL_NS = 10_000
-# A normal distribution's standard deviation over its median absolute deviation.
-_SD_PER_MAD = 1.4826
 _CERTAIN_ERRORS = 4
 # Crystals of hosts differ by up to some 1e-4; more is no drift.
 _LARGEST_DRIFT = 1e-3
-_BILLION = 1_000_000_000
 # Temperature moves a crystal within tens of seconds; shorter wobble is not the clock's.
 _MIN_PIECE_NS = 5_000_000_000
 _MIN_PIECE_ANCHORS = 20
 _INDEPENDENT = 0.1
 _WORTHWHILE = 0.9
-_HUBER_SPREADS = 1.345
-_HUBER_ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +42,7 @@ class Slope:
     @property
     def is_certain(self) -> bool:
         """Whether it stands off zero, and can be a crystal's."""
-        return abs(self.ppb) > _CERTAIN_ERRORS * self.error_ppb and abs(self.ppb) < _LARGEST_DRIFT * _BILLION
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """A clock's offset over time: from each knot on it grows by `drift_ppb` until the next; shapes (pieces,).
-
-    The first piece holds before its knot, too.
-    """
-
-    raw_ns: Times
-    offset_ns: Times
-    drift_ppb: Times
-
-    def at(self, raw_ns: Times) -> Times:
-        """How far the clock is ahead when it shows each of `raw_ns`, ns; the same as `align.clock_piece` gives."""
-        piece = np.clip(np.searchsorted(self.raw_ns, raw_ns, side="right") - 1, 0, None)
-        grown = (raw_ns - self.raw_ns[piece]) * self.drift_ppb[piece]
-        # Towards zero, as SQL divides integers.
-        result: Times = self.offset_ns[piece] + np.sign(grown) * (np.abs(grown) // _BILLION)
-        return result
+        return abs(self.ppb) > _CERTAIN_ERRORS * self.error_ppb and abs(self.ppb) < _LARGEST_DRIFT * BILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +69,15 @@ class Offset:
     raw_anchor_ns: int = 0
     half_error_ns: int | None = None
     slope: Slope = Slope(0.0, math.inf)
-    pieces: Pieces | None = None
+    pieces: ClockCourse | None = None
 
     @property
-    def course(self) -> Pieces:
+    def course(self) -> ClockCourse:
         """The offset over time, of one piece where one line is all there is."""
         if self.pieces is not None:
             return self.pieces
         one = ([self.raw_anchor_ns], [self.offset_ns or 0], [self.drift_ppb])
-        return Pieces(*(np.array(values, dtype=np.int64) for values in one))
+        return ClockCourse(*(np.array(values, dtype=np.int64) for values in one))
 
 
 def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None = None) -> Offset:
@@ -128,16 +106,16 @@ def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offs
     slope = _slope(other_ends_ns - anchor, differences)
     if drift_ppb is None:
         drift_ppb = round(slope.ppb) if slope.is_certain else 0
-    level = differences - (other_ends_ns - anchor) * drift_ppb // _BILLION
+    level = differences - (other_ends_ns - anchor) * drift_ppb // BILLION
     offset = median(level)
-    residual = spread(level)
+    residual = mad_sd(level)
     pieces = _pieces(other_ends_ns, level - offset)
     if pieces is not None:
         knots, bends, residual = pieces
-        line = offset + (knots - anchor) * drift_ppb // _BILLION
+        line = offset + (knots - anchor) * drift_ppb // BILLION
         return Offset(
             offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope,
-            continuous(knots, line + bends),
+            course_through(knots, line + bends),
         )  # fmt: skip
     return Offset(offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope)
 
@@ -158,9 +136,9 @@ def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:
     if runs.min() <= 0:
         return Slope(0.0, math.inf)
     slope = float(np.median((differences[-half:] - differences[:half]) / runs))
-    # 1.25 is the loss of a median against a mean, and the pairs use each point once.
-    error = 1.25 * spread(differences - slope * elapsed) * math.sqrt(2 / half) / float(np.median(runs))
-    return Slope(slope * _BILLION, error * _BILLION)
+    # The pairs use each point once.
+    error = MEDIAN_ERROR * mad_sd(differences - slope * elapsed) * math.sqrt(2 / half) / float(np.median(runs))
+    return Slope(slope * BILLION, error * BILLION)
 
 
 def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None:
@@ -171,7 +149,7 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
     elapsed = raw_ns - raw_ns[0]
     most = min(int(elapsed[-1]) // _MIN_PIECE_NS, len(raw_ns) // _MIN_PIECE_ANCHORS)
     level = level_ns.astype(np.float64)
-    before = spread(level)
+    before = mad_sd(level)
     if most < 2 or not _depends_on_its_past(level):
         return None
     best = None
@@ -179,10 +157,10 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
     while True:
         knots = np.linspace(0, int(elapsed[-1]), count + 1)
         basis = _hats(elapsed.astype(np.float64), knots)
-        bends = _robust_fit(basis, level)
+        bends = huber_fit(basis, level)
         left = level - basis @ bends
-        if spread(left) < _WORTHWHILE * before:
-            best = (raw_ns[0] + knots.astype(np.int64), np.rint(bends).astype(np.int64), spread(left))
+        if mad_sd(left) < _WORTHWHILE * before:
+            best = (raw_ns[0] + knots.astype(np.int64), np.rint(bends).astype(np.int64), mad_sd(left))
         if count == most or not _depends_on_its_past(left):
             return best
         count = min(2 * count, most)
@@ -190,7 +168,7 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
 
 def _depends_on_its_past(level: Reals) -> bool:
     """Whether neighbours resemble one another more than chance would have it; stray ends count for little."""
-    limit = 3 * max(spread(level), 1.0)
+    limit = 3 * max(mad_sd(level), 1.0)
     centred = np.clip(level - np.median(level), -limit, limit)
     power = float(centred @ centred)
     return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(_INDEPENDENT, 4 / math.sqrt(len(level)))
@@ -200,27 +178,6 @@ def _hats(elapsed: Reals, knots: Reals) -> Reals:
     """Weights of the knots at each instant, shape (instants, knots)."""
     eye = np.eye(len(knots))
     return np.stack([np.interp(elapsed, knots, row) for row in eye], axis=1)
-
-
-def _robust_fit(basis: Reals, level: Reals) -> Reals:
-    """Weights that fit a level, by Huber's loss."""
-    fitted: Reals = np.linalg.lstsq(basis, level, rcond=None)[0].astype(np.float64)
-    for _ in range(_HUBER_ROUNDS):
-        left = np.abs(level - basis @ fitted)
-        limit = _HUBER_SPREADS * max(_SD_PER_MAD * float(np.median(left)), 1.0)
-        weight = np.sqrt(np.minimum(1.0, limit / np.maximum(left, 1.0)))
-        fitted = np.linalg.lstsq(basis * weight[:, None], level * weight, rcond=None)[0].astype(np.float64)
-    return fitted
-
-
-def continuous(knots_ns: Times, offsets_ns: Times) -> Pieces:
-    """Pieces through offsets at knots. Each drift is whole ppb and aims from where the piece before truly ends."""
-    offsets, drifts = [int(offsets_ns[0])], []
-    for start, end, target in zip(knots_ns[:-1].tolist(), knots_ns[1:].tolist(), offsets_ns[1:].tolist(), strict=True):
-        drifts.append(round((target - offsets[-1]) * _BILLION / (end - start)))
-        grown = (end - start) * drifts[-1]
-        offsets.append(offsets[-1] + (abs(grown) // _BILLION) * (1 if grown >= 0 else -1))
-    return Pieces(knots_ns[:-1], np.array(offsets[:-1], dtype=np.int64), np.array(drifts, dtype=np.int64))
 
 
 def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, other_ends_ns: Times) -> Offset | None:
@@ -263,9 +220,3 @@ def median(values_ns: Times) -> int:
     """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
     base = int(values_ns[0])
     return base + math.floor(np.median(values_ns - base))
-
-
-def spread(values: Reals | Times) -> float:
-    """Standard deviation of a normal distribution with the values' median absolute deviation."""
-    centred = values - values[0]
-    return _SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))
