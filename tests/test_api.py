@@ -37,7 +37,7 @@ def test_what_cannot_be_rebuilt_is_said_with_a_way_out(stale: Path, monkeypatch:
 def test_stages_of_other_sources_are_built_anew(stale: Path) -> None:
     with api.open_built(stale) as store:
         assert api.is_current(store)
-        assert store.query("SELECT COUNT(*) FROM forecast.term").item() > 0
+        assert store.query("SELECT COUNT(*) FROM forecast.point").item() > 0
 
 
 def test_a_folder_without_files_is_named(tmp_path: Path) -> None:

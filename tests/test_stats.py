@@ -14,7 +14,10 @@ from traceforge.stats import (
     mad_sd,
     mean_difference,
     mean_interval,
+    percentile_band,
+    percentile_interval,
     share_above,
+    slope,
     t_p_value,
     t_quantile,
 )
@@ -144,3 +147,22 @@ def test_hubers_fit_is_not_moved_by_a_few_outliers() -> None:
     intercept, slope = huber_fit(np.stack([np.ones(100), x], axis=1), level)
     assert slope == pytest.approx(3, abs=0.02)
     assert abs(intercept) < 1
+
+
+def test_bands_are_intervals_place_by_place() -> None:
+    drawn = np.random.default_rng(0).normal(size=(500, 3))
+
+    low, high = percentile_band(drawn)
+
+    assert [(low[at], high[at]) for at in range(3)] == [percentile_interval(drawn[:, at]) for at in range(3)]
+
+
+def test_a_slope_holds_the_truth_as_often_as_it_says() -> None:
+    # given 12 values that rise by 0.5 each, with independent errors of 1
+    places = np.arange(12.0)
+    rng = np.random.default_rng(2)
+    found = [slope(places, 0.5 * places + rng.standard_normal(12)) for _ in range(400)]
+
+    assert np.mean([one.low < 0.5 < one.high for one in found]) == pytest.approx(0.95, abs=0.03)
+    assert np.mean([one.value for one in found]) == pytest.approx(0.5, abs=0.02)
+    assert np.mean([one.is_clear for one in found]) > 0.95

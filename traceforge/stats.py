@@ -78,8 +78,14 @@ def block_draws(count: int, draws: int, rng: np.random.Generator, length: int | 
 
 def percentile_interval(drawn: Values) -> Interval:
     """The 95 % interval that bootstrap draws span."""
-    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = percentile_band(drawn)
     return Interval(float(low), float(high))
+
+
+def percentile_band(drawn: Values) -> tuple[Values, Values]:
+    """Both ends of the 95 % intervals that bootstrap draws of shape (draws, ...) span, shape (...) each."""
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return low, high
 
 
 def bootstrap_interval(
@@ -195,3 +201,32 @@ def huber_fit(basis: Values, level: Values, least_spread: float = 1.0) -> Values
         weight = np.sqrt(np.minimum(1.0, limit / np.maximum(left, least_spread)))
         fitted = np.linalg.lstsq(basis * weight[:, None], level * weight, rcond=None)[0].astype(np.float64)
     return fitted
+
+
+class Trend(NamedTuple):
+    """A slope with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
+
+def slope(places: Values, values: Values) -> Trend:
+    """Least-squares slope of three or more values over their places, shape (count,) each.
+
+    Errors that follow one another widen the interval, by their autocorrelation at one step.
+    """
+    distance = places - places.mean()
+    width = float((distance**2).sum())
+    steepness = float(distance @ values) / width
+    left = values - values.mean() - steepness * distance
+    squares = float((left**2).sum())
+    following = min(0.95, max(0.0, float(left[1:] @ left[:-1]) / max(squares, 1e-300)))
+    variance = squares / (len(left) - 2) * (1 + following) / (1 - following) / width
+    half = float(t_quantile(len(left) - 2)) * variance**0.5
+    return Trend(steepness, steepness - half, steepness + half)

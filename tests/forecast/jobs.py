@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from traceforge import api
+from traceforge.files import find_files
+from traceforge.records import ReadOptions
 from traceforge.store.database import Store
+from traceforge.store.ingest import ingest_files
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario
 from traceforge.synth.load import Noise
@@ -28,7 +31,9 @@ def database_of(*scenarios: Scenario) -> Store:
     with tempfile.TemporaryDirectory() as folder:
         for scenario in scenarios:
             write_scenario(scenario, Path(folder, scenario.name), compressed=False)
-            api.ingest([Path(folder, scenario.name)], store, run=scenario.name, jobs=1)
+            files = find_files([Path(folder, scenario.name)])
+            ingest_files(store, files, api.sources(), run_name=scenario.name, executor=None, options=ReadOptions())
+    api.analyze(store)
     return store
 
 

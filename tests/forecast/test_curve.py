@@ -11,7 +11,7 @@ from traceforge.forecast.scale_point import ScalePoint
 
 
 def ensemble_of(points: list[ScalePoint]) -> Ensemble:
-    found = fit_ensemble(points, None)
+    found = fit_ensemble(points)
     assert found is not None
     return found
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceforge.forecast.order_statistics import any_slow, parts_of, slowest_of, step_quantile
+from traceforge.forecast.order_statistics import parts_of, slowest_of, step_quantile
 
 EXPECTED_MAXIMUM_OF_NORMAL = {16: 1.766, 32: 2.070, 64: 2.344}
 
@@ -14,11 +14,6 @@ def test_the_quantile_that_sets_the_step() -> None:
     assert step_quantile(64) == pytest.approx(0.9892, abs=1e-4)
     assert step_quantile(512) == pytest.approx(0.99865, abs=1e-5)
     assert step_quantile(1024) == pytest.approx(0.99932, abs=1e-5)
-
-
-def test_at_512_ranks_some_rank_is_slow_in_two_iterations_of_five() -> None:
-    assert any_slow(1e-3, 512) == pytest.approx(0.40, abs=0.01)
-    assert any_slow(1e-2, 512) == pytest.approx(0.994, abs=0.001)
 
 
 def test_a_persistent_and_a_transient_part_are_told_apart() -> None:

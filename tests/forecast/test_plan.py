@@ -1,6 +1,5 @@
 """The plan at each number of ranks, and what a measurement would add to it."""
 
-import numpy as np
 import pytest
 
 from tests.forecast.scaling_table import points_of
@@ -13,7 +12,7 @@ from traceforge.forecast.scale_point import ScalePoint
 
 @pytest.fixture(scope="module")
 def ensemble() -> Ensemble:
-    found = fit_ensemble(points_of("baseline", up_to=32), np.random.default_rng(0))
+    found = fit_ensemble(points_of("baseline", up_to=32))
     assert found is not None
     return found
 
@@ -59,11 +58,14 @@ def test_where_no_curve_can_be_drawn_the_measured_scale_is_planned_alone() -> No
     (row,) = plan_of_points([ScalePoint("a", 8, 1_000.0, error=0.01)], Assumptions())
 
     assert (row.throughput, row.marginal_efficiency, row.extrapolated) == (1_000, None, False)
-    assert (row.throughput_low, row.throughput_high) == (pytest.approx(980.4), pytest.approx(1019.6))
+    assert (row.throughput_low, row.throughput_high) == (
+        pytest.approx(980.8, abs=0.05),
+        pytest.approx(1020.0, abs=0.05),
+    )
 
 
 def test_the_measurement_that_tells_models_apart_is_the_one_proposed(ensemble: Ensemble) -> None:
-    found = next_measurements(ensemble, 128)
+    found = next_measurements(ensemble)
 
     # between the measured scales all models agree; at twice the largest they do not
     assert found[0].ranks == 64

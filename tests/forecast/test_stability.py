@@ -14,7 +14,7 @@ def test_a_trend_is_found_and_noise_is_none() -> None:
     rng = np.random.default_rng(1)
     rising = 100 + 0.5 * NUMBERS + rng.standard_normal(40)
 
-    assert trend(NUMBERS, rising, 100.0).per_hundred == pytest.approx(0.5, abs=0.05)
+    assert trend(NUMBERS, rising, 100.0).value == pytest.approx(0.5, abs=0.05)
     assert trend(NUMBERS, rising, 100.0).is_clear
     assert not trend(NUMBERS, 100 + rng.standard_normal(40), 100.0).is_clear
 

@@ -1,21 +1,20 @@
 """Fixes and other networks, in throughput, GPUs and money."""
 
-import numpy as np
 import pytest
 
 from tests.forecast.scaling_table import points_of
 from traceforge.forecast.ensemble import fit_ensemble
 from traceforge.forecast.goodput import Assumptions
-from traceforge.forecast.scale_point import ScalePoint, Terms
-from traceforge.forecast.what_if import Place, Recorded, changes_of, fixed, gpus_for, what_ifs
+from traceforge.forecast.scale_point import ScalePoint, StepTerms
+from traceforge.forecast.what_if import Placement, Recorded, changes_of, fixed, gpus_for, what_ifs
 
 # 100 ms: 80 of work, 10 of exposed communication, 10 of waiting; compute hides 10 more of communication
-POINT = ScalePoint("run", 8, 80.0, terms=Terms(0.08, 0.01, 0.01, 0.01))
+POINT = ScalePoint("run", 8, 80.0, terms=StepTerms(0.08, 0.01, 0.01, 0.01))
 FINDING = {
     "cause": "slow_compute", "subject_kind": "rank", "subject": "3", "gain_if_fixed": 0.25,
     "delay_ns_per_iteration": 20e6, "delay_low_ns": 16e6, "delay_high_ns": 24e6,
 }  # fmt: skip
-ONE_HOST = Place(hosts=1, collectives=2.0)
+ONE_HOST = Placement(hosts=1, collectives=2.0)
 
 
 def test_a_fix_is_told_in_gpus_and_money() -> None:
@@ -31,7 +30,7 @@ def test_a_fix_is_told_in_gpus_and_money() -> None:
 
 def test_where_scaling_is_worse_a_gain_is_worth_more_gpus() -> None:
     points = points_of("baseline", up_to=32)
-    ensemble = fit_ensemble(points, None)
+    ensemble = fit_ensemble(points)
 
     assert gpus_for(points[-1], None, 1.10, 1) == pytest.approx(3.2)
     along_the_curve = gpus_for(points[-1], ensemble, 1.10, 1)
@@ -56,9 +55,9 @@ def test_scales_that_tell_them_apart_narrow_the_interval() -> None:
     points = []
     for n in (2, 4, 8, 16):
         total = 40e-3 * 2 * (n - 1) / n
-        terms = Terms(0.08, total / 2, total / 2, 1e-4)
+        terms = StepTerms(0.08, total / 2, total / 2, 1e-4)
         points.append(ScalePoint(str(n), n, n / (0.0801 + total / 2), error=1e-3, terms=terms))
-    ensemble = fit_ensemble(points, np.random.default_rng(0))
+    ensemble = fit_ensemble(points)
 
     (fabric,) = (
         one for one in changes_of(points[-1], ensemble, ONE_HOST, Assumptions()) if one.kind == "faster_fabric"
@@ -72,7 +71,7 @@ def test_scales_that_tell_them_apart_narrow_the_interval() -> None:
 def test_two_levels_need_several_ranks_on_several_hosts() -> None:
     point = ScalePoint("run", 8, 80.0, terms=POINT.terms, facts={"size_bytes": 2e8})
 
-    kinds = {change.kind for change in changes_of(point, None, Place(hosts=2, collectives=2.0), Assumptions())}
+    kinds = {change.kind for change in changes_of(point, None, Placement(hosts=2, collectives=2.0), Assumptions())}
 
     assert "hierarchical" in kinds
 
@@ -95,6 +94,6 @@ def test_what_the_replay_tells_is_not_told_by_a_model_too() -> None:
 
 
 def test_a_job_that_does_not_communicate_has_no_network_to_change() -> None:
-    alone = ScalePoint("run", 1, 10.0, terms=Terms(0.1, 0.0, 0.0, 0.0))
+    alone = ScalePoint("run", 1, 10.0, terms=StepTerms(0.1, 0.0, 0.0, 0.0))
 
     assert changes_of(alone, None, ONE_HOST, Assumptions()) == []

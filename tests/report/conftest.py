@@ -19,8 +19,7 @@ _HOSTILE_UPDATES = (
     "UPDATE meta.issue SET detail = ?, code = ?, first_at = ?",
     "UPDATE meta.source SET kind = ?, content_hash = ?, rank_origin = ?",
     "UPDATE replay.outcome SET policy = policy || ?, reason = ?, parameters = ?",
-    "UPDATE forecast.term SET term = term || ?",
-    "UPDATE forecast.need SET item = item || ?, why = ?",
+    "UPDATE forecast.missing_measurement SET item = item || ?, why = ?",
     "UPDATE timeline.collective SET op = ?, dtype = ?",
 )
 

@@ -275,7 +275,13 @@ def _outlook(rows: Rows, job: Job) -> None:
             throughput_ratio_low=low, throughput_ratio_high=high, cv=0.03, p50_ns=110 * MS, p95_ns=114 * MS,
             p99_ns=115 * MS, gain_ceiling=ceiling, verdict=verdict, reason=reason,
         )  # fmt: skip
-    rows.add("forecast.need", item="a run at another number of ranks", why="One size gives no curve.")
-    rows.add("forecast.need", item="the batch size of each run", why="Sizes compare only at equal work a rank.")
-    for term, duration in (("compute", 80 * MS), ("exposed_transfer", 20 * MS), ("lateness", 6 * MS)):
-        rows.add("forecast.term", term=term, duration_ns_per_iteration=duration, share=duration / (111 * MS))
+    rows.add("forecast.missing_measurement", item="a run at another number of ranks", why="One size gives no curve.")
+    rows.add(
+        "forecast.missing_measurement",
+        item="the batch size of each run",
+        why="Sizes compare only at equal work a rank.",
+    )
+    rows.add(
+        "forecast.point", run_name="job", ranks=job.ranks, compute_ns=80 * MS, exposed_transfer_ns=20 * MS,
+        waiting_ns=6 * MS, copy_ns=0, input_ns=0, runtime_ns=0, idle_ns=0,
+    )  # fmt: skip

@@ -31,7 +31,7 @@ _UNKNOWN = {
     "attribute.finding": ("delay_low_ns", "share", "gain_if_fixed", "first_iteration", "subject"),
     "attribute.verdict": ("explanation", "confidence", "next_step"),
     "replay.outcome": ("throughput_ratio", "throughput_ratio_low", "gain_ceiling", "cv", "p99_ns", "reason"),
-    "forecast.term": ("share",),
+    "forecast.point": ("copy_ns", "compute_ns", "cv", "waiting_ns"),
 }
 
 

@@ -155,6 +155,7 @@ def _without(*tables: str) -> Store:
 
 
 _COLLECTIVES = ("timeline.collective", "timeline.arrival", "timeline.communicator")
+_FORECAST = ("forecast.scale", "forecast.missing_measurement", "forecast.point")
 _ITERATIONS = ("timeline.iteration", "timeline.rank_iteration", "timeline.phase", "timeline.segment")
 
 
@@ -164,7 +165,7 @@ _ITERATIONS = ("timeline.iteration", "timeline.rank_iteration", "timeline.phase"
         (_ITERATIONS, "no training step could be found in the traces", "prof.step()"),
         (_COLLECTIVES, "no collective call could be matched across the ranks", "ProfilerActivity.CUDA"),
         (("replay.outcome",), "No pacing policy was replayed", ""),
-        (("forecast.scale", "forecast.need", "forecast.term"), "Nothing can be said about other numbers of ranks", ""),
+        (_FORECAST, "Nothing can be said about other numbers of ranks", ""),
         (("attribute.excess", "attribute.delay"), "No delay could be accounted for", ""),
         (("timeline.segment",), "No iteration can be drawn", ""),
         (("timeline.phase", "timeline.rank_iteration"), "No iteration could be broken down into phases", ""),

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -13,12 +12,14 @@ from tests.forecast.scaling_table import points_of
 from tests.report.browser import Page
 from tests.report.conftest import HOSTILE
 from tests.report.tables import Job, store_of
-from traceforge.forecast.curve import limits, marginal_parts, one_more_rank
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
-from traceforge.forecast.goodput import Assumptions
-from traceforge.forecast.plan import plan, scales_to_plan
-from traceforge.forecast.scale import curve_rows, measured_row, ranks_to_show
-from traceforge.forecast.what_if import WhatIf
+from traceforge.forecast.fit import fit_rows
+from traceforge.forecast.marginal_cost import marginal_cost_rows
+from traceforge.forecast.points import Curve
+from traceforge.forecast.restart import Restart
+from traceforge.forecast.scale import scale_rows
+from traceforge.forecast.stability import of_restart
+from traceforge.forecast.what_if import WhatIfRow
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.cost import Price
 from traceforge.report.page import Report, build_report
@@ -44,28 +45,18 @@ def fill(store: Store, table: str, rows: list[dict[str, object]]) -> None:
 def with_curve(store: Store) -> Ensemble:
     """The baseline column of the scaling table, measured up to 32, as the stage leaves it."""
     points = points_of("baseline", up_to=32)
-    ensemble = fit_ensemble(points, np.random.default_rng(0))
+    ensemble = fit_ensemble(points)
     assert ensemble is not None
-    measured = measured_row(points[-1], points[0])
-    fill(store, "scale", [measured, *curve_rows(ensemble, ranks_to_show(ensemble))])
-    fill(store, "plan", [asdict(row) for row in plan(ensemble, scales_to_plan(ensemble), Assumptions())])
-    fill(store, "knee", [{"knee": one.name, **asdict(one)} for one in limits(ensemble)])
-    members = [
-        {"member_run_id": n, "name": p.name, "ranks": p.ranks, "throughput": p.throughput, "cv": p.cv, "is_used": True}
-        for n, p in enumerate(points)
-    ]
-    left_out = {"member_run_id": 9, "name": "other", "ranks": 64, "throughput": 1.0, "is_used": False}
-    left_out |= {"field": "element type", "detail": "bfloat16 against float32"}
-    fill(store, "member", [*members, left_out])
-    fits = [
-        {"model": m.model.name, "parameters": "a=1", "backtest": m.backtest, "weight": m.weight, "is_used": m.is_used}
-        for m in ensemble.members
-    ]
-    fill(store, "fit", fits)
-    verdict = one_more_rank(ensemble, 32)
-    parts = marginal_parts(ensemble, 32)
-    fill(store, "margin", [{"ranks": 32, "part": p, "share": s, "one_more_rank": verdict} for p, s in parts.items()])
-    change = WhatIf(
+    curve = Curve(dict(enumerate(points)), {}, ensemble)
+    fill(store, "scale", list(scale_rows(curve)))
+    measured = [{"run_id": n, "run_name": p.name, "ranks": p.ranks, "cv": p.cv} for n, p in enumerate(points)]
+    store.execute("DELETE FROM forecast.point")
+    store.append("forecast.point", pl.DataFrame(measured))
+    left_out = {"item": "Run other with the same element type", "why": "It is left out of the curve: other reasons."}
+    fill(store, "missing_measurement", [left_out])
+    fill(store, "fit", list(fit_rows(curve)))
+    fill(store, "marginal_cost", list(marginal_cost_rows(curve)))
+    change = WhatIfRow(
         32, "fix", "Fix slow compute of rank 2", 1.08, 1.05, 1.11, 5.2, 13.0, 0.2, "replay without this delay"
     )
     fill(store, "what_if", [asdict(change)])
@@ -118,17 +109,17 @@ def test_models_margin_changes_and_what_is_left_out_are_told(store: Store) -> No
 
     assert "In the band: Power law, Structural and Universal Scalability Law." in page
     assert "left out" in page
-    assert "Added to 32 ranks, 44 % of a rank's time is useful" in page
-    assert "At 32 ranks the most would come of this: Fix slow compute of rank 2, +8.0 % throughput" in page
     assert (
-        "Left out of the curve, for they are other jobs: 1 run. other: element type (bfloat16 against float32)." in page
+        "Added to 8 ranks, 85 % of a rank's time is useful; added to 128, straggling takes the most of it, 93 %."
+        in page
     )
+    assert "At 32 ranks the most would come of this: Fix slow compute of rank 2, +8.0 % throughput" in page
+    assert "Run other with the same element type It is left out of the curve: other reasons." in page
 
 
 def test_variation_by_scale_and_restarts_are_told(store: Store) -> None:
     with_curve(store)
-    store.execute("INSERT INTO meta.run VALUES (7, 'before', 4)")
-    store.execute("INSERT INTO forecast.restart VALUES (1, 7, 5, 600000000, 90000000000)")
+    fill(store, "stability", [asdict(of_restart(Restart("before", 5, 6e8, 90 * 10**9)))])
 
     page = words(report_of(store).html)
 
@@ -174,8 +165,14 @@ def test_the_curve_is_drawn_in_a_browser_and_names_stay_names(
     store: Store, page: Page, tmp_path: Path, scheme: str, width: int
 ) -> None:
     with_curve(store)
-    for table, column in (("member", "name"), ("member", "detail"), ("what_if", "change"), ("fit", "parameters")):
+    for table, column in (
+        ("missing_measurement", "item"),
+        ("missing_measurement", "why"),
+        ("what_if", "change"),
+        ("fit", "parameters"),
+    ):
         store.execute(f"UPDATE forecast.{table} SET {column} = {column} || ?", [HOSTILE])
+    store.execute("UPDATE forecast.point SET run_name = run_name || ?", [HOSTILE])
 
     page.open(report_of(store).html, tmp_path, scheme=scheme, width=width)
     page.draw_all()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from traceforge.forecast.answer import Answer
     from traceforge.forecast.curve import Limit
     from traceforge.forecast.plan import PlanRow
-    from traceforge.forecast.what_if import WhatIf
+    from traceforge.forecast.what_if import WhatIfRow
 
 _MOST_ROWS = 9
 _MOST_CHANGES = 4
@@ -112,7 +112,7 @@ def _models(found: "Answer") -> Iterator[str]:
         yield f"{member.model.name} {error}, {weight}"
 
 
-def _changes(changes: "list[WhatIf]") -> Iterator[str]:
+def _changes(changes: "list[WhatIfRow]") -> Iterator[str]:
     worth = [change for change in changes if change.throughput_ratio >= 1.001][:_MOST_CHANGES]
     for change in worth:
         band = "" if change.low is None or change.high is None else f" [{_gain(change.low)}, {_gain(change.high)}]"

@@ -7,32 +7,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.forecast.comparison import differences, unknown_fields
 from traceforge.forecast.curve import Limit, limits, marginal_parts, one_more_rank
-from traceforge.forecast.ensemble import FURTHEST, Ensemble, fit_ensemble
-from traceforge.forecast.fitted import Fitted
+from traceforge.forecast.ensemble import Ensemble, fit_ensemble
 from traceforge.forecast.goodput import Assumptions, sensitivity
-from traceforge.forecast.need import Need, of_curve
+from traceforge.forecast.missing_measurement import MissingMeasurement, missing_for
 from traceforge.forecast.next_measurement import Candidate, next_measurements
 from traceforge.forecast.plan import PlanRow, plan, plan_of_points, scales_to_plan
 from traceforge.forecast.points import Curve, points_of
 from traceforge.forecast.scale_point import ScalePoint
-from traceforge.forecast.what_if import Recorded, WhatIf, recorded_of, what_ifs
+from traceforge.forecast.what_if import Recorded, WhatIfRow, recorded_of, what_ifs
 from traceforge.store.database import Store
+from traceforge.thresholds import forecast as thresholds
 
-# Beyond so many times the largest scale even a band says nothing.
-_FURTHEST_BAND = 64
 NOTHING_MEASURED = "no run has two judged iterations in a row, so that no throughput was measured"
 NOTHING_MEASURED_HINT = (
-    '`traceforge sql DB "FROM forecast.need"` says what to record, `FROM forecast.term` where time goes'
+    '`traceforge sql DB "FROM forecast.missing_measurement"` says what to record, `FROM timeline.phase` where time goes'
 )
 _TABLES = {
-    "terms": "FROM forecast.term WHERE run_id = ? ORDER BY share DESC",
-    "outlook": "FROM forecast.outlook WHERE run_id = ? ORDER BY ranks",
-    "stability": "FROM forecast.stability WHERE run_id = ?",
+    "terms": """
+SELECT term, duration_ns AS duration_ns_per_iteration, duration_ns / SUM(duration_ns) OVER () AS share
+FROM (
+  UNPIVOT (
+    SELECT compute_ns AS compute, exposed_transfer_ns AS exposed_transfer, waiting_ns AS waiting, copy_ns AS copy,
+      input_ns AS input, runtime_ns AS runtime, idle_ns AS idle
+    FROM forecast.point
+    WHERE run_id = ?
+  ) ON COLUMNS(*) INTO NAME term VALUE duration_ns
+)
+WHERE duration_ns > 0
+ORDER BY share DESC, term
+""",
+    "outlook": "SELECT * EXCLUDE (run_id) FROM forecast.outlook WHERE run_id = ? ORDER BY ranks",
+    "stability": "SELECT * EXCLUDE (run_id) FROM forecast.stability WHERE run_id = ?",
 }
 
 
@@ -41,7 +49,7 @@ class MeasuredRun:
     """One run of a database.
 
     Attributes:
-        tables: rows of forecast.term, outlook and stability, by table.
+        tables: terms of an iteration, and rows of forecast.outlook and forecast.stability.
     """
 
     point: ScalePoint
@@ -51,7 +59,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said of other numbers of ranks.
+    """What is known of other numbers of ranks.
 
     Attributes:
         points: one a run, or line of a file, by ascending ranks.
@@ -63,7 +71,7 @@ class Answer:
         next_measurement: None without a band.
         sensitivity: cost of a sample at the largest scale, with an assumption at half and twice.
         unknown: fields that could not be compared.
-        needs: what to measure for a curve, or a surer one: items, and why.
+        needs: what to measure for a curve, or to make it surer, and why.
         runs: the measured runs, by ascending ranks; empty for points of a file.
     """
 
@@ -75,11 +83,11 @@ class Answer:
     knees: list[Limit]
     parts: dict[str, float]
     one_more: str | None
-    what_ifs: list[WhatIf]
+    what_ifs: list[WhatIfRow]
     next_measurement: Candidate | None
     sensitivity: dict[str, tuple[float, float]]
     unknown: list[str]
-    needs: list[Need]
+    needs: list[MissingMeasurement]
     runs: list[MeasuredRun]
 
 
@@ -89,9 +97,7 @@ def measured_runs(store: Store, names: Sequence[str] = ()) -> list[MeasuredRun]:
     for run_id, point in points_of(store).items():
         if names and point.name not in names:
             continue
-        tables = {
-            name: store.query(f"SELECT * EXCLUDE (run_id) {sql}", [run_id]).to_dicts() for name, sql in _TABLES.items()
-        }
+        tables = {name: store.query(sql, [run_id]).to_dicts() for name, sql in _TABLES.items()}
         result.append(MeasuredRun(point, recorded_of(store, run_id), tables))
     return result
 
@@ -114,14 +120,13 @@ def answer(
     _refuse_unlike(points)
     if not runs:
         assumed = replace(assumed, batch=None)
-    ensemble = fit_ensemble(points, np.random.default_rng(0))
+    ensemble = fit_ensemble(points)
     if ensemble is None and len(runs) > 1:
         names = ", ".join(one.point.name for one in runs)
         raise UsageError("all runs are at one scale, which makes no curve", hint=f"name one with --run: {names}")
     planned = plan_of_points(points, assumed) if ensemble is None else _planned(ensemble, assumed, asked)
     largest = points[-1].ranks
-    target = int(FURTHEST * largest)
-    candidates = next_measurements(ensemble, target) if ensemble and len(ensemble.points) > 2 else []
+    candidates = next_measurements(ensemble) if ensemble else []
     unit = assumed.batch or 1.0
     return Answer(
         points=points,
@@ -136,7 +141,7 @@ def answer(
         next_measurement=candidates[0] if candidates else None,
         sensitivity=sensitivity(unit * points[-1].throughput, largest, assumed),
         unknown=unknown_fields(points) if len(points) > 1 else [],
-        needs=list(of_curve(Fitted(Curve((), tuple(points), {}), ensemble), points[0].ranks)),
+        needs=list(missing_for(Curve(dict(enumerate(points)), {}, ensemble), points[0].ranks)),
         runs=list(runs),
     )
 
@@ -164,10 +169,10 @@ def _refuse_unlike(points: Sequence[ScalePoint]) -> None:
 
 
 def _planned(ensemble: Ensemble, assumed: Assumptions, asked: Sequence[int]) -> list[PlanRow]:
-    furthest = _FURTHEST_BAND * ensemble.largest.ranks
+    furthest = thresholds.FURTHEST_BAND * ensemble.largest.ranks
     if any(not 1 <= ranks <= furthest for ranks in asked):
         raise UsageError(
-            f"--ranks must lie between 1 and {furthest}, {_FURTHEST_BAND} times the largest measured scale",
+            f"--ranks must lie between 1 and {furthest}, {thresholds.FURTHEST_BAND} times the largest measured scale",
             hint="measure at a larger scale first",
         )
     return plan(ensemble, sorted({*scales_to_plan(ensemble), *asked}), assumed)

@@ -2,13 +2,14 @@
 
 A curve is of one job at several scales. Runs whose batch per rank, element type, algorithm, NCCL version or mix of
 message sizes differ are other jobs, and a curve through them would show the change, not the scale. What no trace
-tells is not taken for equal in silence: it is listed as unknown.
+states is not taken for equal in silence: it is listed as unknown.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceforge.forecast.scale_point import ScalePoint
+from traceforge.thresholds import forecast as thresholds
 from traceforge.units import format_bytes, format_ns
 
 FIELDS = {
@@ -20,19 +21,23 @@ FIELDS = {
     "size_bytes": "message sizes",
     "operations": "message sizes",
 }
-"""Facts that must agree, and the field each of them tells of."""
+"""Facts that must agree, and the field that each belongs to."""
 
-# Numbers that are measured agree within these factors: compute time tells of the batch, and noise is no other batch.
-_TOLERANCE = {"compute_ns": 1.3, "size_bytes": 1.1, "batch": 1.001}
+# Measured numbers agree within these factors: compute time stands for the batch, and noise is no other batch.
+_TOLERANCE = {
+    "compute_ns": thresholds.COMPUTE_TOLERANCE,
+    "size_bytes": thresholds.MESSAGE_TOLERANCE,
+    "batch": thresholds.BATCH_TOLERANCE,
+}
 
 _REASON = {
-    "compute_ns": "compute takes {theirs} a rank and iteration against {ours}; a like batch would take as long",
+    "compute_ns": "compute takes {theirs} a rank and iteration against {ours}; the same batch would take as long",
     "size_bytes": "an iteration reduces {theirs} against {ours}",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FieldDifference:
     """One field in which a run is not comparable to another.
 
     Attributes:
@@ -46,15 +51,15 @@ class Difference:
     detail: str
 
 
-def differences(reference: ScalePoint, other: ScalePoint) -> list[Difference]:
+def differences(reference: ScalePoint, other: ScalePoint) -> list[FieldDifference]:
     """Fields that both points know and that differ."""
     found = []
     for key, field in FIELDS.items():
         ours, theirs = reference.facts.get(key), other.facts.get(key)
         if ours is None or theirs is None or _agree(key, ours, theirs):
             continue
-        said = _REASON.get(key, "{theirs} against {ours}").format(theirs=_said(key, theirs), ours=_said(key, ours))
-        found.append(Difference(field, other.name, said))
+        detail = _REASON.get(key, "{theirs} against {ours}").format(theirs=_text(key, theirs), ours=_text(key, ours))
+        found.append(FieldDifference(field, other.name, detail))
     return found
 
 
@@ -74,7 +79,7 @@ def _agree(key: str, ours: str | float, theirs: str | float) -> bool:
     return high <= _TOLERANCE.get(key, 1.0) * low
 
 
-def _said(key: str, value: str | float) -> str:
+def _text(key: str, value: str | float) -> str:
     if isinstance(value, str):
         return value
     if key == "compute_ns":

@@ -1,7 +1,7 @@
 """What a curve says of one more rank. In: an ensemble. Out: marginal efficiency, knees, the peak, and where time goes.
 
 The marginal efficiency at N is the throughput that one more rank adds, over the throughput per rank at the smallest
-measured scale. Where it falls below 70 % and 50 % are the knees; where it is 0 is the peak. Each member of the band
+measured scale. Where it falls below 70 % and 50 % are the knees; where it is 0 is the peak. Each model in the band
 has its own; their range is the uncertainty.
 """
 
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.forecast.ensemble import FURTHEST, Ensemble, Member
+from traceforge.forecast.ensemble import Ensemble, Member
 from traceforge.forecast.goodput import Assumptions, reliability
+from traceforge.thresholds import forecast as thresholds
 
 Array = NDArray[np.float64]
 Throughput = Callable[[Array], Array]
 
-LIMITS = {"knee_70": 0.7, "knee_50": 0.5, "peak": 0.0}
+LIMITS = {"knee_70": thresholds.KNEE_70, "knee_50": thresholds.KNEE_50, "peak": 0.0}
 """Marginal efficiency below which each limit lies."""
 
 
@@ -37,36 +38,44 @@ class Limit:
     high: int | None
 
 
-def member_throughput(member: Member) -> Throughput:
+def throughput_of(member: Member) -> Throughput:
     """Throughput by ranks of one model."""
     return lambda ranks: ranks / member.fit.step_s(ranks)[0]
 
 
-def marginal_efficiency(throughput: Throughput, ranks: Array, base_per_rank: float) -> Array:
-    """Throughput that one more rank adds, over the throughput per rank at the smallest scale; shape of `ranks`."""
-    return (throughput(ranks + 1) - throughput(ranks)) / base_per_rank
+def marginal_efficiency(ensemble: Ensemble, ranks: Array, member: Member | None = None) -> Array:
+    """Throughput that one more rank adds, over the throughput per rank at the smallest scale; shape of `ranks`.
+
+    Args:
+        member: by this model alone; by all of them where None.
+    """
+    throughput = ensemble.value if member is None else throughput_of(member)
+    return (throughput(ranks + 1) - throughput(ranks)) / ensemble.base_per_rank
+
+
+def limits_of(ensemble: Ensemble, member: Member | None = None) -> dict[str, int | None]:
+    """The knees and the peak, by one model or by all; None where they lie beyond the range of a value."""
+    grid = np.arange(1.0, ensemble.furthest + 1)
+    marginal = marginal_efficiency(ensemble, grid, member)
+    below = {name: np.flatnonzero(marginal < threshold) for name, threshold in LIMITS.items()}
+    return {name: int(grid[places[0]]) if places.size else None for name, places in below.items()}
 
 
 def limits(ensemble: Ensemble) -> list[Limit]:
-    """The knees and the peak."""
-    grid = np.arange(1.0, FURTHEST * ensemble.largest.ranks + 1)
-    base = ensemble.smallest.throughput / ensemble.smallest.ranks
-    whole = marginal_efficiency(ensemble.value, grid, base)
-    own = [marginal_efficiency(member_throughput(member), grid, base) for member in ensemble.used]
+    """The knees and the peak, with their range over the models in the band."""
+    own = [limits_of(ensemble, member) for member in ensemble.used]
     result = []
-    for name, threshold in LIMITS.items():
-        each = [_first_below(grid, values, threshold) for values in own]
-        known = [ranks for ranks in each if ranks is not None]
-        high = max(known) if known and len(known) == len(each) else None
-        result.append(Limit(name, _first_below(grid, whole, threshold), min(known, default=None), high))
+    for name, ranks in limits_of(ensemble).items():
+        known = [found[name] for found in own if found[name] is not None]
+        high = max(known) if len(known) == len(own) else None  # type: ignore[type-var]  # None is left out
+        result.append(Limit(name, ranks, min(known, default=None), high))  # type: ignore[type-var]
     return result
 
 
 def one_more_rank(ensemble: Ensemble, ranks: int) -> str:
     """Whether one more rank at this scale `helps`, `harms`, or `cannot_be_told` because members of the band differ."""
-    base = ensemble.smallest.throughput / ensemble.smallest.ranks
     at = np.array([float(ranks)])
-    gains = [float(marginal_efficiency(member_throughput(member), at, base)[0]) for member in ensemble.used]
+    gains = [float(marginal_efficiency(ensemble, at, member)[0]) for member in ensemble.used]
     if min(gains) > 0:
         return "helps"
     return "harms" if max(gains) <= 0 else "cannot_be_told"
@@ -76,7 +85,7 @@ def marginal_parts(ensemble: Ensemble, ranks: int, assumed: Assumptions | None =
     """Where one more rank's time goes at this scale: shares by part that add up to 1.
 
     Args:
-        assumed: tells of failures, which become a part of their own; left out where None.
+        assumed: adds failures as a part of their own; left out where None.
 
     With T(N) the time per rank, T0 that at the smallest scale and throughput N / T, one more rank adds the share
     T0 / T - N T0 T' / T^2 of what it would add without any loss. The rest is lost to the growth of the parts of T:
@@ -99,7 +108,7 @@ def marginal_parts(ensemble: Ensemble, ranks: int, assumed: Assumptions | None =
 
 
 def _with_failures(parts: dict[str, float], ranks: int, efficiency: float, assumed: Assumptions) -> dict[str, float]:
-    """The same with the time that failures take: what is work of a larger job is a smaller share of it.
+    """The same with the time that failures take, which is a larger share in a larger job.
 
     With the share s of work, the added rank brings s of its parts, and what all other ranks lose by its failures is
     their efficiency times N ds/dN.
@@ -109,8 +118,3 @@ def _with_failures(parts: dict[str, float], ranks: int, efficiency: float, assum
     lost_by_all = -efficiency * (around[1] - around[0]) / 2e-4
     kept = {name: share * part for name, part in parts.items()}
     return {**kept, "useful": kept["useful"] - lost_by_all, "failures": 1 - share + lost_by_all}
-
-
-def _first_below(grid: Array, values: Array, threshold: float) -> int | None:
-    below = np.flatnonzero(values < threshold)
-    return int(grid[below[0]]) if below.size else None

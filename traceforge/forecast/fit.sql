@@ -1,9 +1,10 @@
--- Every model that was fitted, how well it told the largest scale from the others, and what it weighs.
+-- Every model that was fitted, how well it predicted the largest scale from the others, what it weighs, and where one
+-- more rank stops paying by it; the row `ensemble` is their weighted mean.
 -- Reads: forecast.point, replay.calibration
 CREATE OR REPLACE TABLE forecast.fit (
   -- Joins meta.run.run_id: the run whose curve it is.
   run_id INTEGER NOT NULL,
-  -- amdahl, usl, power_law or structural.
+  -- Name of a model, such as amdahl, usl, power_law or structural, or ensemble.
   model VARCHAR NOT NULL,
   -- Its parameters, as name=value.
   parameters VARCHAR NOT NULL,
@@ -15,5 +16,12 @@ CREATE OR REPLACE TABLE forecast.fit (
   -- Its part of the ensemble's value, 0..1.
   weight DOUBLE NOT NULL,
   -- Whether it is part of the band: within twice the best error, or without one.
-  is_used BOOLEAN NOT NULL
+  is_used BOOLEAN NOT NULL,
+  -- Number of ranks from which one more adds less than 70 % of what one added at the smallest measured scale; NULL where
+  -- that lies more than four times beyond the largest.
+  knee_70 INTEGER,
+  -- The same for 50 %.
+  knee_50 INTEGER,
+  -- Number of ranks from which throughput no longer rises, likewise.
+  peak INTEGER
 )

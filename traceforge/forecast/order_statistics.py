@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.stats import percentile_interval
+
 Array = NDArray[np.float64]
 
 FURTHEST_BLOCKS = 4
@@ -19,16 +21,15 @@ FURTHEST_BLOCKS = 4
 
 _DRAWS = 100
 _FEWEST_DRAWS = 20
-# Values drawn for one interval, so that a thousand ranks take no more than a second.
+# Values drawn for one interval: a thousand ranks take no more than a second.
 _MOST_VALUES = 20_000_000
-_INTERVAL = (2.5, 97.5)
-# Blocks drawn at once, so that a thousand ranks do not fill the memory.
+# Values of blocks drawn at once: a thousand ranks do not fill the memory.
 _MOST_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """A rank's own time taken apart; `own = common + persistent + transient`.
+class OwnTimeParts:
+    """A rank's own time, decomposed; `own = common + persistent + transient`.
 
     Attributes:
         common: shape (I, 1).
@@ -57,12 +58,7 @@ def step_quantile(ranks: int) -> float:
     return float(0.5 ** (1 / ranks))
 
 
-def any_slow(chance: float, ranks: int) -> float:
-    """Chance that at least one rank is slow: 40 % at 512 ranks if each is slow once in a thousand iterations."""
-    return float(1 - (1 - chance) ** ranks)
-
-
-def parts_of(own: Array) -> Parts:
+def parts_of(own: Array) -> OwnTimeParts:
     """The parts of own times of shape (I, R)."""
     common = own.mean(axis=1, keepdims=True)
     persistent = own.mean(axis=0, keepdims=True) - own.mean()
@@ -72,7 +68,7 @@ def parts_of(own: Array) -> Parts:
     between = float((persistent**2).sum() / max(1, own.shape[1] - 1))
     lasting = max(0.0, between - within / iterations)
     total = lasting + within
-    return Parts(common, persistent, transient, lasting / total if total > 0 else 0.0)
+    return OwnTimeParts(common, persistent, transient, lasting / total if total > 0 else 0.0)
 
 
 def slowest_of(own: Array, ranks: int, rng: np.random.Generator) -> Slowest:
@@ -89,17 +85,17 @@ def slowest_of(own: Array, ranks: int, rng: np.random.Generator) -> Slowest:
         centre = float((own.max(axis=1) - own.mean(axis=1)).mean())
     else:
         centre = float(np.mean([_drawn_maximum(parts, np.arange(measured), ranks, rng) for _ in range(draws // 4)]))
-    # Drawn ranks repeat one another, so that their slowest is less late than it should be: only the spread is taken.
-    low, high = np.percentile(values - values.mean(), _INTERVAL)
-    return Slowest(centre, max(0.0, centre + float(low)), centre + float(high))
+    # Drawn ranks repeat one another, which makes their slowest less late than it should be: only the spread is taken.
+    low, high = percentile_interval(values - values.mean())
+    return Slowest(centre, max(0.0, centre + low), centre + high)
 
 
-def _one_draw(parts: Parts, ranks: int, rng: np.random.Generator) -> float:
+def _one_draw(parts: OwnTimeParts, ranks: int, rng: np.random.Generator) -> float:
     measured = parts.persistent.shape[1]
     return _drawn_maximum(parts, np.asarray(rng.integers(measured, size=(measured,))), ranks, rng)
 
 
-def _drawn_maximum(parts: Parts, pool: NDArray[np.int64], ranks: int, rng: np.random.Generator) -> float:
+def _drawn_maximum(parts: OwnTimeParts, pool: NDArray[np.int64], ranks: int, rng: np.random.Generator) -> float:
     """Mean over iterations of the latest of `ranks` ranks, above the mean rank: those of the pool, and drawn ones."""
     iterations = len(parts.transient)
     lasting = parts.persistent[0, pool] - parts.persistent[0, pool].mean()

@@ -1,32 +1,25 @@
-"""What a planner reads of each number of ranks. In: a curve, or one point, and assumptions. Out: `PlanRow`.
+"""What a planner reads of each number of ranks. In: a curve, or points of one scale, and assumptions. Out: `PlanRow`.
 
-Every number is worked out from the throughput and its band; what no trace tells (prices, failures) is in
-`Assumptions`. Fills forecast.plan with the default assumptions; the command line takes others.
+Every number is worked out from the throughput and its band; what no trace states (prices, failures) is in
+`Assumptions`.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
+from numpy.typing import NDArray
 
 from traceforge.forecast.curve import marginal_efficiency
-from traceforge.forecast.ensemble import FURTHEST, Ensemble
-from traceforge.forecast.fitted import fitted
-from traceforge.forecast.goodput import (
-    Assumptions,
-    cost_per_sample,
-    energy_per_sample_j,
-    job_time,
-    reliability,
-)
+from traceforge.forecast.ensemble import Ensemble
+from traceforge.forecast.goodput import Assumptions, cost_per_sample, energy_per_sample_j, job_time, reliability
 from traceforge.forecast.scale_point import ScalePoint
-from traceforge.store.database import Store
+from traceforge.stats import NORMAL
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One number of ranks; see forecast.plan for the fields, and `JobTime` for those of the job."""
+    """One number of ranks; see forecast.scale for the fields, and `JobTime` for those of the job."""
 
     ranks: int
     extrapolated: bool
@@ -50,40 +43,40 @@ class PlanRow:
     cost: float | None = None
 
 
-def plan(ensemble: Ensemble, ranks: Sequence[int], assumed: Assumptions) -> list[PlanRow]:
+def plan(ensemble: Ensemble, ranks: Sequence[int] | NDArray[np.float64], assumed: Assumptions) -> list[PlanRow]:
     """The plan at these numbers of ranks; throughput in samples where `assumed` knows the batch."""
-    at = np.array(ranks, dtype=np.float64)
+    at = np.asarray(ranks, dtype=np.float64)
     unit = assumed.batch or 1.0
     found = ensemble.predict(at)
-    base = ensemble.smallest.throughput / ensemble.smallest.ranks
-    marginal = marginal_efficiency(ensemble.value, at, base)
+    marginal = marginal_efficiency(ensemble, at)
     result = []
     for place, count in enumerate(ranks):
         band = tuple(
             None if np.isnan(x[place]) else unit * float(x[place]) for x in (found.value, found.low, found.high)
         )
-        gained = None if band[0] is None else float(marginal[place])
-        result.append(_row(count, bool(found.extrapolated[place]), band, unit * base, gained, assumed))
+        added = None if band[0] is None else float(marginal[place])
+        result.append(
+            _row(int(count), bool(found.extrapolated[place]), band, unit * ensemble.base_per_rank, added, assumed)
+        )
     return result
 
 
 def plan_of_points(points: Sequence[ScalePoint], assumed: Assumptions) -> list[PlanRow]:
-    """The plan at measured scales alone, where no curve can be drawn."""
+    """The plan at measured scales alone; efficiency against the first."""
     unit = assumed.batch or 1.0
     base = unit * points[0].throughput / points[0].ranks
     result = []
     for point in points:
-        off = None if point.error is None else 1.96 * point.error
-        value = unit * point.throughput
-        band = (value, None, None) if off is None else (value, value * (1 - off), value * (1 + off))
-        result.append(_row(point.ranks, False, band, base, None, assumed))
+        value, off = unit * point.throughput, NORMAL * (point.error or 0.0)
+        # A throughput is one over a time, whose interval is symmetric.
+        ends = (None, None) if point.error is None else (value / (1 + off), value / (1 - off) if off < 1 else None)
+        result.append(_row(point.ranks, False, (value, *ends), base, None, assumed))
     return result
 
 
 def scales_to_plan(ensemble: Ensemble) -> list[int]:
     """Measured scales and doublings, up to the furthest that a value is given for."""
-    last = ensemble.largest.ranks
-    return [point.ranks for point in ensemble.points] + [last * 2, int(last * FURTHEST)]
+    return [point.ranks for point in ensemble.points] + [ensemble.largest.ranks * 2, ensemble.furthest]
 
 
 def _row(
@@ -91,7 +84,7 @@ def _row(
     extrapolated: bool,
     band: tuple[float | None, ...],
     base: float,
-    gained: float | None,
+    added: float | None,
     assumed: Assumptions,
 ) -> PlanRow:
     value, low, high = band
@@ -108,7 +101,7 @@ def _row(
         efficiency=efficiency,
         efficiency_low=efficiency_low,
         efficiency_high=efficiency_high,
-        marginal_efficiency=gained,
+        marginal_efficiency=added,
         work_share=rel.share,
         checkpoint_interval_s=rel.interval_s,
         cost_per_sample=cost,
@@ -121,17 +114,3 @@ def _row(
         failures=job.failures if job else None,
         cost=job.cost if job else None,
     )
-
-
-def rows(store: Store) -> pl.DataFrame:
-    """One row a (run, number of ranks), at the default assumptions."""
-    result: list[dict[str, object]] = []
-    for run_id, found in fitted(store, with_band=True).items():
-        ensemble = found.ensemble
-        if ensemble is None:
-            planned = plan_of_points(found.curve.points[:1], Assumptions())
-        else:
-            planned = plan(ensemble, scales_to_plan(ensemble), Assumptions())
-        result += [{"run_id": run_id, **asdict(row)} for row in planned]
-    frame = pl.DataFrame(result, infer_schema_length=None)
-    return frame.drop("hours", "hours_low", "hours_high", "failures", "cost", strict=False)

@@ -31,6 +31,14 @@ CREATE OR REPLACE TABLE forecast.point (
   local_ns,
   -- Of this, compute, ns.
   compute_ns,
+  -- Copies, ns.
+  copy_ns,
+  -- Waiting for input, ns.
+  input_ns,
+  -- Device idle while the host launches, allocates or synchronises, ns.
+  runtime_ns,
+  -- Device and host idle, ns.
+  idle_ns,
   -- Communication after the last arrival that no compute hides, ns.
   exposed_transfer_ns,
   -- Communication after the last arrival that compute hides, ns.
@@ -62,7 +70,10 @@ WITH judged AS (
 ),
 pace AS (
   SELECT run_id, COUNT(*) AS iterations, COUNT(step_ns) AS steps, AVG(step_ns) AS step_ns,
-    CASE WHEN COUNT(step_ns) >= 3 THEN STDDEV_SAMP(step_ns) / SQRT(COUNT(step_ns)) END AS step_error_ns,
+    CASE
+      WHEN COUNT(step_ns) >= (SELECT value FROM meta.threshold WHERE name = 'forecast.LEAST_STEPS')
+        THEN STDDEV_SAMP(step_ns) / SQRT(COUNT(step_ns))
+    END AS step_error_ns,
     STDDEV_SAMP(duration_ns) / AVG(duration_ns) AS cv,
     QUANTILE_DISC(duration_ns, 0.5) AS p50_ns,
     QUANTILE_DISC(duration_ns, 0.95) AS p95_ns,
@@ -78,6 +89,10 @@ spent AS (
   SELECT p.run_id,
     SUM(p.duration_ns) FILTER (WHERE p.phase NOT IN ('transfer', 'wait')) AS local_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'compute') AS compute_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'copy') AS copy_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'input') AS input_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'runtime') AS runtime_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'idle') AS idle_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'transfer') AS exposed_transfer_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'wait') AS waiting_ns
   FROM timeline.phase AS p
@@ -130,6 +145,10 @@ SELECT
   p.iterations, p.steps, CAST(ROUND(p.step_ns) AS BIGINT), CAST(ROUND(p.step_error_ns) AS BIGINT), p.cv, p.p50_ns, p.p95_ns, p.p99_ns,
   CAST(ROUND(COALESCE(s.local_ns, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(COALESCE(s.compute_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.copy_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.input_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.runtime_ns, 0) / n.rank_iterations) AS BIGINT),
+  CAST(ROUND(COALESCE(s.idle_ns, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(COALESCE(s.exposed_transfer_ns, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(
     GREATEST(0, COALESCE(m.transfer_ns, 0) - COALESCE(s.exposed_transfer_ns, 0)) / n.rank_iterations

@@ -1,16 +1,21 @@
-"""Scale points of a database. In: forecast.point, replay.calibration. Out: one `ScalePoint` a run, and its curve.
+"""Curves of a database. In: forecast.point, replay.calibration. Out: one `ScalePoint` a run, and its fitted curve.
 
 A run's curve is made of the runs of the same database that compare to it (see `comparison`); the others are named
-with the field in which they differ.
+with the field in which they differ. Runs that lie on one curve share one fit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from traceforge.forecast.comparison import Difference, differences
-from traceforge.forecast.scale_point import ScalePoint, Terms
+import polars as pl
+
+from traceforge.forecast.comparison import FieldDifference, differences
+from traceforge.forecast.ensemble import Ensemble, fit_ensemble
+from traceforge.forecast.scale_point import ScalePoint, StepTerms
 from traceforge.store.database import Store
+
+Row = dict[str, Any]
 
 _FACTS = ("compute_ns", "dtype", "algorithm", "nccl_version", "size_bytes", "operations")
 
@@ -26,14 +31,14 @@ class Curve:
     """Runs that lie on the curve of one of them.
 
     Attributes:
-        run_ids: those used, the run itself first, in step with `points`.
-        points: one a run.
-        refused: runs left out, by id, with the fields in which they differ.
+        points: by run; the run itself first.
+        refused: runs left out, with the fields in which they differ.
+        ensemble: None where all points lie at one scale.
     """
 
-    run_ids: tuple[int, ...]
-    points: tuple[ScalePoint, ...]
-    refused: Mapping[int, tuple[Difference, ...]]
+    points: Mapping[int, ScalePoint]
+    refused: Mapping[int, list[FieldDifference]]
+    ensemble: Ensemble | None
 
 
 def points_of(store: Store) -> dict[int, ScalePoint]:
@@ -43,28 +48,29 @@ def points_of(store: Store) -> dict[int, ScalePoint]:
     return {row["run_id"]: _point(row, spread.get(row["run_id"], 0.0)) for row in rows}
 
 
-def curve_of(run_id: int, points: Mapping[int, ScalePoint]) -> Curve:
-    """The curve that a run lies on."""
-    own = points[run_id]
-    used, refused = [run_id], {}
-    for other, point in points.items():
-        if other == run_id:
-            continue
-        found = differences(own, point)
-        if found:
-            refused[other] = tuple(found)
-        else:
-            used.append(other)
-    return Curve(tuple(used), tuple(points[each] for each in used), refused)
-
-
-def curves(store: Store) -> Mapping[int, Curve]:
-    """The curve of every run that has a point."""
+def curves(store: Store) -> dict[int, Curve]:
+    """The fitted curve of every run that has a point."""
     points = points_of(store)
-    return {run_id: curve_of(run_id, points) for run_id in points}
+    ensembles: dict[frozenset[int], Ensemble | None] = {}
+    found = {}
+    for run_id, own in points.items():
+        others = {other: differences(own, point) for other, point in points.items() if other != run_id}
+        used = {run_id: own} | {other: points[other] for other, differs in others.items() if not differs}
+        members = frozenset(used)
+        if members not in ensembles:
+            ensembles[members] = fit_ensemble(list(used.values()))
+        refused = {other: differs for other, differs in others.items() if differs}
+        found[run_id] = Curve(used, refused, ensembles[members])
+    return found
 
 
-def run_ids(store: Store) -> Sequence[int]:
+def rows_of_curves(store: Store, rows: Callable[[Curve], Iterable[Row]]) -> pl.DataFrame:
+    """A table with rows of each run that has a point, from its curve."""
+    found = [{"run_id": run_id, **row} for run_id, curve in store.once(curves).items() for row in rows(curve)]
+    return pl.DataFrame(found, infer_schema_length=None)
+
+
+def run_ids(store: Store) -> list[int]:
     """All runs, whether or not they have a point."""
     return [int(run_id) for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]]
 
@@ -73,7 +79,7 @@ def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:
     ranks, step_ns, error_ns = int(row["ranks"]), float(row["step_ns"]), row["step_error_ns"]
     waiting_s = row["waiting_ns"] / 1e9
     communication_ns = row["exposed_transfer_ns"] + row["hidden_transfer_ns"]
-    terms = Terms(
+    terms = StepTerms(
         local_s=row["local_ns"] / 1e9,
         exposed_s=row["exposed_transfer_ns"] / 1e9,
         hidden_s=row["hidden_transfer_ns"] / 1e9,

@@ -1,83 +1,58 @@
-"""Fills forecast.scale: the curve of every run, or its one point.
-
-The numbers of ranks are those measured, their doublings up to four times the largest, and enough between for a line.
-"""
+"""Fills forecast.scale: the measured points of every run's curve, the ensemble through them, and each of its models."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from traceforge.forecast.ensemble import FURTHEST, Ensemble
-from traceforge.forecast.fitted import fitted
-from traceforge.forecast.scale_point import ScalePoint
+from traceforge.forecast.curve import throughput_of
+from traceforge.forecast.ensemble import Ensemble
+from traceforge.forecast.goodput import Assumptions
+from traceforge.forecast.plan import plan, plan_of_points, scales_to_plan
+from traceforge.forecast.points import Curve, Row, rows_of_curves
 from traceforge.store.database import Store
 
-Array = NDArray[np.float64]
-
 _LINE_POINTS = 24
-# Of the normal distribution, for the interval of a measured point.
-_TWO_SIDED_95 = 1.96
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a (run, model, number of ranks)."""
-    result: list[dict[str, object]] = []
-    for run_id, found in fitted(store, with_band=True).items():
-        points, ensemble = found.curve.points, found.ensemble
-        base = min(points, key=lambda point: point.ranks)
-        result.append({"run_id": run_id, **measured_row(points[0], base)})
-        if ensemble is not None:
-            result += [{"run_id": run_id, **row} for row in curve_rows(ensemble, ranks_to_show(ensemble))]
-    return pl.DataFrame(result, infer_schema_length=None)
+    """One row a (run, model or measured run, number of ranks)."""
+    return rows_of_curves(store, scale_rows)
 
 
-def ranks_to_show(ensemble: Ensemble) -> Array:
-    """Numbers of ranks for a curve, ascending and whole."""
-    first, last = ensemble.smallest.ranks, ensemble.largest.ranks
-    doublings = [last * factor for factor in (1, 2, FURTHEST)]
-    line = np.geomspace(first, FURTHEST * last, _LINE_POINTS).round()
-    return np.unique(np.concatenate([line, doublings, [point.ranks for point in ensemble.points]])).astype(np.float64)
+def scale_rows(curve: Curve) -> Iterator[Row]:
+    """The measured runs of a curve, and where there are several scales the ensemble and its models."""
+    points = sorted(curve.points.items(), key=lambda item: item[1].ranks)
+    measured = plan_of_points([point for _, point in points], Assumptions())
+    for (run_id, _), planned in zip(points, measured, strict=True):
+        yield {"model": "measured", "measured_run_id": run_id, **_scale_row(asdict(planned))}
+    if curve.ensemble is None:
+        return
+    ensemble, base = curve.ensemble, curve.ensemble.base_per_rank
+    rows = [asdict(row) for row in plan(ensemble, _ranks_to_show(ensemble), Assumptions())]
+    yield from ({"model": "ensemble", **_scale_row(row)} for row in rows)
+    for member in ensemble.members:
+        throughput = throughput_of(member)(np.array([row["ranks"] for row in rows], dtype=np.float64))
+        for row, value in zip(rows, throughput, strict=True):
+            alone = {"ranks": row["ranks"], "extrapolated": row["extrapolated"], "throughput": float(value)}
+            alone["efficiency"] = alone["throughput"] / row["ranks"] / base
+            yield {"model": member.model.name, **alone, "value": alone["throughput"] / row["ranks"]}
 
 
-def measured_row(point: ScalePoint, base: ScalePoint) -> dict[str, object]:
-    """A measured point as a row."""
-    pace = point.throughput / point.ranks
-    off = None if point.error is None else _TWO_SIDED_95 * point.error
-    return {
-        "model": "measured",
-        "ranks": point.ranks,
-        "value": pace,
-        "low": None if off is None else pace / (1 + off),
-        "high": None if off is None or off >= 1 else pace / (1 - off),
-        "extrapolated": False,
-        "throughput": point.throughput,
-        "efficiency": pace / (base.throughput / base.ranks),
-    }
+def _scale_row(planned: Row) -> Row:
+    """A row of forecast.scale from one of the plan."""
+    ranks = planned["ranks"]
+    throughputs = {"value": "throughput", "low": "throughput_low", "high": "throughput_high"}
+    paces = {name: None if planned[of] is None else planned[of] / ranks for name, of in throughputs.items()}
+    kept = (
+        "ranks", "extrapolated", "throughput", "efficiency", "efficiency_low", "efficiency_high", "marginal_efficiency",
+        "work_share", "cost_per_sample", "cost_low", "cost_high",
+    )  # fmt: skip
+    return paces | {name: planned[name] for name in kept}
 
 
-def curve_rows(ensemble: Ensemble, ranks: Array) -> Iterator[dict[str, object]]:
-    """The ensemble and its models at these numbers of ranks."""
-    base = ensemble.smallest.throughput / ensemble.smallest.ranks
-    found = ensemble.predict(ranks)
-    for name, value, low, high in [
-        ("ensemble", found.value, found.low, found.high),
-        *((one.model.name, ranks / one.fit.step_s(ranks)[0], None, None) for one in ensemble.members),
-    ]:
-        for at, count in enumerate(ranks):
-            throughput = _number(value[at])
-            yield {
-                "model": name,
-                "ranks": int(count),
-                "value": None if throughput is None else throughput / count,
-                "low": None if low is None or np.isnan(low[at]) else float(low[at]) / count,
-                "high": None if high is None or np.isnan(high[at]) else float(high[at]) / count,
-                "extrapolated": bool(found.extrapolated[at]),
-                "throughput": throughput,
-                "efficiency": None if throughput is None else throughput / count / base,
-            }
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _ranks_to_show(ensemble: Ensemble) -> list[int]:
+    """Numbers of ranks for a line: those to plan, and enough between."""
+    line = np.geomspace(ensemble.smallest.ranks, ensemble.furthest, _LINE_POINTS).round().astype(int).tolist()
+    return sorted({*line, *scales_to_plan(ensemble)})

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StepTerms:
     """Where an iteration's time goes, mean over ranks and iterations, s.
 
     Attributes:
@@ -51,7 +51,7 @@ class ScalePoint:
     throughput: float
     error: float | None = None
     cv: float | None = None
-    terms: Terms | None = None
+    terms: StepTerms | None = None
     facts: dict[str, str | float] = field(default_factory=dict)
 
     @property

@@ -1,8 +1,8 @@
-"""How steady a run is. In: iteration times, own times, last arrivers, owners of delay. Out: forecast.stability.
+"""Fills forecast.stability: how steady a run is, by its iteration times, own times, last arrivers and owners of delay.
 
 A cluster can be slow although no machine is: when every rank is sound by itself but each step waits for whichever
 happens to be last, the coupling is at fault. That is said only with its evidence: waiting is large, no rank is
-lastingly late, no part is found guilty, and the last arriver changes about as often as chance would have it.
+lastingly late, no part was found at fault, and the last arriver changes about as often as chance would have it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,22 +15,16 @@ from numpy.typing import NDArray
 
 from traceforge.forecast.order_statistics import parts_of
 from traceforge.forecast.own_time import own_time
-from traceforge.forecast.points import run_ids
+from traceforge.forecast.points import curves, run_ids
+from traceforge.forecast.restart import Restart, restarts, windows
+from traceforge.stats import Trend, bootstrap_interval, mean_interval, slope
 from traceforge.store.database import Store
-from traceforge.units import format_share
+from traceforge.thresholds import forecast as thresholds
+from traceforge.units import format_ns, format_share, plural
 
 Array = NDArray[np.float64]
 
-LEAST_ITERATIONS = 10
 _PER = 100
-
-# A rank is lastingly late above this share of an iteration; waiting is large above that one. What lasts does not make
-# the waiting where it is at most this share of it. The last arriver changes as chance has it where it changes at least
-# so many times as often.
-SOUND = 0.02
-COUPLED = 0.05
-LASTING = 0.25
-CHANCE = 0.7
 
 _ITERATIONS = """
 SELECT iteration, CAST(duration_ns AS DOUBLE) AS duration_ns FROM timeline.iteration
@@ -77,32 +71,10 @@ class Measure:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """A slope over iterations, as a share of the mean per 100 iterations, with its 95 % interval."""
-
-    per_hundred: float
-    low: float
-    high: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low > 0 or self.high < 0
-
-
 def trend(numbers: Array, values: Array, mean: float) -> Trend:
-    """The trend of values by iteration number; successive errors that are alike widen the interval."""
-    distance = numbers - numbers.mean()
-    width = float((distance**2).sum())
-    slope = float(distance @ values) / width
-    left = values - values.mean() - slope * distance
-    spread = float((left**2).sum()) / max(1, len(left) - 2)
-    follow = float(left[1:] @ left[:-1]) / max(float((left**2).sum()), 1e-300)
-    inflation = (1 + max(0.0, follow)) / (1 - min(0.95, max(0.0, follow)))
-    error = 2 * (spread * inflation / width) ** 0.5
+    """The slope of values by iteration number, as a share of the mean per 100 iterations."""
     scale = _PER / mean if mean else 0.0
-    return Trend(slope * scale, (slope - error) * scale, (slope + error) * scale)
+    return Trend(*(scale * end for end in slope(numbers, values)))
 
 
 def changes(owners: Sequence[object]) -> float:
@@ -118,54 +90,67 @@ def by_chance(owners: Sequence[object]) -> float:
 
 def of_iterations(numbers: Array, duration_ns: Array) -> Iterator[Measure]:
     """Variation, tail and trends of iteration times."""
-    count, mean = len(duration_ns), float(duration_ns.mean())
-    cv = float(duration_ns.std(ddof=1)) / mean
-    error = cv / (2 * (count - 1)) ** 0.5 * 1.96
-    yield Measure("cv", cv, max(0.0, cv - error), cv + error, count, "Standard deviation over mean of iteration times.")
-    median = float(np.median(duration_ns))
-    for name, share, least in (("p95_over_median", 0.95, 20), ("p99_over_median", 0.99, 100)):
+    count, mean, median = len(duration_ns), float(duration_ns.mean()), float(np.median(duration_ns))
+    low, high = bootstrap_interval(duration_ns, _variation, np.random.default_rng(0)) or (None, None)
+    cv = float(_variation(duration_ns[None])[0])
+    yield Measure("cv", cv, low, high, count, "Standard deviation over mean of iteration times.")
+    for name, share, least in (
+        ("p95_over_median", 0.95, thresholds.LEAST_FOR_P95),
+        ("p99_over_median", 0.99, thresholds.LEAST_FOR_P99),
+    ):
         if count >= least:
             value = float(np.quantile(duration_ns, share)) / median
-            yield Measure(
-                name, value, None, None, count, f"The slowest {format_share(1 - share)} take at least so many medians."
-            )
+            meaning = f"The slowest {format_share(1 - share)} of iterations take at least this many medians."
+            yield Measure(name, value, None, None, count, meaning)
     for name, values, of in (
         ("duration_trend", duration_ns, "Iteration time"),
         ("variation_trend", np.abs(duration_ns - median), "Distance from the median iteration time"),
     ):
         found = trend(numbers, values, mean)
-        said = "rises" if found.per_hundred > 0 else "falls"
-        text = f"{of} {said} by {format_share(abs(found.per_hundred))} of an iteration per {_PER} iterations."
+        change = f"{'rises' if found.value > 0 else 'falls'} by {format_share(abs(found.value))}"
+        text = f"{of} {change} of an iteration per {_PER} iterations."
         meaning = text if found.is_clear else f"{of} shows no trend: its interval includes none."
-        yield Measure(name, found.per_hundred, found.low, found.high, count, meaning)
+        yield Measure(name, *found, count, meaning)
+
+
+def _variation(duration_ns: Array) -> Array:
+    """Standard deviation over mean along the last axis."""
+    result: Array = duration_ns.std(axis=-1, ddof=1) / duration_ns.mean(axis=-1)
+    return result
 
 
 def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]:
     """The most lasting lateness of a rank, its share, and the drift of the slowest."""
-    parts = parts_of(own_ns)
+    parts, count = parts_of(own_ns), len(own_ns)
     worst = int(parts.persistent[0].argmax())
-    lasting = float(parts.persistent[0].max() - np.median(parts.persistent[0])) / mean_ns
-    count = len(own_ns)
-    error = 1.96 * float(parts.transient[:, worst].std()) / count**0.5 / mean_ns
-    much = f"{format_share(SOUND)} is much"
+    late = (own_ns[:, worst] - own_ns.mean(axis=1) - np.median(parts.persistent[0])) / mean_ns
+    much = f"{format_share(thresholds.LASTING_LATENESS)} is much"
     meaning = f"Lasting lateness of the slowest rank against the median one, over the iteration ({much})."
-    yield Measure("lasting_lateness", lasting, lasting - error, lasting + error, count, meaning)
-    share = parts.persistent_share
+    low, high = mean_interval(late) or (None, None)
+    yield Measure("lasting_lateness", float(late.mean()), low, high, count, meaning)
     meaning = "Share of the variance between ranks that persists: of machines, not of moments."
-    yield Measure("persistent_share", share, None, None, count, meaning)
-    ahead = own_ns[:, worst] - np.median(own_ns, axis=1)
-    found = trend(numbers, ahead, mean_ns)
+    yield Measure("persistent_share", parts.persistent_share, None, None, count, meaning)
+    found = trend(numbers, own_ns[:, worst] - np.median(own_ns, axis=1), mean_ns)
     meaning = "The slowest rank falls further behind." if found.low > 0 else "The slowest rank does not fall behind."
-    yield Measure("slowest_drift", found.per_hundred, found.low, found.high, count, meaning)
+    yield Measure("slowest_drift", *found, count, meaning)
 
 
 def of_owners(name: str, what: str, owners: Sequence[object]) -> Measure:
     """How often an owner changes, against chance."""
-    share, chance = changes(owners), by_chance(owners)
     meaning = (
-        f"How often {what} changes from one iteration to the next; drawn at random it would in {format_share(chance)}."
+        f"How often {what} changes from one iteration to the next;"
+        f" drawn at random it would in {format_share(by_chance(owners))}."
     )
-    return Measure(name, share, None, None, len(owners) - 1, meaning)
+    return Measure(name, changes(owners), None, None, len(owners) - 1, meaning)
+
+
+def of_restart(restart: Restart) -> Measure:
+    """A restart, with the number of repeated iterations."""
+    meaning = (
+        f"This run goes on from within run {restart.earlier}: {plural(restart.iterations, 'iteration')} were done twice"
+        f" ({format_ns(restart.repeated_ns)}), {format_ns(restart.gap_ns)} after that run ended."
+    )
+    return Measure("repeated_iterations", float(restart.iterations), None, None, 1, meaning)
 
 
 def verdict(
@@ -177,44 +162,45 @@ def verdict(
         f"waiting is {format_share(waiting)} of the time, the slowest rank is lastingly {format_share(max(0.0, late))}"
         f" late, the last arriver changes in {format_share(churn)} of iterations"
     )
-    if waiting < COUPLED:
+    explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
+    if waiting < thresholds.LARGE_WAITING:
         meaning = f"Ranks wait little for one another: {evidence}."
-    elif is_found or lower > SOUND:
+    elif is_found or lower > thresholds.LASTING_LATENESS:
         meaning = f"A part is not healthy: {evidence}."
-    elif upper < max(SOUND, LASTING * waiting) and chance > 0 and churn >= CHANCE * chance:
+    elif upper < explained and chance > 0 and churn >= thresholds.CHURN_OF_CHANCE * chance:
         meaning = f"Each part is healthy, the coupling is not: {evidence}, as chance would have it."
     else:
-        meaning = f"Whether parts or coupling are at fault cannot be told: {evidence}."
+        meaning = f"Whether a part or the coupling is at fault is not clear: {evidence}."
     return Measure("verdict", None, None, None, count, meaning)
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a (run, measure); none below ten judged iterations."""
+    """One row a (run, measure), and one a restart."""
     result: list[dict[str, object]] = []
+    recorded, found = windows(store), store.once(curves)
     for run_id in run_ids(store):
-        result += [{"run_id": run_id, **asdict(measure)} for measure in _measures(store, run_id)]
-    schema = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-    return pl.DataFrame(result, infer_schema_length=None, schema_overrides=schema if result else None)
+        restarted = restarts(run_id, found[run_id].points, recorded) if run_id in found else []
+        measures = [*_measures(store, run_id), *map(of_restart, restarted)]
+        result += [{"run_id": run_id, **asdict(measure)} for measure in measures]
+    return pl.DataFrame(result, infer_schema_length=None)
 
 
 def _measures(store: Store, run_id: int) -> Iterator[Measure]:
+    """The measures of a run; none where it has few judged iterations."""
     frame = store.query(_ITERATIONS, [run_id])
-    if frame.height < LEAST_ITERATIONS:
+    if frame.height < thresholds.LEAST_STABILITY_ITERATIONS:
         return
     numbers, duration = frame["iteration"].to_numpy().astype(np.float64), frame["duration_ns"].to_numpy()
-    mean = float(duration.mean())
     yield from of_iterations(numbers, duration)
-    own = own_time(store, run_id)
-    lasting = None
-    if own is not None and len(own.ranks) > 1 and len(own.iterations) >= LEAST_ITERATIONS:
-        for measure in of_ranks(own.iterations.astype(np.float64), own.own_ns, mean):
-            lasting = measure if measure.measure == "lasting_lateness" else lasting
-            yield measure
-    last = store.query(_LAST, [run_id])["owner"].to_list()
+    own, lasting = store.once(own_time, run_id), None
+    if own is not None and len(own.ranks) > 1 and len(own.iterations) >= thresholds.LEAST_STABILITY_ITERATIONS:
+        lasting, *others = of_ranks(own.iterations.astype(np.float64), own.own_ns, float(duration.mean()))
+        yield from (lasting, *others)
     bottleneck = store.query(_OWNER, [run_id])["owner"].to_list()
-    if len(bottleneck) >= LEAST_ITERATIONS:
+    if len(bottleneck) >= thresholds.LEAST_STABILITY_ITERATIONS:
         yield of_owners("bottleneck_churn", "the cause with the most delay", bottleneck)
-    if len(last) < LEAST_ITERATIONS:
+    last = store.query(_LAST, [run_id])["owner"].to_list()
+    if len(last) < thresholds.LEAST_STABILITY_ITERATIONS:
         return
     yield of_owners("last_arriver_churn", "the rank that the others wait for most", last)
     if lasting is not None:

@@ -1,4 +1,4 @@
-"""The far tail of lateness. In: a sample. Out: a generalised Pareto tail with its interval, or why it tells nothing.
+"""The far tail of lateness. In: a sample. Out: a generalised Pareto tail with its interval, or None.
 
 Beyond a few times the measured ranks the slowest rank is slower than any that was seen. Excesses over a high quantile
 follow a generalised Pareto distribution (Pickands 1975); its shape says how fast the maximum grows. Fitted by the
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.stats import percentile_interval
+from traceforge.thresholds import forecast as thresholds
+
 Array = NDArray[np.float64]
 
-THRESHOLD = 0.9
-LEAST_EXCESSES = 30
-HEAVIEST = 0.5
 _DRAWS = 200
 _MOST_VALUES = 10_000_000
 
@@ -38,7 +38,7 @@ class Tail:
     @property
     def is_bounded(self) -> bool:
         """Whether the tail surely has a variance."""
-        return self.high_shape < HEAVIEST
+        return self.high_shape < thresholds.HEAVIEST_TAIL
 
     def slowest(self, ranks: int) -> float:
         """Median of the largest of so many."""
@@ -50,19 +50,16 @@ class Tail:
         return self._exceeded(chance, self.low_shape), self._exceeded(chance, self.high_shape)
 
     def _exceeded(self, chance: float, shape: float) -> float:
-        within = (1 - THRESHOLD) / chance
+        within = (1 - thresholds.TAIL_QUANTILE) / chance
         growth = np.log(within) if abs(shape) < 1e-6 else (within**shape - 1) / shape
         return self.threshold + self.scale * float(growth)
 
 
 def fit_tail(sample: Array, rng: np.random.Generator) -> Tail | None:
-    """The tail of a sample of shape (I, R), ranks as blocks; None below 30 excesses.
-
-    Ties and masses of zeros are no tail: a sample whose excesses are all alike gives None as well.
-    """
-    threshold = float(np.quantile(sample, THRESHOLD))
+    """The tail of a sample of shape (I, R), ranks as blocks; None where few values lie in it, or all are alike."""
+    threshold = float(np.quantile(sample, thresholds.TAIL_QUANTILE))
     excesses = sample[sample > threshold] - threshold
-    if excesses.size < LEAST_EXCESSES or float(np.ptp(excesses)) <= 0:
+    if excesses.size < thresholds.LEAST_TAIL_VALUES or float(np.ptp(excesses)) <= 0:
         return None
     shape, scale = generalised_pareto(excesses)
     shapes = []
@@ -70,12 +67,12 @@ def fit_tail(sample: Array, rng: np.random.Generator) -> Tail | None:
     for _ in range(draws):
         drawn = sample[:, rng.integers(sample.shape[1], size=sample.shape[1])]
         above = drawn[drawn > threshold] - threshold
-        if above.size >= LEAST_EXCESSES and float(np.ptp(above)) > 0:
+        if above.size >= thresholds.LEAST_TAIL_VALUES and float(np.ptp(above)) > 0:
             shapes.append(generalised_pareto(above)[0])
     if len(shapes) < draws // 2:
         return None
-    low, high = np.percentile(shapes, (2.5, 97.5))
-    return Tail(threshold, scale, shape, min(float(low), shape), max(float(high), shape))
+    low, high = percentile_interval(np.array(shapes))
+    return Tail(threshold, scale, shape, min(low, shape), max(high, shape))
 
 
 def generalised_pareto(excesses: Array) -> tuple[float, float]:

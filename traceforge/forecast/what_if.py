@@ -1,8 +1,8 @@
 """What a change would bring. In: a run's terms, its findings and its curve. Out: throughput, GPUs and money.
 
-Where the replay of the recorded iterations tells a change, its ratio is taken. What it does not tell comes from the
-alpha-beta model: communication is latency times steps plus bytes over bandwidth (see `communication`). Where the
-curve's scales tell the two apart, both come from the structural fit and its draws; with one scale the truth lies
+Where the replay of the recorded iterations covers a change, its ratio is taken. Other changes come from the
+alpha-beta model: communication is latency times steps plus bytes over bandwidth (see `all_reduce`). Where the
+curve's scales separate the two, both come from the structural fit and its draws; with one scale the truth lies
 between "all latency" and "all bytes", and that is the interval.
 """
 
@@ -14,13 +14,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.forecast.communication import NVLINK, bytes_factor, steps
-from traceforge.forecast.ensemble import FURTHEST, Ensemble
-from traceforge.forecast.fitted import fitted
+from traceforge.forecast.all_reduce import NVLINK_BYTES_PER_S, NVLINK_LATENCY_S, bytes_factor, steps
+from traceforge.forecast.ensemble import Ensemble
 from traceforge.forecast.goodput import Assumptions
 from traceforge.forecast.models.structural import TermFit
-from traceforge.forecast.scale_point import ScalePoint, Terms
+from traceforge.forecast.points import curves
+from traceforge.forecast.scale_point import ScalePoint, StepTerms
+from traceforge.stats import percentile_interval
 from traceforge.store.database import Store
+from traceforge.thresholds import forecast as thresholds
 
 Array = NDArray[np.float64]
 Finding = Mapping[str, Any]
@@ -45,7 +47,7 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY edit ORDER BY parameters) = 1
 ORDER BY edit
 """
 
-_PLACE = "SELECT hosts, collectives FROM forecast.point WHERE run_id = ?"
+_PLACEMENT = "SELECT hosts, collectives FROM forecast.point WHERE run_id = ?"
 
 _FINDINGS = """
 SELECT cause, subject_kind, subject, gain_if_fixed, delay_ns_per_iteration, delay_low_ns, delay_high_ns
@@ -56,7 +58,7 @@ ORDER BY finding_id
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIfRow:
     """One change; see forecast.what_if for the fields."""
 
     ranks: int
@@ -72,7 +74,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Placement:
     """What the changes of communication need to know of a run.
 
     Attributes:
@@ -86,28 +88,30 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a run tells of changes.
+    """What a run's tables say of changes.
 
     Attributes:
         findings: rows of attribute.finding of high or medium confidence.
         edits: rows of replay.what_if that are of interest here.
     """
 
-    place: Place
+    placement: Placement
     findings: Sequence[Finding]
     edits: Sequence[Edit]
 
 
 @dataclass(frozen=True, slots=True)
-class Communication:
+class CommunicationSplit:
     """A run's communication taken apart, s an iteration, shape (B,): cases or draws, the first is the value."""
 
     latency_s: Array
     bytes_s: Array
-    is_told_apart: bool
+    is_separated: bool
 
 
-def changes_of(point: ScalePoint, ensemble: Ensemble | None, place: Place, assumed: Assumptions) -> list[WhatIf]:
+def changes_of(
+    point: ScalePoint, ensemble: Ensemble | None, placement: Placement, assumed: Assumptions
+) -> list[WhatIfRow]:
     """What other ways to communicate would bring at a run's own scale; none where it does not communicate.
 
     The share of the communication that compute hides is taken to stay.
@@ -115,23 +119,23 @@ def changes_of(point: ScalePoint, ensemble: Ensemble | None, place: Place, assum
     terms = point.terms
     if terms is None or point.ranks < 2 or terms.exposed_s + terms.hidden_s <= 0:
         return []
-    cost = _communication(point, terms, ensemble)
-    told = (
-        "alpha-beta fit of the measured scales" if cost.is_told_apart else "one scale: between all latency, all bytes"
+    split = _split(point, terms, ensemble)
+    basis = (
+        "alpha-beta fit of the measured scales" if split.is_separated else "one scale: between all latency, all bytes"
     )
     shown = terms.exposed_s / (terms.exposed_s + terms.hidden_s)
     result = []
-    for kind, change, latency_s, bytes_s in _networks(point, cost, place):
+    for kind, change, latency_s, bytes_s in _networks(point, split, placement):
         exposed = shown * (latency_s + bytes_s + terms.contention_s)
         ratios: Array = point.step_s / (point.step_s - terms.exposed_s + exposed)
-        result.append(_row(point, ensemble, assumed, kind, change, ratios, told))
+        result.append(_row(point, ensemble, assumed, kind, change, ratios, basis))
     return result
 
 
 def replayed_of(
     point: ScalePoint, ensemble: Ensemble | None, edits: Sequence[Edit], assumed: Assumptions
-) -> list[WhatIf]:
-    """What the replay of the recorded iterations says of some of its edits."""
+) -> list[WhatIfRow]:
+    """Effects that the replay of the recorded iterations found."""
     result = []
     for edit in edits:
         kind, change = _EDITS[edit["edit"]]
@@ -141,7 +145,7 @@ def replayed_of(
     return result
 
 
-def fixed(point: ScalePoint, ensemble: Ensemble | None, finding: Finding, assumed: Assumptions) -> WhatIf:
+def fixed(point: ScalePoint, ensemble: Ensemble | None, finding: Finding, assumed: Assumptions) -> WhatIfRow:
     """What fixing a finding would bring; its interval is that of the finding's delay."""
     gain, delay = finding["gain_if_fixed"], finding["delay_ns_per_iteration"]
     ends = [finding["delay_low_ns"], finding["delay_high_ns"]]
@@ -158,9 +162,9 @@ def gpus_for(point: ScalePoint, ensemble: Ensemble | None, ratio: float, gpus_pe
     """GPUs to add for so many times the throughput: along the curve, else at the present efficiency."""
     if ratio < 1:
         return None
-    if ensemble is None or len(ensemble.points) < 3:
+    if ensemble is None or len(ensemble.points) < thresholds.LEAST_SCALES:
         return point.ranks * (ratio - 1) * gpus_per_rank
-    grid = np.arange(point.ranks, FURTHEST * ensemble.largest.ranks + 1)
+    grid = np.arange(point.ranks, ensemble.furthest + 1.0)
     reached = np.flatnonzero(ensemble.value(grid) >= ratio * ensemble.value(grid[:1]))
     if not reached.size:
         return None
@@ -172,20 +176,22 @@ def gpus_for(point: ScalePoint, ensemble: Ensemble | None, ratio: float, gpus_pe
     return float(above - 1 + part) * gpus_per_rank
 
 
-def _networks(point: ScalePoint, cost: Communication, place: Place) -> Iterator[tuple[str, str, Array, Array]]:
+def _networks(
+    point: ScalePoint, split: CommunicationSplit, placement: Placement
+) -> Iterator[tuple[str, str, Array, Array]]:
     n = np.array([float(point.ranks)])
-    latency, transferred = cost.latency_s, cost.bytes_s
+    latency, transferred = split.latency_s, split.bytes_s
     yield "faster_fabric", f"Fabric of {FABRIC_FACTOR:.0f} times the bandwidth", latency, transferred / FABRIC_FACTOR
     if point.facts.get("algorithm") != "tree" and point.ranks > 2:
         fewer = float((steps(n, "tree") / steps(n))[0])
         more = float((bytes_factor(n, "tree") / bytes_factor(n))[0])
         yield "tree", "All-reduce by tree in the place of ring", latency * fewer, transferred * more
-    inside = point.ranks / place.hosts if place.hosts else 1.0
+    inside = point.ranks / placement.hosts if placement.hosts else 1.0
     size = point.facts.get("size_bytes")
-    if place.hosts and place.hosts > 1 and inside > 1 and isinstance(size, int | float):
-        of_host, hosts = np.array([inside]), np.array([float(place.hosts)])
-        within_latency = place.collectives * float(steps(of_host)[0]) * NVLINK.latency_s
-        within_bytes = size * float(bytes_factor(of_host)[0]) / NVLINK.bytes_per_s
+    if placement.hosts and placement.hosts > 1 and inside > 1 and isinstance(size, int | float):
+        of_host, hosts = np.array([inside]), np.array([float(placement.hosts)])
+        within_latency = placement.collectives * float(steps(of_host)[0]) * NVLINK_LATENCY_S
+        within_bytes = size * float(bytes_factor(of_host)[0]) / NVLINK_BYTES_PER_S
         yield (
             "hierarchical",
             "All-reduce in two levels, hosts first (rail-optimised)",
@@ -194,18 +200,20 @@ def _networks(point: ScalePoint, cost: Communication, place: Place) -> Iterator[
         )
 
 
-def _communication(point: ScalePoint, terms: Terms, ensemble: Ensemble | None) -> Communication:
+def _split(point: ScalePoint, terms: StepTerms, ensemble: Ensemble | None) -> CommunicationSplit:
     total = terms.exposed_s + terms.hidden_s - terms.contention_s
     structural = next((one for one in ensemble.members if one.model.name == "structural"), None) if ensemble else None
     fits = [structural.fit, structural.drawn] if structural else []
-    told = [fit for fit in fits if isinstance(fit, TermFit)]
-    if not told:
+    by_term = [fit for fit in fits if isinstance(fit, TermFit)]
+    if not by_term:
         # The value lies in the middle of the two cases.
-        return Communication(total * np.array([0.5, 0.0, 1.0]), total * np.array([0.5, 1.0, 0.0]), False)
-    latency = np.concatenate([fit.latency_s for fit in told]) * float(steps(np.array([float(point.ranks)]))[0])
-    transferred = np.concatenate([fit.byte_s for fit in told]) * float(bytes_factor(np.array([float(point.ranks)]))[0])
+        return CommunicationSplit(total * np.array([0.5, 0.0, 1.0]), total * np.array([0.5, 1.0, 0.0]), False)
+    latency = np.concatenate([fit.latency_s for fit in by_term]) * float(steps(np.array([float(point.ranks)]))[0])
+    transferred = np.concatenate([fit.byte_s for fit in by_term]) * float(
+        bytes_factor(np.array([float(point.ranks)]))[0]
+    )
     share = latency / np.maximum(latency + transferred, 1e-15)
-    return Communication(total * share, total * (1 - share), True)
+    return CommunicationSplit(total * share, total * (1 - share), True)
 
 
 def _row(
@@ -216,15 +224,15 @@ def _row(
     change: str,
     ratios: Array,
     basis: str,
-) -> WhatIf:
+) -> WhatIfRow:
     """The row of a change; `ratios` are the value and, behind it, draws, cases or ends of its interval."""
     ratio = float(ratios[0])
     low, high = (None, None)
     if len(ratios) > 1:
         cases = len(ratios) <= 3
-        low, high = (ratios.min(), ratios.max()) if cases else np.percentile(ratios[1:], (2.5, 97.5))
+        low, high = (ratios.min(), ratios.max()) if cases else percentile_interval(ratios[1:])
     gpus = gpus_for(point, ensemble, ratio, assumed.gpus_per_rank)
-    return WhatIf(
+    return WhatIfRow(
         ranks=point.ranks,
         kind=kind,
         change=change,
@@ -238,26 +246,26 @@ def _row(
     )
 
 
-def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, assumed: Assumptions) -> list[WhatIf]:
-    """All changes of a run, fixes first, each by what it brings; what the replay tells is not told by a model too."""
+def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, assumed: Assumptions) -> list[WhatIfRow]:
+    """All changes of a run, fixes first, each by what it brings; a model adds only what the replay does not cover."""
     found = [fixed(point, ensemble, finding, assumed) for finding in recorded.findings]
     found += replayed_of(point, ensemble, recorded.edits, assumed)
-    told = {one.kind for one in found}
-    found += [one for one in changes_of(point, ensemble, recorded.place, assumed) if one.kind not in told]
+    replayed = {one.kind for one in found}
+    found += [one for one in changes_of(point, ensemble, recorded.placement, assumed) if one.kind not in replayed]
     return sorted(found, key=lambda one: (one.kind != "fix", -one.throughput_ratio))
 
 
 def recorded_of(store: Store, run_id: int) -> Recorded:
-    """What a run tells of changes: where it ran, its findings, and its replays."""
-    ((hosts, collectives),) = store.query(_PLACE, [run_id]).rows()
+    """What a run's tables say of changes: where it ran, its findings, and its replays."""
+    ((hosts, collectives),) = store.query(_PLACEMENT, [run_id]).rows()
     findings, edits = (store.query(sql, [run_id]).to_dicts() for sql in (_FINDINGS, _REPLAYS))
-    return Recorded(Place(hosts, collectives or 0.0), findings, [edit for edit in edits if edit["edit"] in _EDITS])
+    return Recorded(Placement(hosts, collectives or 0.0), findings, [edit for edit in edits if edit["edit"] in _EDITS])
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (run, change), at the default assumptions."""
     result: list[dict[str, object]] = []
-    for run_id, fit in fitted(store, with_band=True).items():
-        found = what_ifs(fit.curve.points[0], fit.ensemble, recorded_of(store, run_id), Assumptions())
+    for run_id, curve in store.once(curves).items():
+        found = what_ifs(curve.points[run_id], curve.ensemble, recorded_of(store, run_id), Assumptions())
         result += [{"run_id": run_id, **asdict(one)} for one in found]
     return pl.DataFrame(result, infer_schema_length=None)

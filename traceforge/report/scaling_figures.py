@@ -22,6 +22,7 @@ _MEASURES = {
     "p95_over_median": "95 % over median",
     "p99_over_median": "99 % over median",
 }
+_RESTART = "repeated_iterations"
 _PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
 
 
@@ -34,7 +35,7 @@ def curve_blocks(context: Context, curve: Sequence[Row]) -> list[Block]:
     """The curve with its band, and what each number of ranks brings and costs."""
     plan = context.rows("sections/scaling_plan", price_per_1000_gpu_hours=price_of(context).per_1000_gpu_hours)
     knees = context.rows("sections/scaling_knees")
-    members = [row for row in context.rows("sections/scaling_members") if row["is_used"]]
+    members = context.rows("sections/scaling_members")
     ensemble = [row for row in curve if row["model"] == _ENSEMBLE]
     if not ensemble or not members or not plan:
         return []
@@ -73,7 +74,7 @@ def curve_blocks(context: Context, curve: Sequence[Row]) -> list[Block]:
     queries = ["sections/scaling", "sections/scaling_plan", "sections/scaling_knees", "sections/scaling_members"]
     notes = [
         "Dots are measured. Beyond the largest measured scale the line is dashed and the band lighter: extrapolated.",
-        "The band spans all models that told the largest scale about as well as the best did, with their noise.",
+        "The band spans all models that predicted the largest scale about as well as the best did, with their noise.",
         *([_DOTTED] if reached else []),
         _assumptions(context),
     ]
@@ -250,31 +251,24 @@ def change_blocks(context: Context) -> list[Block]:
 def outlook_blocks(context: Context) -> list[Block]:
     """How late the slowest rank will be, how steady the run is, and how variation grows over the runs of a curve."""
     blocks: list[Block] = []
-    blocks += [Paragraph(text) for text in (_variation(context), *_restarts(context)) if text]
+    stability = context.rows("sections/scaling_stability")
+    restarts = [clean(row["meaning"], 400) for row in stability if row["measure"] == _RESTART]
+    blocks += [Paragraph(text) for text in (_variation(context), *restarts) if text]
     outlook = context.rows("sections/scaling_outlook")
     if any(row["slowest_ns"] is not None for row in outlook):
         blocks.append(_outlook(outlook))
-    stability = context.rows("sections/scaling_stability")
-    if stability:
-        blocks.append(_stability(stability))
+    measures = [row for row in stability if row["measure"] != _RESTART]
+    if measures:
+        blocks.append(_stability(measures))
     return blocks
 
 
 def _variation(context: Context) -> str:
-    told = [row for row in context.rows("sections/scaling_members") if row["is_used"] and row["cv"] is not None]
-    if len({row["ranks"] for row in told}) < 2:
+    known = [row for row in context.rows("sections/scaling_members") if row["cv"] is not None]
+    if len({row["ranks"] for row in known}) < 2:
         return ""
-    said = listed([f"{percent(row['cv'])} at {plural(row['ranks'], 'rank')}" for row in told], 8)
+    said = listed([f"{percent(row['cv'])} at {plural(row['ranks'], 'rank')}" for row in known], 8)
     return f"Variation of iteration times (standard deviation over mean) by scale: {said}."
-
-
-def _restarts(context: Context) -> list[str]:
-    return [
-        f"This run goes on from within run {clean(row['run_name'], 60)}: "
-        f"{plural(row['repeated_iterations'], 'iteration')} were done twice ({duration(row['repeated_ns'])}), "
-        f"{duration(row['gap_ns'])} after that run ended."
-        for row in context.rows("sections/scaling_restarts")
-    ]
 
 
 def _outlook(outlook: Sequence[Row]) -> TableFigure:
@@ -335,18 +329,6 @@ def _measure(name: str, value: float | None) -> str:
     if value is None:
         return "—"
     return f"{value:.3f}" if name.endswith("_over_median") else percent(value)
-
-
-def refused_blocks(context: Context) -> list[Block]:
-    """Runs of the database that do not lie on the curve, with the field that differs."""
-    refused = [row for row in context.rows("sections/scaling_members") if not row["is_used"]]
-    if not refused:
-        return []
-    names = list(dict.fromkeys(row["name"] for row in refused))
-    said = listed(
-        [f"{clean(row['name'], 60)}: {clean(row['field'])} ({clean(row['detail'], 200)})" for row in refused], 3
-    )
-    return [Paragraph(f"Left out of the curve, for they are other jobs: {plural(len(names), 'run')}. {said}.")]
 
 
 def _number(value: float | None) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.documents import Document, comment_statements
@@ -30,6 +30,7 @@ _KEPT_BYTES = 32 * 1024 * 1024
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 Value = TypeVar("Value")
+Arguments = TypeVarTuple("Arguments")
 
 
 class Store:
@@ -54,7 +55,7 @@ class Store:
             hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
             raise InputUnusableError("no such database", where=str(path), hint=hint)
         is_new = path is not None and not path.exists()
-        self._kept: dict[tuple[Callable[[Store, int], object], int], object] | None = None
+        self._kept: dict[tuple[object, ...], object] | None = None
         self._connection = duckdb.connect(config={"threads": threads} if threads else {})
         try:
             if path is not None:
@@ -150,17 +151,17 @@ class Store:
         finally:
             self._kept = None
 
-    def once(self, compute: "Callable[[Store, int], Value]", run_id: int) -> Value:
-        """`compute(store, run_id)`, computed once a stage; always anew where no stage is built.
+    def once(self, compute: "Callable[[Store, *Arguments], Value]", *arguments: *Arguments) -> Value:
+        """`compute(store, run_id)` or the like, computed once a stage; always anew where no stage is built.
 
         Args:
             compute: a function at the top of a module. What it returns is shared, so that nobody may change it.
         """
         if self._kept is None:
-            return compute(self, run_id)
-        if (compute, run_id) not in self._kept:
-            self._kept[compute, run_id] = compute(self, run_id)
-        return cast(Value, self._kept[compute, run_id])
+            return compute(self, *arguments)
+        if (compute, *arguments) not in self._kept:
+            self._kept[compute, *arguments] = compute(self, *arguments)
+        return cast(Value, self._kept[compute, *arguments])
 
     @cached_property
     def _memory_limit(self) -> str:

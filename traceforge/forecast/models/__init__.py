@@ -1,1 +1,1 @@
-"""Scaling models, one file each: `MODEL` is a `traceforge.forecast.model.Model`."""
+"""Scaling models, one file each: `MODEL` is a `traceforge.forecast.model.ScalingModel`."""

@@ -25,17 +25,17 @@ class PowerFit:
     exponent: Array
 
     def step_s(self, ranks: Array) -> Array:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         growth = ranks[None, :] ** self.exponent[:, None]
         result: Array = self.constant_s[:, None] + self.factor_s[:, None] * growth
         return result
 
     def parameters(self) -> dict[str, float]:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         return {"gamma": float(self.exponent[0])}
 
     def parts(self, ranks: Array) -> dict[str, Array]:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         growing = self.factor_s[0] * ranks ** self.exponent[0]
         return {"work": np.full_like(ranks, self.constant_s[0]), "growing": growing}
 
@@ -51,7 +51,7 @@ class PowerLaw:
         return 3
 
     def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> PowerFit:
-        """See `traceforge.forecast.model.Model`."""
+        """See `traceforge.forecast.model.ScalingModel`."""
         ranks, sets = ranks_of(points), len(steps_s)
         shapes = np.stack([np.broadcast_to(ranks, (len(_EXPONENTS), len(ranks)))] * 2, axis=2).copy()
         shapes[:, :, 0] = 1

@@ -3,7 +3,7 @@
     time per rank = local + exposed(alpha * steps(N) + beta * bytes * factor(N)) + waiting(N) + contention(N)
 
 Where the points carry measured terms, each term is fitted by itself. Local work is constant. Communication follows the
-alpha-beta model of its algorithm; compute hides either a share of it or up to some time, whichever tells the measured
+alpha-beta model of its algorithm; compute hides either a share of it or up to some time, whichever fits the measured
 scales better: the last bucket of gradients is always exposed, a long computation hides all. Waiting grows as a power of
 N between none and linear, and contention (extra transfer by spread of arrivals, where calibration could measure it)
 grows with it. Where only throughputs are known, the same shapes are fitted to them, and the spread of the steps (their
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.forecast.communication import Algorithm, bytes_factor, steps
+from traceforge.forecast.all_reduce import Algorithm, bytes_factor, steps
 from traceforge.forecast.fitting import Array, fit_nonnegative
-from traceforge.forecast.model import Fit, SumFit
-from traceforge.forecast.scale_point import ScalePoint, Terms, ranks_of, steps_of
+from traceforge.forecast.model import FittedModel, SumFit
+from traceforge.forecast.scale_point import ScalePoint, StepTerms, ranks_of, steps_of
 
 _LEAST = 1e-12
 
@@ -47,17 +47,17 @@ class TermFit:
     calibration: Array
 
     def step_s(self, ranks: Array) -> Array:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         result: Array = self.calibration[:, None] * self._parts(ranks).sum(axis=0)
         return result
 
     def parts(self, ranks: Array) -> dict[str, Array]:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         names = ("work", "exposed_communication", "straggling", "contention")
         return dict(zip(names, self.calibration[0] * self._parts(ranks)[:, 0], strict=True))
 
     def parameters(self) -> dict[str, float]:
-        """See `traceforge.forecast.model.Fit`."""
+        """See `traceforge.forecast.model.FittedModel`."""
         values = {"local_s": self.local_s, "latency_s": self.latency_s, "byte_s": self.byte_s}
         values |= {"hidden_share": self.hidden_share, "overlap_s": self.overlap_s, "growth": self.growth}
         return {name: float(value[0]) for name, value in values.items()}
@@ -81,8 +81,8 @@ class Structural:
         """Two where each term was measured; three where only the throughput was."""
         return 2 if all(point.terms for point in points) else 3
 
-    def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> Fit:
-        """See `traceforge.forecast.model.Model`."""
+    def fit(self, points: Sequence[ScalePoint], steps_s: Array) -> FittedModel:
+        """See `traceforge.forecast.model.ScalingModel`."""
         algorithm: Algorithm = "tree" if points[-1].facts.get("algorithm") == "tree" else "ring"
         terms = [point.terms for point in points if point.terms]
         if len(terms) == len(points):
@@ -90,7 +90,9 @@ class Structural:
         return _fit_throughput(points, steps_s, algorithm)
 
 
-def _fit_terms(points: Sequence[ScalePoint], terms: Sequence[Terms], steps_s: Array, algorithm: Algorithm) -> TermFit:
+def _fit_terms(
+    points: Sequence[ScalePoint], terms: Sequence[StepTerms], steps_s: Array, algorithm: Algorithm
+) -> TermFit:
     ranks = ranks_of(points)
     # A set of times that is off by some share has terms that are off by the same share.
     off = steps_s / steps_of(points)

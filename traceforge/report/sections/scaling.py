@@ -26,7 +26,6 @@ from traceforge.report.scaling_figures import (
     curve_blocks,
     model_blocks,
     outlook_blocks,
-    refused_blocks,
 )
 from traceforge.report.words import capital, clean, duration, listed, percent, plural, spaced
 
@@ -43,7 +42,6 @@ def _build(context: Context) -> Section | Missing:
         blocks.append(Paragraph(f"{_NO_CURVE} {_measured(curve)}".strip()))
     else:
         blocks += model_blocks(context)
-    blocks += refused_blocks(context)
     if needs:
         blocks.append(Paragraph("To forecast other sizes, or to be surer of them, measure:"))
         blocks.append(Terms([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))

@@ -1,4 +1,4 @@
--- The models, and how well each told the largest scale from the others.
+-- The models, and how well each predicted the largest scale from the others.
 SELECT
   model,
   parameters,
@@ -6,5 +6,5 @@ SELECT
   weight,
   is_used
 FROM forecast.fit
-WHERE run_id = $run_id
+WHERE run_id = $run_id AND model <> 'ensemble'
 ORDER BY weight DESC, model

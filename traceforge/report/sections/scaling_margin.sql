@@ -4,6 +4,6 @@ SELECT
   part,
   share,
   one_more_rank
-FROM forecast.margin
+FROM forecast.marginal_cost
 WHERE run_id = $run_id
 ORDER BY ranks, part

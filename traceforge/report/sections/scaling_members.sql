@@ -1,12 +1,10 @@
--- Runs on the curve, and runs left out of it with the field in which they differ.
+-- Measured runs on the curve.
 SELECT
-  name,
-  ranks,
-  throughput,
-  cv,
-  is_used,
-  field,
-  detail
-FROM forecast.member
-WHERE run_id = $run_id
-ORDER BY is_used DESC, ranks, name, field
+  point.run_name AS name,
+  scale.ranks,
+  scale.throughput,
+  point.cv
+FROM forecast.scale
+JOIN forecast.point ON point.run_id = scale.measured_run_id
+WHERE scale.run_id = $run_id
+ORDER BY scale.ranks, name

@@ -1,6 +1,6 @@
--- What must be measured before a scaling curve can be drawn, or to make it surer.
+-- What must be measured before a scaling curve can be drawn, or to make it surer; runs that were left out of it.
 -- Reads: forecast.point, replay.calibration, meta.run, align.rank
-CREATE OR REPLACE TABLE forecast.need (
+CREATE OR REPLACE TABLE forecast.missing_measurement (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
   -- What is missing.
