@@ -15,7 +15,7 @@ from time import process_time
 
 import numpy as np
 
-from tests.bench.attribution import lockstep_run
+from tests.bench.attribution import Case, run_of
 from tests.replay.models import coupled_by
 from traceforge.replay.couplings import Couplings
 from traceforge.replay.engine import measured, record, replay
@@ -97,7 +97,7 @@ def main() -> None:
     """Measure and write the results."""
     ranks, iterations, places = (int(text) for text in sys.argv[1:4]) if len(sys.argv) > 3 else (1024, 100, 100)
     results: dict[str, object] = {"ranks": ranks, "iterations": iterations, "collectives": places}
-    model = lockstep_run(iterations, places, ranks, 1)
+    model = run_of(Case(kinds=1), iterations, places, ranks).model
     results["all_ranks"] = measure(model)
     results["groups_of_8"] = measure(in_groups(model, 8))
     results["peak_gb_model_included"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2)

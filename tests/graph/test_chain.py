@@ -68,6 +68,20 @@ def test_a_rank_too_late_to_be_blocked_has_the_wait_that_the_others_have() -> No
     ]
 
 
+def test_ranks_that_await_different_collectives_at_one_place_have_one_row_each() -> None:
+    # rank 0   |A 20––––––80|      B 30–60 on another stream: the later end is A's
+    # rank 1   |A 20––60|          B 30–––––80: the later end is B's
+    traces = [
+        Trace(rank).step(1, 0, 100).collective(20, ends[0]).collective(30, ends[1], op="allgather")
+        for rank, ends in enumerate([(80, 60), (60, 80)])
+    ]
+
+    store = built(store_of(*traces), "graph")
+
+    chain = "SELECT rank, position, awaited_position FROM graph.arrival ORDER BY rank, position"
+    assert rows_of(store, chain) == [(0, 0, None), (0, 1, 0), (1, 0, None), (1, 1, 1)]
+
+
 def test_of_two_collectives_awaited_together_the_later_end_counts() -> None:
     # stream A   |all-reduce 20–––––––80|
     # stream B      |all-gather 30––60|

@@ -3,7 +3,7 @@
 from tests.conftest import ROOT
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
 from traceforge import api
-from traceforge.graph.critical_path import Chains, Joint, Piece, critical_path
+from traceforge.graph.critical_path import Chains, CollectiveEvent, Piece, critical_path
 from traceforge.store.database import Store
 
 
@@ -12,9 +12,9 @@ def test_the_path_leads_from_the_end_over_the_transfer_to_the_rank_that_came_las
     # rank 1  work 0 ─────────── 7    ┆ transfer 7-9 ┆ work 9-10
     chains = Chains(
         windows={0: [(3, 0, 12)], 1: [(3, 0, 10)]},
-        joints={
-            (3, 0): [Joint(5, arrival_ns=4, awaited=0, awaited_end_ns=9, awaited_collective=5, work_ns=0)],
-            (3, 1): [Joint(5, arrival_ns=7, awaited=0, awaited_end_ns=9, awaited_collective=5, work_ns=0)],
+        events={
+            (3, 0): [CollectiveEvent(arrival_ns=4, awaited=5, awaited_end_ns=9, work_ns=0)],
+            (3, 1): [CollectiveEvent(arrival_ns=7, awaited=5, awaited_end_ns=9, work_ns=0)],
         },
         last={5: (7, 1, 0)},
     )
@@ -31,9 +31,9 @@ def test_a_rank_that_was_not_blocked_keeps_the_path() -> None:
     # rank 1  work 0-3, arrives last; its end 6 comes earlier
     chains = Chains(
         windows={0: [(0, 0, 9)], 1: [(0, 0, 6)]},
-        joints={
-            (0, 0): [Joint(1, arrival_ns=2, awaited=0, awaited_end_ns=5, awaited_collective=1, work_ns=6)],
-            (0, 1): [Joint(1, arrival_ns=3, awaited=0, awaited_end_ns=5, awaited_collective=1, work_ns=0)],
+        events={
+            (0, 0): [CollectiveEvent(arrival_ns=2, awaited=1, awaited_end_ns=5, work_ns=6)],
+            (0, 1): [CollectiveEvent(arrival_ns=3, awaited=1, awaited_end_ns=5, work_ns=0)],
         },
         last={1: (3, 1, 0)},
     )
@@ -44,7 +44,7 @@ def test_a_rank_that_was_not_blocked_keeps_the_path() -> None:
 
 def test_an_iteration_that_is_not_in_the_graph_is_unknown_and_pauses_are_kept() -> None:
     # rank 0  unknown 0-5 ┆ pause 5-6 ┆ work 6-10;  rank 1 began at -2, so the run did too
-    chains = Chains(windows={0: [(0, 0, 5), (1, 6, 10)], 1: [(0, -2, 4)]}, joints={(1, 0): []}, last={})
+    chains = Chains(windows={0: [(0, 0, 5), (1, 6, 10)], 1: [(0, -2, 4)]}, events={(1, 0): []}, last={})
 
     assert critical_path(chains) == [
         Piece(0, 0, "pause", None, -2, 0),

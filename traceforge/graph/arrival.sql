@@ -1,4 +1,4 @@
--- The joints of each rank's chain: one row a collective of an iteration, in the order of issue on the rank.
+-- Each rank's chain of collectives: one row a collective of an iteration, in the order of issue on the rank.
 --
 -- Positions agree across ranks: the collective at position p of an iteration has that position on every member. Where
 -- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks

@@ -1,8 +1,8 @@
 """The dependency graph replayed. Reads graph.node, graph.derived_edge, timeline.arrival; fills graph.baseline.
 
-Idea: one schedule holds all ranks. A collective is two places on each rank, arrival and end, with one joint between
-them for all: it opens when the last rank has arrived and lasts as long as the measured transfer. A host call that waits
-for the device is two places as well: what the call itself takes, and its end, which the device work may delay.
+Idea: one schedule holds all ranks. A collective is two places on each rank, arrival and end, and one event between
+them for all: it begins when the last rank has arrived and lasts as long as the measured transfer. A host call that
+waits for the device is two places as well: what the call itself takes, and its end, which the device work may delay.
 Not handled: collectives on host threads (gloo), which have no device work; several linked traces of one rank (the
 first one counts).
 """
@@ -65,18 +65,6 @@ _WRITTEN_EDGES = """
 SELECT from_node, to_node FROM graph.edge
 WHERE source_id = ? AND part = ? AND kind IN ('data', 'control') AND from_node <> to_node
 """
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "scenario": pl.String,
-    "rank": pl.Int32,
-    "label": pl.String,
-    "rank_count": pl.Int64,
-    "collective_count": pl.Int64,
-    "measured_ns": pl.Int64,
-    "replayed_ns": pl.Int64,
-    "difference": pl.Float64,
-    "contradicted_count": pl.Int64,
-}
 _KINDS = ("thread", "handover", "launch", "stream", "order", "sync", "own", "join", "leave")
 _ALL = -1
 _ENDS, _ARRIVES, _JOINS, _ENDS_AT_ONCE = 0, 1, 2, 3
@@ -91,7 +79,7 @@ def rows(store: Store) -> pl.DataFrame:
         found += _linked(store, int(str(run_id)), dict(own.select("source_id", "rank").rows()))
     for (run_id,), own in store.query(_GENERATED).group_by("run_id", maintain_order=True):
         found.append({"run_id": run_id, **_generated(store, own)})
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def _generated(store: Store, traces: pl.DataFrame) -> Row:
@@ -138,11 +126,11 @@ def longest_path(nodes: pl.DataFrame, edges: pl.DataFrame) -> tuple[int, int]:
     return span.span_ns, circular
 
 
-class _Job:
+class _LinkedRun:
     """All ranks of a run as places of one schedule, in order of measured time."""
 
     def __init__(self, nodes: pl.DataFrame, edges: pl.DataFrame, steps: pl.DataFrame) -> None:
-        places = pl.concat([*_places(nodes), *_joints(nodes), *_bounds(steps)]).sort(
+        places = pl.concat([*_places(nodes), *_collective_events(nodes), *_bounds(steps)]).sort(
             "at_ns", "step", "source_id", "node", maintain_order=True
         )
         self.places = places.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
@@ -170,10 +158,10 @@ class _Job:
             )
         )
         tied = nodes.filter(pl.col("collective_id").is_not_null()).join(first, on=["source_id", "node"])
-        joints = keyed.filter(pl.col("step") == _JOINS).select(collective_id="node", joint="place")
-        tied = tied.join(joints, on="collective_id")
-        arrivals = tied.select(begin="first", end="joint", kind=pl.lit("join"))
-        leavings = tied.select(begin="joint", end="last", kind=pl.lit("leave"))
+        events = keyed.filter(pl.col("step") == _JOINS).select(collective_id="node", event="place")
+        tied = tied.join(events, on="collective_id")
+        arrivals = tied.select(begin="first", end="event", kind=pl.lit("join"))
+        leavings = tied.select(begin="event", end="last", kind=pl.lit("leave"))
         outer = _bounding(nodes, steps).join(first, left_on=["source_id", "from_node"], right_on=["source_id", "node"])
         outer = outer.join(first, left_on=["source_id", "to_node"], right_on=["source_id", "node"], suffix="_to")
         bounding = outer.select(begin="last", end="first_to", kind=pl.lit("thread"))
@@ -227,7 +215,7 @@ def _places(nodes: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield nodes.filter(waits).select(*columns, start_ns=at, duration_ns=pl.lit(0, pl.Int64), at_ns=at, step=step)
 
 
-def _joints(nodes: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _collective_events(nodes: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """A place for each collective: from its last arrival to its last end."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     tied = nodes.filter(pl.col("collective_id").is_not_null()).group_by("collective_id")
@@ -272,7 +260,7 @@ def _bounding(nodes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 def _linked(store: Store, run_id: int, ranks: dict[int, int]) -> Iterator[Row]:
     """Rows of one run, whose ranks are given by source."""
     found = [run_id, list(ranks)]
-    job = _Job(store.query(_NODES, found), store.query(_EDGES, found), store.query(_STEPS, found))
+    job = _LinkedRun(store.query(_NODES, found), store.query(_EDGES, found), store.query(_STEPS, found))
     measured = job.measured()
     for scenario in ("as_recorded", "instant_transfer", "no_communication"):
         for source_id, replayed in job.replayed(scenario).items():

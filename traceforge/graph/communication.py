@@ -46,32 +46,18 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY c.source_id, c.position ORDER BY g.posit
 ORDER BY t.run_id, t.rank, CASE WHEN is_written THEN c.position ELSE c.node_id END, c.position
 """
 _PLACE = ("run_id", "rank")
-_SCHEMA: dict[str, pl.DataType] = {
-    "run_id": pl.Int32(),
-    "rank": pl.Int32(),
-    "source_id": pl.Int32(),
-    "position": pl.Int64(),
-    "node_id": pl.Int64(),
-    "process_group": pl.String(),
-    "members": pl.List(pl.Int64()),
-    "ordinal": pl.Int64(),
-    "sequence": pl.Int64(),
-    "op": pl.String(),
-    "dtype": pl.String(),
-    "in_bytes": pl.Int64(),
-    "out_bytes": pl.Int64(),
-    "in_split_sizes": pl.List(pl.Int64()),
-    "out_split_sizes": pl.List(pl.Int64()),
-    "source_rank": pl.Int64(),
-    "destination_rank": pl.Int64(),
-}
+_SPLITS = ("in_split_sizes", "out_split_sizes")
+_COLUMNS = (
+    *_PLACE, "source_id", "position", "node_id", "process_group", "members", "ordinal", "sequence", "op", "dtype",
+    "in_bytes", "out_bytes", *_SPLITS, "source_rank", "destination_rank",
+)  # fmt: skip
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a call."""
     calls = store.query(_CALLS)
     if calls.is_empty():
-        return pl.DataFrame(schema=_SCHEMA)
+        return calls
     names = calls["collective_name"].unique().to_list()
     spoken = {name: _operation(name) for name in names}
     dtype = pl.col("dtype").str.to_lowercase().str.replace(r"^.*::", "")
@@ -81,10 +67,7 @@ def rows(store: Store) -> pl.DataFrame:
         .with_columns(*empty, op=pl.col("collective_name").replace_strict(spoken, return_dtype=pl.String), dtype=dtype)
         .with_columns(ordinal=pl.int_range(pl.len()).over(*_PLACE, "process_group"))
     )
-    return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
-
-
-_SPLITS = ("in_split_sizes", "out_split_sizes")
+    return found.select(_COLUMNS)
 
 
 def _operation(name: str) -> str | None:

@@ -18,8 +18,6 @@ WHERE run_id = ? AND rank = ?
 ORDER BY start_ns
 """
 
-_SCHEMA = {"run_id": pl.Int32, "piece": pl.Int32, "cause": pl.String, "duration_ns": pl.Int64}
-
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (piece, cause) with time in it."""
@@ -34,7 +32,7 @@ def rows(store: Store) -> pl.DataFrame:
                 ).select(parts[0].columns)
             )
     found = pl.concat(parts).filter(pl.col("duration_ns") > 0).sort("run_id", "piece", "cause")
-    return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+    return found.select("run_id", "piece", "cause", "duration_ns")
 
 
 def _overlap(stretches: pl.DataFrame, pieces: pl.DataFrame) -> pl.Series:

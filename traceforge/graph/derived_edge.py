@@ -6,6 +6,7 @@ All of it can be told from correlation ids, streams and times. Not handled: wait
 recorded long before they are waited for (the last work launched before the wait is taken).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 
 from traceforge.graph.operation_matching import Int64s
 from traceforge.store.database import Store
+from traceforge.thresholds import graph as thresholds
 
 _TRACES = "SELECT DISTINCT run_id, source_id, part FROM graph.node WHERE origin = 'timeline' ORDER BY ALL"
 _NODES = """
@@ -31,18 +33,6 @@ JOIN raw.kineto_event AS e ON e.source_id = l.timeline_source_id AND e.event_id 
 WHERE l.source_id = ? AND l.part = ?
 ORDER BY e.raw_start_ns, e.duration_ns DESC, l.position
 """
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "source_id": pl.Int32,
-    "part": pl.Int32,
-    "from_node": pl.Int64,
-    "to_node": pl.Int64,
-    "kind": pl.String,
-}
-_PAUSE_NS = 50_000
-"""A thread that was silent for longer may have waited for another one."""
-_SLACK_NS = 10_000
-"""By how much clocks of device and host may disagree before an order counts as contradicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +71,14 @@ class Work:
     call: Int64s
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a dependency."""
-    frames = [pl.DataFrame(schema=_SCHEMA)]
     for run_id, source_id, part in store.query(_TRACES).iter_rows():
         calls, work = _sides(store.query(_NODES, [source_id, part]))
         made = _frame("call", *callers(store.query(_OPERATIONS, [source_id, part]), calls))
         found = pl.concat([made, derive(calls, work)])
         keys = (pl.lit(value).alias(name) for name, value in (("run_id", run_id), ("source_id", source_id)))
-        frames.append(found.with_columns(*keys, part=pl.lit(part)))
-    return pl.concat([frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items()) for frame in frames])
+        yield found.with_columns(*keys, part=pl.lit(part))
 
 
 def _sides(nodes: pl.DataFrame) -> tuple[Calls, Work]:
@@ -173,7 +161,8 @@ def _handovers(calls: Calls) -> tuple[Int64s, Int64s]:
         before = last_end.get(thread)
         others = [other for at, other in ended.items() if at != thread]
         latest = max(others, key=lambda other: int(calls.end_ns[other]), default=None)
-        if latest is not None and (before is None or (calls.end_ns[latest] > before and start - before > _PAUSE_NS)):
+        paused = before is not None and start - before > thresholds.LONGEST_OWN_PAUSE_NS
+        if latest is not None and (before is None or (calls.end_ns[latest] > before and paused)):
             begins.append(latest)
             ends.append(place)
         last_end[thread] = int(calls.end_ns[place])
@@ -200,8 +189,9 @@ def _orders(calls: Calls, work: Work) -> tuple[Int64s, Int64s]:
         if following == len(behind):
             continue
         target = int(behind[following])
+        latest_end_ns = work.start_ns[target] + thresholds.CLOCK_SLACK_NS
         for stream, source in last_on.items():
-            if stream != work.stream[target] and work.end_ns[source] <= work.start_ns[target] + _SLACK_NS:
+            if stream != work.stream[target] and work.end_ns[source] <= latest_end_ns:
                 begins.append(source)
                 ends.append(target)
     pairs = np.unique(np.array([begins, ends], np.int64).reshape(2, -1), axis=1)

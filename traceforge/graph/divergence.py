@@ -21,19 +21,6 @@ ORDER BY run_id, process_group, members, rank, ordinal
 """
 _EVEN = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "barrier")
 """Operations in which all ranks send the same number of bytes."""
-_SCHEMA: dict[str, pl.DataType] = {
-    "run_id": pl.Int32(),
-    "process_group": pl.String(),
-    "ranks": pl.List(pl.Int64()),
-    "compared_count": pl.Int64(),
-    "status": pl.String(),
-    "first_place": pl.Int64(),
-    "rank": pl.Int32(),
-    "source_id": pl.Int32(),
-    "node_id": pl.Int64(),
-    "found": pl.String(),
-    "expected": pl.String(),
-}
 _KEY = ["run_id", "process_group", "members"]
 Row = dict[str, object]
 
@@ -42,7 +29,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a process group; adds an issue for every sequence that differs."""
     calls = store.query(_CALLS)
     if calls.is_empty():
-        return pl.DataFrame(schema=_SCHEMA)
+        return calls
     size = pl.when(pl.col("op").is_in(_EVEN) & pl.col("in_bytes").is_not_null()).then(pl.col("in_bytes"))
     said = pl.concat_str(
         pl.col("op").fill_null("unknown"),
@@ -55,7 +42,7 @@ def rows(store: Store) -> pl.DataFrame:
         found.append(row)
         if row["status"] == "differs":
             store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [_issue(row)]))
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def compare(calls: pl.DataFrame, *, members_known: bool) -> Row:

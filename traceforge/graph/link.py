@@ -1,8 +1,8 @@
 """Recorded operations tied to the timeline. Reads graph.trace, raw.chakra_node and raw.kineto_event; fills graph.link.
 
-The rungs of `ladder` are tried from the best down; the first that pairs nine tenths of the smaller side with nine
-tenths of equal names is taken, and what was refused is kept as a row. Not handled: traces that carry times of their
-own (ET+), and converted files, whose operations are duplicated for their kernels.
+The methods of `operation_matching` are tried from the best down; the first that pairs nine tenths of the smaller side
+with nine tenths of equal names is taken, and what was refused is kept as a row. Not handled: traces that carry times
+of their own (ET+), and converted files, whose operations are duplicated for their kernels.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from traceforge.graph.operation_matching import ABSENT, METHODS, Events, Int64s,
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
+from traceforge.thresholds import graph as thresholds
 from traceforge.units import format_share
 
-LEAST_SHARE = 0.9
-"""Of pairs with equal names, and of the smaller side that is paired: below it a link is refused."""
 TRACES = """
 SELECT run_id, source_id, part, rank, timeline_source_id
 FROM graph.trace
@@ -38,22 +37,6 @@ WHERE e.source_id = ? AND e.phase = 'X' AND e.raw_start_ns IS NOT NULL
   AND c.canonical_category IN ('cpu_op', 'user_annotation') AND e.stream IS NULL
 ORDER BY e.raw_start_ns, e.duration_ns DESC, e.event_id
 """
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "source_id": pl.Int32,
-    "part": pl.Int32,
-    "rank": pl.Int32,
-    "timeline_source_id": pl.Int32,
-    "method": pl.String,
-    "operation_count": pl.Int64,
-    "event_count": pl.Int64,
-    "matched_count": pl.Int64,
-    "matched_share": pl.Float64,
-    "name_agreement": pl.Float64,
-    "id_distance": pl.Int64,
-    "occurrences": pl.Int64,
-    "is_accepted": pl.Boolean,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +79,7 @@ def rows(store: Store) -> pl.DataFrame:
         if not attempts[-1]["is_accepted"]:
             _note_refusal(store, trace, attempts)
         found += [{**trace, **attempt} for attempt in attempts]
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def _attempts(both: Sides) -> list[dict[str, object]]:
@@ -117,7 +100,7 @@ def _attempts(both: Sides) -> list[dict[str, object]]:
                 "name_agreement": same,
                 "id_distance": pairs.offset if method == "external_id" else None,
                 "occurrences": pairs.occurrences,
-                "is_accepted": min(share, same) >= LEAST_SHARE,
+                "is_accepted": min(share, same) >= thresholds.LEAST_LINKED_SHARE,
             }
         )
         if attempts[-1]["is_accepted"]:

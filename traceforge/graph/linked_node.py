@@ -3,6 +3,8 @@
 The accepted method is run once more, as a table is filled by one function. Not handled: refused links (no rows).
 """
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from traceforge.graph.link import sides
@@ -13,20 +15,10 @@ _ACCEPTED = """
 SELECT run_id, source_id, part, timeline_source_id, method FROM graph.link WHERE is_accepted
 ORDER BY run_id, source_id, part
 """
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "source_id": pl.Int32,
-    "part": pl.Int32,
-    "position": pl.Int64,
-    "timeline_source_id": pl.Int32,
-    "event_id": pl.Int64,
-    "is_same_name": pl.Boolean,
-}
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a pair."""
-    frames = [pl.DataFrame(schema=_SCHEMA)]
     for run_id, source_id, part, timeline, method in store.query(_ACCEPTED).iter_rows():
         both = sides(store, source_id, part, timeline)
         pairs = pair(method, both.operations, both.events)
@@ -36,6 +28,4 @@ def rows(store: Store) -> pl.DataFrame:
             "is_same_name": pl.Series(both.operations.name[pairs.operation] == both.events.name[pairs.event]),
         }
         keys = (pl.lit(value).alias(name) for name, value in (("run_id", run_id), ("source_id", source_id)))
-        frame = pl.DataFrame(columns).with_columns(*keys, part=pl.lit(part), timeline_source_id=pl.lit(timeline))
-        frames.append(frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items()))
-    return pl.concat(frames)
+        yield pl.DataFrame(columns).with_columns(*keys, part=pl.lit(part), timeline_source_id=pl.lit(timeline))

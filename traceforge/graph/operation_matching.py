@@ -1,10 +1,10 @@
 """Which timeline event is which recorded operation. In: both sides as columns. Out: pairs, by three methods.
 
-Idea: a rung of the ladder that holds is better than one below it. (1) PyTorch repeats the handle of a RecordFunction in
-newer timelines. (2) Older ones hold an external id that is the handle plus a constant, which the rarest common names
-give away. (3) Else the operations of a thread, in order of their handles, stand in the timeline in order of their
-starts: stretches of names that occur once on both sides are anchors, from which equal names are followed both ways.
-Whatever the rung, the names of the pairs are compared, and nothing is trusted without that.
+Idea: three methods, the most reliable first. (1) PyTorch repeats the handle of a RecordFunction in newer timelines. (2)
+Older ones hold an external id that is the handle plus a constant, which the rarest common names give away. (3) Else the
+operations of a thread, in order of their handles, stand in the timeline in order of their starts: stretches of names
+that occur once on both sides are anchors, from which equal names are followed both ways.
+Whatever the method, no pairs are used before their names were compared (`agreement`).
 Not handled: threads whose operations the timeline shows on several tracks.
 """
 
@@ -15,11 +15,14 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.thresholds import graph as thresholds
+
 Int64s = NDArray[np.int64]
 ABSENT = -1
 """Stands for a missing handle or external id."""
 METHODS = ("rf_id", "external_id", "sequence")
-"""The rungs, best first."""
+"""Best first."""
+# How far is searched: rare names, names in a stretch that is an anchor, places between two anchors, pairs of names.
 _RAREST = 64
 _ANCHOR_NAMES = (32, 8, 3)
 _LARGEST_GAP = 2_000
@@ -267,4 +270,4 @@ def _on_best_diagonal(ours: Int64s, theirs: Int64s) -> Pairs:
     begin, end = max(0, -shift), min(len(ours), len(theirs) - shift)
     places = np.arange(begin, end)
     same = places[ours[places] == theirs[places + shift]]
-    return Pairs(same, same + shift, occurrences=int((counts >= 0.9 * counts.max()).sum()))
+    return Pairs(same, same + shift, occurrences=int((counts >= thresholds.EQUALLY_LIKELY_SHARE * counts.max()).sum()))

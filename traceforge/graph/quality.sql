@@ -64,7 +64,7 @@ converted AS (
 labelled AS (
   SELECT t.*, n.*, e.*, s.stated_count,
     CASE
-      WHEN n.is_linked OR t.format = 'pytorch_et_plus' OR n.timed_count >= 0.9 * n.node_count THEN 'timed'
+      WHEN n.is_linked OR t.format = 'pytorch_et_plus' OR n.timed_count >= n.node_count * (SELECT value FROM meta.threshold WHERE name = 'graph.LEAST_TIMED_SHARE') THEN 'timed'
       WHEN t.format <> 'pytorch_et' AND f.schema_version IS NULL AND NOT c.has_operators AND n.duration_count > 0
         THEN 'modelled'
       ELSE 'structure_only'

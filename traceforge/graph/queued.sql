@@ -49,8 +49,11 @@ collective AS (
 queued AS (
   -- From the end of a kernel to the start of one that waits behind it some µs pass.
   SELECT * FROM collective
-  WHERE ABS(raw_arrival_ns - raw_free_ns) <= LEAST(10000, behind_duration_ns // 4) AND raw_launch_ns < raw_free_ns
-    AND behind_call_id < call_id
+  WHERE raw_launch_ns < raw_free_ns AND behind_call_id < call_id
+    AND ABS(raw_arrival_ns - raw_free_ns) <= LEAST(
+      (SELECT value FROM meta.threshold WHERE name = 'graph.LONGEST_HANDOVER_NS'),
+      behind_duration_ns * (SELECT value FROM meta.threshold WHERE name = 'graph.LONGEST_HANDOVER_SHARE')
+    )
 ),
 work AS (
   SELECT source_id, raw_launch_ns, MAX(raw_end_ns) OVER before AS raw_done_ns

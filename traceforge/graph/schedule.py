@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.graph.operation_matching import Int64s
+from traceforge.thresholds import graph as thresholds
 
 Bools = NDArray[np.bool_]
 
@@ -77,9 +78,9 @@ def calibrated(start_ns: Int64s, end_ns: Int64s, begin: Int64s, end: Int64s, kin
     holds = slack == tightest[end]
     lag = slack.copy()
     for number in np.unique(kind).tolist():
-        own = kind == number
-        usual = np.quantile(slack[own & holds], 0.1, method="lower") if (own & holds).any() else 0
-        lag[own & ~holds] = np.minimum(slack[own & ~holds], usual)
+        tight, loose = (kind == number) & holds, (kind == number) & ~holds
+        usual = np.quantile(slack[tight], thresholds.USUAL_LAG_QUANTILE, method="lower") if tight.any() else 0
+        lag[loose] = np.minimum(slack[loose], usual)
     return Edges(begin, end, lag)
 
 

@@ -7,6 +7,7 @@ a person gives.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -26,30 +27,15 @@ LEFT JOIN raw.kineto_track AS t USING (source_id)
 GROUP BY r.run_id, r.rank, r.source_id
 ORDER BY r.run_id, r.rank
 """
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "source_id": pl.Int32,
-    "part": pl.Int32,
-    "format": pl.String,
-    "rank": pl.Int32,
-    "rank_origin": pl.String,
-    "timeline_source_id": pl.Int32,
-}
 _NUMBER = re.compile(r"\d+")
 _LONGEST_RANK = 6
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a trace."""
-    traces = store.query(_TRACES)
-    if traces.is_empty():
-        return pl.DataFrame(schema=_SCHEMA)
     timelines = store.query(_TIMELINES)
-    parts = [
-        _of_run(own, timelines.filter(pl.col("run_id") == run_id))
-        for (run_id,), own in traces.group_by("run_id", maintain_order=True)
-    ]
-    return pl.concat(parts).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+    for (run_id,), own in store.query(_TRACES).group_by("run_id", maintain_order=True):
+        yield _of_run(own, timelines.filter(pl.col("run_id") == run_id))
 
 
 def _of_run(traces: pl.DataFrame, timelines: pl.DataFrame) -> pl.DataFrame:
@@ -68,7 +54,8 @@ def _of_run(traces: pl.DataFrame, timelines: pl.DataFrame) -> pl.DataFrame:
     ranks = pl.DataFrame(found, schema={"rank": pl.Int32, "rank_origin": pl.String})
     timeline_of = timelines.select("rank", timeline_source_id="source_id")
     named = traces.drop("rank", "rank_origin").hstack(ranks)
-    return named.join(timeline_of, on="rank", how="left", maintain_order="left")
+    joined = named.join(timeline_of, on="rank", how="left", maintain_order="left")
+    return joined.drop("kind", "path", "process_id")
 
 
 def _ranks_by_process(timelines: pl.DataFrame) -> dict[int, int]:

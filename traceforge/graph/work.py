@@ -1,4 +1,4 @@
-"""A rank's own work between joints. Reads graph.arrival, timeline.segment and window; fills graph.work.
+"""A rank's own work between collectives. Reads graph.arrival, timeline.segment and window; fills graph.work.
 
 The segments of a rank are integrated to running totals by (phase, activity); each stretch is a difference of two
 totals, so the stretches add up to the ns. Iterations without any collective are one stretch.
@@ -11,7 +11,7 @@ import polars as pl
 from traceforge.store.database import Store
 from traceforge.timeline.layers import covered_before
 
-_JOINTS = """
+_ARRIVALS = """
 SELECT w.run_id, w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
   a.awaited_position, b.end_ns AS awaited_end_ns, COALESCE(a.is_regular, r.is_regular, true) AS is_regular
 FROM timeline.window AS w
@@ -31,24 +31,12 @@ _SEGMENTS = """
 SELECT phase, activity, start_ns, duration_ns FROM timeline.segment WHERE run_id = ? AND rank = ? ORDER BY start_ns
 """
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "iteration": pl.Int32,
-    "rank": pl.Int32,
-    "position": pl.Int32,
-    "part": pl.String,
-    "phase": pl.String,
-    "activity": pl.String,
-    "duration_ns": pl.Int64,
-    "is_regular": pl.Boolean,
-}
-
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (rank, iteration, position, part, phase, activity) with work in it."""
     parts = []
-    for (run_id, rank), joints in store.query(_JOINTS).group_by("run_id", "rank", maintain_order=True):
-        stretches = _stretches(joints)
+    for (run_id, rank), arrivals in store.query(_ARRIVALS).group_by("run_id", "rank", maintain_order=True):
+        stretches = _stretches(arrivals)
         segments = store.query(_SEGMENTS, [run_id, rank])
         for (phase, activity), own in segments.group_by("phase", "activity", maintain_order=True):
             parts.append(
@@ -60,30 +48,22 @@ def rows(store: Store) -> pl.DataFrame:
                 )
             )
     if not parts:
-        return pl.DataFrame(schema=_SCHEMA)
-    rows_ = pl.concat(parts).filter(pl.col("duration_ns") > 0)
-    ordered = rows_.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
-    return ordered.sort("run_id", "iteration", "rank", "position", "part", "phase", "activity")
-
-
-def _stretches(joints: pl.DataFrame) -> pl.DataFrame:
-    """Stretches of one rank: iteration, position, part, from_ns, until_ns, is_regular."""
-    return pl.DataFrame(
-        list(_each_stretch(joints)),
-        schema={
-            "iteration": pl.Int32,
-            "position": pl.Int32,
-            "part": pl.String,
-            "from_ns": pl.Int64,
-            "until_ns": pl.Int64,
-            "is_regular": pl.Boolean,
-        },
-        orient="row",
+        return pl.DataFrame()
+    return (
+        pl.concat(parts)
+        .filter(pl.col("duration_ns") > 0)
+        .sort("run_id", "iteration", "rank", "position", "part", "phase", "activity")
     )
 
 
-def _each_stretch(joints: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int, bool]]:
-    for (iteration,), frame in joints.group_by("iteration", maintain_order=True):
+def _stretches(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Stretches of one rank: iteration, position, part, from_ns, until_ns, is_regular."""
+    names = ["iteration", "position", "part", "from_ns", "until_ns", "is_regular"]
+    return pl.DataFrame(list(_each_stretch(arrivals)), schema=names, orient="row")
+
+
+def _each_stretch(arrivals: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int, bool]]:
+    for (iteration,), frame in arrivals.group_by("iteration", maintain_order=True):
         number, position, is_regular = int(str(iteration)), 0, bool(frame["is_regular"][0])
         reached = int(frame["start_ns"][0])
         for position_, arrival, awaited_end in frame.select("position", "arrival_ns", "awaited_end_ns").iter_rows():

@@ -1,6 +1,6 @@
--- A rank's own work between the joints of its chain. Together with graph.arrival it rebuilds each iteration exactly.
+-- A rank's own work between the collectives of its chain. Together with graph.arrival it rebuilds each iteration exactly.
 --
--- part `before_arrival`: after the previous joint (iteration start, or the previous position's arrival or awaited
+-- part `before_arrival`: after what came before (iteration start, or the previous position's arrival or awaited
 -- end) until the arrival at `position`; the position after the last one is the iteration's end. part `before_wait`:
 -- after the arrival at `position` until the rank awaits graph.arrival.awaited_position. Time blocked in that wait is
 -- not work and is absent; communication that is exposed but not awaited counts as work of its phase: it hides

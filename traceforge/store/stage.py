@@ -1,7 +1,8 @@
 """Building a stage. In: a stage's folder of `.sql` and `.py` files. Out: its schema, rebuilt from scratch.
 
 A file `x.sql` with a query makes the table by itself. A file `x.sql` that only declares columns is filled by the
-`rows(store)` function of the module `x.py` beside it. Each is built after what it reads; all in one transaction. What
+`rows(store)` function of the module `x.py` beside it, which gives one frame or several of the columns that the file
+declares; types are those of the file. Each is built after what it reads; all in one transaction. What
 several modules need of a run, such as its model, they ask for by `store.once(load_model, run_id)`: it is computed once.
 """
 
@@ -35,7 +36,9 @@ def build_stage(store: Store, package: str) -> None:
             store.create(document)
             if _is_filled_by_python(document):
                 module = importlib.import_module(f"{package}.{document.name.rpartition('.')[2]}")
-                store.append(document.name, module.rows(store))
+                rows = module.rows(store)
+                for frame in [rows] if hasattr(rows, "columns") else rows:
+                    store.append(document.name, frame)
 
 
 def _is_filled_by_python(document: Document) -> bool:
