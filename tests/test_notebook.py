@@ -12,7 +12,7 @@ import traceforge
 from tests.conftest import ROOT
 from tests.report.conftest import HOSTILE
 from tests.report.tables import Job, store_of
-from traceforge.check import Outcome
+from traceforge.check import LimitOutcome
 from traceforge.errors import InputUnusableError, QueryError, UsageError
 from traceforge.notebook import Run, open_run
 from traceforge.synth.cluster import Cluster
@@ -60,7 +60,7 @@ def test_a_run_answers_what_the_commands_do(late: Run, tmp_path: Path) -> None:
     assert late.findings[0].rank == 2
     assert len(late.findings) == len(list(late.findings)) == 3
     assert late.sql("SELECT ? + 1 AS two", 1)["two"].to_list() == [2]
-    assert [judgement.outcome for judgement in late.check("iteration_ms=1")] == [Outcome.exceeded]
+    assert [result.outcome for result in late.check("iteration_ms=1")] == [LimitOutcome.exceeded]
     assert late.doctor()[0].check.code == "timeline"
     late.report(tmp_path / "out.html", baseline=late)
     assert 'id="comparison"' in (tmp_path / "out.html").read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ from traceforge.store.stage import build_stage
 from traceforge.version import __version__
 
 if TYPE_CHECKING:
-    from traceforge.check import Judgement, Threshold
+    from traceforge.check import LimitResult, MetricLimit
     from traceforge.compare import Comparison
     from traceforge.doctor import Examination, Inventory
     from traceforge.report import Report
@@ -249,12 +249,12 @@ def summary(store: Store, *, run: str | None = None) -> dict[str, object]:
     return build_summary(store, run_id=run_id(store, run))
 
 
-def check(store: Store, thresholds: "Sequence[Threshold]", *, run: str | None = None) -> "list[Judgement]":
-    """What comes of limits on one run; see `traceforge.check.parse_limit` and `against_baseline`."""
-    from traceforge.check import judge
+def check(store: Store, limits: "Sequence[MetricLimit]", *, run: str | None = None) -> "list[LimitResult]":
+    """Whether a run keeps limits; see `traceforge.check.parse_limit` and `against_baseline`."""
+    from traceforge.check import check_limits
     from traceforge.check.measured import measure
 
-    return judge(measure(store, run_id(store, run)), thresholds)
+    return check_limits(measure(store, run_id(store, run)), limits)
 
 
 def doctor(store: Store, *, run: str | None = None) -> "list[Examination]":

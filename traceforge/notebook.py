@@ -31,7 +31,7 @@ from traceforge.store.database import Store
 if TYPE_CHECKING:
     import polars as pl
 
-    from traceforge.check import Judgement
+    from traceforge.check import LimitResult
     from traceforge.compare import Comparison
     from traceforge.doctor import Examination
     from traceforge.forecast.answer import Answer, MeasuredRun
@@ -154,8 +154,8 @@ class Run:
         with open_run(baseline) as earlier:
             return self.compare(earlier, force=force)
 
-    def check(self, *limits: str) -> "list[Judgement]":
-        """What comes of limits such as `iteration_ms=130`; see `traceforge check --list` for the names."""
+    def check(self, *limits: str) -> "list[LimitResult]":
+        """Whether the run keeps limits such as `iteration_ms=130`; see `traceforge check --list` for the names."""
         from traceforge.check import parse_limit
 
         return api.check(self.store, [parse_limit(limit) for limit in limits], run=self.name)

@@ -4,21 +4,23 @@ from xml.etree import ElementTree
 
 import pytest
 
-from traceforge.check import METRICS, Judgement, Outcome, Threshold
-from traceforge.check.documents import escaped, junit, markdown, told
-from traceforge.check.measured import Quantity
+from traceforge.check import METRICS, LimitOutcome, LimitResult, MetricLimit
+from traceforge.check.documents import escaped, junit, markdown, sentence
+from traceforge.check.measured import MeasuredValue
 
 HOSTILE = "a]]>\x00\x1b<b>&\"'|`*\n# x [y](javascript:z)\ufffe"
-JUDGEMENTS = [
-    Judgement(Threshold(METRICS["iteration_ms"], 100.0), Quantity(90.0, 88.0, 92.0), Outcome.ok),
-    Judgement(Threshold(METRICS["p95_ms"], 100.0), Quantity(101.0, 96.0, 104.0), Outcome.within_noise),
-    Judgement(Threshold(METRICS["wait_share"], 0.1, "baseline 5 % + 5 points"), Quantity(0.2), Outcome.exceeded),
-    Judgement(Threshold(METRICS["finding_confidence"], 1.0), None, Outcome.not_measured),
+RESULTS = [
+    LimitResult(MetricLimit(METRICS["iteration_ms"], 100.0), MeasuredValue(90.0, 88.0, 92.0), LimitOutcome.ok),
+    LimitResult(MetricLimit(METRICS["p95_ms"], 100.0), MeasuredValue(101.0, 96.0, 104.0), LimitOutcome.within_noise),
+    LimitResult(
+        MetricLimit(METRICS["wait_share"], 0.1, "baseline 5 % + 5 points"), MeasuredValue(0.2), LimitOutcome.exceeded
+    ),
+    LimitResult(MetricLimit(METRICS["finding_confidence"], 1.0), None, LimitOutcome.not_measured),
 ]
 
 
 def test_junit_has_a_test_a_limit_and_counts_what_failed() -> None:
-    suite = ElementTree.fromstring(junit(JUDGEMENTS, HOSTILE))  # noqa: S314  # our own text
+    suite = ElementTree.fromstring(junit(RESULTS, HOSTILE))  # noqa: S314  # our own text
     assert suite.attrib["tests"] == "4"
     assert (suite.attrib["failures"], suite.attrib["errors"]) == ("1", "1")
     cases = {case.attrib["name"]: case for case in suite}
@@ -32,9 +34,9 @@ def test_junit_has_a_test_a_limit_and_counts_what_failed() -> None:
 
 
 def test_markdown_is_one_table_in_which_names_act_on_nothing() -> None:
-    text = markdown(JUDGEMENTS, HOSTILE)
+    text = markdown(RESULTS, HOSTILE)
     head, _, *rows = text.splitlines()
-    assert len(rows) == 2 + len(JUDGEMENTS)
+    assert len(rows) == 2 + len(RESULTS)
     assert all(row.startswith("| ") and row.endswith(" |") for row in rows)
     assert "<b>" not in head
     assert "\\[y\\]\\(javascript:z\\)" in head
@@ -47,6 +49,6 @@ def test_an_escaped_name_is_one_line(text: str) -> None:
 
 
 def test_a_line_tells_value_interval_limit_and_margin() -> None:
-    assert told(JUDGEMENTS[0]) == "iteration_ms is 90 ms (88 ms to 92 ms), limit 100 ms, 10 % below it"
-    assert told(JUDGEMENTS[1]) == "p95_ms is 101 ms (96 ms to 104 ms), limit 100 ms, 1 % above it"
-    assert told(JUDGEMENTS[3]) == "finding_confidence cannot be measured in this run; limit low"
+    assert sentence(RESULTS[0]) == "iteration_ms is 90 ms (88 ms to 92 ms), limit 100 ms, 10 % below it"
+    assert sentence(RESULTS[1]) == "p95_ms is 101 ms (96 ms to 104 ms), limit 100 ms, 1 % above it"
+    assert sentence(RESULTS[3]) == "finding_confidence cannot be measured in this run; limit low"

@@ -1,11 +1,20 @@
-"""Thresholds on a run, for continuous integration. In: a store and limits. Out: one judgement a limit, JUnit, markdown.
+"""Limits on a run, for continuous integration. In: a store and limits. Out: one result per limit, JUnit, markdown.
 
-Reads meta.issue, align.clock, timeline.*, attribute.*. Each limit is judged against the measured value and its 95 %
-interval: a value beyond the limit whose interval still holds the limit is told apart as within noise. Not handled:
-trends over many runs; a limit below which a value must not fall.
+Reads meta.issue, align.clock, timeline.*, attribute.*. Each limit is compared with the measured value and its 95 %
+interval: a value beyond a limit that lies inside the interval is reported as within noise. Not handled: trends over
+many runs; lower limits.
 """
 
+from traceforge.check.limits import LimitOutcome, LimitResult, MetricLimit, against_baseline, check_limits, parse_limit
 from traceforge.check.metrics import METRICS, Metric
-from traceforge.check.thresholds import Judgement, Outcome, Threshold, against_baseline, judge, parse_limit
 
-__all__ = ["METRICS", "Judgement", "Metric", "Outcome", "Threshold", "against_baseline", "judge", "parse_limit"]
+__all__ = [
+    "METRICS",
+    "LimitOutcome",
+    "LimitResult",
+    "Metric",
+    "MetricLimit",
+    "against_baseline",
+    "check_limits",
+    "parse_limit",
+]

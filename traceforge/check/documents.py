@@ -1,23 +1,23 @@
-"""Judgements as files of other programs. In: judgements. Out: JUnit XML for test panels, markdown for a job's page.
+"""Results of a check for other programs. In: results. Out: JUnit XML for test panels, markdown for a job's page.
 
-Names of runs come from whoever named the folder, so nothing of them is taken for markup: XML is written by the
-standard library with characters that XML cannot hold replaced, markdown with its signs escaped.
+Names of runs come from whoever named the folder and are never taken for markup: XML is written by the standard library
+with characters that XML cannot hold replaced, markdown is escaped.
 """
 
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from traceforge.check.limits import LimitOutcome, LimitResult
 from traceforge.check.measured import GRADES
 from traceforge.check.metrics import Metric
-from traceforge.check.thresholds import Judgement, Outcome
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~>])")
-_FAILED = (Outcome.exceeded, Outcome.not_measured)
+_FAILED = (LimitOutcome.exceeded, LimitOutcome.not_measured)
 
 
-def shown(metric: Metric, value: float) -> str:
+def format_value(metric: Metric, value: float) -> str:
     """A value in the unit of its metric."""
     if metric.is_grade:
         return GRADES[int(value)]
@@ -26,73 +26,76 @@ def shown(metric: Metric, value: float) -> str:
     return f"{value:.4g} ms" if metric.name.endswith("_ms") else f"{value:.4g}"
 
 
-def told(judgement: Judgement) -> str:
-    """A judgement in one line: measured value, interval, limit, and by how much it is kept or not."""
-    threshold, measured = judgement.threshold, judgement.measured
-    limit = shown(threshold.metric, threshold.limit) + (f" ({threshold.basis})" if threshold.basis else "")
+def sentence(result: LimitResult) -> str:
+    """A result in one line: measured value, interval, limit, and the margin."""
+    name, measured, margin = result.limit.metric.name, result.measured, result.margin
     if measured is None:
-        return f"{threshold.metric.name} cannot be measured in this run; limit {limit}"
-    text = f"{threshold.metric.name} is {shown(threshold.metric, measured.value)}{_interval(judgement)}, limit {limit}"
-    margin = "" if judgement.margin is None else f", {100 * abs(judgement.margin):.3g} % "
-    side = "" if not margin else "below it" if (judgement.margin or 0) >= 0 else "above it"
-    return f"{text}{margin}{side}"
+        return f"{name} cannot be measured in this run; limit {_limit(result)}"
+    text = f"{name} is {format_value(result.limit.metric, measured.value)}{_interval(result)}, limit {_limit(result)}"
+    if margin is None:
+        return text
+    return f"{text}, {100 * abs(margin):.3g} % {'below' if margin >= 0 else 'above'} it"
 
 
-def _interval(judgement: Judgement) -> str:
-    measured, metric = judgement.measured, judgement.threshold.metric
+def _limit(result: LimitResult) -> str:
+    limit = result.limit
+    return format_value(limit.metric, limit.value) + (f" ({limit.basis})" if limit.basis else "")
+
+
+def _interval(result: LimitResult) -> str:
+    measured, metric = result.measured, result.limit.metric
     if measured is None or measured.low is None or measured.high is None:
         return ""
-    return f" ({shown(metric, measured.low)} to {shown(metric, measured.high)})"
+    return f" ({format_value(metric, measured.low)} to {format_value(metric, measured.high)})"
 
 
-def junit(judgements: Sequence[Judgement], run_name: str) -> str:
-    """The judgements as one JUnit test suite: a limit is a test; within noise passes, with a word in its output."""
+def junit(results: Sequence[LimitResult], run_name: str) -> str:
+    """The results as one JUnit test suite, one test per limit; within noise passes, with a note in its output."""
     suite = ElementTree.Element(
         "testsuite",
         name="traceforge check",
-        tests=str(len(judgements)),
-        failures=str(sum(j.outcome is Outcome.exceeded for j in judgements)),
-        errors=str(sum(j.outcome is Outcome.not_measured for j in judgements)),
+        tests=str(len(results)),
+        failures=str(sum(result.outcome is LimitOutcome.exceeded for result in results)),
+        errors=str(sum(result.outcome is LimitOutcome.not_measured for result in results)),
     )
-    for judgement in judgements:
-        name = judgement.threshold.metric.name + (" against baseline" if judgement.threshold.basis else "")
+    for result in results:
+        name = result.limit.metric.name + (" against baseline" if result.limit.basis else "")
         case = ElementTree.SubElement(suite, "testcase", classname=_xml_text(run_name), name=name)
-        kind = {Outcome.exceeded: "failure", Outcome.not_measured: "error"}.get(judgement.outcome)
+        kind = {LimitOutcome.exceeded: "failure", LimitOutcome.not_measured: "error"}.get(result.outcome)
         if kind:
-            ElementTree.SubElement(case, kind, message=_xml_text(told(judgement)), type=judgement.outcome.value)
-        elif judgement.outcome is Outcome.within_noise:
-            ElementTree.SubElement(case, "system-out").text = _xml_text(f"within noise: {told(judgement)}")
+            ElementTree.SubElement(case, kind, message=_xml_text(sentence(result)), type=result.outcome.value)
+        elif result.outcome is LimitOutcome.within_noise:
+            ElementTree.SubElement(case, "system-out").text = _xml_text(f"within noise: {sentence(result)}")
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def markdown(judgements: Sequence[Judgement], run_name: str) -> str:
-    """The judgements as a heading and a table."""
-    bad = sum(judgement.outcome in _FAILED for judgement in judgements)
+def markdown(results: Sequence[LimitResult], run_name: str) -> str:
+    """The results as a heading and a table."""
+    bad = sum(result.outcome in _FAILED for result in results)
     head = f"### traceforge check: {escaped(run_name)}: {'all limits kept' if not bad else f'{bad} not kept'}"
     rows = [
         "| outcome | metric | measured | 95 % interval | limit |",
         "| --- | --- | --- | --- | --- |",
-        *(_markdown_row(judgement) for judgement in judgements),
+        *(_markdown_row(result) for result in results),
     ]
     return "\n".join([head, "", *rows]) + "\n"
 
 
-def _markdown_row(judgement: Judgement) -> str:
-    threshold, measured = judgement.threshold, judgement.measured
-    metric = threshold.metric
+def _markdown_row(result: LimitResult) -> str:
+    metric, measured = result.limit.metric, result.measured
     cells = [
-        judgement.outcome.value if judgement.outcome is Outcome.ok else f"**{judgement.outcome.value}**",
+        result.outcome.value if result.outcome is LimitOutcome.ok else f"**{result.outcome.value}**",
         f"`{metric.name}`",
-        "" if measured is None else shown(metric, measured.value),
-        _interval(judgement).strip(" ()"),
-        shown(metric, threshold.limit) + (f" ({threshold.basis})" if threshold.basis else ""),
+        "" if measured is None else format_value(metric, measured.value),
+        _interval(result).strip(" ()"),
+        _limit(result),
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def escaped(text: str) -> str:
-    """A text in which markdown and HTML find nothing to act on, on one line."""
+    """A text as one line without markdown or HTML markup."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     line = line.replace("&", "&amp;").replace("<", "&lt;")
     return _MARKDOWN.sub(r"\\\1", line)

@@ -1,10 +1,10 @@
-"""What limits are set on, measured. In: a store and a run. Out: `Measured`, series over the judged iterations.
+"""A run in the numbers that limits are set on. In: a store and a run. Out: `Measured`, series over judged iterations.
 
 Intervals of means are those of `traceforge.stats`. Those of quantiles and of the variation come from a
 circular block bootstrap with a fixed seed. Not handled: the uncertainty of counts and grades, which have none here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,12 +53,15 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
-    """A measured value with its 95 % interval; the ends are None where it has no uncertainty, or none can be told."""
+class MeasuredValue:
+    """A value with its 95 % interval; the ends are None where the value is exact or its uncertainty is unknown."""
 
     value: float
     low: float | None = None
     high: float | None = None
+
+
+Findings = Sequence[tuple[str, MeasuredValue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +72,55 @@ class Measured:
         durations_ns: of the judged iterations, in order.
         phases_ns: time in each phase, summed over ranks, by judged iteration.
         excess_ns, accounted_ns: excess and duration of each iteration that the ledger covers.
-        findings: confidence, delay and its interval of each finding.
-        is_judged: whether the run allows a verdict at all; without one, "no finding" would say nothing.
+        findings: confidence and delay (ns) of each finding; None where the run allows no verdict, so that "no finding"
+            would mean nothing.
     """
 
     durations_ns: Values
     phases_ns: Mapping[str, Values]
     excess_ns: Values
     accounted_ns: Values
-    findings: tuple[tuple[str, float, float | None, float | None], ...]
-    is_judged: bool
+    findings: Findings | None
     lost_events: int
     residual_ns: float | None
     unmatched_share: float | None
 
-    def mean(self) -> Quantity | None:
+    def mean(self) -> MeasuredValue | None:
         """Mean iteration, ns."""
         return _with_interval(self.durations_ns) if len(self.durations_ns) else None
 
-    def quantile(self, share: float) -> Quantity | None:
+    def quantile(self, share: float) -> MeasuredValue | None:
         """A quantile of the iterations' durations, linearly interpolated, ns."""
         return self._drawn(lambda values: np.quantile(values, share, axis=-1))
 
-    def variation(self) -> Quantity | None:
+    def variation(self) -> MeasuredValue | None:
         """Sample standard deviation over mean; None below two iterations."""
         if len(self.durations_ns) < 2:
             return None
         return self._drawn(lambda values: values.std(axis=-1, ddof=1) / values.mean(axis=-1))
 
-    def share_of(self, *phases: str) -> Quantity | None:
+    def share_of(self, *phases: str) -> MeasuredValue | None:
         """Time in these phases over all time of all ranks."""
         if not self.phases_ns:
             return None
         whole = np.sum(list(self.phases_ns.values()), axis=0)
         part = np.sum([self.phases_ns.get(phase, np.zeros_like(whole)) for phase in phases], axis=0)
         share = ratio(part, whole)
-        # A share of time is not below nothing, whatever a symmetric interval says.
-        return share and Quantity(share.value, share.low and max(0.0, share.low), share.high)
+        # A share of time is never negative, whatever a symmetric interval says.
+        return share and MeasuredValue(share.value, share.low and max(0.0, share.low), share.high)
 
-    def _drawn(self, statistic: Callable[[Values], Values]) -> Quantity | None:
+    def _drawn(self, statistic: Callable[[Values], Values]) -> MeasuredValue | None:
         values = self.durations_ns
         if not len(values):
             return None
         measured = float(statistic(values))
         interval = bootstrap_interval(values, statistic, np.random.default_rng(0))
         if interval is None:
-            return Quantity(measured)
-        return Quantity(measured, min(interval.low, measured), max(interval.high, measured))
+            return MeasuredValue(measured)
+        return MeasuredValue(measured, min(interval.low, measured), max(interval.high, measured))
 
 
-def ratio(part: Values, whole: Values) -> Quantity | None:
+def ratio(part: Values, whole: Values) -> MeasuredValue | None:
     """Sum over sum, with the interval of the ratio (first order); None where there is nothing to divide."""
     if not len(whole) or not whole.sum():
         return None
@@ -126,8 +128,8 @@ def ratio(part: Values, whole: Values) -> Quantity | None:
     return _with_interval(share + (part - share * whole) / whole.mean())
 
 
-def _with_interval(values: Values) -> Quantity:
-    return Quantity(float(values.mean()), *(mean_interval(values) or (None, None)))
+def _with_interval(values: Values) -> MeasuredValue:
+    return MeasuredValue(float(values.mean()), *(mean_interval(values) or (None, None)))
 
 
 def measure(store: Store, run_id: int) -> Measured:
@@ -138,14 +140,14 @@ def measure(store: Store, run_id: int) -> Measured:
     for iteration, phase, duration_ns in phases.iter_rows():
         by_phase[phase][iterations[iteration]] = duration_ns
     excess = store.arrays(_EXCESS, [run_id])
+    findings = [(confidence, MeasuredValue(*delay)) for confidence, *delay in store.query(_FINDINGS, [run_id]).rows()]
     counts = store.query(_COUNTS, [run_id]).row(0, named=True)
     return Measured(
         durations_ns=store.arrays(_DURATIONS, [run_id])["duration_ns"],
         phases_ns=by_phase,
         excess_ns=excess["excess_ns"],
         accounted_ns=excess["duration_ns"],
-        findings=tuple(store.query(_FINDINGS, [run_id]).rows()),
-        is_judged=bool(counts["judged"]),
+        findings=findings if counts["judged"] else None,
         lost_events=int(counts["lost_events"]),
         residual_ns=counts["residual_ns"],
         unmatched_share=counts["unmatched_share"],

@@ -1,15 +1,15 @@
 """The metrics that limits can be set on: one entry each. In: `Measured`, or a kept summary. Out: values by name.
 
-A metric reads its value from a run, and from the summary that `traceforge report --json` writes, which serves as a
-baseline without its database. Values are in the unit of their name: `_ms` milliseconds, `_share` 0..1, a grade is its
-place in `none, low, medium, high`.
+A metric reads its value from a run, or from the summary that `traceforge report --json` writes, which serves as a
+baseline without a database. The name says the unit: `_ms` is milliseconds, `_share` 0..1; a grade is its index in
+`none, low, medium, high`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from traceforge.check.measured import GRADES, Measured, Quantity, ratio
+from traceforge.check.measured import GRADES, Findings, Measured, MeasuredValue, ratio
 
 Summary = Mapping[str, Any]
 _SIGNIFICANT = ("medium", "high")
@@ -22,20 +22,20 @@ class Metric:
     Attributes:
         name: as in `--max NAME=VALUE`; its ending says the unit.
         about: one sentence for `--help` and for errors.
-        measured: the value of a run; None where the run does not tell it.
-        kept: the value in a summary; None where it is not in there.
+        measured: the value of a run; None where the run does not show it.
+        kept: the value in a summary; None where the summary lacks it.
         compared: whether a baseline compares it without being asked to.
     """
 
     name: str
     about: str
-    measured: Callable[[Measured], Quantity | None]
+    measured: Callable[[Measured], MeasuredValue | None]
     kept: Callable[[Summary], float | None]
     compared: bool = False
 
     @property
     def is_share(self) -> bool:
-        """Whether its tolerance counts in points of the whole, not in per cent of itself."""
+        """Whether its tolerance is in percentage points rather than relative."""
         return self.name.endswith("_share")
 
     @property
@@ -44,11 +44,11 @@ class Metric:
         return self.name == "finding_confidence"
 
 
-def _ms(quantity: Quantity | None) -> Quantity | None:
-    if quantity is None:
+def _ms(measured: MeasuredValue | None) -> MeasuredValue | None:
+    if measured is None:
         return None
-    ends = (None if end is None else end / 1e6 for end in (quantity.low, quantity.high))
-    return Quantity(quantity.value / 1e6, *ends)
+    ends = (None if end is None else end / 1e6 for end in (measured.low, measured.high))
+    return MeasuredValue(measured.value / 1e6, *ends)
 
 
 def _iterations(key: str, factor: float = 1e-6) -> Callable[[Summary], float | None]:
@@ -68,43 +68,39 @@ def _phase(phase: str) -> Metric:
     return Metric(f"{phase}_share", about, lambda run: run.share_of(phase), _shares(phase))
 
 
-def _largest_finding(run: Measured) -> Quantity | None:
-    found = [Quantity(*finding[1:]) for finding in run.findings if finding[0] in _SIGNIFICANT]
-    if not run.is_judged:
-        return None
-    return _ms(max(found, key=lambda quantity: quantity.value, default=Quantity(0.0)))
+def _about_findings(
+    name: str, about: str, value_of: Callable[[Findings], MeasuredValue | None], *, compared: bool = False
+) -> Metric:
+    """A metric of the findings, worked out alike for a run and for a summary."""
+
+    def measured(findings: Findings | None) -> MeasuredValue | None:
+        return None if findings is None else value_of(findings)
+
+    def kept(summary: Summary) -> float | None:
+        value = measured(_kept_findings(summary))
+        return None if value is None else value.value
+
+    return Metric(name, about, lambda run: measured(run.findings), kept, compared)
 
 
-def _confidence(run: Measured) -> Quantity | None:
-    grades = [GRADES.index(finding[0]) for finding in run.findings]
-    return Quantity(float(max(grades, default=0))) if run.is_judged else None
-
-
-def _kept_findings(summary: Summary) -> list[Mapping[str, Any]] | None:
+def _kept_findings(summary: Summary) -> Findings | None:
     verdict = summary["verdict"]
-    return None if verdict is None or verdict["kind"] == "cannot_be_known" else list(summary["findings"])
-
-
-def _kept_confidence(summary: Summary) -> float | None:
-    findings = _kept_findings(summary)
-    return None if findings is None else float(max((GRADES.index(f["confidence"]) for f in findings), default=0))
-
-
-def _kept_largest(summary: Summary) -> float | None:
-    findings = _kept_findings(summary)
-    if findings is None:
+    if verdict is None or verdict["kind"] == "cannot_be_known":
         return None
-    told = [f["delay_ns_per_iteration"] / 1e6 for f in findings if f["confidence"] in _SIGNIFICANT]
-    return float(max(told, default=0))
+    return [(one["confidence"], MeasuredValue(one["delay_ns_per_iteration"])) for one in summary["findings"]]
 
 
-def _kept_count(summary: Summary) -> float | None:
-    findings = _kept_findings(summary)
-    return None if findings is None else float(sum(f["confidence"] in _SIGNIFICANT for f in findings))
+def _confidence(findings: Findings) -> MeasuredValue:
+    return MeasuredValue(float(max((GRADES.index(confidence) for confidence, _ in findings), default=0)))
 
 
-def _count(run: Measured) -> Quantity | None:
-    return Quantity(float(sum(f[0] in _SIGNIFICANT for f in run.findings))) if run.is_judged else None
+def _largest(findings: Findings) -> MeasuredValue | None:
+    delays = [delay for confidence, delay in findings if confidence in _SIGNIFICANT]
+    return _ms(max(delays, key=lambda delay: delay.value, default=MeasuredValue(0.0)))
+
+
+def _count(findings: Findings) -> MeasuredValue:
+    return MeasuredValue(float(sum(confidence in _SIGNIFICANT for confidence, _ in findings)))
 
 
 def _residual(summary: Summary) -> float | None:
@@ -127,17 +123,17 @@ _ENTRIES = (
     *(_phase(phase) for phase in ("compute", "transfer", "wait", "copy", "input", "runtime", "idle")),
     Metric("delay_share", "Share of an iteration above what the same work takes at reference durations.",
            lambda run: ratio(run.excess_ns, run.accounted_ns), lambda _: None),
-    Metric("finding_confidence", "Highest confidence of any finding: none, low, medium or high.", _confidence,
-           _kept_confidence, True),
-    Metric("finding_ms", "Delay an iteration of the largest finding of medium or high confidence.", _largest_finding,
-           _kept_largest),
-    Metric("findings", "Findings of medium or high confidence.", _count, _kept_count),
-    Metric("lost_events", "Events of the files that could not be stored.", lambda run: Quantity(float(run.lost_events)),
+    _about_findings("finding_confidence", "Highest confidence of any finding: none, low, medium or high.", _confidence,
+                    compared=True),
+    _about_findings("finding_ms", "Delay per iteration of the largest finding of medium or high confidence.", _largest),
+    _about_findings("findings", "Findings of medium or high confidence.", _count),
+    Metric("lost_events", "Events of the files that could not be stored.",
+           lambda run: MeasuredValue(float(run.lost_events)),
            lambda summary: float(summary["trust"]["events_lost"])),
     Metric("unmatched_share", "Share of collective calls that were not matched across ranks.",
-           lambda run: None if run.unmatched_share is None else Quantity(run.unmatched_share), lambda _: None),
+           lambda run: None if run.unmatched_share is None else MeasuredValue(run.unmatched_share), lambda _: None),
     Metric("clock_residual_ms", "Largest uncertainty of any rank's clock.",
-           lambda run: None if run.residual_ns is None else _ms(Quantity(float(run.residual_ns))), _residual),
+           lambda run: None if run.residual_ns is None else _ms(MeasuredValue(float(run.residual_ns))), _residual),
 )  # fmt: skip
 
 METRICS = {metric.name: metric for metric in _ENTRIES}

@@ -13,7 +13,7 @@ from traceforge.errors import InputUnusableError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from traceforge.check import Judgement, Threshold
+    from traceforge.check import LimitResult, MetricLimit
 
 EXCEEDED = 10
 _LARGEST_SUMMARY_BYTES = 50_000_000
@@ -44,7 +44,7 @@ def check(
 ) -> None:
     """Hold a run against limits. Exit code 0: all kept; 10: one exceeded; 3: one cannot be measured.
 
-    A value above its limit whose 95 % interval (over iterations) still holds the limit is told as `within noise` and
+    A value above a limit that its 95 % interval (over iterations) still includes is reported as `within noise` and
     passes, unless --fail-within-noise: a gate that fails by chance is soon ignored. Against a baseline, times may grow
     by the tolerance in per cent, shares by as many points, confidence and counts not at all.
 
@@ -58,39 +58,39 @@ def check(
     if list_metrics:
         _print_metrics()
         return
-    thresholds = _thresholds(maximum or [], baseline, tolerance or [])
+    limits = _limits(maximum or [], baseline, tolerance or [])
     with opened(target) as store:
-        judgements = api.check(store, thresholds, run=run)
+        results = api.check(store, limits, run=run)
         run_id = api.run_id(store, run)
         name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
-    code = _exit_code(judgements, fail_within_noise=fail_within_noise)
+    code = _exit_code(results, fail_within_noise=fail_within_noise)
     if junit is not None:
-        write_text(junit, junit_text(judgements, name))
+        write_text(junit, junit_text(results, name))
     if markdown is not None:
-        write_text(markdown, markdown_text(judgements, name))
+        write_text(markdown, markdown_text(results, name))
     try:
-        _print(judgements, name, code, as_json=as_json)
+        _print(results, name, code, as_json=as_json)
     finally:
         # The answer stands even if nobody reads the lines any more.
         raise typer.Exit(code)
 
 
-def _thresholds(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> "Sequence[Threshold]":
+def _limits(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> "Sequence[MetricLimit]":
     from traceforge.check import parse_limit
 
-    thresholds = [parse_limit(text) for text in maximum]
+    limits = [parse_limit(text) for text in maximum]
     if baseline is not None:
-        thresholds += _from_baseline(baseline, tolerance)
+        limits += _from_baseline(baseline, tolerance)
     elif tolerance:
         raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
-    if not thresholds:
+    if not limits:
         raise UsageError(
             "there is no limit", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names"
         )
-    return thresholds
+    return limits
 
 
-def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[Threshold]":
+def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[MetricLimit]":
     from traceforge import api
     from traceforge.check import against_baseline
 
@@ -115,38 +115,38 @@ def _summary(path: Path) -> "Mapping[str, object]":
     return document
 
 
-def _exit_code(judgements: "Sequence[Judgement]", *, fail_within_noise: bool) -> int:
-    from traceforge.check import Outcome
+def _exit_code(results: "Sequence[LimitResult]", *, fail_within_noise: bool) -> int:
+    from traceforge.check import LimitOutcome
 
-    outcomes = {judgement.outcome for judgement in judgements}
-    if Outcome.exceeded in outcomes or (fail_within_noise and Outcome.within_noise in outcomes):
+    outcomes = {result.outcome for result in results}
+    if LimitOutcome.exceeded in outcomes or (fail_within_noise and LimitOutcome.within_noise in outcomes):
         return EXCEEDED
-    return InputUnusableError.exit_code if Outcome.not_measured in outcomes else 0
+    return InputUnusableError.exit_code if LimitOutcome.not_measured in outcomes else 0
 
 
-def _print(judgements: "Sequence[Judgement]", name: str, code: int, *, as_json: bool) -> None:
-    from traceforge.check.documents import told
+def _print(results: "Sequence[LimitResult]", name: str, code: int, *, as_json: bool) -> None:
+    from traceforge.check.documents import sentence
 
     if as_json:
-        print_json({"run": name, "exit_code": code, "limits": [_document(judgement) for judgement in judgements]})
+        print_json({"run": name, "exit_code": code, "limits": [_document(result) for result in results]})
         return
-    for judgement in judgements:
-        print(printable(f"{judgement.outcome.value + ':':<14}{told(judgement)}"))
+    for result in results:
+        print(printable(f"{result.outcome.value + ':':<14}{sentence(result)}"))
     note({0: "all limits kept", EXCEEDED: "limits exceeded"}.get(code, "not everything could be measured"))
 
 
-def _document(judgement: "Judgement") -> "Mapping[str, object]":
+def _document(result: "LimitResult") -> "Mapping[str, object]":
     from dataclasses import asdict
 
-    threshold = judgement.threshold
-    measured = None if judgement.measured is None else asdict(judgement.measured)
+    limit = result.limit
+    measured = None if result.measured is None else asdict(result.measured)
     return {
-        "metric": threshold.metric.name,
-        "outcome": judgement.outcome.value,
+        "metric": limit.metric.name,
+        "outcome": result.outcome.value,
         "measured": measured,
-        "limit": threshold.limit,
-        "margin": judgement.margin,
-        "basis": threshold.basis,
+        "limit": limit.value,
+        "margin": result.margin,
+        "basis": limit.basis,
     }
 
 

@@ -1,8 +1,8 @@
-"""Limits and what came of them. In: texts such as `iteration_ms=130`, a kept summary. Out: one judgement a limit.
+"""Limits and whether a run keeps them. In: texts such as `iteration_ms=130`, a summary. Out: one result per limit.
 
-A limit is exceeded if the value lies above it and the value's 95 % interval does too. A value above whose interval
-still holds the limit is `within_noise`: another run might well have kept it. Values without an interval (counts,
-grades, fewer than three iterations) are compared as they are. What cannot be measured never passes in silence.
+A limit is exceeded if the value and its whole 95 % interval lie above it. A value above a limit that its interval still
+includes is `within_noise`: another run might well have kept it. Values without an interval (counts, grades, fewer than
+three iterations) are compared as they are. What cannot be measured never passes silently.
 """
 
 import math
@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from traceforge.check.measured import GRADES, Measured, Quantity
+from traceforge.check.measured import GRADES, Measured, MeasuredValue
 from traceforge.check.metrics import METRICS, Metric, Summary
 from traceforge.errors import InputUnusableError, UsageError
+from traceforge.thresholds import check as thresholds
 
 _UNITS_MS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 _SCHEMA_VERSION = 1
 
 
-class Outcome(StrEnum):
-    """What came of a limit."""
+class LimitOutcome(StrEnum):
+    """Whether a limit is kept."""
 
     ok = "ok"
     within_noise = "within noise"
@@ -28,29 +29,28 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
-    """A limit on a metric; `basis` says where it comes from, empty where the user stated it."""
+class MetricLimit:
+    """The largest value that a metric may have; `basis` says where it comes from, empty where the user stated it."""
 
     metric: Metric
-    limit: float
+    value: float
     basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """A limit with what was measured; `measured` is None where the run does not tell it."""
+class LimitResult:
+    """A limit with what was measured, which is None where the run does not show it."""
 
-    threshold: Threshold
-    measured: Quantity | None
-    outcome: Outcome
+    limit: MetricLimit
+    measured: MeasuredValue | None
+    outcome: LimitOutcome
 
     @property
     def margin(self) -> float | None:
         """How far the value is below the limit, over the limit; negative above it. None for grades and a limit of 0."""
-        limit = self.threshold.limit
-        if self.measured is None or not limit or self.threshold.metric.is_grade:
+        if self.measured is None or not self.limit.value or self.limit.metric.is_grade:
             return None
-        return (limit - self.measured.value) / limit
+        return (self.limit.value - self.measured.value) / self.limit.value
 
 
 def metric_of(name: str) -> Metric:
@@ -64,7 +64,7 @@ def metric_of(name: str) -> Metric:
     return METRICS[name]
 
 
-def parse_limit(text: str) -> Threshold:
+def parse_limit(text: str) -> MetricLimit:
     """A limit such as `iteration_ms=130`, `p95_ms=0.2s`, `wait_share=20%` or `finding_confidence=low`.
 
     Raises:
@@ -74,7 +74,7 @@ def parse_limit(text: str) -> Threshold:
     metric = metric_of(name.strip())
     if not sign:
         raise UsageError(f"`{text}` names no limit", hint=f"write {metric.name}=VALUE")
-    return Threshold(metric, _limit(metric, value.strip()))
+    return MetricLimit(metric, _limit(metric, value.strip()))
 
 
 def _limit(metric: Metric, text: str) -> float:
@@ -107,7 +107,8 @@ def parse_tolerances(texts: Iterable[str]) -> tuple[float, dict[str, float]]:
     Raises:
         UsageError: one is no number, or names no metric.
     """
-    general, by_name = 0.05, {}
+    general: float = thresholds.BASELINE_TOLERANCE
+    by_name = {}
     for text in texts:
         name, sign, value = text.rpartition("=")
         if sign:
@@ -117,11 +118,11 @@ def parse_tolerances(texts: Iterable[str]) -> tuple[float, dict[str, float]]:
     return general, by_name
 
 
-def against_baseline(summary: Summary, tolerances: Sequence[str], *, where: str) -> list[Threshold]:
+def against_baseline(summary: Summary, tolerances: Sequence[str], *, where: str) -> list[MetricLimit]:
     """Limits from the summary of an earlier run.
 
     Times may grow by the tolerance in per cent of themselves, shares by as many points of the whole; counts and grades
-    not at all. Compared are the metrics that stand for the whole, and those that `tolerances` names.
+    not at all. The metrics that sum up a run are compared, and those that `tolerances` names.
 
     Args:
         tolerances: texts such as `5%` (for all) and `p95_ms=10%`.
@@ -149,7 +150,7 @@ def against_baseline(summary: Summary, tolerances: Sequence[str], *, where: str)
             raise UsageError(f"the baseline does not hold {metric.name}", where=where)
         if kept is not None:
             tolerance = by_name.get(metric.name, general)
-            limits.append(Threshold(metric, *_allowed(metric, kept, tolerance)))
+            limits.append(MetricLimit(metric, *_allowed(metric, kept, tolerance)))
     return limits
 
 
@@ -163,15 +164,15 @@ def _allowed(metric: Metric, kept: float, tolerance: float) -> tuple[float, str]
     return kept, f"baseline {kept:.4g}"
 
 
-def judge(run: Measured, thresholds: Iterable[Threshold]) -> list[Judgement]:
-    """What came of each limit."""
-    return [_judgement(threshold, threshold.metric.measured(run)) for threshold in thresholds]
+def check_limits(run: Measured, limits: Iterable[MetricLimit]) -> list[LimitResult]:
+    """The result of each limit."""
+    return [_result(limit, limit.metric.measured(run)) for limit in limits]
 
 
-def _judgement(threshold: Threshold, measured: Quantity | None) -> Judgement:
+def _result(limit: MetricLimit, measured: MeasuredValue | None) -> LimitResult:
     if measured is None:
-        return Judgement(threshold, None, Outcome.not_measured)
-    if measured.value <= threshold.limit:
-        return Judgement(threshold, measured, Outcome.ok)
-    is_noise = measured.low is not None and measured.low <= threshold.limit
-    return Judgement(threshold, measured, Outcome.within_noise if is_noise else Outcome.exceeded)
+        return LimitResult(limit, None, LimitOutcome.not_measured)
+    if measured.value <= limit.value:
+        return LimitResult(limit, measured, LimitOutcome.ok)
+    is_noise = measured.low is not None and measured.low <= limit.value
+    return LimitResult(limit, measured, LimitOutcome.within_noise if is_noise else LimitOutcome.exceeded)

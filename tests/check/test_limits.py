@@ -6,7 +6,7 @@ import pytest
 
 from tests.report.tables import MS, Job, store_of
 from traceforge import api
-from traceforge.check import Judgement, Outcome, against_baseline, parse_limit
+from traceforge.check import LimitOutcome, LimitResult, against_baseline, parse_limit
 from traceforge.check.measured import Measured, measure
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.store.database import Store
@@ -18,9 +18,9 @@ def late() -> Store:
     return store_of(Job())
 
 
-def only(store: Store, text: str) -> Judgement:
-    (judgement,) = api.check(store, [parse_limit(text)])
-    return judgement
+def only(store: Store, text: str) -> LimitResult:
+    (result,) = api.check(store, [parse_limit(text)])
+    return result
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def only(store: Store, text: str) -> Judgement:
     ],
 )
 def test_a_limit_is_read_in_the_unit_of_its_metric(text: str, limit: float) -> None:
-    assert parse_limit(text).limit == pytest.approx(limit)
+    assert parse_limit(text).value == pytest.approx(limit)
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_the_mean_is_kept_or_exceeded_or_within_its_noise(late: Store) -> None:
     mean = durations.mean()
 
     # then a limit above the mean is kept, one below its interval exceeded, and one inside of it neither
-    assert only(late, f"iteration_ms={mean + 0.1}").outcome is Outcome.ok
-    assert only(late, "iteration_ms=80").outcome is Outcome.exceeded
+    assert only(late, f"iteration_ms={mean + 0.1}").outcome is LimitOutcome.ok
+    assert only(late, "iteration_ms=80").outcome is LimitOutcome.exceeded
     near = only(late, f"iteration_ms={mean - 0.1}")
-    assert near.outcome is Outcome.within_noise
+    assert near.outcome is LimitOutcome.within_noise
     assert near.measured is not None
     assert near.measured.low is not None
     assert near.measured.low < mean - 0.1 < near.measured.value
@@ -83,10 +83,10 @@ def test_shares_count_all_ranks_time(late: Store) -> None:
 
 
 def test_confidence_is_a_limit_too(late: Store) -> None:
-    assert only(late, "finding_confidence=medium").outcome is Outcome.exceeded
-    assert only(late, "finding_confidence=high").outcome is Outcome.ok
-    assert only(late, "findings=2").outcome is Outcome.ok
-    assert only(late, "findings=1").outcome is Outcome.exceeded
+    assert only(late, "finding_confidence=medium").outcome is LimitOutcome.exceeded
+    assert only(late, "finding_confidence=high").outcome is LimitOutcome.ok
+    assert only(late, "findings=2").outcome is LimitOutcome.ok
+    assert only(late, "findings=1").outcome is LimitOutcome.exceeded
 
 
 def test_what_a_run_does_not_tell_never_passes() -> None:
@@ -95,7 +95,7 @@ def test_what_a_run_does_not_tell_never_passes() -> None:
         api.analyze(store)
         store.execute("INSERT INTO meta.run VALUES (1, 'empty', 4)")
         for limit in ("iteration_ms=1e9", "findings=9", "wait_share=1", "cv=9", "clock_residual_ms=1e9"):
-            assert only(store, limit).outcome is Outcome.not_measured
+            assert only(store, limit).outcome is LimitOutcome.not_measured
 
 
 def test_a_run_keeps_the_limits_of_its_own_summary_whatever_the_tolerance(late: Store) -> None:
@@ -105,17 +105,17 @@ def test_a_run_keeps_the_limits_of_its_own_summary_whatever_the_tolerance(late: 
     assert {limit.metric.name for limit in limits} == {
         "iteration_ms", "p95_ms", "exposed_communication_share", "finding_confidence", *names,
     }  # fmt: skip
-    assert {judgement.outcome for judgement in api.check(late, limits)} == {Outcome.ok}
+    assert {result.outcome for result in api.check(late, limits)} == {LimitOutcome.ok}
 
 
 def test_a_baseline_allows_times_per_cent_and_shares_points(late: Store) -> None:
     summary = json.loads(json.dumps(api.summary(late)))
     limits = {limit.metric.name: limit for limit in against_baseline(summary, ["10%", "p95_ms=20%"], where="kept.json")}
-    assert limits["iteration_ms"].limit == pytest.approx(1.1 * summary["iterations"]["mean_ns"] / 1e6)
-    assert limits["p95_ms"].limit == pytest.approx(1.2 * summary["iterations"]["p95_ns"] / 1e6)
+    assert limits["iteration_ms"].value == pytest.approx(1.1 * summary["iterations"]["mean_ns"] / 1e6)
+    assert limits["p95_ms"].value == pytest.approx(1.2 * summary["iterations"]["p95_ns"] / 1e6)
     shares = summary["phase_shares"]
-    assert limits["exposed_communication_share"].limit == pytest.approx(shares["wait"] + shares["transfer"] + 0.1)
-    assert limits["finding_confidence"].limit == 3
+    assert limits["exposed_communication_share"].value == pytest.approx(shares["wait"] + shares["transfer"] + 0.1)
+    assert limits["finding_confidence"].value == 3
 
 
 @pytest.mark.parametrize("document", [{}, {"schema_version": 2, "iterations": {}}, {"schema_version": 1}])
