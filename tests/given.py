@@ -181,11 +181,19 @@ class Trace:
 def store_of(*traces: Trace, world_size: int | None = None) -> Store:
     """A store in memory that holds one run of these traces (source_id in the order given), no stage built."""
     store = Store(None, threads=1)
-    store.execute("INSERT INTO meta.run VALUES (0, 'story', ?)", [world_size])
-    for source_id, trace in enumerate(traces):
+    add_run(store, *traces, world_size=world_size)
+    return store
+
+
+def add_run(store: Store, *traces: Trace, run_name: str = "story", world_size: int | None = None) -> int:
+    """Number of a new run of these traces in a store."""
+    run_id, first_source = (store.query(f"SELECT COUNT(*) FROM meta.{table}").item() for table in ("run", "source"))
+    store.execute("INSERT INTO meta.run VALUES (?, ?, ?)", [run_id, run_name, world_size])
+    for source_id, trace in enumerate(traces, first_source):
         count = len(trace.events)
         origin = "unknown" if trace.rank is None else "metadata"
-        row = [source_id, 0, "kineto", trace.path, trace.rank, origin, trace.host, "used", count, count, 1, trace.path]
+        row = [source_id, run_id, "kineto", trace.path, trace.rank, origin, trace.host]
+        row += ["used", count, count, 1, trace.path]
         store.execute(f"INSERT INTO meta.source VALUES ({', '.join('?' * len(row))})", row)
         append_events(store, _frame(source_id, trace.events, _EVENT))
         store.append("raw.kineto_collective", _frame(source_id, trace.collectives, _COLLECTIVE))
@@ -195,7 +203,7 @@ def store_of(*traces: Trace, world_size: int | None = None) -> Store:
             for name, text, ranks in trace.groups
         ]
         store.append("raw.kineto_process_group", _frame(source_id, groups, _GROUP))
-    return store
+    return int(run_id)
 
 
 def append_events(store: Store, events: pl.DataFrame) -> None:

@@ -4,24 +4,50 @@ from dataclasses import fields
 
 import pytest
 
-from tests.given import MS, Trace, built, data_parallel_job, store_of
+from tests.given import MS, Trace, add_run, built, data_parallel_job, store_of
 from traceforge.doctor import CHECKS, Examination, Status, examine
 from traceforge.doctor.facts import Facts
 from traceforge.store.database import Store
 
-
-def examined(store: Store) -> dict[str, Examination]:
-    return {one.check.code: one for one in examine(store, 0)}
+Found = dict[str, dict[str, Examination]]
 
 
-def job(ranks: int = 4, iterations: int = 12, world_size: int | None = 4) -> Store:
-    compute = [[50 * MS + rank for rank in range(ranks)] for _ in range(iterations)]
-    return built(store_of(*data_parallel_job(compute, transfer_ns=5 * MS), world_size=world_size), "forecast")
+def examined(store: Store, run_id: int = 0) -> dict[str, Examination]:
+    return {one.check.code: one for one in examine(store, run_id)}
+
+
+def job(ranks: int = 4, iterations: int = 12) -> list[Trace]:
+    return data_parallel_job([[50 * MS + rank for rank in range(ranks)] for _ in range(iterations)], transfer_ns=5 * MS)
+
+
+def shifted_windows() -> list[Trace]:
+    """Rank 0 records steps 0 to 5, and rank 1 steps 3 to 8."""
+    first, second = data_parallel_job([[50 * MS, 50 * MS]] * 9, transfer_ns=5 * MS)
+    first.events = [event for event in first.events if int(str(event["raw_start_ns"])) < 6 * 55 * MS]
+    second.events = [event for event in second.events if int(str(event["raw_start_ns"])) >= 3 * 55 * MS]
+    return [first, second]
 
 
 @pytest.fixture(scope="module")
-def whole() -> dict[str, Examination]:
-    return examined(job())
+def found() -> Found:
+    """What the checks find in each of several runs of one database, by the run's name."""
+    jobs = {
+        "whole": (4, job()),
+        "two_of_eight": (8, job(ranks=2)),
+        "one_of_four": (4, job(ranks=1)),
+        "three_steps": (4, job(iterations=3)),
+        "shifted": (2, shifted_windows()),
+        "unmarked": (2, [Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)]),
+    }
+    with Store(None, threads=1) as store:
+        runs = {name: add_run(store, *traces, run_name=name, world_size=size) for name, (size, traces) in jobs.items()}
+        built(store)
+        return {name: examined(store, run_id) for name, run_id in runs.items()}
+
+
+@pytest.fixture
+def whole(found: Found) -> dict[str, Examination]:
+    return found["whole"]
 
 
 def test_a_job_recorded_well_is_complete_in_what_counts(whole: dict[str, Examination]) -> None:
@@ -43,45 +69,39 @@ def test_what_was_not_recorded_is_missing_with_its_setting(whole: dict[str, Exam
         assert setting in whole[code].check.setting
 
 
-def test_missing_ranks_are_named() -> None:
-    found = examined(job(ranks=2, world_size=8))["all_ranks"]
-    assert (found.status, found.evidence) == (Status.partial, "2 of 8 ranks; missing: 2, 3, 4, 5, 6, 7")
+def test_missing_ranks_are_named(found: Found) -> None:
+    ranks = found["two_of_eight"]["all_ranks"]
+    assert (ranks.status, ranks.evidence) == (Status.partial, "2 of 8 ranks; missing: 2, 3, 4, 5, 6, 7")
 
 
-def test_one_rank_of_many_cannot_tell_who_waits() -> None:
-    found = examined(job(ranks=1, world_size=4))
-    assert found["all_ranks"].status is Status.missing
-    assert found["matching"].status is Status.blocked
-    assert found["common_window"].status is Status.not_needed
+def test_one_rank_of_many_cannot_tell_who_waits(found: Found) -> None:
+    alone = found["one_of_four"]
+    assert alone["all_ranks"].status is Status.missing
+    assert alone["matching"].status is Status.blocked
+    assert alone["common_window"].status is Status.not_needed
 
 
-def test_few_iterations_are_partial() -> None:
-    found = examined(job(iterations=3))["iterations"]
-    assert found.status is Status.partial
-    assert found.evidence.startswith("3 iterations count")
+def test_few_iterations_are_partial(found: Found) -> None:
+    iterations = found["three_steps"]["iterations"]
+    assert iterations.status is Status.partial
+    assert iterations.evidence.startswith("3 iterations count")
 
 
-def test_windows_that_do_not_overlap_are_told() -> None:
-    # given rank 0 recording steps 0 to 5, and rank 1 steps 3 to 8
-    compute = [[50 * MS, 50 * MS]] * 9
-    first, second = data_parallel_job(compute, transfer_ns=5 * MS)
-    first.events = [event for event in first.events if int(str(event["raw_start_ns"])) < 6 * 55 * MS]
-    second.events = [event for event in second.events if int(str(event["raw_start_ns"])) >= 3 * 55 * MS]
-    found = examined(built(store_of(first, second, world_size=2), "forecast"))["common_window"]
-    assert found.status is Status.partial
-    assert found.evidence == "6 of 9 iterations were not recorded by all ranks"
+def test_windows_that_do_not_overlap_are_told(found: Found) -> None:
+    window = found["shifted"]["common_window"]
+    assert window.status is Status.partial
+    assert window.evidence == "6 of 9 iterations were not recorded by all ranks"
 
 
-def test_unmarked_steps_are_told() -> None:
-    traces = [Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)]
-    assert examined(built(store_of(*traces, world_size=2), "forecast"))["steps"].status is Status.missing
+def test_unmarked_steps_are_told(found: Found) -> None:
+    assert found["unmarked"]["steps"].status is Status.missing
 
 
 def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
     # given a trace that states no rank, named so that nobody can guess it
-    store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)), "forecast")
+    store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)))
     store.execute("UPDATE meta.source SET rank = NULL")
-    store = built(store, "forecast")
+    store = built(store)
     store.execute("DELETE FROM align.rank")
     found = examined(store)
     assert found["rank_known"].status is Status.missing
@@ -92,7 +112,7 @@ def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
 def test_an_empty_run_is_examined_without_a_fault() -> None:
     with Store(None) as store:
         store.execute("INSERT INTO meta.run VALUES (0, 'empty', NULL)")
-        found = examined(built(store, "forecast"))
+        found = examined(built(store))
     assert found["timeline"].status is Status.missing
     assert all(isinstance(one.evidence, str) and one.evidence for one in found.values())
 

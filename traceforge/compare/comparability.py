@@ -1,24 +1,23 @@
-"""May two runs be compared at all? In: what both say of themselves. Out: objections, each by the name of a field.
+"""Whether two runs can be compared. In: facts of both jobs. Out: objections, each by the name of a field.
 
-Refused is what makes every row meaningless: another number of ranks, or no judged iteration. What explains a change or
-touches some rows only (other collectives, types, devices, versions) is a warning: it may be the very change that is
-looked for. Not seen: the batch size per rank and the model, which traces do not state.
+A comparison is refused where every row would be meaningless: different numbers of ranks, or no judged iteration. A
+difference that explains a change or affects some rows only (collectives, types, devices, versions) is a warning: it may
+be the very change one looks for. Not handled: the batch size per rank and the model, which traces do not state.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from traceforge.compare.asked import Row, Side
+from traceforge.compare.sides import Row, Side
 from traceforge.stats import LEAST_COUNT
 from traceforge.thresholds import compare as thresholds
 
-_SAME = ("backend", "nccl_version", "device", "dtype", "reference")
 _WHY = {
     "backend": "the communication library differs",
     "nccl_version": "NCCL differs, and with it algorithms and their tuning",
     "device": "the devices differ",
-    "dtype": "collectives carry other element types",
-    "reference": "delays are counted above other durations: compare phases, not causes (--reference)",
+    "dtype": "the element types of collectives differ",
+    "reference": "delays are measured against different references: compare phases, not causes (--reference)",
 }
 
 
@@ -28,7 +27,7 @@ class Objection:
 
     Attributes:
         field: such as `world_size`.
-        before, after: what the runs say of it.
+        before, after: its values.
         why: what it means for the comparison.
         is_refusal: whether no comparison should be made at all.
     """
@@ -42,7 +41,7 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What a run says of itself; None where it does not. `calls` is collectives an iteration by op, size and ranks."""
+    """Facts of a job; None where no trace states them. `calls` is collectives per iteration by op, size and ranks."""
 
     run_name: str
     world_size: int | None
@@ -59,7 +58,7 @@ class JobFacts:
 
     @property
     def calls_by_op(self) -> dict[str, float]:
-        """Collectives an iteration by operation alone."""
+        """Collectives per iteration by operation."""
         result: dict[str, float] = {}
         for name, calls in self.calls.items():
             op = name.partition("/")[0]
@@ -68,54 +67,55 @@ class JobFacts:
 
 
 def job_facts(side: Side) -> JobFacts:
-    """What a run says of itself."""
+    """The facts of one side."""
     row: Row = side.rows("job")[0]
     return JobFacts(**row, calls={call["name"]: call["calls"] for call in side.rows("calls")})
 
 
 def objections(before: JobFacts, after: JobFacts) -> list[Objection]:
-    """Everything that speaks against comparing two runs, refusals first."""
+    """All reasons against comparing two runs, refusals first."""
     return [*_refusals(before, after), *_warnings(before, after)]
 
 
 def _refusals(before: JobFacts, after: JobFacts) -> list[Objection]:
     found = []
     if not before.iterations or not after.iterations:
-        why = (
-            "a run without judged iterations (no steps marked, all warm-up, or no rank recorded) has no time to compare"
-        )
-        found.append(Objection("iterations", str(before.iterations), str(after.iterations), why, True))
+        why = "a run without judged iterations (no steps marked, only warm-up, or no rank recorded) has no times"
+        found.append(_objection("iterations", before.iterations, after.iterations, why, is_refusal=True))
     sizes = before.world_size or before.ranks, after.world_size or after.ranks
     if sizes[0] != sizes[1]:
-        why = "another number of ranks is another job: its collectives and its share of work differ"
-        found.append(Objection("world_size", str(sizes[0]), str(sizes[1]), why, True))
+        why = "a different number of ranks is a different job: its collectives and its share of work differ"
+        found.append(_objection("world_size", *sizes, why, is_refusal=True))
     elif before.ranks != after.ranks:
-        why = "not the same ranks were recorded: phases are means over those that were"
-        found.append(Objection("ranks", str(before.ranks), str(after.ranks), why, False))
+        why = "different ranks were recorded: phases are means over those that were"
+        found.append(_objection("ranks", before.ranks, after.ranks, why))
     return found
 
 
 def _warnings(before: JobFacts, after: JobFacts) -> list[Objection]:
     found = []
     if (few := min(before.iterations, after.iterations)) and few < LEAST_COUNT:
-        why = f"below {LEAST_COUNT} iterations scatter cannot be told: no change is called significant"
-        found.append(Objection("iterations", str(before.iterations), str(after.iterations), why, False))
+        why = f"below {LEAST_COUNT} iterations the scatter is unknown: no change is called significant"
+        found.append(_objection("iterations", before.iterations, after.iterations, why))
     ops = before.calls_by_op, after.calls_by_op
     if set(ops[0]) != set(ops[1]):
-        why = "other kinds of collectives: the program differs, and so may its work"
-        found.append(
-            Objection("op_mix", ", ".join(sorted(ops[0])) or "none", ", ".join(sorted(ops[1])) or "none", why, False)
-        )
+        why = "the kinds of collectives differ: so does the program, and maybe its work"
+        mixes = [", ".join(sorted(calls)) or "none" for calls in ops]
+        found.append(_objection("op_mix", mixes[0], mixes[1], why))
     counts = sum(ops[0].values()), sum(ops[1].values())
     if abs(counts[0] - counts[1]) > thresholds.COMPARABLE_SHARE * max(counts):
-        why = "collectives are cut otherwise (buckets, fusion): compare their sums, not single classes"
-        found.append(Objection("collectives", f"{counts[0]:.4g}", f"{counts[1]:.4g}", why, False))
+        why = "collectives are split differently (buckets, fusion): compare their sums, not single classes"
+        found.append(_objection("collectives", f"{counts[0]:.4g}", f"{counts[1]:.4g}", why))
     elif set(before.calls) != set(after.calls):
         only = len(set(before.calls) ^ set(after.calls))
         why = f"{only} classes of op, size and ranks exist in one run only: they appear as new or gone"
-        found.append(Objection("size_classes", str(len(before.calls)), str(len(after.calls)), why, False))
-    for field in _SAME:
+        found.append(_objection("size_classes", len(before.calls), len(after.calls), why))
+    for field, why in _WHY.items():
         values = getattr(before, field), getattr(after, field)
         if None not in values and values[0] != values[1]:
-            found.append(Objection(field, values[0], values[1], _WHY[field], False))
+            found.append(_objection(field, *values, why))
     return found
+
+
+def _objection(field: str, before: object, after: object, why: str, *, is_refusal: bool = False) -> Objection:
+    return Objection(field, str(before), str(after), why, is_refusal)

@@ -1,45 +1,55 @@
 """Two runs compared, row by row. In: two sides. Out: `Comparison`, every row with its interval and p-value.
 
-A row is the mean over judged iterations of a time that each iteration has: of the whole, of a phase, a cause, a class
-of collectives, a rank. Phases add up to the mean iteration of a rank; causes, with the work itself, to the iteration.
-A change counts as significant if it is more than scatter (five families of rows share a 5 % chance of any false one,
-Holm within each), more than 0.5 % of an iteration, and more than clocks leave unsure.
+A row is a mean time per judged iteration: of the whole, of a phase, a cause, a class of collectives, a rank. Phases add
+up to the mean iteration of a rank; causes, with the reference durations, to the iteration. A change is significant if
+it exceeds scatter (the families of rows share a 5 % chance of any false one, Holm within each), 0.5 % of an iteration,
+and the uncertainty of clocks (`traceforge.thresholds.compare`).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from traceforge.compare.asked import Row, Side, query_text
 from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections
+from traceforge.compare.sides import Row, Side, query_text
 from traceforge.errors import UsageError
 from traceforge.stats import Values, holm, mean_difference, share_above
 from traceforge.thresholds import compare as thresholds
 
-# Name of the query, what it is called in a comparison, and whether its times lie between two ranks' clocks.
+
+class _Family(NamedTuple):
+    """Rows of one kind: their query, their name in a comparison, and whether they are times between two clocks."""
+
+    query: str
+    name: str
+    is_between_clocks: bool = False
+
+
+_ITERATION = _Family("iteration", "iteration")
 _FAMILIES = (
-    ("phase", "phase", False),
-    ("cause", "cause", False),
-    ("collective_transfer", "collective_transfer", True),
-    ("collective_skew", "collective_skew", True),
-    ("rank_own", "rank_work", False),
-    ("rank_delay", "rank_delay", False),
+    _Family("phase", "phase"),
+    _Family("cause", "cause"),
+    _Family("collective_transfer", "collective_transfer", is_between_clocks=True),
+    _Family("collective_skew", "collective_skew", is_between_clocks=True),
+    _Family("rank_own", "rank_work"),
+    _Family("rank_delay", "rank_delay"),
 )
-QUERIES = ("job", "calls", "iteration", *(name for name, _, _ in _FAMILIES))
+QUERIES = ("job", "calls", "iteration", *(family.query for family in _FAMILIES))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row: a mean time an iteration in both runs, ns.
+    """One row: a mean time per iteration in both runs, ns.
 
     Attributes:
         family: iteration, phase, cause, collective_transfer, collective_skew, rank_work or rank_delay.
         name: which of them: `wait`; `mode/cause` or `reference`; `op/size class/ranks`; a rank.
-        low_ns, high_ns: 95 % interval of the difference; None where it cannot be told.
-        p_value: probability of so great a difference by scatter alone, raised for the family's size; None likewise.
-        below_resolution: whether the difference is less than what the clocks leave unsure.
+        low_ns, high_ns: 95 % interval of the difference; None where the scatter is unknown.
+        p_value: probability of so large a difference by scatter alone, adjusted for the family's size; None likewise.
+        below_resolution: whether the difference is below the uncertainty of the clocks.
     """
 
     family: str
@@ -64,11 +74,11 @@ class Comparison:
 
     Attributes:
         iteration: the mean iteration.
-        slower_share: of all pairs of one iteration of each, the share in which the later run's took longer.
+        slower_share: share of all pairs of iterations, one of each run, in which that of `after` took longer.
         durations_ns: durations of the judged iterations of both, in order.
         changes: all rows, by family, the significant first, then by size.
         objections: why the runs are not fully comparable.
-        queries: name and text of what was asked, as executed on the side of `after`.
+        queries: names and texts of the queries, as executed for `after`.
     """
 
     before: JobFacts
@@ -101,19 +111,16 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         if objection.is_refusal and not (force and all(side.iterations for side in facts)):
             raise _refusal(objection)
     durations = tuple(_matrix(side.rows("iteration"), ["iteration"])[:, 0] for side in (before, after))
-    (whole,) = _family(("iteration", "iteration", False), before, after, facts, durations[0].mean(), 1)
-    rows = [
-        change
-        for family in _FAMILIES
-        for change in _family(family, before, after, facts, durations[0].mean(), len(_FAMILIES))
-    ]
+    mean_ns = durations[0].mean()
+    (whole,) = _changes(_ITERATION, (before, after), facts, mean_ns, 1)
+    changes = [c for family in _FAMILIES for c in _changes(family, (before, after), facts, mean_ns, len(_FAMILIES))]
     return Comparison(
         before=facts[0],
         after=facts[1],
         iteration=whole,
         slower_share=share_above(*durations),
         durations_ns=(durations[0], durations[1]),
-        changes=rows,
+        changes=changes,
         objections=against,
         queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
     )
@@ -129,22 +136,16 @@ def _refusal(objection: Objection) -> UsageError:
     return UsageError(what, hint=hint)
 
 
-def _family(
-    family: tuple[str, str, bool],
-    before: Side,
-    after: Side,
-    facts: tuple[JobFacts, JobFacts],
-    iteration_ns: float,
-    families: int,
+def _changes(
+    family: _Family, sides: tuple[Side, Side], facts: tuple[JobFacts, JobFacts], iteration_ns: float, families: int
 ) -> list[Change]:
-    query, title, is_between_clocks = family
-    rows = before.rows(query), after.rows(query)
+    rows = [side.rows(family.query) for side in sides]
     names = list(dict.fromkeys(row["name"] for side in rows for row in side))
     if not rows[0] or not rows[1]:
         return []
     found = mean_difference(_matrix(rows[0], names), _matrix(rows[1], names))
     p_values = found.p_value if np.isnan(found.p_value).any() else holm(found.p_value)
-    unsure_ns = thresholds.CLOCK_RESIDUALS * max(side.residual_ns for side in facts) if is_between_clocks else 0
+    unsure_ns = thresholds.CLOCK_RESIDUALS * max(side.residual_ns for side in facts) if family.is_between_clocks else 0
     changes = []
     for place, name in enumerate(names):
         gap, p_value = abs(float(found.difference[place])), float(p_values[place])
@@ -154,7 +155,7 @@ def _family(
         is_beyond_scatter = p_value < thresholds.FALSE_POSITIVE_RATE / families
         changes.append(
             Change(
-                family=title,
+                family=family.name,
                 name=name,
                 before_ns=float(found.before[place]),
                 after_ns=float(found.after[place]),
@@ -169,7 +170,7 @@ def _family(
 
 
 def _matrix(rows: Sequence[Row], names: Sequence[str]) -> Values:
-    """Values of shape (iterations, names); what an iteration lacks took no time."""
+    """Values of shape (iterations, names); 0 where an iteration lacks a name."""
     iterations = {number: place for place, number in enumerate(sorted({row["iteration"] for row in rows}))}
     columns = {name: place for place, name in enumerate(names)}
     values = np.zeros((len(iterations), len(names)))

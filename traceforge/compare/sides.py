@@ -1,6 +1,6 @@
-"""The queries of a comparison. In: a store, a run, the name of a query. Out: its rows, and its text as it was executed.
+"""One side of a comparison. In: a store, a run, the name of a query. Out: its rows, and its text as executed.
 
-Queries are the `.sql` files of `queries/`; only the run's whole number is ever written into them.
+Queries are the `.sql` files of `queries/`; only the number of the run is ever written into them.
 """
 
 from dataclasses import dataclass
