@@ -1,20 +1,21 @@
-"""The checks, the most valuable first: one entry each. In: `Facts`. Out: what is there, what is missing, what to set.
+"""The checks of `traceforge doctor`, most valuable first. In: `Facts`. Out: what is there, what is not, what to set.
 
-An entry has the question that the data answer, a look at the facts, and the exact line that records it next time. To
-add one, write its look and put it into `CHECKS` at its place.
+A check has the question that the data answer, a function that looks at the facts, and the exact line that records the
+data next time. To add one, write its function and put it into `CHECKS` at its place.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
 
 from traceforge.doctor.facts import Facts, read_facts
 from traceforge.store.database import Store
-from traceforge.units import format_ns, format_share
+from traceforge.thresholds import doctor as thresholds
+from traceforge.units import format_ns, format_share, plural
 
-_ENOUGH_ITERATIONS = 10
-_SURE_SHARE = 0.95
-_FINE_RESIDUAL_SHARE = 0.01
+_MAX_LISTED = 8
 
 
 class Status(StrEnum):
@@ -27,9 +28,8 @@ class Status(StrEnum):
     blocked = "blocked"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What the facts say to one question."""
+class Look(NamedTuple):
+    """What the facts say about one question."""
 
     status: Status
     evidence: str
@@ -42,6 +42,7 @@ class Check:
     Attributes:
         code: stable name.
         question: what the data answer when they are there.
+        requires: what to say instead where there is nothing to look at, or None.
         look: judges the facts.
         remedy: what to do next time.
         setting: the exact line or variable; empty where there is none.
@@ -49,6 +50,7 @@ class Check:
 
     code: str
     question: str
+    requires: Callable[[Facts], Look | None]
     look: Callable[[Facts], Look]
     remedy: str
     setting: str = ""
@@ -66,35 +68,14 @@ class Examination:
 def examine(store: Store, run_id: int) -> list[Examination]:
     """Every check on a run, in order of value."""
     facts = read_facts(store, run_id)
-    return [_examined(check, check.look(facts)) for check in CHECKS]
+    return [Examination(check, *(check.requires(facts) or check.look(facts))) for check in CHECKS]
 
 
-def _examined(check: Check, look: Look) -> Examination:
-    return Examination(check, look.status, look.evidence)
-
-
-def _complete(evidence: str) -> Look:
-    return Look(Status.complete, evidence)
-
-
-def _counting(iterations: int) -> str:
-    return "1 iteration counts" if iterations == 1 else f"{iterations} iterations count"
-
-
-def _missing(evidence: str) -> Look:
-    return Look(Status.missing, evidence)
-
-
-def _partial(evidence: str) -> Look:
-    return Look(Status.partial, evidence)
-
-
-def _not_needed(evidence: str) -> Look:
-    return Look(Status.not_needed, evidence)
-
-
-def _blocked(evidence: str) -> Look:
-    return Look(Status.blocked, evidence)
+_complete = partial(Look, Status.complete)
+_partial = partial(Look, Status.partial)
+_missing = partial(Look, Status.missing)
+_not_needed = partial(Look, Status.not_needed)
+_blocked = partial(Look, Status.blocked)
 
 
 def _counted(part: int, whole: int, what: str) -> Look:
@@ -104,13 +85,29 @@ def _counted(part: int, whole: int, what: str) -> Look:
     return (_complete if part >= whole else _partial)(f"{part} of the {whole} {what}")
 
 
-def _no_timeline(facts: Facts) -> Look | None:
-    """What later checks say where there is nothing to look at."""
-    return _blocked("no profiler trace of a known rank") if not facts.ranks else None
+def _needs_nothing(_facts: Facts) -> None:
+    """Every run can be looked at."""
 
 
-def _no_calls(facts: Facts) -> Look | None:
-    return _no_timeline(facts) or (None if facts.calls else _blocked("no collective in the recorded window"))
+def _needs_ranks(facts: Facts) -> Look | None:
+    return None if facts.ranks else _blocked("no profiler trace of a known rank")
+
+
+def _needs_calls(facts: Facts) -> Look | None:
+    return _needs_ranks(facts) or (None if facts.calls else _blocked("no collective in the recorded window"))
+
+
+def _needs_several_ranks(facts: Facts) -> Look | None:
+    return _needs_ranks(facts) or (_not_needed("one rank recorded") if facts.ranks == 1 else None)
+
+
+def _needs_calls_of_several(facts: Facts) -> Look | None:
+    alone = _blocked("one rank recorded: nothing to match with") if facts.ranks == 1 else None
+    return _needs_calls(facts) or alone
+
+
+def _needs_devices(facts: Facts) -> Look | None:
+    return _not_needed("the job communicates on the host (gloo)") if facts.on_host else None
 
 
 def _timeline(facts: Facts) -> Look:
@@ -125,13 +122,11 @@ def _rank_known(facts: Facts) -> Look:
     if facts.nameless:
         return (_missing if not facts.ranks else _partial)(f"{facts.nameless} of {facts.timelines} files state no rank")
     if facts.set_aside:
-        return _partial(f"{facts.set_aside} files set aside: another file speaks for their rank, or another time")
+        return _partial(f"{facts.set_aside} files set aside: another file covers their rank, or they show another time")
     return _complete("each file belongs to one rank")
 
 
 def _ranks(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     if facts.world_size is None:
         if facts.ranks == 1:
             return _missing("one rank; no file says how many there are")
@@ -139,13 +134,11 @@ def _ranks(facts: Facts) -> Look:
     if facts.ranks >= facts.world_size:
         return _complete(f"all {facts.ranks} ranks") if facts.ranks > 1 else _not_needed("the job has one rank")
     absent = sorted(set(range(facts.world_size)) - set(facts.present or []))
-    told = ", ".join(map(str, absent[:8])) + (", …" if len(absent) > 8 else "")
-    return (_missing if facts.ranks == 1 else _partial)(f"{facts.ranks} of {facts.world_size} ranks; missing: {told}")
+    listed = ", ".join(map(str, absent[:_MAX_LISTED])) + (", …" if len(absent) > _MAX_LISTED else "")
+    return (_missing if facts.ranks == 1 else _partial)(f"{facts.ranks} of {facts.world_size} ranks; missing: {listed}")
 
 
 def _steps(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     if not facts.marked_steps:
         return _missing("nothing marks training steps: the whole window stands for one")
     if not facts.profiler_steps:
@@ -154,21 +147,16 @@ def _steps(facts: Facts) -> Look:
 
 
 def _iterations(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     warmup = f", {facts.warmup} warm-up left out" if facts.warmup else ""
+    judged = f"{plural(facts.judged, 'iteration')} {'counts' if facts.judged == 1 else 'count'}"
     if not facts.judged:
         return _missing(f"0 of {facts.iterations} iterations count{warmup}")
-    if facts.judged < _ENOUGH_ITERATIONS:
-        return _partial(f"{_counting(facts.judged)}{warmup}; rare delays need {_ENOUGH_ITERATIONS} or more")
-    return _complete(f"{_counting(facts.judged)}{warmup}")
+    if facts.judged < thresholds.ENOUGH_ITERATIONS:
+        return _partial(f"{judged}{warmup}; rare delays need {thresholds.ENOUGH_ITERATIONS} or more")
+    return _complete(f"{judged}{warmup}")
 
 
 def _common_window(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
-    if facts.ranks == 1:
-        return _not_needed("one rank recorded")
     if facts.uncommon:
         verdict = _missing if facts.uncommon == facts.iterations else _partial
         return verdict(f"{facts.uncommon} of {facts.iterations} iterations were not recorded by all ranks")
@@ -176,72 +164,50 @@ def _common_window(facts: Facts) -> Look:
 
 
 def _devices(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     if facts.on_host:
         return _not_needed("the job communicates on the host (gloo)")
     return _counted(facts.device_ranks, facts.ranks, "ranks with device activity")
 
 
 def _communication(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     if facts.calls:
         return _complete(f"{facts.calls} calls of collectives")
     return _missing("no collective in the recorded window")
 
 
 def _matching(facts: Facts) -> Look:
-    if none := _no_calls(facts):
-        return none
-    if facts.ranks == 1:
-        return _blocked("one rank recorded: nothing to match with")
     share = facts.matched_share or 0.0
-    verdict = _complete if share >= _SURE_SHARE else _partial if facts.collectives else _missing
+    verdict = _complete if share >= thresholds.LEAST_MATCHED_SHARE else _partial if facts.collectives else _missing
     return verdict(f"{format_share(share)} of the calls matched across ranks")
 
 
 def _groups(facts: Facts) -> Look:
-    if none := _no_calls(facts):
-        return none
     if facts.on_host and not facts.grouped:
         return _not_needed("gloo's host operations name no group; memberships were worked out from the list of groups")
     return _counted(facts.grouped, facts.calls, "calls name their process group")
 
 
 def _sequence(facts: Facts) -> Look:
-    if none := _no_calls(facts):
-        return none
-    if facts.ranks == 1:
-        return _blocked("one rank recorded: nothing to match with")
-    if not facts.sequenced and (facts.matched_share or 0.0) >= _SURE_SHARE:
+    if not facts.sequenced and (facts.matched_share or 0.0) >= thresholds.LEAST_MATCHED_SHARE:
         return _not_needed("no call is numbered, but order and overlap were enough to match them")
     return _counted(facts.sequenced, facts.calls, "calls are numbered")
 
 
 def _sizes(facts: Facts) -> Look:
-    if none := _no_calls(facts):
-        return none
-    return _counted(facts.sized, facts.calls, "calls tell their size")
+    return _counted(facts.sized, facts.calls, "calls state their size")
 
 
 def _clocks(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
-    if facts.ranks == 1:
-        return _not_needed("one rank recorded")
     if facts.unaligned:
         return _partial(f"clocks of {facts.unaligned} of {facts.ranks} ranks could not be aligned")
     if facts.residual_ns is not None and facts.iteration_ns:
         text = f"all clocks aligned within {format_ns(facts.residual_ns)}"
-        is_fine = facts.residual_ns <= _FINE_RESIDUAL_SHARE * facts.iteration_ns
+        is_fine = facts.residual_ns <= thresholds.MOST_RESIDUAL_SHARE * facts.iteration_ns
         return _complete(text) if is_fine else _partial(f"{text}, of iterations of {format_ns(facts.iteration_ns)}")
     return _complete("all clocks aligned")
 
 
 def _nccl_log(facts: Facts) -> Look:
-    if facts.on_host:
-        return _not_needed("the job communicates on the host (gloo)")
     if not facts.nccl_logs:
         return _missing("no NCCL log among the files")
     if not facts.nccl_links:
@@ -250,8 +216,6 @@ def _nccl_log(facts: Facts) -> Look:
 
 
 def _nccl_choices(facts: Facts) -> Look:
-    if facts.on_host:
-        return _not_needed("the job communicates on the host (gloo)")
     if not facts.nccl_choices:
         return _missing("no log says which algorithm and protocol NCCL chose")
     return _complete(f"{facts.nccl_choices} choices of algorithm and protocol")
@@ -266,18 +230,16 @@ def _execution_traces(facts: Facts) -> Look:
 
 
 def _shapes(facts: Facts) -> Look:
-    return _no_timeline(facts) or _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
+    return _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
 
 
 def _hosts(facts: Facts) -> Look:
-    if none := _no_timeline(facts):
-        return none
     return _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known")
 
 
 def _stacks(facts: Facts) -> Look:
-    if facts.stacked or not facts.ranks:
-        return _no_timeline(facts) or _counted(facts.stacked, facts.ranks, "ranks recorded with Python stacks")
+    if facts.stacked:
+        return _counted(facts.stacked, facts.ranks, "ranks recorded with Python stacks")
     return _not_needed("worth recording (with_stack=True, in a run of its own) once the host is to blame")
 
 
@@ -290,58 +252,58 @@ def _whole_files(facts: Facts) -> Look:
 _SCHEDULE = "schedule=torch.profiler.schedule(wait=20, warmup=5, active=15, repeat=1)"
 
 CHECKS = (
-    Check("timeline", "Where does the time of an iteration go?", _timeline,
+    Check("timeline", "Where does the time of an iteration go?", _needs_nothing, _timeline,
           "Record a timeline with torch.profiler on every rank.",
           'torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"))'),
-    Check("rank_known", "Which file belongs to which rank?", _rank_known,
+    Check("rank_known", "Which file belongs to which rank?", _needs_nothing, _rank_known,
           "Start the profiler after init_process_group, one file a rank and recording; or name files by rank.",
           'torch.profiler.tensorboard_trace_handler("traces", worker_name=f"rank{torch.distributed.get_rank()}")'),
-    Check("all_ranks", "Who waits for whom?", _ranks,
+    Check("all_ranks", "Who waits for whom?", _needs_ranks, _ranks,
           "Profile on every rank in the same steps, not on rank 0 alone: being late is a comparison between ranks.",
           "profiler = torch.profiler.profile(...)  # without `if rank == 0`"),
-    Check("steps", "How long is an iteration, and which are alike?", _steps,
+    Check("steps", "How long is an iteration, and which are alike?", _needs_ranks, _steps,
           "Mark the steps: call step() of the profiler once an iteration.", "profiler.step()"),
-    Check("iterations", "Is it a rule or an accident?", _iterations,
+    Check("iterations", "Is it a rule or an accident?", _needs_ranks, _iterations,
           "Record ten or more steps after warm-up.", _SCHEDULE),
-    Check("common_window", "Do all ranks show the same iterations?", _common_window,
+    Check("common_window", "Do all ranks show the same iterations?", _needs_several_ranks, _common_window,
           "Start and stop by step number, not by time, with the same schedule on every rank.", _SCHEDULE),
-    Check("devices", "What did the devices do?", _devices,
+    Check("devices", "What did the devices do?", _needs_ranks, _devices,
           "Record device activity beside the host's.",
           "activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]"),
-    Check("communication", "What does communication cost?", _communication,
-          "Let the recorded steps contain the exchange of gradients (no step of pure accumulation alone).", _SCHEDULE),
-    Check("matching", "Which calls of different ranks are one collective?", _matching,
+    Check("communication", "What does communication cost?", _needs_ranks, _communication,
+          "Record steps that exchange gradients, not only steps of gradient accumulation.", _SCHEDULE),
+    Check("matching", "Which calls of different ranks are one collective?", _needs_calls_of_several, _matching,
           "Record all ranks of each group in the same steps; PyTorch 2.4 names groups, 2.12 numbers calls.",
           "pip install 'torch>=2.12'"),
-    Check("clocks", "Whose clock says what?", _clocks,
-          "Record ten or more collectives that all ranks share: their common ends tie the clocks.", _SCHEDULE),
-    Check("process_groups", "Which communicator is it: data, tensor or pipeline parallel?", _groups,
+    Check("clocks", "How far apart are the clocks?", _needs_several_ranks, _clocks,
+          "Record ten or more collectives that all ranks share: their common ends align the clocks.", _SCHEDULE),
+    Check("process_groups", "Which communicator is it: data, tensor or pipeline parallel?", _needs_calls, _groups,
           "PyTorch 2.4 or later names the process group of each call; give groups a description.",
           'torch.distributed.new_group(ranks, group_desc="dp")'),
-    Check("sequence_numbers", "Are calls matched beyond doubt?", _sequence,
+    Check("sequence_numbers", "Are calls matched beyond doubt?", _needs_calls_of_several, _sequence,
           "PyTorch 2.12 or later numbers each call in its group.", "pip install 'torch>=2.12'"),
-    Check("sizes", "How fast is each transfer for its size?", _sizes,
+    Check("sizes", "How fast is each transfer for its size?", _needs_calls, _sizes,
           "PyTorch 2.4 or later writes sizes with the arguments of collectives; before, record_shapes=True tells them.",
           "pip install 'torch>=2.4'"),
-    Check("whole_files", "Are the files whole?", _whole_files,
+    Check("whole_files", "Are the files whole?", _needs_nothing, _whole_files,
           "Let the profiler finish: stop it before the process ends, write to a local disk, and copy afterwards.",
           "profiler.stop()  # before torch.distributed.destroy_process_group()"),
-    Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _nccl_log,
+    Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _needs_devices, _nccl_log,
           "Let NCCL write its log beside the traces; it costs little.",
           "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV NCCL_DEBUG_FILE=traces/nccl.%h.%p.log"),
-    Check("nccl_choices", "Which algorithm and protocol carried each collective?", _nccl_choices,
+    Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_devices, _nccl_choices,
           "Add TUNING to the subsystems of the log (one line a call and size).",
           "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
-    Check("hosts", "Is it one rank, or all of its host?", _hosts,
+    Check("hosts", "Is it one rank, or all of its host?", _needs_ranks, _hosts,
           "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",
           'torch.profiler.tensorboard_trace_handler("traces")'),
-    Check("execution_traces", "What depends on what, with which shapes?", _execution_traces,
+    Check("execution_traces", "What depends on what, with which shapes?", _needs_nothing, _execution_traces,
           "Record an execution trace beside the timeline.",
           "torch.profiler.profile(..., execution_trace_observer=torch.profiler.ExecutionTraceObserver()"
           '.register_callback(f"traces/rank{rank}.et.json"))'),
-    Check("shapes", "Do ranks compute on equal work?", _shapes,
+    Check("shapes", "Do ranks compute on equal work?", _needs_ranks, _shapes,
           "Record the shapes of operators.", "record_shapes=True"),
-    Check("stacks", "Which line of the program is it?", _stacks,
+    Check("stacks", "Which line of the program is it?", _needs_ranks, _stacks,
           "Record Python stacks, in a run of its own: they slow the host down.", "with_stack=True"),
 )  # fmt: skip
 """All checks in order of value."""

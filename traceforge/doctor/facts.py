@@ -12,12 +12,12 @@ class Facts:
     """Counts; None where nothing says it.
 
     Attributes:
-        timelines, nameless, set_aside: profiler files, those without a rank, those of a rank told by another file.
-        ranks, present, world_size: ranks that a file speaks for, which, and how many the job says it has.
+        timelines, nameless, set_aside: profiler files, those without a rank, those of a rank that another file covers.
+        ranks, present, world_size: number of recorded ranks, which ones, and how many the job says it has.
         device_ranks, gloo_ranks: ranks whose file holds device work; ranks that communicate on the host.
         marked_steps, profiler_steps: steps that anything marks, and those that the profiler itself marks.
         judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
-        grouped, sequenced, sized: calls of collectives that name their group, their number, their size.
+        grouped, sequenced, sized: calls of collectives that state their group, their number, their size.
         damage: codes of what was lost or repaired.
     """
 

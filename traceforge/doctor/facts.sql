@@ -1,30 +1,30 @@
 -- What was recorded of a run, in counts: the one query behind all checks.
-WITH speaking AS (
-  SELECT k.rank, k.source_id, k.host, k.has_device, k.raw_first_ns, k.raw_last_ns
+WITH recorded AS (
+  SELECT k.rank, k.source_id, k.host, k.has_device
   FROM align.rank AS k
   WHERE k.run_id = $run_id
 ),
 kineto AS (
   SELECT f.metadata, f.backend, f.world_size
   FROM raw.kineto_file AS f
-  JOIN speaking USING (source_id)
+  JOIN recorded USING (source_id)
 ),
-called AS (
-  SELECT c.process_group_name, c.stated_sequence, c.size_bytes, c.on_device
+call AS (
+  SELECT c.process_group_name, c.stated_sequence, c.size_bytes
   FROM align.call AS c
   WHERE c.run_id = $run_id
 ),
-stepped AS (
-  SELECT i.iteration, i.ranks, i.is_warmup, i.is_partial, i.duration_ns
+iteration AS (
+  SELECT i.ranks, i.is_warmup, i.is_partial, i.duration_ns
   FROM timeline.iteration AS i
   WHERE i.run_id = $run_id
 ),
-logged AS (
+log AS (
   SELECT s.source_id
   FROM meta.source AS s
   WHERE s.run_id = $run_id AND s.kind = 'nccl_log'
 ),
-raised AS (
+issue AS (
   SELECT code, severity, SUM(count) AS count, SUM(lost_events) AS lost_events
   FROM meta.issue
   WHERE run_id = $run_id
@@ -33,41 +33,41 @@ raised AS (
 SELECT
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'kineto') AS timelines,
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'kineto' AND rank IS NULL) AS nameless,
-  (SELECT COALESCE(SUM(count), 0) FROM raised WHERE code IN ('rank_repeated', 'rank_of_another_window')) AS set_aside,
-  (SELECT COUNT(*) FROM speaking) AS ranks,
+  (SELECT COALESCE(SUM(count), 0) FROM issue WHERE code IN ('rank_repeated', 'rank_of_another_window')) AS set_aside,
+  (SELECT COUNT(*) FROM recorded) AS ranks,
   (
     SELECT COALESCE(r.world_size, (SELECT MAX(world_size) FROM kineto)) FROM meta.run AS r WHERE r.run_id = $run_id
   ) AS world_size,
-  (SELECT LIST(rank ORDER BY rank) FROM speaking) AS present,
-  (SELECT COUNT(*) FROM speaking WHERE host IS NULL) AS hostless,
-  (SELECT COUNT(*) FROM speaking WHERE has_device) AS device_ranks,
+  (SELECT LIST(rank ORDER BY rank) FROM recorded) AS present,
+  (SELECT COUNT(*) FROM recorded WHERE host IS NULL) AS hostless,
+  (SELECT COUNT(*) FROM recorded WHERE has_device) AS device_ranks,
   (SELECT COUNT(*) FROM kineto WHERE backend ILIKE '%gloo%' AND backend NOT ILIKE '%nccl%') AS gloo_ranks,
   (SELECT COUNT(*) FROM kineto WHERE metadata->>'record_shapes' = '1') AS shaped,
   (SELECT COUNT(*) FROM kineto WHERE metadata->>'with_stack' = '1') AS stacked,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND is_marked) AS marked_steps,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND origin = 'profiler_step') AS profiler_steps,
-  (SELECT COUNT(*) FROM stepped) AS iterations,
-  (SELECT COUNT(*) FROM stepped WHERE NOT is_warmup AND NOT is_partial) AS judged,
-  (SELECT COUNT(*) FROM stepped WHERE is_warmup) AS warmup,
-  (SELECT COUNT(*) FROM stepped WHERE ranks < (SELECT COUNT(*) FROM speaking)) AS uncommon,
-  (SELECT CAST(AVG(duration_ns) AS BIGINT) FROM stepped WHERE NOT is_warmup AND NOT is_partial) AS iteration_ns,
-  (SELECT COUNT(*) FROM called) AS calls,
-  (SELECT COUNT(process_group_name) FROM called) AS grouped,
-  (SELECT COUNT(stated_sequence) FROM called) AS sequenced,
-  (SELECT COUNT(size_bytes) FROM called) AS sized,
+  (SELECT COUNT(*) FROM iteration) AS iterations,
+  (SELECT COUNT(*) FROM iteration WHERE NOT is_warmup AND NOT is_partial) AS judged,
+  (SELECT COUNT(*) FROM iteration WHERE is_warmup) AS warmup,
+  (SELECT COUNT(*) FROM iteration WHERE ranks < (SELECT COUNT(*) FROM recorded)) AS uncommon,
+  (SELECT CAST(AVG(duration_ns) AS BIGINT) FROM iteration WHERE NOT is_warmup AND NOT is_partial) AS iteration_ns,
+  (SELECT COUNT(*) FROM call) AS calls,
+  (SELECT COUNT(process_group_name) FROM call) AS grouped,
+  (SELECT COUNT(stated_sequence) FROM call) AS sequenced,
+  (SELECT COUNT(size_bytes) FROM call) AS sized,
   (SELECT COUNT(*) FROM timeline.collective WHERE run_id = $run_id) AS collectives,
   (
     SELECT SUM(matched_share * call_count) / SUM(call_count) FROM timeline.communicator WHERE run_id = $run_id
   ) AS matched_share,
   (SELECT COUNT(*) FROM align.clock WHERE run_id = $run_id AND status = 'unaligned') AS unaligned,
   (SELECT MAX(residual_ns) FROM align.clock WHERE run_id = $run_id) AS residual_ns,
-  (SELECT COUNT(*) FROM logged) AS nccl_logs,
-  (SELECT COUNT(*) FROM raw.nccl_link SEMI JOIN logged USING (source_id)) AS nccl_links,
-  (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN logged USING (source_id)) AS nccl_choices,
+  (SELECT COUNT(*) FROM log) AS nccl_logs,
+  (SELECT COUNT(*) FROM raw.nccl_link SEMI JOIN log USING (source_id)) AS nccl_links,
+  (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN log USING (source_id)) AS nccl_choices,
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind IN ('pytorch_et', 'chakra')) AS execution_traces,
   (SELECT COUNT(DISTINCT rank) FROM graph.link WHERE run_id = $run_id AND is_accepted) AS linked_ranks,
-  (SELECT COALESCE(SUM(lost_events), 0) FROM raised) AS lost_events,
+  (SELECT COALESCE(SUM(lost_events), 0) FROM issue) AS lost_events,
   (
-    SELECT STRING_AGG(code, ', ' ORDER BY code) FROM raised
+    SELECT STRING_AGG(code, ', ' ORDER BY code) FROM issue
     WHERE lost_events > 0 OR code LIKE '%truncat%' OR code LIKE '%repair%' OR severity = 'error'
   ) AS damage

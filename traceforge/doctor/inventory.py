@@ -35,7 +35,7 @@ class Inventory:
 def take_inventory(store: Store, stages: Sequence[str]) -> Inventory:
     """What a database holds; its stages must have been built."""
     if not store.read_only:
-        store.execute("CHECKPOINT")  # what is still beside the file counts in its size
+        store.execute("CHECKPOINT")  # so that the size includes the write-ahead log
     text = (resources.files("traceforge.doctor") / "runs.sql").read_text(encoding="utf-8")
     built = store.query("SELECT traceforge_version FROM meta.build").rows()
     schemas = store.query("SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()")
