@@ -4,7 +4,9 @@ import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from traceforge.api import STAGES
+from tests.given import built
+from traceforge import api
+from traceforge.files import find_files
 from traceforge.records import ReadOptions
 from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
@@ -78,9 +80,27 @@ def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> No
 
 
 def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
-    """The same with all stages up to one of them built; `fabric` needs two."""
+    """The same with all stages up to one of them built."""
     store = store_of_logs(*files)
-    for stage in ("align", "timeline", "fabric") if through == "fabric" else STAGES[: STAGES.index(through) + 1]:
+    return built_fabric(store) if through == "fabric" else built(store, through)
+
+
+def add_folder(store: Store, folder: Path, run_name: str = "job") -> None:
+    """The files of a folder added to a run of a store, whatever they are; no stage is built."""
+    files = find_files([folder])
+    ingest_files(store, files, api.sources(), run_name=run_name, executor=None, options=ReadOptions())
+
+
+def fabric_of_folder(folder: Path) -> Store:
+    """The files of a folder in a store, with stage fabric and what it reads built."""
+    store = Store(None)
+    add_folder(store, folder)
+    return built_fabric(store)
+
+
+def built_fabric(store: Store) -> Store:
+    """The same store with stage fabric and what it reads built."""
+    for stage in ("align", "timeline", "fabric"):
         build_stage(store, f"traceforge.{stage}")
     return store
 

@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.fabric.logs import Process, add_dumps, add_logs
+from tests.fabric.logs import Process, add_dumps, add_logs, built_fabric
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
 from traceforge.fabric.finding_rule import finding_rules, parse_rule
 from traceforge.store.database import Store
-from traceforge.store.stage import build_stage, stage_documents
+from traceforge.store.stage import stage_documents
 
 GDR = "NET/IB/{}/GDRDMA"
 Pair = list[Process]
@@ -241,11 +241,11 @@ def stories() -> Iterator[Store]:
             add_logs(store, story(), run_name=story.__name__)
         statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
         config = {"0": {"name": "0", "desc": "default_pg"}}
-        dumps = ({"entries": [], "pg_config": config, "pg_status": status} for status in statuses)
+        dumps: list[dict[str, object]] = [
+            {"entries": [], "pg_config": config, "pg_status": status} for status in statuses
+        ]
         add_dumps(store, *dumps, run_name="hang_recorded")
-        for stage in ("align", "timeline", "fabric"):
-            build_stage(store, f"traceforge.{stage}")
-        yield store
+        yield built_fabric(store)
 
 
 def findings_of(store: Store, run_name: str) -> list[dict[str, Any]]:

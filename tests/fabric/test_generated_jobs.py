@@ -2,59 +2,70 @@
 configuration come together in one finding."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from tests.fabric.logs import add_folder
 from tests.given import rows_of
 from traceforge import api
-from traceforge.api import STAGES
 from traceforge.store.database import Store
-from traceforge.store.stage import build_stage
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
 from traceforge.synth.folder import write_scenario
 from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.scenario import Scenario
 
-
-def judged(folder: Path, logs: NcclLogs, *faults: Injection) -> Store:
-    """Two hosts of four devices, tensor-parallel in pairs: four pairs, and two groups across hosts."""
-    scenario = Scenario("job", 3, 8, cluster=Cluster(2, 4, 2), nccl=logs, faults=faults)
-    write_scenario(scenario, folder)
-    store = Store(None)
-    api.ingest([folder], store, run="job", jobs=1)
-    for stage in STAGES[: STAGES.index("attribute") + 1]:
-        build_stage(store, f"traceforge.{stage}")
-    return store
-
-
-@pytest.fixture(scope="module", params=["2.21.5", "2.27.5", "2.27.5 stamped, by host"])
-def healthy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    version, _, form = request.param.partition(" ")
-    logs = NcclLogs(version, stamped=bool(form), by_host=bool(form))
-    with judged(tmp_path_factory.mktemp("healthy"), logs) as store:
-        yield store
+JOBS = {
+    "healthy 2.21.5": (NcclLogs("2.21.5"), ()),
+    "healthy 2.27.5": (NcclLogs("2.27.5"), ()),
+    "healthy 2.27.5 stamped, by host": (NcclLogs("2.27.5", stamped=True, by_host=True), ()),
+    "far_nic 2.21.5": (NcclLogs("2.21.5"), (Injection("far_nic", 1, 0.3),)),
+    "far_nic 2.27.5": (NcclLogs("2.27.5"), (Injection("far_nic", 1, 0.3),)),
+    "p2p_lost": (NcclLogs("2.27.5"), (Injection("p2p_lost", 1, 0.3),)),
+    "slow_nic": (NcclLogs("2.27.5"), (Injection("slow_nic", 1, 0.3),)),
+}
 
 
-@pytest.fixture(scope="module", params=["2.21.5", "2.27.5"])
-def far_nic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with judged(tmp_path_factory.mktemp("far"), NcclLogs(request.param), Injection("far_nic", 1, 0.3)) as store:
-        yield store
+class GeneratedJob(NamedTuple):
+    """A run of the database that holds all jobs."""
+
+    store: Store
+    name: str
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """Rows of a query about this run, whose number is `$run` in it."""
+        return rows_of(self.store, sql.replace("$run", str(api.run_id(self.store, self.name))))
 
 
 @pytest.fixture(scope="module")
-def p2p_lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with judged(tmp_path_factory.mktemp("p2p"), NcclLogs("2.27.5"), Injection("p2p_lost", 1, 0.3)) as store:
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Each job on two hosts of four devices, tensor-parallel in pairs: four pairs, and two groups across hosts."""
+    with Store(None) as store:
+        for name, (logs, faults) in JOBS.items():
+            folder = tmp_path_factory.mktemp("job")
+            write_scenario(Scenario("job", 3, 8, cluster=Cluster(2, 4, 2), nccl=logs, faults=faults), folder)
+            add_folder(store, folder, name)
+        api.analyze(store)
         yield store
 
 
-def test_every_process_group_finds_its_communicator(healthy: Store) -> None:
-    rows = rows_of(
-        healthy,
+@pytest.fixture(params=[name for name in JOBS if name.startswith("healthy")])
+def healthy(request: pytest.FixtureRequest, database: Store) -> GeneratedJob:
+    return GeneratedJob(database, request.param)
+
+
+@pytest.fixture(params=[name for name in JOBS if name.startswith("far_nic")])
+def far_nic(request: pytest.FixtureRequest, database: Store) -> GeneratedJob:
+    return GeneratedJob(database, request.param)
+
+
+def test_every_process_group_finds_its_communicator(healthy: GeneratedJob) -> None:
+    rows = healthy.rows(
         "SELECT t.ranks, k.ranks, m.score, m.method, m.is_ambiguous FROM timeline.communicator AS t"
-        " JOIN fabric.communicator_match AS m ON m.timeline_communicator_id = t.communicator_id"
-        " JOIN fabric.communicator AS k ON k.communicator_id = m.communicator_id",
+        " JOIN fabric.communicator_match AS m ON m.run_id = t.run_id AND m.timeline_communicator_id = t.communicator_id"
+        " JOIN fabric.communicator AS k ON k.run_id = m.run_id AND k.communicator_id = m.communicator_id"
+        " WHERE t.run_id = $run",
     )
 
     assert len(rows) == 6
@@ -62,11 +73,10 @@ def test_every_process_group_finds_its_communicator(healthy: Store) -> None:
     assert {row[2:] for row in rows} == {(1.0, "sequence", False)}
 
 
-def test_every_collective_learns_how_it_travels(healthy: Store) -> None:
-    rows = rows_of(
-        healthy,
+def test_every_collective_learns_how_it_travels(healthy: GeneratedJob) -> None:
+    rows = healthy.rows(
         "SELECT algorithm, protocol, path_class, channel_count, nics, COUNT(*) FROM fabric.collective"
-        " GROUP BY ALL ORDER BY ALL",
+        " WHERE run_id = $run GROUP BY ALL ORDER BY ALL",
     )
 
     # 8 iterations x 8 all-reduces x 4 pairs, and x 2 buckets x 2 groups; each group across hosts uses its rail's NICs
@@ -78,65 +88,74 @@ def test_every_collective_learns_how_it_travels(healthy: Store) -> None:
     assert [row[4:] for row in rows] == [(["mlx5_0", "mlx5_2"], 16), (["mlx5_1", "mlx5_3"], 16), ([], 256)]
 
 
-def test_all_rings_are_whole_and_all_connections_have_an_owner(healthy: Store) -> None:
-    assert rows_of(healthy, "SELECT COUNT(*) FROM fabric.ring WHERE NOT is_complete") == [(0,)]
-    assert rows_of(
-        healthy, "SELECT COUNT(*) FROM raw.nccl_link ANTI JOIN fabric.link USING (source_id, record_id)"
+def test_all_rings_are_whole_and_all_connections_have_an_owner(healthy: GeneratedJob) -> None:
+    assert healthy.rows("SELECT 1 FROM fabric.ring WHERE run_id = $run AND NOT is_complete") == []
+    assert (
+        healthy.rows(
+            "SELECT 1 FROM raw.nccl_link JOIN meta.source USING (source_id)"
+            " ANTI JOIN fabric.link USING (source_id, record_id) WHERE run_id = $run"
+        )
+        == []
+    )
+
+
+def test_every_record_is_understood(healthy: GeneratedJob) -> None:
+    assert healthy.rows(
+        "SELECT COUNT(*) FROM raw.nccl_unparsed JOIN meta.source USING (source_id) WHERE run_id = $run"
     ) == [(0,)]
 
 
-def test_every_record_is_understood(healthy: Store) -> None:
-    assert rows_of(healthy, "SELECT COUNT(*) FROM raw.nccl_unparsed") == [(0,)]
+def test_a_healthy_job_shows_no_problem(healthy: GeneratedJob) -> None:
+    assert healthy.rows("SELECT code FROM fabric.finding WHERE run_id = $run AND severity = 'problem'") == []
+    assert healthy.rows("SELECT kind FROM attribute.verdict WHERE run_id = $run") == [("nothing_significant",)]
 
 
-def test_a_healthy_job_shows_no_problem(healthy: Store) -> None:
-    assert rows_of(healthy, "SELECT code FROM fabric.finding WHERE severity = 'problem'") == []
-    assert rows_of(healthy, "SELECT kind FROM attribute.verdict") == [("nothing_significant",)]
-
-
-def test_a_far_nic_and_the_slow_group_it_causes_are_one_finding(far_nic: Store) -> None:
+def test_a_far_nic_and_the_slow_group_it_causes_are_one_finding(far_nic: GeneratedJob) -> None:
     # given rank 1 on a far NIC: group (1, 3, 5, 7) is measured to be slow
-    rows = rows_of(
-        far_nic,
+    rows = far_nic.rows(
         "SELECT f.cause, t.ranks, g.code, g.subject FROM attribute.finding AS f"
-        " JOIN timeline.communicator AS t ON CAST(t.communicator_id AS VARCHAR) = f.subject"
-        " JOIN attribute.configuration AS c ON c.finding_id = f.finding_id"
-        " JOIN fabric.finding AS g ON g.finding_id = c.fabric_finding_id"
-        " WHERE f.finding_id = 0 ORDER BY c.place",
+        " JOIN timeline.communicator AS t"
+        " ON t.run_id = f.run_id AND CAST(t.communicator_id AS VARCHAR) = f.subject"
+        " JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id"
+        " JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id"
+        " WHERE f.run_id = $run AND f.finding_id = 0 ORDER BY c.place",
     )
 
     # then what explains it best comes first, and the finding's evidence tells it with file and line
     assert rows[0] == ("slow_path", [1, 3, 5, 7], "far_nic", "1")
-    evidence = rows_of(far_nic, "SELECT statement FROM attribute.evidence WHERE finding_id = 0 ORDER BY place")
-    (told,) = (text for (text,) in evidence if "Rank 1 uses NIC 3, SYS away" in text)
-    assert "not a measured delay" in told
-    assert "nccl.node0.1001.log" in told
-    assert "line" in told
+    evidence = far_nic.rows(
+        "SELECT statement FROM attribute.evidence WHERE run_id = $run AND finding_id = 0 ORDER BY place"
+    )
+    (statement,) = (str(text) for (text,) in evidence if "Rank 1 uses NIC 3, SYS away" in str(text))
+    assert "not a measured delay" in statement
+    assert "nccl.node0.1001.log" in statement
+    assert "line" in statement
 
 
-def test_lost_peer_access_explains_the_slow_pairs_of_its_host(p2p_lost: Store) -> None:
-    rows = rows_of(
-        p2p_lost,
+def test_lost_peer_access_explains_the_slow_pairs_of_its_host(database: Store) -> None:
+    rows = GeneratedJob(database, "p2p_lost").rows(
         "SELECT t.ranks, g.code FROM attribute.finding AS f"
-        " JOIN timeline.communicator AS t ON CAST(t.communicator_id AS VARCHAR) = f.subject"
-        " JOIN attribute.configuration AS c ON c.finding_id = f.finding_id"
-        " JOIN fabric.finding AS g ON g.finding_id = c.fabric_finding_id"
-        " WHERE f.confidence IN ('high', 'medium') ORDER BY ALL",
+        " JOIN timeline.communicator AS t"
+        " ON t.run_id = f.run_id AND CAST(t.communicator_id AS VARCHAR) = f.subject"
+        " JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id"
+        " JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id"
+        " WHERE f.run_id = $run AND f.confidence IN ('high', 'medium') ORDER BY ALL",
     )
 
     assert rows == [([4, 5], "p2p_disabled"), ([6, 7], "p2p_disabled")]
 
 
-def test_the_report_names_the_measured_delay_beside_the_configuration(p2p_lost: Store) -> None:
-    html = api.report(p2p_lost).html
+def test_the_report_names_the_measured_delay_beside_the_configuration(database: Store) -> None:
+    html = api.report(database, run="p2p_lost").html
 
     assert "Measured delay that fits" in html
 
 
-def test_a_slow_link_is_named_by_its_rate(tmp_path: Path) -> None:
-    with judged(tmp_path, NcclLogs("2.27.5"), Injection("slow_nic", 1, 0.3)) as store:
-        rows = rows_of(store, "SELECT subject, ranks, summary FROM fabric.finding WHERE code = 'nic_below_speed'")
+def test_a_slow_link_is_named_by_its_rate(database: Store) -> None:
+    rows = GeneratedJob(database, "slow_nic").rows(
+        "SELECT subject, ranks, summary FROM fabric.finding WHERE run_id = $run AND code = 'nic_below_speed'"
+    )
 
     assert [row[:2] for row in rows] == [("node1", [4, 5, 6, 7])]
-    assert "4 NICs of 100 Gbit/s in use" in rows[0][2]
-    assert "run at 400" in rows[0][2]
+    assert "4 NICs of 100 Gbit/s in use" in str(rows[0][2])
+    assert "run at 400" in str(rows[0][2])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fabric.logs import fabric_of_folder
 from tests.given import rows_of
 from traceforge import api
 from traceforge.store.database import Store
@@ -32,9 +33,7 @@ def line(rank: int, taken_us: float, *, number: int = 0, bandwidth: float = 10.0
 def store_of(folder: Path, *files: list[str]) -> Store:
     for number, lines in enumerate(files):
         (folder / f"inspector{number}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    store = Store(None)
-    api.ingest([folder], store, run="job", jobs=1)
-    return store
+    return fabric_of_folder(folder)
 
 
 def test_the_shortest_time_is_the_transfer_and_the_rest_is_waiting(tmp_path: Path) -> None:

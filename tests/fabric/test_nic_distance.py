@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.fabric.logs import Process
+from tests.fabric.logs import Process, fabric_of_folder
 from tests.given import rows_of
 from traceforge import api
 from traceforge.store.database import Store
@@ -31,9 +31,7 @@ def judged(folder: Path, *processes: Process) -> Store:
     if processes:
         text = "".join(f"{line}\n" for process in processes for line in process.lines)
         (folder / "nccl.log").write_text(text, encoding="utf-8")
-    store = Store(None)
-    api.ingest([folder], store, run="job", jobs=1)
-    return store
+    return fabric_of_folder(folder)
 
 
 def connected(nic: int) -> list[Process]:
@@ -96,6 +94,7 @@ def test_the_report_says_how_far_each_rank_is_from_its_nic(tmp_path: Path) -> No
     first.says("GPU/0-13000 :NET/0-2 (3/24.0/PIX) ")
 
     with judged(tmp_path, first, second) as store:
+        api.analyze(store)
         html = api.report(store).html
 
     table = html.partition("path to it")[2].partition("</table>")[0]
