@@ -29,9 +29,12 @@ NORMAL = float(ndtri(0.5 + CONFIDENCE / 2))
 MEDIAN_ERROR = float(np.sqrt(np.pi / 2))
 """Standard error of a median over that of a mean, of normally distributed values: 1.25."""
 
-_SD_PER_MAD = float(1 / ndtri(0.75))
+SD_PER_MAD = float(1 / ndtri(0.75))
+"""Standard deviation of normally distributed values over their median absolute deviation: 1.48."""
+
 _SHORTEST_BLOCKED = 5
 _MOST_DEGREES = 200.0
+_LEAST_CORRELATED, _MOST_CORRELATION = 4, 0.9
 _TUNING_OF_HUBER = 1.345  # 95 % efficient where errors are normal (Huber 1964)
 _ROUNDS_OF_HUBER = 12
 
@@ -56,12 +59,28 @@ def t_p_value(t: Values | float, degrees: Values | float) -> Values:
 def mad_sd(values: NDArray[np.float64] | NDArray[np.int64]) -> float:
     """Standard deviation of a normal distribution that has the values' median absolute deviation."""
     centred = values - values[0]  # large integers lose nothing
-    return _SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))
+    return SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))
 
 
 def block_length(count: int) -> int:
     """How many neighbouring iterations are taken together: about the cube root of their number."""
     return 1 if count < _SHORTEST_BLOCKED else int(np.ceil(count ** (1 / 3)))
+
+
+def lasting_count(series: NDArray[np.float64]) -> int:
+    """How many iterations a departure from the mean lasts, by the correlation of neighbours; at most a quarter of all.
+
+    Args:
+        series: shape (iterations, series), each with a mean of its own.
+    """
+    count = len(series)
+    departures = series - series.mean(axis=0)
+    variance = float((departures**2).sum())
+    if count < _LEAST_CORRELATED or variance == 0:
+        return 1
+    correlation = float((departures[1:] * departures[:-1]).sum()) / variance
+    lasting = (1 + correlation) / (1 - min(correlation, _MOST_CORRELATION))
+    return int(np.clip(round(lasting), 1, count // _LEAST_CORRELATED))
 
 
 def block_draws(count: int, draws: int, rng: np.random.Generator, length: int | None = None) -> Places:
@@ -197,7 +216,7 @@ def huber_fit(basis: Values, level: Values, least_spread: float = 1.0) -> Values
     fitted: Values = np.linalg.lstsq(basis, level, rcond=None)[0].astype(np.float64)
     for _ in range(_ROUNDS_OF_HUBER):
         left = np.abs(level - basis @ fitted)
-        limit = _TUNING_OF_HUBER * max(_SD_PER_MAD * float(np.median(left)), least_spread)
+        limit = _TUNING_OF_HUBER * max(SD_PER_MAD * float(np.median(left)), least_spread)
         weight = np.sqrt(np.minimum(1.0, limit / np.maximum(left, least_spread)))
         fitted = np.linalg.lstsq(basis * weight[:, None], level * weight, rcond=None)[0].astype(np.float64)
     return fitted

@@ -12,10 +12,10 @@ from tests.conventions.test_source_tree import PYTHON, relative, tree
 
 # Class names that several modules still share. Only ever shorter.
 _SHARED_NAMES = {
-    "Calls", "Change", "Column", "Cost", "Estimate", "Events",
-    "Grammar", "Group", "Handle", "Interval", "Issue", "IssueLog", "Job", "Judgement", "Layout", "Link",
+    "Calls", "Change", "Column", "Cost", "Events",
+    "Grammar", "Group", "Handle", "Interval", "Issue", "IssueLog", "Job", "Layout", "Link",
     "Operation", "Outcome", "Pieces", "Place", "Prediction", "Quantity", "Rule", "Run", "Source",
-    "Threshold", "Tracks", "Unit", "_Account", "_File", "_Flow", "_Group", "_Index", "_Reading",
+    "Threshold", "Tracks", "Unit", "_File", "_Group", "_Index", "_Reading",
     "_Run",
 }  # fmt: skip
 

@@ -8,10 +8,19 @@ CREATE OR REPLACE TABLE attribute.evidence (
   direction,
   -- One sentence.
   statement,
-  -- Order in which the statements of a finding are told.
+  -- Order in which the statements of a finding are shown.
   place
 ) AS
-WITH arrived AS (
+WITH limits AS (
+  SELECT
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.HIGH_DOMINANCE') AS high_dominance,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.CHANCE_P_VALUE') AS chance_p_value,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.LAST_SHARE') AS last_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.HIDDEN_GAIN') AS hidden_gain,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.CONFIGURATION_STATEMENTS') AS configuration_statements
+),
+arrived AS (
   SELECT c.run_id, CAST(c.last_rank AS VARCHAR) AS subject, COUNT(*) AS last_count
   FROM timeline.collective AS c
   WHERE c.iteration IS NOT NULL
@@ -25,7 +34,8 @@ configuration AS (
   FROM attribute.configuration AS c
   JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
   JOIN meta.source AS s ON s.source_id = g.source_id
-  WHERE c.place < 3
+  CROSS JOIN limits AS t
+  WHERE c.place < t.configuration_statements
 ),
 formatted AS (
   SELECT *,
@@ -51,16 +61,19 @@ statement AS (
   SELECT run_id, finding_id, 2, 'for',
     FORMAT('{:.0f} % of the delay by this cause, over all ranks, is rank {}''s.', 100 * dominance, subject)
   FROM attribute.finding
-  WHERE subject_kind = 'rank' AND dominance >= 0.6
+  CROSS JOIN limits
+  WHERE subject_kind = 'rank' AND dominance >= high_dominance
   UNION ALL
   SELECT run_id, finding_id, 3, 'for',
     FORMAT('If ranks were interchangeable, so much delay would gather on one of them with probability {:.2g}.', p_value)
   FROM attribute.finding
-  WHERE p_value <= 0.05
+  CROSS JOIN limits
+  WHERE p_value <= chance_p_value
   UNION ALL
-  SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= 0.5 * c.total THEN 'for' ELSE 'against' END,
+  SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= t.last_share * c.total THEN 'for' ELSE 'against' END,
     FORMAT('Rank {} arrives last at {} of {} collectives.', f.subject, COALESCE(a.last_count, 0), c.total)
   FROM attribute.finding AS f
+  CROSS JOIN limits AS t
   JOIN collectives AS c USING (run_id)
   LEFT JOIN arrived AS a ON a.run_id = f.run_id AND a.subject = f.subject
   WHERE f.subject_kind = 'rank' AND f.pattern = 'persistent'
@@ -68,25 +81,29 @@ statement AS (
   SELECT run_id, finding_id, 5, 'against',
     FORMAT('Only {:.0f} % of the delay by this cause is rank {}''s; other ranks have it too.', 100 * dominance, subject)
   FROM attribute.finding
-  WHERE subject_kind = 'rank' AND dominance < 0.6
+  CROSS JOIN limits
+  WHERE subject_kind = 'rank' AND dominance < high_dominance
   UNION ALL
   SELECT run_id, finding_id, 6, 'against',
     FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', p_value)
   FROM attribute.finding
+  CROSS JOIN limits
   -- One iteration cannot tell chance from cause either way; that is said below.
-  WHERE p_value > 0.05 AND iterations > 1
+  WHERE p_value > chance_p_value AND iterations > 1
   UNION ALL
   SELECT run_id, finding_id, 7, 'against',
     FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',
       CASE WHEN iterations = 1 THEN 'one iteration was' ELSE 'two iterations were' END)
   FROM attribute.finding
-  WHERE iterations < 3
+  CROSS JOIN limits
+  WHERE iterations < few_iterations
   UNION ALL
   SELECT run_id, finding_id, 8, 'against',
     FORMAT('Without it the replayed job would be only {:.1f} % faster: other lateness takes its place.',
       100 * gain_if_fixed)
   FROM attribute.finding
-  WHERE gain_if_fixed < 0.5 * share
+  CROSS JOIN limits
+  WHERE gain_if_fixed < hidden_gain * share
   UNION ALL
   SELECT run_id, finding_id, 10, 'against',
     FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.', REPLACE(companion_of, '_', ' '),

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, student
+from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of
+from traceforge.stats import t_quantile
 
 CERTAIN = PeerSpread(0.0, 10)
 
@@ -28,13 +29,8 @@ def test_what_peers_do_not_agree_on_widens_it() -> None:
     # given peers that differ by a standard deviation of 10, from eleven of them
     low, high = interval([100] * 12, list(range(12)), PeerSpread(10.0, 10))
 
-    assert high - 100 == pytest.approx(np.hypot(1.96, 10 * student(10)))
+    assert high - 100 == pytest.approx(np.hypot(1.96, 10 * t_quantile(10)))
     assert low == pytest.approx(200 - high)
-
-
-@pytest.mark.parametrize(("degrees", "true"), [(2, 4.303), (3, 3.182), (5, 2.571), (10, 2.228), (30, 2.042)])
-def test_students_t_is_near_enough(degrees: int, true: float) -> None:
-    assert student(degrees) == pytest.approx(true, rel=0.03)
 
 
 def test_intervals_of_noise_that_lasts_hold_the_mean() -> None:

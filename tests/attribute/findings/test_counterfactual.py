@@ -17,7 +17,8 @@ from traceforge.replay.model import StepModel
 
 def gain_without(model: StepModel, source: BlamedTime) -> float:
     replays = Counterfactual(model)
-    return float(replays.without_ns([]).sum() / replays.without_ns([source]).sum()) - 1
+    before, after = float(replays.without_ns([]).sum()), float(replays.without_ns([source]).sum())
+    return (before - after) / max(after, 1.0)
 
 
 def gain_without_work_excess(model: StepModel, cause: str, rank_places: Sequence[int]) -> float:

@@ -11,30 +11,30 @@ from hypothesis.extra.numpy import arrays
 
 from tests.attribute.jobs import blame_of
 from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.grading import GradeLimits, pattern_of
 from traceforge.attribute.findings.significance import (
     Effect,
-    Thresholds,
     dominant_rank,
     effect_on_job,
     effects_of_ranks,
-    pattern_of,
     rank_p_values,
     rotating_straggler,
 )
+from traceforge.thresholds import attribute as thresholds
 
-RULES = Thresholds()
+LIMITS = GradeLimits()
 
 
 def judged(delays: np.ndarray) -> list[Effect]:
     """Effects of ranks; delays by iteration and rank."""
     delays = np.asarray(delays, dtype=np.float64)
-    return effects_of_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+    return effects_of_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), LIMITS)
 
 
 def judged_job(delays: np.ndarray, residual: float = 0) -> Effect | None:
     """Effect of delays that are nobody's in particular."""
     delays = np.asarray(delays, dtype=np.float64)
-    return effect_on_job(delays, np.full(len(delays), 100.0), residual, np.random.default_rng(0), RULES)
+    return effect_on_job(delays, np.full(len(delays), 100.0), residual, LIMITS)
 
 
 def is_believed(effects: list[Effect]) -> bool:
@@ -134,7 +134,7 @@ def noisy_job(seed: int, spread: float) -> list[Effect]:
     model = lockstep_model(np.maximum(work, 1), transfer_ns=100)
     delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(20)])
     durations = (model.end_ns.max(axis=1) - model.start_ns.min(axis=1)).astype(np.float64)
-    return effects_of_ranks(delays, durations, np.random.default_rng(0), RULES)
+    return effects_of_ranks(delays, durations, np.random.default_rng(0), LIMITS)
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.1])
@@ -229,7 +229,7 @@ def test_patterns_by_hand(affected: list[int], iterations: int, pattern: str) ->
 
 
 def judged_turns(delays: np.ndarray) -> Effect | None:
-    return rotating_straggler(delays, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+    return rotating_straggler(delays, np.full(len(delays), 100.0), LIMITS)
 
 
 def test_ranks_that_delay_the_job_in_turns_are_a_finding_of_the_job() -> None:
@@ -299,7 +299,7 @@ def test_three_stragglers_are_all_believed_though_each_has_a_third() -> None:
 
     found = [one for one in judged(delays) if one.confidence != "low"]
     assert [(one.place, one.confidence) for one in found] == [(1, "medium"), (4, "medium"), (6, "medium")]
-    assert all(one.dominance < RULES.medium_dominance for one in found)
+    assert all(one.dominance < thresholds.MEDIUM_DOMINANCE for one in found)
 
 
 @pytest.mark.parametrize("iterations", [1, 2])
@@ -323,7 +323,7 @@ def test_two_ranks_that_each_take_a_fourth_of_the_only_iteration_are_both_named(
 
 def led(delays: np.ndarray) -> Effect | None:
     affected = np.flatnonzero(delays.sum(axis=1) > 10)
-    return dominant_rank(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0), RULES)
+    return dominant_rank(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0))
 
 
 def test_what_the_job_loses_belongs_to_the_rank_whose_it_nearly_all_is() -> None:

@@ -37,7 +37,7 @@ def test_an_account_has_what_it_takes_over_and_what_is_its_own() -> None:
 def test_working_out_block_by_block_finds_the_same_least(
     monkeypatch: pytest.MonkeyPatch, one_thread: int, at_once: int
 ) -> None:
-    monkeypatch.setattr(blame_state, "_ONE_THREAD", one_thread)
+    monkeypatch.setattr(blame_state, "_PRODUCTS_AT_ONCE", one_thread)
     monkeypatch.setattr(blame_state, "_AT_ONCE", at_once)
     kept, worked_out = both()
     communicator = np.array([0, 3, 6, 2, 2, 5])

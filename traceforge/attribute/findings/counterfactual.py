@@ -20,16 +20,10 @@ from traceforge.attribute.cause import cause_of_work
 from traceforge.replay.couplings import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
-from traceforge.replay.reference import Amounts, Reference, references
+from traceforge.replay.reference import TRANSFER_QUANTILE, Amounts, Reference, references
+from traceforge.stats import MEDIAN_ERROR, SD_PER_MAD
+from traceforge.thresholds import attribute as thresholds
 
-# So many findings are told apart by all their sets; the replays double with each.
-MOST_PLAYERS = 4
-# Below so many clean transfers of a place their median tells less than the first quartile of all.
-_CLEAN = 8
-# Standard error of a median over that of a mean, of normally distributed values; work lies evenly if its mean and
-# median differ by at most so many of them.
-_MEDIAN_ERROR = 1.25
-_EVEN = 2.0
 # Work that collectives under way on the same device slow down.
 _ON_DEVICE = cause_of_work("compute", None)
 
@@ -105,8 +99,8 @@ def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
     the median what an even division would give. Rare losses lie to one side, and raise the mean.
     """
     mean = float(beyond_ns.mean())
-    error = _MEDIAN_ERROR * float(beyond_ns.std()) / np.sqrt(beyond_ns.size)
-    return mean if abs(mean - float(np.median(beyond_ns))) <= _EVEN * error else 0.0
+    error = MEDIAN_ERROR * float(beyond_ns.std()) / np.sqrt(beyond_ns.size)
+    return mean if abs(mean - float(np.median(beyond_ns))) <= thresholds.EVEN_ERRORS * error else 0.0
 
 
 def blamed_transfers(
@@ -130,7 +124,7 @@ def blamed_transfers(
         for p in range(calls):
             transfer, is_blamed = model.transfer_ns[alike, p], blamed[alike, p]
             clean = transfer[~is_blamed & (model.group[alike, p] >= 0)]
-            expected = np.median(clean) if len(clean) >= _CLEAN else reference.transfer_ns[p]
+            expected = np.median(clean) if len(clean) >= thresholds.CLEAN_TRANSFERS else reference.transfer_ns[p]
             above = np.maximum(0, transfer - np.rint(expected).astype(np.int64))
             excess[alike, p] = np.where(is_blamed, above, 0)
     none = np.zeros((len(model.iterations), 0, 0), dtype=np.int64)
@@ -238,9 +232,9 @@ def transfer_noise_ns(model: StepModel, source: BlamedTime) -> float:
     variance = 0.0
     for p in np.flatnonzero(hit).tolist():
         clean = model.transfer_ns[:, p][(source.transfer_ns[:, p] == 0) & (model.group[:, p] >= 0)]
-        own = clean if len(clean) >= _CLEAN else model.transfer_ns[:, p].ravel()
-        low, middle = np.quantile(own, [0.25, 0.5])
-        variance += (1.48 * float(middle - low)) ** 2
+        own = clean if len(clean) >= thresholds.CLEAN_TRANSFERS else model.transfer_ns[:, p].ravel()
+        low, middle = np.quantile(own, [TRANSFER_QUANTILE, 0.5])
+        variance += (SD_PER_MAD * float(middle - low)) ** 2
     return float(np.sqrt(variance))
 
 

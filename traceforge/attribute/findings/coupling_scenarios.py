@@ -12,17 +12,13 @@ from dataclasses import dataclass, replace
 from traceforge.replay.couplings import NO_COUPLING, Couplings, Estimate
 from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS
 from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_share
 
 _ROWS = "SELECT mechanism, coefficient, low, high, n, verdict, reason FROM replay.calibration WHERE run_id = ?"
 
 # Host work that is slow while others wait is left out: a host that is slow and makes the others wait looks the same.
 _OVERLAPS = ("waiting", "transferring")
-# Of the collectives in public traces of jobs with stragglers most grow by nothing, and none surely by more than this.
-_PLAUSIBLE = 0.25
-# Few iterations leave one end of an interval all but open; an end is at most so many times as far as the other one.
-_LOPSIDED = 3.0
-
 _ASSUMPTION = (
     "This run does not tell by how much transfers grow with the spread of arrivals; as kernels are slower beside "
     "collectives, its cost counts on {likely} of the mean wait, and its interval on {low} to {high}."
@@ -82,12 +78,14 @@ def _measured(found: Estimate | None) -> _Range:
         return _Range()
     value = found.coefficient
     below, above = value - _or(found.low, value), _or(found.high, value) - value
-    return _Range(value - min(below, _LOPSIDED * above), value, value + min(above, _LOPSIDED * below))
+    return _Range(
+        value - min(below, thresholds.LOPSIDED * above), value, value + min(above, thresholds.LOPSIDED * below)
+    )
 
 
 def _plausible(found: Estimate | None) -> _Range:
     """What is plausible and, where there is an interval, not ruled out by it; the middle of that is as good as any."""
-    low, high = 0.0, _PLAUSIBLE
+    low, high = 0.0, thresholds.PLAUSIBLE_GROWTH
     if found is not None and found.low is not None and found.high is not None:
         low, high = min(max(low, found.low), high), max(min(high, found.high), low)
     return _Range(low, (low + high) / 2, high)

@@ -1,8 +1,8 @@
-"""What findings cost, together and alone. In: effects and what each blames. Out: costs with intervals.
+"""What findings cost, together and alone. In: candidates and what each blames. Out: costs with intervals.
 
-The cost of a finding that counts is told by replays (see `counterfactual`); of what stands out but does not count, and
-where too many count to be told apart by their sets, the ledger's share is kept. Where a coupling is known within an
-interval only, costs are told at both of its ends too, and by how much they differ widens their own interval.
+A finding that counts is costed by replays (see `counterfactual`); what stands out but does not count, and findings that
+are too many to separate by replaying their sets, keep the ledger's share. Where a coupling is known only within an
+interval, costs are replayed at both of its ends too, and their difference widens the cost's own interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, uncertainty_of
-from traceforge.attribute.findings.counterfactual import MOST_PLAYERS, BlamedTime, Counterfactual
+from traceforge.attribute.findings.candidates import FindingCandidate
+from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, peer_spread_of
+from traceforge.attribute.findings.counterfactual import BlamedTime, Counterfactual
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
 from traceforge.attribute.findings.significance import Effect
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts
+from traceforge.stats import LEAST_COUNT
+from traceforge.thresholds import attribute as thresholds
 
-# Iterations below which no interval is told.
-_LEAST = 3
 # Costs of a finding: its part in the iterations, what fixing it alone saves, what it alone would cost.
 _KINDS = ("delay", "saved", "isolated")
 
@@ -84,33 +85,33 @@ class FindingCost:
 def finding_costs(
     run: LedgerInput,
     places: Sequence[int],
-    found: Sequence[tuple[str, Effect, BlamedTime, bool]],
-    coupled: CouplingScenarios,
+    found: Sequence[FindingCandidate],
+    scenarios: CouplingScenarios,
 ) -> list[FindingCost]:
     """Cost of each finding.
 
     Args:
         places: the judged iterations, as places of the model.
-        found: cause, effect, what is blamed, and whether it counts.
-        coupled: the run's couplings.
+        scenarios: the run's couplings.
     """
     rng = np.random.default_rng(0)
-    replays = Counterfactual(run.model, coupled.likely)
-    sources = [source for _, _, source, _ in found]
-    players = [n for n, (_, _, _, counts) in enumerate(found) if counts]
+    replays = Counterfactual(run.model, scenarios.likely)
+    sources = [one.blamed for one in found]
+    players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
     at_ends = [
-        [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in coupled.ends if found
+        [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in scenarios.ends if found
     ]
     left = _left(replays, found, likely, places)
     result = []
-    for n, (cause, effect, source, _) in enumerate(found):
-        known = uncertainty_of(run, cause, source)
+    for n, one in enumerate(found):
+        effect, source = one.effect, one.blamed
+        known = peer_spread_of(run, one.cause.name, source)
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
             estimate = widened(_estimate(likely[n, kind], effect, known, rng), ends)
-            estimates[kind] = _mended(estimate, left[n], len(effect.affected) / len(places))
+            estimates[kind] = _corrected(estimate, left[n], len(effect.affected) / len(places))
         delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
         if (n, "delay") in likely:
             hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
@@ -134,23 +135,23 @@ def finding_costs(
 
 def _left(
     replays: Counterfactual,
-    found: Sequence[tuple[str, Effect, BlamedTime, bool]],
+    found: Sequence[FindingCandidate],
     likely: Mapping[tuple[int, str], Amounts],
     places: Sequence[int],
 ) -> list[ReplayResidual]:
     """What the replay leaves of each finding."""
     players = [n for n in range(len(found)) if (n, "delay") in likely]
-    without = replays.without_ns([found[n][2] for n in players])[places] if players else np.zeros(0)
+    without = replays.without_ns([found[n].blamed for n in players])[places] if players else np.zeros(0)
     result = [ReplayResidual()] * len(found)
     for n in players:
-        struck = found[n][1].affected
-        others = [found[other][1].affected for other in players if other != n]
+        struck = found[n].effect.affected
+        others = [found[other].effect.affected for other in players if other != n]
         hit = float(likely[n, "delay"][struck].mean())
         result[n] = replay_residual(without, struck, np.concatenate([np.zeros(0, dtype=np.int64), *others]), hit)
     return result
 
 
-def _mended(estimate: CostEstimate, left: ReplayResidual, part: float) -> CostEstimate:
+def _corrected(estimate: CostEstimate, left: ReplayResidual, part: float) -> CostEstimate:
     """An estimate with what the replay leaves in a part of the iterations."""
     mean, moved = estimate.mean_ns, part * left.mean_ns
     if estimate.low_ns is None or estimate.high_ns is None:
@@ -167,7 +168,7 @@ def _costs(
     for n, source in enumerate(sources):
         result[n, "saved"] = (whole - replays.without_ns([source]))[places]
         result[n, "isolated"] = replays.isolated_cost_ns(source)[places]
-    if players and len(players) <= MOST_PLAYERS:
+    if players and len(players) <= thresholds.MOST_SEPARATED:
         for n, own in zip(players, replays.costs_ns([sources[n] for n in players]), strict=True):
             result[n, "delay"] = own[places]
     return result
@@ -189,7 +190,7 @@ def widened(estimate: CostEstimate, at_ends: Sequence[Sequence[float]]) -> CostE
 
 def _estimate(costs_ns: Amounts, effect: Effect, known: PeerSpread, rng: np.random.Generator) -> CostEstimate:
     mean_ns = float(costs_ns.mean())
-    if len(costs_ns) < _LEAST:
+    if len(costs_ns) < LEAST_COUNT:
         return CostEstimate(mean_ns, None, None)
     return CostEstimate(mean_ns, *interval_of(costs_ns, effect.affected, known, rng))
 

@@ -2,9 +2,9 @@
 
 Without what struck them, iterations should last as long as those that were never struck. Where they do not, beyond
 chance, the delay changed something that the replay keeps: a neighbour computes faster while a rank that shares its
-core stands still, and it would not without the stall. By so much is the cost mended; what may be chance only widens its
-interval. Not handled: delays in (nearly) all iterations, which leave nothing to compare with; two that strike the same
-iterations.
+core stands still, and it would not without the stall. The cost is corrected by that difference; where it may be chance
+it only widens the interval. Not handled: delays in (nearly) all iterations, which leave nothing to compare with; two
+that strike the same iterations.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.findings.significance import lasting_iterations
 from traceforge.replay.reference import Amounts
-
-# So many iterations of each kind are needed.
-_FEWEST = 4
-# The difference counts from so many of its standard errors on, and from so much of the cost of a struck iteration on.
-_SURE = 3.0
-_MATERIAL = 0.02
+from traceforge.stats import NORMAL, lasting_count
+from traceforge.thresholds import attribute as thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +45,16 @@ def replay_residual(
     """
     alone = np.setdiff1d(struck, others)
     never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
-    if min(len(alone), len(never)) < _FEWEST:
+    if min(len(alone), len(never)) < thresholds.RESIDUAL_ITERATIONS:
         return ReplayResidual()
     mean = float(without_ns[alone].mean() - without_ns[never].mean())
     error = float(np.hypot(_error(without_ns[alone]), _error(without_ns[never])))
-    if abs(mean) < _SURE * error or abs(mean) < _MATERIAL * affected_ns:
+    if abs(mean) < thresholds.RESIDUAL_ERRORS * error or abs(mean) < thresholds.RESIDUAL_SHARE * affected_ns:
         return ReplayResidual(0.0, min(mean, 0.0), max(mean, 0.0))
-    return ReplayResidual(mean, mean - 2 * error, mean + 2 * error)
+    return ReplayResidual(mean, mean - NORMAL * error, mean + NORMAL * error)
 
 
 def _error(durations_ns: Amounts) -> float:
     """Standard error of the mean, of iterations that resemble those before them."""
-    independent = len(durations_ns) / lasting_iterations(durations_ns[:, None])
+    independent = len(durations_ns) / lasting_count(durations_ns[:, None])
     return float(durations_ns.std(ddof=1) / np.sqrt(independent))

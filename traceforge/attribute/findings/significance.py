@@ -10,44 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from traceforge.attribute.findings.grading import (
+    GradeInputs,
+    GradeLimits,
+    grade_of_job,
+    grade_of_rank,
+    grade_of_turns,
+    pattern_of,
+)
+from traceforge.stats import Interval, lasting_count, mean_interval
+from traceforge.thresholds import attribute as thresholds
 
 Delays = NDArray[np.float64]
 
-# Between the 5 % and 25 % points of a normal distribution lie this many standard deviations.
-_SD_PER_LOWER_RANGE = 0.97
 _PERMUTATIONS = 2000
-_BOOTSTRAPS = 1000
-# So many ranks must lead in turns.
-_LEAST_LEADERS = 3
-# In so many iterations something is there all the time.
-_MOSTLY = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """When an effect counts; shares of the median iteration.
-
-    The p_values are strict because some ten causes are tried, each on its own.
-    """
-
-    affected_share: float = 0.05
-    affected_spreads: float = 5.0
-    reported_share: float = 0.01
-    medium_share: float = 0.025
-    high_share: float = 0.05
-    hard_hit_share: float = 0.2
-    overwhelming_share: float = 0.3
-    overwhelming_dominance: float = 0.9
-    sole_dominance: float = 0.8
-    medium_dominance: float = 0.4
-    high_dominance: float = 0.6
-    medium_p_value: float = 0.01
-    high_p_value: float = 0.002
-    turns_share: float = 0.06
-    turns_iterations: int = 10
-    turns_share_of_two: float = 0.18
-    turns_part_of_two: float = 0.7
-    job_spreads: float = 4.0
+# The lower part of the distribution shows the run's own spread even if most iterations are affected.
+_LOWER_RANGE = [thresholds.LOWEST_USUAL, thresholds.LOW_USUAL]
+_SD_PER_LOWER_RANGE = float(ndtri(thresholds.LOW_USUAL) - ndtri(thresholds.LOWEST_USUAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +37,18 @@ class Effect:
 
     place: int
     delay_ns_per_iteration: float
-    interval_ns: tuple[float, float] | None
+    interval_ns: Interval | None
     share: float
     confidence: str
     pattern: str
     affected: NDArray[np.int64]
     affected_delay_ns: float
-    dominance: float
-    p_value: float | None
+    dominance: float = 1.0
+    p_value: float | None = None
 
 
 def effects_of_ranks(
-    delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
+    delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, limits: GradeLimits
 ) -> list[Effect]:
     """Ranks that stand out by work of their own, which each rank's own clock measures, whatever its offset.
 
@@ -77,64 +58,65 @@ def effects_of_ranks(
     """
     typical = float(np.median(durations_ns))
     shares = delays_ns.mean(axis=0) / durations_ns.mean()
-    if shares.max() < rules.reported_share:
+    if shares.max() < thresholds.REPORTED_SHARE:
         return []
     positive = np.maximum(0, delays_ns)
     total = positive.sum()
     result = []
-    p_values, sure = _p_values(positive, shares, rng, rules)
-    floor = rules.affected_share * typical
-    for place in range(delays_ns.shape[1]):
+    p_values, certain = _p_values(positive, shares, rng, limits)
+    for place in np.flatnonzero(shares >= thresholds.REPORTED_SHARE).tolist():
         own = delays_ns[:, place]
-        affected = np.flatnonzero(own >= floor)
-        share = float(shares[place])
-        if share < rules.reported_share or not len(affected):
+        affected = np.flatnonzero(own >= thresholds.AFFECTED_SHARE * typical)
+        if not len(affected):
             continue
         dominance = float(positive[:, place].sum() / total)
         hit = float(own[affected].mean())
-        of_rest = float(positive[:, place].sum() / (total - positive[:, [s for s in sure if s != place]].sum()))
-        told = _GradeInputs(share, dominance, of_rest, float(p_values[place]), len(own), len(affected), hit / typical)
+        rest = total - positive[:, [rank for rank in certain if rank != place]].sum()
+        inputs = GradeInputs(
+            share=float(shares[place]),
+            dominance=dominance,
+            dominance_of_rest=float(positive[:, place].sum() / rest),
+            p_value=float(p_values[place]),
+            iterations=len(own),
+            affected=len(affected),
+            hit_share=hit / typical,
+        )
         result.append(
             Effect(
-                place,
-                float(own.mean()),
-                _interval(own, rng),
-                share,
-                _grade_rank(told, rules),
-                pattern_of(affected, len(own)),
-                affected,
-                hit,
-                dominance,
-                float(p_values[place]),
+                place=place,
+                delay_ns_per_iteration=float(own.mean()),
+                interval_ns=mean_interval(own),
+                share=inputs.share,
+                confidence=grade_of_rank(inputs, limits),
+                pattern=pattern_of(affected, len(own)),
+                affected=affected,
+                affected_delay_ns=hit,
+                dominance=dominance,
+                p_value=inputs.p_value,
             )
         )
     return result
 
 
 def _p_values(
-    positive_ns: Delays, shares: Delays, rng: np.random.Generator, rules: Thresholds
+    positive_ns: Delays, shares: Delays, rng: np.random.Generator, limits: GradeLimits
 ) -> tuple[NDArray[np.float64], list[int]]:
-    """Chance of each rank, and the ranks that stand out of all; the others are tried again among themselves.
+    """P-value of each rank, and the ranks that stand out of all; the others are tried again among themselves.
 
     One rank that is slow for long would else make all departures look lasting, and hide the next one.
     """
-    candidates = np.flatnonzero(shares >= rules.reported_share)
-    p_values = rank_p_values(positive_ns, rng, candidates.tolist())
-    sure = np.flatnonzero(p_values <= rules.medium_p_value)
-    rest = np.setdiff1d(np.flatnonzero(shares >= rules.medium_share), sure)
-    others = np.setdiff1d(np.arange(len(shares)), sure)
-    if len(sure) and len(rest) and len(others) > 1:
+    p_values = rank_p_values(positive_ns, rng, np.flatnonzero(shares >= thresholds.REPORTED_SHARE).tolist())
+    certain = np.flatnonzero(p_values <= thresholds.MEDIUM_P_VALUE)
+    rest = np.setdiff1d(np.flatnonzero(shares >= limits.medium_share), certain)
+    others = np.setdiff1d(np.arange(len(shares)), certain)
+    if len(certain) and len(rest) and len(others) > 1:
         again = rank_p_values(positive_ns[:, others], rng.spawn(1)[0], np.searchsorted(others, rest).tolist())
         p_values[rest] = again[np.searchsorted(others, rest)]
-    return p_values, sure.tolist()
+    return p_values, certain.tolist()
 
 
 def dominant_rank(
-    delays_ns: Delays,
-    affected: NDArray[np.int64],
-    durations_ns: Delays,
-    rng: np.random.Generator,
-    rules: Thresholds,
+    delays_ns: Delays, affected: NDArray[np.int64], durations_ns: Delays, rng: np.random.Generator
 ) -> Effect | None:
     """The rank to which nearly all belongs that the job loses in some iterations, graded low; None if there is none.
 
@@ -142,94 +124,88 @@ def dominant_rank(
     """
     positive = np.maximum(0, delays_ns[affected]).sum(axis=0)
     place = int(positive.argmax())
-    if positive[place] < rules.sole_dominance * positive.sum():
+    if positive[place] < thresholds.SOLE_DOMINANCE * positive.sum():
         return None
     own = delays_ns[:, place]
-    p_value = float(rank_p_values(np.maximum(0, delays_ns), rng, [place])[place])
     return Effect(
-        place,
-        float(own.mean()),
-        _interval(own, rng),
-        float(own.mean() / durations_ns.mean()),
-        "low",
-        pattern_of(affected, len(own)),
-        affected,
-        float(own[affected].mean()),
-        float(positive[place] / positive.sum()),
-        p_value,
+        place=place,
+        delay_ns_per_iteration=float(own.mean()),
+        interval_ns=mean_interval(own),
+        share=float(own.mean() / durations_ns.mean()),
+        confidence="low",
+        pattern=pattern_of(affected, len(own)),
+        affected=affected,
+        affected_delay_ns=float(own[affected].mean()),
+        dominance=float(positive[place] / positive.sum()),
+        p_value=float(rank_p_values(np.maximum(0, delays_ns), rng, [place])[place]),
     )
 
 
-def effect_on_job(
-    delays_ns: Delays, durations_ns: Delays, residual_ns: float, rng: np.random.Generator, rules: Thresholds
-) -> Effect | None:
+def effect_on_job(delays_ns: Delays, durations_ns: Delays, residual_ns: float, limits: GradeLimits) -> Effect | None:
     """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
 
     Such a delay lies between ranks, so nothing below three clock residuals counts.
     """
     typical = float(np.median(durations_ns))
-    # The lower part of the distribution tells the run's own spread even if most iterations are affected.
-    lowest, low = np.quantile(delays_ns, [0.05, 0.25])
+    lowest, low = np.quantile(delays_ns, _LOWER_RANGE)
     spread = float(low - lowest) / _SD_PER_LOWER_RANGE
-    floor = float(low) + max(rules.affected_spreads * spread, rules.affected_share * typical, 3 * residual_ns)
+    floor = float(low) + max(
+        thresholds.AFFECTED_SPREADS * spread,
+        thresholds.AFFECTED_SHARE * typical,
+        thresholds.CLOCK_RESIDUALS * residual_ns,
+    )
     affected = np.flatnonzero(delays_ns >= floor)
-    share = delays_ns[affected].sum() / durations_ns.sum() if len(affected) else 0.0
-    if share < rules.reported_share:
+    share = float(delays_ns[affected].sum() / durations_ns.sum())
+    if not len(affected) or share < thresholds.REPORTED_SHARE:
         return None
-    hit = float(delays_ns[affected].mean())
-    confidence = _grade_job(delays_ns, float(share), affected, hit / typical, rules)
     own = np.where(np.isin(np.arange(len(delays_ns)), affected), delays_ns, 0.0)
     return Effect(
-        -1,
-        float(own.mean()),
-        _interval(own, rng),
-        float(share),
-        confidence,
-        pattern_of(affected, len(delays_ns)),
-        affected,
-        hit,
-        1.0,
-        None,
+        place=-1,
+        delay_ns_per_iteration=float(own.mean()),
+        interval_ns=mean_interval(own),
+        share=share,
+        confidence=grade_of_job(delays_ns, share, affected, typical, limits),
+        pattern=pattern_of(affected, len(delays_ns)),
+        affected=affected,
+        affected_delay_ns=float(delays_ns[affected].mean()),
     )
 
 
-def rotating_straggler(
-    delays_ns: Delays, durations_ns: Delays, rng: np.random.Generator, rules: Thresholds
-) -> Effect | None:
+def rotating_straggler(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits) -> Effect | None:
     """Whether ranks delay the job in turns: what is nobody's in particular and yet far beyond an even pace.
 
     Args:
         delays_ns: delay of one cause, shape (iterations, ranks).
     """
-    typical = float(np.median(durations_ns))
     by_iteration = delays_ns.sum(axis=1)
-    affected = np.flatnonzero(by_iteration >= rules.affected_share * typical)
+    affected = np.flatnonzero(by_iteration >= thresholds.AFFECTED_SHARE * float(np.median(durations_ns)))
     # What hits most iterations hits the others as well, only less.
-    is_hit = np.isin(np.arange(len(by_iteration)), affected) | (len(affected) >= _MOSTLY * len(by_iteration))
-    own = np.where(is_hit, by_iteration, 0.0)
-    share = own.sum() / durations_ns.sum()
-    leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
-    if share < rules.turns_share or len(leaders) < max(2, min(_LEAST_LEADERS, delays_ns.shape[1])):
+    is_persistent = len(affected) >= thresholds.PERSISTENT_SHARE * len(by_iteration)
+    own = np.where(np.isin(np.arange(len(by_iteration)), affected) | is_persistent, by_iteration, 0.0)
+    share = float(own.sum() / durations_ns.sum())
+    if share < limits.rotating_share or not _is_in_turns(delays_ns, affected, share):
         return None
-    if delays_ns.shape[1] < _LEAST_LEADERS:
-        # One of two ranks leads in any noise; turns are large, and neither rank's alone.
-        parts = np.maximum(0, delays_ns[affected]).sum(axis=0)
-        if share < rules.turns_share_of_two or parts.max() > rules.turns_part_of_two * parts.sum():
-            return None
-    hit = float(by_iteration[affected].mean())
-    # A few uneven iterations are what any run on a busy machine shows.
-    grade = "high" if share >= 2 * rules.turns_share else "medium"
     return Effect(
-        -1,
-        float(own.mean()),
-        _interval(own, rng),
-        float(share),
-        grade if len(affected) >= rules.turns_iterations else "low",
-        "rotating",
-        affected,
-        hit,
-        1.0,
-        None,
+        place=-1,
+        delay_ns_per_iteration=float(own.mean()),
+        interval_ns=mean_interval(own),
+        share=share,
+        confidence=grade_of_turns(share, affected, limits),
+        pattern="rotating",
+        affected=affected,
+        affected_delay_ns=float(by_iteration[affected].mean()),
+    )
+
+
+def _is_in_turns(delays_ns: Delays, affected: NDArray[np.int64], share: float) -> bool:
+    """Whether several ranks lead in turns; one of two leads in any noise, so theirs are large and neither one's."""
+    ranks = delays_ns.shape[1]
+    leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
+    if len(leaders) < max(2, min(thresholds.ROTATING_LEADERS, ranks)):
+        return False
+    parts = np.maximum(0, delays_ns[affected]).sum(axis=0)
+    return ranks >= thresholds.ROTATING_LEADERS or bool(
+        share >= thresholds.ROTATING_SHARE_OF_TWO and parts.max() <= thresholds.ROTATING_PART_OF_TWO * parts.sum()
     )
 
 
@@ -239,11 +215,11 @@ def rank_p_values(
     """Probability, for each rank, that some rank gathers as much if ranks are interchangeable.
 
     Noise that lasts some iterations would pass for one rank's: as many iterations as it lasts change places together.
-    How long it lasts is told by the other ranks, since a fault of the rank itself may last as well; the one of them
+    The other ranks show how long it lasts, since a fault of the rank itself may last as well; the one of them
     that varies most is left out for the same reason.
 
     Args:
-        candidates: ranks for which to tell it (all by default); 1 for the others.
+        candidates: ranks to test (all by default); 1 for the others.
     """
     ranks = positive_ns.shape[1]
     result = np.ones(ranks)
@@ -252,9 +228,9 @@ def rank_p_values(
     by_length: dict[int, list[int]] = {}
     for rank in range(ranks) if candidates is None else candidates:
         others = np.delete(positive_ns, rank, axis=1)
-        if ranks > _LEAST_LEADERS:
+        if others.shape[1] > 2:
             others = np.delete(others, others.var(axis=0).argmax(), axis=1)
-        by_length.setdefault(lasting_iterations(others), []).append(rank)
+        by_length.setdefault(lasting_count(others), []).append(rank)
     for length, members in by_length.items():
         own = positive_ns.sum(axis=0)[members]
         as_much = np.ones(len(members))
@@ -263,93 +239,3 @@ def rank_p_values(
             as_much += rng.permuted(blocks, axis=1).sum(axis=0).max() >= own - 0.5
         result[members] = as_much / (_PERMUTATIONS + 1)
     return result
-
-
-def lasting_iterations(delays_ns: Delays) -> int:
-    """How many iterations a rank's departures from its own mean last, from their correlation with the next ones."""
-    count = len(delays_ns)
-    departures = delays_ns - delays_ns.mean(axis=0)
-    variance = float((departures**2).sum())
-    if count < 4 or variance == 0:
-        return 1
-    correlation = float((departures[1:] * departures[:-1]).sum()) / variance
-    lasting = (1 + correlation) / (1 - min(correlation, 0.9))
-    return int(np.clip(round(lasting), 1, count // 4))
-
-
-def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
-    """persistent (in at least 60 % of iterations), episode (three or more in a row, mostly) or transient."""
-    longest = _longest_run(affected)
-    if longest >= 3 and longest == len(affected) < 0.9 * iterations:
-        return "episode"
-    if len(affected) >= _MOSTLY * iterations and iterations > 1:
-        return "persistent"
-    return "episode" if longest >= 3 and longest >= 0.6 * len(affected) else "transient"
-
-
-def _longest_run(affected: NDArray[np.int64]) -> int:
-    return max(len(run) for run in np.split(affected, np.flatnonzero(np.diff(affected) > 1) + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class _GradeInputs:
-    """What a rank's grade rests on."""
-
-    share: float
-    dominance: float
-    dominance_of_rest: float
-    p_value: float
-    iterations: int
-    affected: int
-    hit_share: float
-
-
-def _grade_rank(told: _GradeInputs, rules: Thresholds) -> str:
-    share, dominance, p_value = told.share, told.dominance, told.p_value
-    hard_hits = told.affected >= 4 and told.hit_share >= rules.hard_hit_share and dominance >= 0.8
-    if share >= rules.high_share and dominance >= rules.high_dominance and p_value <= rules.high_p_value:
-        return "high"
-    if share >= rules.medium_share and hard_hits and p_value <= 2 * rules.medium_p_value:
-        return "high"
-    # Three iterations can never be unlikely by counting; but no noise takes a third of each, always on one rank.
-    # One or two show as well what was lost, but not whether it recurs.
-    overwhelms = share >= rules.overwhelming_share and told.affected >= 0.6 * told.iterations
-    if overwhelms and dominance >= rules.overwhelming_dominance and told.affected >= 3:
-        return "high"
-    hits_hard = told.affected == told.iterations < 3 and share >= rules.hard_hit_share
-    if hits_hard and dominance >= rules.medium_dominance:
-        return "medium"
-    # Several that stand out at once share what is lost.
-    is_certain = share >= rules.high_share and p_value <= rules.high_p_value
-    is_likely = told.dominance_of_rest >= rules.medium_dominance and p_value <= rules.medium_p_value
-    return "medium" if share >= rules.medium_share and (is_likely or is_certain) else "low"
-
-
-def _grade_job(
-    delays_ns: Delays, share: float, affected: NDArray[np.int64], hit_share: float, rules: Thresholds
-) -> str:
-    """A stretch of slow iterations is hardly chance; single ones must be many and large."""
-    if len(affected) < 3:
-        return "low"
-    others = np.delete(delays_ns, affected)
-    spread = float(others.std()) if len(others) >= 3 else 0.0
-    above = float(delays_ns[affected].mean() - (others.mean() if len(others) else 0.0))
-    if above < rules.job_spreads * spread:
-        return "low"
-    longest = _longest_run(affected)
-    if longest >= 3 and longest >= 0.6 * len(affected):
-        return "high" if share >= rules.high_share else "medium" if share >= rules.medium_share else "low"
-    is_large = (
-        share >= rules.medium_share
-        and hit_share >= rules.hard_hit_share / 2
-        and above >= 2 * rules.job_spreads * spread
-    )
-    return "medium" if is_large else "low"
-
-
-def _interval(own: Delays, rng: np.random.Generator) -> tuple[float, float] | None:
-    if len(own) < 3:
-        return None
-    means = own[rng.integers(0, len(own), (_BOOTSTRAPS, len(own)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)

@@ -16,7 +16,7 @@ from traceforge.replay.reference import Amounts
 Index = NDArray[np.int64]
 
 # A product of matrices of so many multiplications stays on one thread; more threads cost more than they gain here.
-_ONE_THREAD = 200_000
+_PRODUCTS_AT_ONCE = 200_000
 # Amounts of many accounts worked out at once: they should stay in the cache until their least is found.
 _AT_ONCE = 64_000
 
@@ -116,7 +116,7 @@ class Factored:
         columns = self._own.columns
         result = Survey(np.empty((count, owners)), self._own.work.copy(), np.empty((count, groups)))
         work = result.work.reshape(count, -1)
-        width = max(1, _ONE_THREAD // (groups * self._weight.shape[2]))
+        width = max(1, _PRODUCTS_AT_ONCE // (groups * self._weight.shape[2]))
         rows = max(1, min(count, _AT_ONCE // (groups * width)))
         # Owners of work and of transfers in blocks of their own.
         edges = [*range(0, len(columns), width), *range(len(columns), owners, width), owners]
@@ -193,7 +193,7 @@ def _own_places(own: Own, owners: int) -> Index:
 def product(weight: Amounts, apart: Amounts) -> Amounts:
     """Matrix product of shapes (B, G, A) and (B, A, C), on one thread."""
     result = np.empty((len(weight), weight.shape[1], apart.shape[2]))
-    size = max(1, _ONE_THREAD // (weight.shape[1] * weight.shape[2]))
+    size = max(1, _PRODUCTS_AT_ONCE // (weight.shape[1] * weight.shape[2]))
     for first in range(0, apart.shape[2], size):
         block = slice(first, first + size)
         np.matmul(weight, apart[..., block], out=result[..., block])

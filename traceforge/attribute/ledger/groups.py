@@ -22,7 +22,8 @@ Index = NDArray[np.int64]
 
 # Elements of arrays of (iterations, accounts, owners) worked on at once: of the few accounts that others are sums of,
 # and of all accounts, which are seldom worked out.
-_CHUNK, _LARGE_CHUNK = 300_000, 4_000_000
+_FEW_AT_ONCE = 300_000
+_ALL_AT_ONCE = 4_000_000
 
 
 def in_groups(model: StepModel, communicator: Index, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
@@ -73,7 +74,7 @@ def blame_groups(
     merges: dict[tuple[int, int], GroupMerge] = {}
     columns = len(model.ranks) * len(model.kinds) + int(communicator.max(initial=0)) + 1
     accounts = [len(layout.size) for layout in met.layouts] or [1]
-    size = max(1, min(_CHUNK // (columns * min(accounts)), _LARGE_CHUNK // (columns * max(accounts))))
+    size = max(1, min(_FEW_AT_ONCE // (columns * min(accounts)), _ALL_AT_ONCE // (columns * max(accounts))))
     chunk: list[int] = []
     for i in iterations.tolist():
         if chunk and (len(chunk) == size or not _is_alike(model, met, communicator, chunk[0], i)):

@@ -14,6 +14,7 @@ from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
 from traceforge.replay.model import StepModel, load_model, started
 from traceforge.replay.reference import references
 from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
 
 _COMMUNICATORS = (
     "SELECT collective_id, communicator_id FROM timeline.collective WHERE run_id = ? ORDER BY collective_id"
@@ -25,9 +26,6 @@ _MEMBERS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_i
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
-# A wait is false where this part of the usual compute is not done yet, and at least half of that comes after it.
-_MISSING = 0.05
-_REAPPEARING = 0.5
 _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
 
 
@@ -148,7 +146,11 @@ def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.b
         expected = float(np.median(reached[entries]))
         missing = expected - done[:, p]
         made_up = missing + total - float(np.median(total[entries]))
-        result[:, p] = waits & (missing > _MISSING * expected) & (made_up > _REAPPEARING * missing)
+        result[:, p] = (
+            waits
+            & (missing > thresholds.MISSING_COMPUTE * expected)
+            & (made_up > thresholds.REAPPEARING_COMPUTE * missing)
+        )
     return result
 
 

@@ -17,9 +17,9 @@ from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
 
 # Elements of an array of (iterations, ranks) worked on at once: several such arrays should stay in the cache.
-_CHUNK = 32_768
+_AT_ONCE = 32_768
 # Stands for nothing in a division, where what is divided is nothing as well.
-_TINY = 1e-300
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def blame_one_group(
     """
     if not len(iterations):
         return
-    size, places = max(1, _CHUNK // len(model.ranks)), len(reference.transfer_ns)
+    size, places = max(1, _AT_ONCE // len(model.ranks)), len(reference.transfer_ns)
     columns = int(communicator.max(initial=0)) + 1
     waits = model.awaited[iterations, :places, 0]
     queued = np.full_like(waits, -1) if model.queued is None else model.queued[iterations, :places].max(axis=2)

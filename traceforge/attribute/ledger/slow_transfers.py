@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from traceforge.attribute.cause import cause_of_transfer
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts, Reference
-
-# Slow in all but a tenth of the iterations, by at least half of what it is slow by on average.
-_SELDOM = 0.1
-_STEADY = 0.5
-# Below this share of the transfers themselves, peers do not differ.
-_LEAST_EXCESS = 0.1
-# Peers are slow as well if they lose this part of what the communicator loses, in the iterations in which it does.
-_ALIKE = 0.5
+from traceforge.thresholds import attribute as thresholds
 
 
 def transfer_causes(run: LedgerInput, of_length: Mapping[int, Reference], *, on_device: bool = True) -> list[str]:
@@ -49,13 +42,13 @@ def _is_shared(run: LedgerInput, c: int, excess: Amounts) -> bool:
     if not complete or not slow.any():
         return False
     shared = float(np.median(excess[slow][:, complete].mean(axis=0)))
-    return shared >= _ALIKE * float(excess[slow, c].mean()) > 0
+    return shared >= thresholds.SHARED_EXCESS * float(excess[slow, c].mean()) > 0
 
 
 def _slow_paths(run: LedgerInput, excess: Amounts, reference: Amounts) -> set[int]:
     """Communicators that are slower than most of their peers throughout."""
-    steady = np.quantile(excess, _SELDOM, axis=0) >= np.maximum(
-        _STEADY * excess.mean(axis=0), _LEAST_EXCESS * reference.mean(axis=0)
+    steady = np.quantile(excess, thresholds.STEADY_EXCEPTIONS, axis=0) >= np.maximum(
+        thresholds.STEADY_SHARE * excess.mean(axis=0), thresholds.PATH_EXCESS * reference.mean(axis=0)
     )
     steady &= excess.mean(axis=0) > 0
     return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, _peers(run, c))}

@@ -1,0 +1,128 @@
+"""How sure an effect is. In: its size, whose it is, its p-value. Out: high, medium or low; and its pattern."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.thresholds import attribute as thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class GradeLimits:
+    """GradeLimits that are stricter where other programs may share the job's cores; as thresholds of the same names."""
+
+    medium_share: float = thresholds.MEDIUM_SHARE
+    high_share: float = thresholds.HIGH_SHARE
+    rotating_share: float = thresholds.ROTATING_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class GradeInputs:
+    """What a rank's grade rests on.
+
+    Attributes:
+        share: delay over the mean iteration.
+        dominance: part of the cause's delay that is the rank's.
+        dominance_of_rest: the same, without what other ranks that stand out own.
+        p_value: probability of so much on any rank by chance.
+        iterations: number judged.
+        affected: number of them in which the delay stands out.
+        hit_share: mean delay of those over the median iteration.
+    """
+
+    share: float
+    dominance: float
+    dominance_of_rest: float
+    p_value: float
+    iterations: int
+    affected: int
+    hit_share: float
+
+
+def grade_of_rank(found: GradeInputs, limits: GradeLimits) -> str:
+    """Confidence in a delay of one rank."""
+    if _is_high(found, limits):
+        return "high"
+    # One or two iterations show as well what was lost, but not whether it recurs.
+    is_hard_hit = found.share >= thresholds.HARD_HIT_SHARE and found.dominance >= thresholds.MEDIUM_DOMINANCE
+    if found.affected == found.iterations < thresholds.FEW_ITERATIONS and is_hard_hit:
+        return "medium"
+    # Several that stand out at once share what is lost.
+    is_certain = found.share >= limits.high_share and found.p_value <= thresholds.HIGH_P_VALUE
+    is_likely = found.dominance_of_rest >= thresholds.MEDIUM_DOMINANCE and found.p_value <= thresholds.MEDIUM_P_VALUE
+    return "medium" if found.share >= limits.medium_share and (is_likely or is_certain) else "low"
+
+
+def _is_high(found: GradeInputs, limits: GradeLimits) -> bool:
+    is_certain = found.dominance >= thresholds.HIGH_DOMINANCE and found.p_value <= thresholds.HIGH_P_VALUE
+    hits_hard = (
+        found.affected >= thresholds.HARD_HIT_ITERATIONS
+        and found.hit_share >= thresholds.HARD_HIT_SHARE
+        and found.dominance >= thresholds.SOLE_DOMINANCE
+        and found.p_value <= 2 * thresholds.MEDIUM_P_VALUE
+    )
+    # Three iterations can never be unlikely by counting; but no noise takes a third of each, always on one rank.
+    overwhelms = (
+        found.share >= thresholds.OVERWHELMING_SHARE
+        and found.dominance >= thresholds.OVERWHELMING_DOMINANCE
+        and found.affected >= max(thresholds.FEW_ITERATIONS, thresholds.PERSISTENT_SHARE * found.iterations)
+    )
+    return (
+        (found.share >= limits.high_share and is_certain)
+        or (found.share >= limits.medium_share and hits_hard)
+        or overwhelms
+    )
+
+
+def grade_of_job(
+    delays_ns: NDArray[np.float64], share: float, affected: NDArray[np.int64], typical_ns: float, limits: GradeLimits
+) -> str:
+    """Confidence in a delay of no rank: a stretch of slow iterations is hardly chance; single ones must be many, large.
+
+    Args:
+        delays_ns: shape (iterations,).
+        share: of the affected iterations' delay in the run's time.
+        typical_ns: median iteration.
+    """
+    if len(affected) < thresholds.FEW_ITERATIONS:
+        return "low"
+    others, hit = np.delete(delays_ns, affected), float(delays_ns[affected].mean())
+    spread = float(others.std()) if len(others) >= thresholds.FEW_ITERATIONS else 0.0
+    above = hit - (float(others.mean()) if len(others) else 0.0)
+    if above < thresholds.JOB_SPREADS * spread:
+        return "low"
+    if _is_episode(affected):
+        return "high" if share >= limits.high_share else "medium" if share >= limits.medium_share else "low"
+    is_large = (
+        share >= limits.medium_share
+        and hit / typical_ns >= thresholds.HARD_HIT_SHARE / 2
+        and above >= 2 * thresholds.JOB_SPREADS * spread
+    )
+    return "medium" if is_large else "low"
+
+
+def grade_of_turns(share: float, affected: NDArray[np.int64], limits: GradeLimits) -> str:
+    """Confidence in a delay that ranks cause in turns: a few uneven iterations are what any busy machine shows."""
+    if len(affected) < thresholds.ROTATING_ITERATIONS:
+        return "low"
+    return "high" if share >= 2 * limits.rotating_share else "medium"
+
+
+def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
+    """persistent (in most iterations), episode (several in a row, mostly) or transient."""
+    is_one_stretch = len(affected) >= thresholds.EPISODE_ITERATIONS and _longest_stretch(affected) == len(affected)
+    if is_one_stretch and len(affected) < thresholds.LONGEST_EPISODE_SHARE * iterations:
+        return "episode"
+    if len(affected) >= thresholds.PERSISTENT_SHARE * iterations and iterations > 1:
+        return "persistent"
+    return "episode" if _is_episode(affected) else "transient"
+
+
+def _is_episode(affected: NDArray[np.int64]) -> bool:
+    longest = _longest_stretch(affected)
+    return longest >= thresholds.EPISODE_ITERATIONS and longest >= thresholds.EPISODE_SHARE * len(affected)
+
+
+def _longest_stretch(affected: NDArray[np.int64]) -> int:
+    return max(len(stretch) for stretch in np.split(affected, np.flatnonzero(np.diff(affected) > 1) + 1))

@@ -1,0 +1,49 @@
+"""Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
+
+from traceforge.attribute.findings.candidates import FindingCandidate
+from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
+from traceforge.attribute.findings.finding_cost import FindingCost
+from traceforge.units import format_ns, format_share
+
+_TURNS_STEP = (
+    "No single rank is at fault: look for what varies between iterations on all ranks (uneven batches or sequence"
+    " lengths, other work on the hosts, threads that are not pinned), and even it out."
+)
+
+
+def next_step(found: FindingCandidate) -> str:
+    """What an engineer does next."""
+    return _TURNS_STEP if found.effect.pattern == "rotating" else found.cause.next_step.format(subject=found.name)
+
+
+def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
+    """What else is in a finding's cost: a coupling that was assumed, or a residual of the replay; None if nothing."""
+    notes = [known.assumption] if known.assumption else []
+    if cost.left_ns:
+        notes.append(
+            f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "
+            f"{'longer' if cost.left_ns > 0 else 'shorter'} than the others: other work is "
+            f"{'slower' if cost.left_ns > 0 else 'faster'} meanwhile; its cost takes account of that."
+        )
+    return " ".join(notes) or None
+
+
+def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: int) -> str:
+    """A finding in one sentence.
+
+    Args:
+        share: of the mean iteration that it costs.
+        judged: number of iterations judged.
+    """
+    effect, name = found.effect, found.name
+    subject = name[0].upper() + name[1:]
+    if name == "the job":
+        subject = "Communication" if found.cause.claims_transfer else "The job as a whole"
+    if effect.pattern == "rotating":
+        subject = "One rank or another"
+    affected = len(effect.affected)
+    extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
+    hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and judged > 1 else ""
+    hit += " each" if hit and affected > 1 else ""
+    total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
+    return f"{subject} {found.cause.phrase}, {extent}{hit}; it costs the job {total}."

@@ -1,0 +1,174 @@
+"""The verdict. Reads attribute.verdict_state and the first finding; fills attribute.verdict with sentences.
+
+What is said follows from the state that SQL computes; here is only how it is said.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
+from traceforge.units import plural
+
+State = Mapping[str, Any]
+
+_STATES = """
+SELECT s.*, a.reference, f.summary, f.next_step
+FROM attribute.verdict_state AS s
+CROSS JOIN meta.analysis AS a
+LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
+ORDER BY s.run_id
+"""
+
+# Communicators of execution traces, the largest first.
+_VOLUMES = """
+SELECT
+  FORMAT('{} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
+  || COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size')
+  || ' a rank in ' || COALESCE(LEFT(communicator, 40), 'groups without a name')
+FROM graph.volume
+WHERE run_id = ?
+ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
+LIMIT 3
+"""
+
+_UNKNOWN = "who waits for whom cannot be known from this."
+
+_HEADLINES = MappingProxyType(
+    {
+        "no_timeline": "No file of this run holds a timeline.",
+        "graphs_alone": f"Execution traces alone tell what ranks issue and how large it is, not when: {_UNKNOWN}",
+        "logs_alone": "Logs alone tell how ranks are connected, not how long they wait: what it costs cannot be known "
+        "from this.",
+        "rank_unknown": f"No trace of this run says which rank it belongs to: {_UNKNOWN}",
+        "one_rank": f"Only one rank was recorded: {_UNKNOWN}",
+        "no_communication": f"No communication between ranks was recorded: {_UNKNOWN}",
+        "unmatched": f"The collectives of different ranks cannot be matched with certainty: {_UNKNOWN}",
+        "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
+        "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
+        "program.",
+        "finding": "{summary}",
+        "uncertain": "Nothing stands out with certainty; what costs most may be chance: {summary}",
+        "cut_short": "Nothing is certain, as files are cut short; from what is left: {summary}",
+        "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
+        "cannot be known from this.",
+        "nothing_significant": "Nothing significant: no rank and no transfer stands out of this run's own noise.",
+    }
+)
+
+_ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
+_COMMUNICATION = (
+    "Record with torch.profiler on PyTorch 2.4 or later, all ranks in the same steps, with activities CPU and CUDA."
+)
+
+_NEXT_STEPS = MappingProxyType(
+    {
+        "finding": "{next_step}",
+        "cut_short": "Give the whole files (a job that is killed while it writes leaves part of them).",
+        "logs_alone": "Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are "
+        "joined.",
+        "graphs_alone": "Record a timeline with torch.profiler on all ranks in the same steps (profile(..., "
+        "execution_trace_observer=...) writes both); both in one folder are joined.",
+        "rank_unknown": "Record with torch.distributed initialised, or name the files or their folders by rank "
+        "(rank0.json, rank1.json).",
+        "no_timeline": _ALL_RANKS,
+        "one_rank": _ALL_RANKS,
+        "partly_seen": _ALL_RANKS,
+        "no_communication": _COMMUNICATION,
+        "unmatched": _COMMUNICATION,
+        "mostly_unmatched": _COMMUNICATION,
+    }
+)
+
+_ON_TIME = MappingProxyType(
+    {
+        "median": "at median durations",
+        "first_quartile": "at the first quartile of its durations",
+        "best_rank": "on the rank with the least work",
+    }
+)
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a run."""
+    states = store.query(_STATES).to_dicts()
+    return pl.DataFrame([_row(store, state) for state in states], infer_schema_length=None)
+
+
+def _row(store: Store, state: State) -> dict[str, object]:
+    return {
+        "run_id": state["run_id"],
+        "kind": state["kind"],
+        "headline": _filled(_HEADLINES[state["state"]], state),
+        "explanation": _explanation(store, state),
+        "confidence": state["confidence"],
+        "next_step": _next_step(state),
+    }
+
+
+def _filled(sentence: str, state: State) -> str:
+    """A sentence with its columns; only sentences of this module are patterns, never text from a trace."""
+    return sentence.format_map(state)
+
+
+def _explanation(store: Store, state: State) -> str:
+    if state["state"] == "logs_alone":
+        return _of_logs(state)
+    if state["state"] == "graphs_alone":
+        return _of_graphs(state, store.query(_VOLUMES, [state["run_id"]]).to_series().to_list())
+    if state["kind"] != "cannot_be_known":
+        return _of_iterations(state)
+    if state["state"] in ("unmatched", "mostly_unmatched", "irregular") and state["leading_rank"] is not None:
+        return _filled(
+            "From durations alone, without a common clock: rank {leading_rank} has most work of its own in "
+            "{led_iterations} of {frontier_iterations} iterations. Whether it delays the others, these files do not "
+            "tell.",
+            state,
+        )
+    return "The data-quality panel (meta.issue) lists what was found and what was left out."
+
+
+def _of_logs(state: State) -> str:
+    if not state["problems"]:
+        return "They show no problem of configuration; see the section on the fabric."
+    problems = plural(state["problems"], "problem")
+    return f"They show {problems}, none of them a measured delay; first: {state['first_problem']}"
+
+
+def _of_graphs(state: State, volumes: list[str]) -> str:
+    moved = "; ".join(volumes) or "they record no communication"
+    modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
+    return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']} nodes; {moved}.{modelled}"
+
+
+def _of_iterations(state: State) -> str:
+    one = state["iterations"] == 1
+    judged = "One iteration was judged; it takes" if one else f"{state['iterations']} iterations were judged; they take"
+    unit_ns, unit = (1e3, "µs") if state["duration_ns"] < 1e6 else (1e6, "ms")
+    duration = f"{state['duration_ns'] / unit_ns:.1f} {unit}{'' if one else ' on average'}"
+    excess = f"{abs(state['excess_ns']) / unit_ns:.1f} {unit} {'below' if state['excess_ns'] < 0 else 'above'}"
+    return f"{judged} {duration}, {excess} what the same work takes {_ON_TIME[state['reference']]}."
+
+
+def _next_step(state: State) -> str:
+    if state["state"] in _NEXT_STEPS:
+        return _filled(_NEXT_STEPS[state["state"]], state)
+    if state["state"] == "irregular" and not state["has_steps"]:
+        return "Call profiler.step() in the training loop, so that the trace marks its iterations."
+    if state["state"] == "irregular":
+        return "Record steps in which all ranks run the same program; stages of a pipeline are not told apart yet."
+    if state["iterations"] < thresholds.SURE_NEGATIVE_ITERATIONS:
+        return (
+            "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from "
+            "noise."
+        )
+    if state["state"] == "uncertain":
+        return _filled(
+            "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
+        )
+    return (
+        "If it still scales badly, compare with a run at another scale: the time per collective is then the question."
+    )

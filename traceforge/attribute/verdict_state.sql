@@ -1,0 +1,143 @@
+-- What the verdict rests on: one row a run; `attribute.verdict` puts it in words.
+CREATE OR REPLACE TABLE attribute.verdict_state (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- What can be said: logs_alone, graphs_alone, no_timeline, rank_unknown, one_rank, no_communication, unmatched, irregular,
+  -- mostly_unmatched (all of them: it cannot be known), finding, cut_short, uncertain, partly_seen or nothing_significant.
+  state,
+  -- finding, nothing_significant or cannot_be_known, as in attribute.verdict.
+  kind,
+  -- high, medium or low, as in attribute.verdict.
+  confidence,
+  -- Number of iterations judged; NULL where there are none.
+  iterations,
+  -- Their mean duration, ns.
+  duration_ns,
+  -- Their mean time above the reference, ns.
+  excess_ns,
+  -- Number of ranks with a trace.
+  ranks,
+  -- Number of ranks of the job, as far as the files say.
+  world_size,
+  -- Number of problems of configuration (fabric.finding).
+  problems,
+  -- Summary of the first of them; NULL where there is none.
+  first_problem,
+  -- Number of execution traces.
+  graph_traces,
+  -- Their nodes.
+  graph_nodes,
+  -- Whether a generator made them, so that their durations are not measured.
+  is_modelled,
+  -- Rank with most work of its own in most iterations by attribute.frontier; NULL where it leads in too few to name it.
+  leading_rank,
+  -- Number of iterations in which it leads.
+  led_iterations,
+  -- Number of iterations in attribute.frontier.
+  frontier_iterations,
+  -- Whether the traces mark steps.
+  has_steps
+) AS
+WITH limits AS (
+  SELECT
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.MATCHED_SHARE') AS matched_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.UNCERTAIN_SHARE') AS uncertain_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.SURE_NEGATIVE_ITERATIONS') AS sure_iterations,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share
+),
+judged AS (
+  SELECT e.run_id, COUNT(*) AS iterations, AVG(i.duration_ns) AS duration_ns, AVG(e.excess_ns) AS excess_ns
+  FROM attribute.excess AS e
+  JOIN timeline.iteration AS i USING (run_id, iteration)
+  WHERE NOT i.is_warmup
+  GROUP BY ALL
+),
+counted AS (
+  SELECT
+    r.run_id,
+    r.world_size,
+    EXISTS (SELECT 1 FROM meta.issue AS u WHERE u.run_id = r.run_id AND u.code = 'kineto_truncated') AS is_cut_short,
+    (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
+    (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.kind = 'kineto') AS timelines,
+    (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
+    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
+    (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
+     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
+    (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
+    (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
+    (SELECT COUNT(*) FROM align.match AS m WHERE m.run_id = r.run_id) AS matched,
+    (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
+    EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
+  FROM meta.run AS r
+),
+graphs AS (
+  SELECT
+    run_id, COUNT(*) AS graph_traces, CAST(SUM(node_count) AS BIGINT) AS graph_nodes,
+    BOOL_OR(label = 'modelled') AS is_modelled
+  FROM graph.quality
+  GROUP BY run_id
+),
+led AS (
+  SELECT run_id, iteration, ARG_MAX(rank, stage) AS rank FROM attribute.frontier GROUP BY run_id, iteration
+),
+leader AS (
+  SELECT
+    run_id, rank AS leading_rank, COUNT(*) AS led_iterations,
+    CAST(SUM(COUNT(*)) OVER (PARTITION BY run_id) AS BIGINT) AS frontier_iterations
+  FROM led
+  CROSS JOIN limits AS t
+  GROUP BY run_id, rank, t.few_iterations, t.leading_share
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY COUNT(*) DESC, rank) = 1
+    AND frontier_iterations >= t.few_iterations AND led_iterations >= t.leading_share * frontier_iterations
+),
+found AS (
+  SELECT
+    c.*, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
+    l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
+    CASE
+      WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
+      WHEN c.timelines = 0 AND g.graph_traces > 0 THEN 'graphs_alone'
+      WHEN c.sources = 0 OR c.timelines = 0 THEN 'no_timeline'
+      WHEN c.ranks = 0 THEN 'rank_unknown'
+      WHEN c.ranks = 1 THEN 'one_rank'
+      WHEN c.calls = 0 THEN 'no_communication'
+      WHEN c.collectives = 0 THEN 'unmatched'
+      WHEN j.run_id IS NULL THEN 'irregular'
+      WHEN f.confidence = 'high' THEN 'finding'
+      -- Where most calls have no partner, little is seen of who waits for whom.
+      WHEN c.matched < t.matched_share * c.calls THEN 'mostly_unmatched'
+      WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
+      WHEN f.confidence = 'medium' THEN 'finding'
+      WHEN f.share >= t.uncertain_share THEN 'uncertain'
+      WHEN c.ranks < c.world_size THEN 'partly_seen'
+      ELSE 'nothing_significant'
+    END AS state
+  FROM counted AS c
+  CROSS JOIN limits AS t
+  LEFT JOIN judged AS j USING (run_id)
+  LEFT JOIN graphs AS g USING (run_id)
+  LEFT JOIN leader AS l USING (run_id)
+  LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
+)
+SELECT
+  f.run_id, f.state,
+  CASE
+    WHEN f.state IN ('finding', 'nothing_significant') THEN f.state
+    -- What may be chance is not significant, however much it is.
+    WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'nothing_significant'
+    ELSE 'cannot_be_known'
+  END,
+  CASE
+    WHEN f.state = 'finding' THEN f.finding_confidence
+    WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
+    -- That something cannot be known from these files is certain.
+    WHEN f.state <> 'nothing_significant' OR f.iterations >= t.sure_iterations THEN 'high'
+    WHEN f.iterations >= t.few_iterations THEN 'medium'
+    ELSE 'low'
+  END,
+  f.iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps
+FROM found AS f
+CROSS JOIN limits AS t
+ORDER BY f.run_id
