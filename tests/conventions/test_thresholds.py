@@ -26,6 +26,12 @@ JUDGING = (
 
 # What is a number but no judgement: (pattern of the file, pattern of the name) -> what it is.
 NO_JUDGEMENT = {
+    ("align/clock.py", "_unaligned"): "how many ranks a message names",
+    ("align/rank.py", "_NAMED_FILES"): "how many files a message names",
+    ("align/collective_matching.py", "_SAMPLE"): "how many collectives are looked at",
+    ("align/collective_matching.py", "_REPEATS_BITS"): "layout of a key",
+    ("align/sequence_alignment.py", "_*_COMPARISONS"): "how much is tried",
+    ("align/unmatched.sql", ""): "in a group of two the peer needs no name",
     ("report/charts/*", "*"): "layout of a chart",
     ("graph/arrival.py", "_STREAMS"): "how far back is searched",
     ("graph/baseline.py", "(_*"): "an order, not an amount",
@@ -39,7 +45,7 @@ NO_JUDGEMENT = {
 
 # Numbers that still lie in these folders. Only ever smaller.
 NOT_YET = {
-    "align": 36, "timeline": 8, "fabric": 14, "graph": 0, "replay": 106, "attribute": 0, "forecast": 34, "compare": 0,
+    "align": 0, "timeline": 0, "fabric": 14, "graph": 0, "replay": 106, "attribute": 0, "forecast": 34, "compare": 0,
     "check": 2, "doctor": 4, "report": 117,
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from traceforge.align.pairwise_offset import Offset
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
+from traceforge.thresholds import align as thresholds
 
 _CALLS = """
 SELECT m.run_id, m.rank, m.collective_id, m.communicator_id, c.raw_arrival_ns, c.raw_end_ns, c.on_device, c.op
@@ -155,7 +156,7 @@ def _repaired(offsets: Mapping[int, Offset], repairs: Mapping[int, Repairs]) -> 
     if not repairs:
         return []
     worst = max(repairs, key=lambda rank: repairs[rank].largest_ns)
-    resolution_ns = 3 * max(offset.residual_ns or 0 for offset in offsets.values())
+    resolution_ns = thresholds.RESOLUTION_RESIDUALS * max(offset.residual_ns or 0 for offset in offsets.values())
     severity = "info" if repairs[worst].largest_ns <= resolution_ns else "warning"
     detail = (
         "ends of collectives lie before the last arrival, which cannot be; the waits are cut there "

@@ -15,26 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.align.clock_course import ClockCourse
-from traceforge.align.pairwise_offset import (
-    MIN_ANCHORS,
-    SHARED_CLOCK_RESIDUAL_NS,
-    Offset,
-    Slope,
-    bounded_offset,
-    common_end_offset,
-    paired_offset,
-)
+from traceforge.align.pairwise_offset import Offset, Slope, bounded_offset, common_end_offset, paired_offset
+from traceforge.thresholds import align as thresholds
 
 Times = NDArray[np.int64]
-
-# Device timestamps are converted to the host's clock by each process: biases of up to 70 µs were seen on one host.
-_SAME_HOST_RESIDUAL_NS = 100_000
-# With so many ends that are common by the collective's nature, those that are only about so are left out.
-_ENOUGH_COMMON_ENDS = 30
-_CONTRADICTING_ERRORS = 4
-# One clock shows no rank ending a collective this long before another one starts it; wrongly matched calls may.
-_OUT_OF_ORDER_NS = 1_000_000
-_OUT_OF_ORDER_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +125,7 @@ def _same_host(calls: Calls, reached: Iterable[int]) -> tuple[int, _Tie] | None:
     by_host = {calls[rank].host: rank for rank in sorted(reached, reverse=True) if calls[rank].host is not None}
     for rank in calls:
         if rank not in reached and calls[rank].host in by_host:
-            return rank, _Tie(by_host[calls[rank].host], Offset(0, _SAME_HOST_RESIDUAL_NS, 0, "shared_clock"))
+            return rank, _Tie(by_host[calls[rank].host], Offset(0, thresholds.SAME_HOST_RESIDUAL_NS, 0, "shared_clock"))
     return None
 
 
@@ -208,7 +192,7 @@ def _host_drifts(calls: Calls, solved: Mapping[int, Offset]) -> dict[int, int]:
     for members in by_host.values():
         slopes = [solved[rank].slope for rank in members]
         pooled = _pooled(slopes)
-        apart = (abs(s.ppb - pooled.ppb) > _CONTRADICTING_ERRORS * s.error_ppb + 1 for s in slopes)
+        apart = (abs(s.ppb - pooled.ppb) > thresholds.MOST_POOLED_ERRORS * s.error_ppb + 1 for s in slopes)
         if len(members) > 1 and not any(apart):
             drift_ppb = round(pooled.ppb) if pooled.is_certain else 0
             result |= {rank: drift_ppb for rank in members if solved[rank].status == "fitted"}
@@ -239,17 +223,17 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
         )  # fmt: skip
     own, others = own[role == 0], others[role == 0]
     both = reference.on_device[own] & other.on_device[others]
-    if both.sum() >= MIN_ANCHORS:
+    if both.sum() >= thresholds.LEAST_ANCHORS:
         common = both & reference.common_end[own]
-        used = common if common.sum() >= _ENOUGH_COMMON_ENDS else both
+        used = common if common.sum() >= thresholds.LEAST_COMMON_ENDS else both
         return common_end_offset(reference.end_ns[own[used]], other.end_ns[others[used]], drift_ppb)
     times = reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others]
     if reference.host == other.host is not None and not both.any() and _reads_one_clock(*times):
-        return Offset(0, SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
+        return Offset(0, thresholds.SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
     return bounded_offset(*times)
 
 
 def _reads_one_clock(arrival_ns: Times, end_ns: Times, other_arrival_ns: Times, other_end_ns: Times) -> bool:
     """Whether two ranks of a host keep the order of one clock; their files may have times from different zeros."""
     early_ns = np.maximum(arrival_ns, other_arrival_ns) - np.minimum(end_ns, other_end_ns)
-    return bool((early_ns > _OUT_OF_ORDER_NS).mean() <= _OUT_OF_ORDER_SHARE)
+    return bool((early_ns > thresholds.LEAST_OUT_OF_ORDER_NS).mean() <= thresholds.MOST_OUT_OF_ORDER_SHARE)

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.align.sequence_alignment import align_sequences, is_shifted
+from traceforge.thresholds import align as thresholds
 
 Numbers = NDArray[np.int64]
 
-_PLAUSIBLE_SHARE = 0.8
-_TOLERANCE_NS = 100_000
 NOTHING = -1
-# Enough collectives to judge a match by.
+# Enough collectives to check a match by.
 _SAMPLE = 2_000
 
 
@@ -188,10 +187,10 @@ def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_seco
     shift = _shift(ends)
     arrivals, ends = arrivals - shift, ends - shift
     if from_first_to_second:
-        in_order = arrivals[:, 0] <= ends[:, 1] + _TOLERANCE_NS
+        in_order = arrivals[:, 0] <= ends[:, 1] + thresholds.ORDER_TOLERANCE_NS
     else:
-        in_order = arrivals.max(axis=1) <= ends.min(axis=1) + _TOLERANCE_NS
-    return bool(np.mean(in_order) >= _PLAUSIBLE_SHARE)
+        in_order = arrivals.max(axis=1) <= ends.min(axis=1) + thresholds.ORDER_TOLERANCE_NS
+    return bool(np.mean(in_order) >= thresholds.LEAST_IN_ORDER_SHARE)
 
 
 def _is_shifted(matching: Matching, calls: Sequence[Calls]) -> bool:
@@ -210,7 +209,7 @@ def _shift(ends_ns: Numbers) -> Numbers:
     apart = (differences - base).astype(np.float64)
     offset = np.median(apart, axis=0)
     half = len(ends_ns) // 2
-    if half >= 5:
+    if len(ends_ns) >= thresholds.LEAST_DRIFT_ANCHORS:
         since = (ends_ns[:, :1] - ends_ns[:1, :1]).astype(np.float64)
         run = np.median(since[-half:] - since[:half])
         slope = np.median(apart[-half:] - apart[:half], axis=0) / max(run, 1.0)

@@ -16,6 +16,7 @@ import polars as pl
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
+from traceforge.thresholds import align as thresholds
 
 Ranks = tuple[int, ...]
 
@@ -46,9 +47,6 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "group_ranks": pl.List(pl.Int32),
     "origin": pl.String,
 }
-
-# What the coarse alignment of clocks may leave.
-_TOLERANCE_NS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_
             for index, division in enumerate(divisions)
             if {rank for group in division for rank in group.ranks} >= ranks
         ]
-        if not fitting or min(fitting)[0] > 0.2 * len(by_iteration):
+        if not fitting or min(fitting)[0] > thresholds.MOST_GROUP_VIOLATIONS * len(by_iteration):
             continue
         group_of = {rank: group for group in divisions[min(fitting)[3]] for rank in group.ranks}
         for members in by_iteration.values():
@@ -219,7 +217,7 @@ def _distances(group: _Group) -> tuple[Ranks, Ranks, str]:
 
 def _violations(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:
     return sum(
-        max(call.arrival_ns for call in calls) > min(call.end_ns for call in calls) + _TOLERANCE_NS
+        max(call.arrival_ns for call in calls) > min(call.end_ns for call in calls) + thresholds.GROUP_TOLERANCE_NS
         for calls in _members(by_iteration, division)
     )
 

@@ -14,22 +14,10 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_course import BILLION, ClockCourse, course_through
 from traceforge.stats import MEDIAN_ERROR, huber_fit, mad_sd
+from traceforge.thresholds import align as thresholds
 
 Times = NDArray[np.int64]
 Reals = NDArray[np.float64]
-
-MIN_ANCHORS = 3
-MIN_DRIFT_ANCHORS = 10
-# Each process converts the CPU's counter to wall time by itself; on one host the results agree to about this.
-SHARED_CLOCK_RESIDUAL_NS = 10_000
-_CERTAIN_ERRORS = 4
-# Crystals of hosts differ by up to some 1e-4; more is no drift.
-_LARGEST_DRIFT = 1e-3
-# Temperature moves a crystal within tens of seconds; shorter wobble is not the clock's.
-_MIN_PIECE_NS = 5_000_000_000
-_MIN_PIECE_ANCHORS = 20
-_INDEPENDENT = 0.1
-_WORTHWHILE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +30,7 @@ class Slope:
     @property
     def is_certain(self) -> bool:
         """Whether it stands off zero, and can be a crystal's."""
-        return abs(self.ppb) > _CERTAIN_ERRORS * self.error_ppb and abs(self.ppb) < _LARGEST_DRIFT * BILLION
+        return thresholds.LEAST_DRIFT_ERRORS * self.error_ppb < abs(self.ppb) < thresholds.MOST_DRIFT_PPB
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +79,7 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
     order = np.argsort(other_ends_ns, kind="stable")
     ends_ns, other_ends_ns = ends_ns[order], other_ends_ns[order]
     offset = _fitted(ends_ns, other_ends_ns, drift_ppb)
-    if len(ends_ns) < 2 * MIN_ANCHORS:
+    if len(ends_ns) < 2 * thresholds.LEAST_ANCHORS:
         return offset
     instants = other_ends_ns[[0, len(order) // 2, -1]]
     halves = [_fitted(ends_ns[n::2], other_ends_ns[n::2], drift_ppb).course.at(instants) for n in (0, 1)]
@@ -127,7 +115,7 @@ def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:
     by stray ends.
     """
     count = len(elapsed_ns)
-    if count < MIN_DRIFT_ANCHORS:
+    if count < thresholds.LEAST_DRIFT_ANCHORS:
         return Slope(0.0, math.inf)
     elapsed = elapsed_ns.astype(np.float64)
     differences = (differences_ns - differences_ns[0]).astype(np.float64)
@@ -147,7 +135,7 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
     Knots lie evenly in time, twice as many in each round, until what is left depends on nothing.
     """
     elapsed = raw_ns - raw_ns[0]
-    most = min(int(elapsed[-1]) // _MIN_PIECE_NS, len(raw_ns) // _MIN_PIECE_ANCHORS)
+    most = min(int(elapsed[-1]) // thresholds.LEAST_PIECE_NS, len(raw_ns) // thresholds.LEAST_PIECE_ANCHORS)
     level = level_ns.astype(np.float64)
     before = mad_sd(level)
     if most < 2 or not _depends_on_its_past(level):
@@ -159,7 +147,7 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
         basis = _hats(elapsed.astype(np.float64), knots)
         bends = huber_fit(basis, level)
         left = level - basis @ bends
-        if mad_sd(left) < _WORTHWHILE * before:
+        if mad_sd(left) < thresholds.MOST_BENT_SPREAD * before:
             best = (raw_ns[0] + knots.astype(np.int64), np.rint(bends).astype(np.int64), mad_sd(left))
         if count == most or not _depends_on_its_past(left):
             return best
@@ -171,7 +159,8 @@ def _depends_on_its_past(level: Reals) -> bool:
     limit = 3 * max(mad_sd(level), 1.0)
     centred = np.clip(level - np.median(level), -limit, limit)
     power = float(centred @ centred)
-    return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(_INDEPENDENT, 4 / math.sqrt(len(level)))
+    chance = thresholds.LEAST_AUTOCORRELATION_ERRORS / math.sqrt(len(level))
+    return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(thresholds.LEAST_AUTOCORRELATION, chance)
 
 
 def _hats(elapsed: Reals, knots: Reals) -> Reals:
@@ -209,11 +198,12 @@ def paired_offset(
     if low is not None and high is not None and low > high:
         return None
     differences = other_ends_ns - ends_ns
-    early, late = np.quantile(differences - differences[0], [0.05, 0.95])
+    early, late = np.quantile(differences - differences[0], [thresholds.STRAY_SHARE, 1 - thresholds.STRAY_SHARE])
     offset = median(differences)
     offset = offset if high is None else min(offset, high)
     offset = offset if low is None else max(offset, low)
-    return Offset(offset, max(round((late - early) / 2), SHARED_CLOCK_RESIDUAL_NS), len(differences), "bounded")
+    residual = max(round((late - early) / 2), thresholds.SHARED_CLOCK_RESIDUAL_NS)
+    return Offset(offset, residual, len(differences), "bounded")
 
 
 def median(values_ns: Times) -> int:

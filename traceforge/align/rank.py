@@ -14,6 +14,7 @@ import polars as pl
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
+from traceforge.thresholds import align as thresholds
 
 _CANDIDATES = """
 SELECT
@@ -34,10 +35,7 @@ GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
-# Ranks begin and end a window at slightly different times.
-_SLACK_NS = 1_000_000_000
-
-_MOST_TOLD = 3
+_NAMED_FILES = 3
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device"]
 
 
@@ -89,7 +87,9 @@ def _one_window(known: pl.DataFrame) -> pl.DataFrame:
         return known
     windows = known.sort("raw_first_ns", "source_id")
     until = pl.col("raw_last_ns").cum_max().shift(1)
-    windows = windows.with_columns(window=(pl.col("raw_first_ns") > until + _SLACK_NS).fill_null(value=False).cum_sum())
+    windows = windows.with_columns(
+        window=(pl.col("raw_first_ns") > until + thresholds.LEAST_WINDOW_GAP_NS).fill_null(value=False).cum_sum()
+    )
     ranks = windows.group_by("window", maintain_order=True).agg(pl.col("rank").n_unique())
     best = ranks.filter(pl.col("rank") == pl.col("rank").max())["window"][0]
     return windows.filter(pl.col("window") == best)
@@ -99,8 +99,8 @@ def _rivals(repeated: pl.DataFrame, chosen: pl.DataFrame) -> str:
     """Which files are left out in favour of which, and whether they can be windows of one job, as a sentence."""
     other = chosen.select("rank", kept="path", kept_first_ns="raw_first_ns", kept_last_ns="raw_last_ns")
     pairs = repeated.join(other, on="rank", maintain_order="left")
-    told = [_rivalry(pair) for pair in pairs.head(_MOST_TOLD).iter_rows(named=True)]
-    more = f"; and {pairs.height - _MOST_TOLD} more" if pairs.height > _MOST_TOLD else ""
+    told = [_rivalry(pair) for pair in pairs.head(_NAMED_FILES).iter_rows(named=True)]
+    more = f"; and {pairs.height - _NAMED_FILES} more" if pairs.height > _NAMED_FILES else ""
     return f"several files claim one rank, and one of them speaks for it: {'; '.join(told)}{more}"
 
 

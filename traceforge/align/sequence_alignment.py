@@ -10,14 +10,10 @@ Not handled: clocks that drift by more than the calls last.
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.thresholds import align as thresholds
+
 Numbers = NDArray[np.int64]
 
-_MIN_PAIRS = 3
-# The share of a shift's pairs whose ends must agree; losses in several places leave each shift right for a part only.
-_AGREEING_PART = 4
-_EQUALLY_GOOD = 2
-_TOLERANCE_NS = 100_000
-_FAR_BETTER = 4
 _MANY_COMPARISONS = 200_000_000
 _FEW_COMPARISONS = 20_000_000
 
@@ -31,7 +27,7 @@ def align_sequences(
     if offset is None:
         return np.zeros((0, 2), dtype=np.int64)
     pairs = _walk(kind, arrival_ns, end_ns, other_kind, other_arrival_ns - offset, other_end_ns - offset)
-    enough = max(_MIN_PAIRS, min(len(kind), len(other_kind)) // 2)
+    enough = max(thresholds.LEAST_PAIRS, int(thresholds.LEAST_PAIRED_SHARE * min(len(kind), len(other_kind))))
     return pairs if len(pairs) >= enough else pairs[:0]
 
 
@@ -41,10 +37,10 @@ def is_shifted(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns
     So it is where windows of one loop begin in different iterations.
     """
     width, offset = _agreement(other_end_ns - end_ns)
-    if width <= _TOLERANCE_NS:
+    if width <= thresholds.ORDER_TOLERANCE_NS:
         return False
     best = _best_shift(kind, end_ns, other_kind, other_end_ns, _FEW_COMPARISONS)
-    return best is not None and _FAR_BETTER * best[0] < width and abs(best[1]) < abs(offset)
+    return best is not None and thresholds.LEAST_SHIFT_GAIN * best[0] < width and abs(best[1]) < abs(offset)
 
 
 def best_offset(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns: Numbers) -> int | None:
@@ -63,18 +59,18 @@ def _best_shift(
         own = slice(max(shift, 0), min(len(kind), len(other_kind) + shift))
         others = slice(own.start - shift, own.stop - shift)
         agreeing = np.flatnonzero(kind[own] == other_kind[others])
-        if len(agreeing) >= _MIN_PAIRS:
+        if len(agreeing) >= thresholds.LEAST_PAIRS:
             found.append(_agreement((other_end_ns[others] - end_ns[own])[agreeing]))
     if not found:
         return None
-    limit = _EQUALLY_GOOD * min(found)[0]
+    limit = thresholds.EQUAL_SHIFT_RATIO * min(found)[0]
     return min((pair for pair in found if pair[0] <= limit), key=lambda pair: abs(pair[1]))
 
 
 def _agreement(apart_ns: Numbers) -> tuple[int, int]:
     """Narrowest range that holds a quarter of the differences, and its middle one, ns."""
     apart = np.sort(apart_ns)
-    part = min(max(_MIN_PAIRS, len(apart) // _AGREEING_PART), len(apart))
+    part = min(max(thresholds.LEAST_PAIRS, int(thresholds.AGREEING_SHARE * len(apart))), len(apart))
     widths = apart[part - 1 :] - apart[: len(apart) - part + 1]
     narrowest = int(widths.argmin())
     return int(widths[narrowest]), int(apart[narrowest + part // 2])
@@ -91,7 +87,7 @@ def _walk(
     def fits(i: int, j: int) -> bool:
         if i >= len(kinds) or j >= len(other_kinds) or kinds[i] != other_kinds[j]:
             return False
-        return bool(max(arrivals[i], other_arrivals[j]) <= min(ends[i], other_ends[j]) + _TOLERANCE_NS)
+        return bool(max(arrivals[i], other_arrivals[j]) <= min(ends[i], other_ends[j]) + thresholds.ORDER_TOLERANCE_NS)
 
     pairs = []
     i = j = 0

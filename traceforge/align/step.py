@@ -16,6 +16,7 @@ import polars as pl
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
+from traceforge.thresholds import align as thresholds
 
 _RANKS = "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns FROM align.rank ORDER BY run_id, rank"
 
@@ -55,11 +56,6 @@ _TOLD_FROM = {
     "optimizer": "Optimizer.step",
     "collective_period": "the period of the collectives",
 }
-
-# An annotation is a step only if its occurrences fill most of the time between the first and the last of them.
-_FILLED_SHARE = 0.5
-_REPEATED_SHARE = 0.95
-_MIN_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +128,7 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
         for name in _common_names(traces) if origin == "annotation" else [""]:
             found = {rank: way(trace, name) for rank, trace in traces.items()}
             if len({len(steps) for steps in found.values()}) == 1 and all(
-                len(steps) >= _MIN_STEPS for steps in found.values()
+                len(steps) >= thresholds.LEAST_STEPS for steps in found.values()
             ):
                 return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items()}
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
@@ -185,7 +181,7 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
     found = [a for a in trace.annotations if a.name == name]
     inside = sum(a.end_ns - a.start_ns for a in found)
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
-    if not apart or inside < _FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
+    if not apart or inside < thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
         return []
     return _between([a.start_ns for a in found], found[-1].end_ns)
 
@@ -214,9 +210,9 @@ def period_of(tokens: Sequence[str]) -> int | None:
     """
     if len(set(tokens)) < 2:
         return None
-    for period in range(2, len(tokens) // _MIN_STEPS + 1):
+    for period in range(2, len(tokens) // thresholds.LEAST_STEPS + 1):
         same = sum(a == b for a, b in zip(tokens, tokens[period:], strict=False))
-        if same >= _REPEATED_SHARE * (len(tokens) - period):
+        if same >= thresholds.LEAST_REPEATED_SHARE * (len(tokens) - period):
             return period
     return None
 

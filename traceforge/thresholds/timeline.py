@@ -1,10 +1,28 @@
-"""What counts as slow, held up or partial on the timeline."""
+"""What counts as slow, held up or warm-up on the timeline."""
 
 from typing import Annotated
 
 from traceforge.thresholds import Meaning
 
 LEAST_HELD_SHARE: Annotated[
-    float,
-    Meaning("share of a gap", "What held the training thread for this much of a gap is its cause.", "timeline.gap"),
+    float, Meaning("share of a gap", "What held the training thread for this much is the cause.", "timeline.gap.cause")
 ] = 0.5
+WARMUP_RATIO: Annotated[
+    float,
+    Meaning("ratio to the median", "A first iteration that is longer is warm-up.", "timeline.iteration.is_warmup"),
+] = 2
+LEAST_ITERATIONS: Annotated[
+    int, Meaning("iterations", "A run of fewer has no warm-up.", "timeline.iteration.is_warmup")
+] = 3
+MOST_WARMUP_SHARE: Annotated[
+    float, Meaning("share of iterations", "Warm-up is a smaller share of the run.", "timeline.iteration.is_warmup")
+] = 0.5
+USUAL_TRANSFER_QUANTILE: Annotated[
+    float, Meaning("quantile", "The usual transfer of a kind.", "timeline.slow_collective.reference_transfer_ns")
+] = 0.25
+SLOW_TRANSFER_RATIO: Annotated[
+    float, Meaning("ratio to the usual transfer", "A transfer that takes longer is slow.", "timeline.slow_collective")
+] = 2
+LEAST_ALIKE: Annotated[
+    int, Meaning("collectives of a kind", "Fewer do not show what is usual.", "timeline.slow_collective")
+] = 4

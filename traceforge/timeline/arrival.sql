@@ -52,7 +52,8 @@ compared AS (
     p.*,
     MIN(arrival_ns) OVER collective AS first_arrival_ns,
     MAX(arrival_ns) OVER collective AS last_arrival_ns,
-    MAX(residual_ns) OVER collective AS worst_residual_ns
+    (SELECT value FROM meta.threshold WHERE name = 'align.RESOLUTION_RESIDUALS')
+      * MAX(residual_ns) OVER collective AS resolution_ns
   FROM placed AS p
   WINDOW collective AS (PARTITION BY run_id, collective_id)
 )
@@ -60,8 +61,8 @@ SELECT
   run_id, collective_id, iteration, rank, arrival_ns, end_ns,
   arrival_ns - first_arrival_ns,
   GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns),
-  arrival_ns - first_arrival_ns < 3 * worst_residual_ns,
-  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < 3 * worst_residual_ns,
+  arrival_ns - first_arrival_ns < resolution_ns,
+  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < resolution_ns,
   issue_ns,
   call_id
 FROM compared

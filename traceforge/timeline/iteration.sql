@@ -39,14 +39,17 @@ cut AS (
 slow AS (
   SELECT
     *,
-    duration_ns > 2 * MEDIAN(duration_ns) OVER run AND COUNT(*) OVER run >= 3 AS is_slow,
+    duration_ns > (SELECT value FROM meta.threshold WHERE name = 'timeline.WARMUP_RATIO') * MEDIAN(duration_ns) OVER run
+      AND COUNT(*) OVER run >= (SELECT value FROM meta.threshold WHERE name = 'timeline.LEAST_ITERATIONS') AS is_slow,
     COUNT(*) OVER run AS iterations
   FROM whole
   WINDOW run AS (PARTITION BY run_id)
 ),
 judged AS (
   SELECT *,
-    BOOL_AND(is_slow) OVER so_far AND 2 * COUNT(*) OVER so_far < iterations AS is_warmup
+    BOOL_AND(is_slow) OVER so_far
+      AND COUNT(*) OVER so_far < iterations * (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_WARMUP_SHARE')
+      AS is_warmup
   FROM slow
   WINDOW so_far AS (PARTITION BY run_id ORDER BY iteration)
 )

@@ -23,15 +23,25 @@ CREATE OR REPLACE VIEW timeline.slow_collective (
   -- Bus bandwidth reached, bytes/s; NULL when the size is unknown.
   bus_bandwidth_bytes_per_s
 ) AS
-WITH compared AS (
-  SELECT *,
-    QUANTILE_DISC(transfer_ns, 0.25) OVER kind AS reference_transfer_ns,
-    COUNT(*) OVER kind AS alike
+WITH ordered AS (
+  SELECT *, CUME_DIST() OVER (PARTITION BY run_id, communicator_id, op, size_bytes ORDER BY transfer_ns) AS quantile
   FROM timeline.collective
+),
+compared AS (
+  SELECT *,
+    MIN(transfer_ns) FILTER (
+      quantile >= (SELECT value FROM meta.threshold WHERE name = 'timeline.USUAL_TRANSFER_QUANTILE')
+    ) OVER kind AS reference_transfer_ns,
+    COUNT(*) OVER kind AS alike
+  FROM ordered
   WINDOW kind AS (PARTITION BY run_id, communicator_id, op, size_bytes)
 ),
 resolution AS (
-  SELECT run_id, 3 * COALESCE(MAX(residual_ns), 0) AS resolution_ns FROM align.clock GROUP BY ALL
+  SELECT run_id,
+    (SELECT value FROM meta.threshold WHERE name = 'align.RESOLUTION_RESIDUALS')
+      * COALESCE(MAX(residual_ns), 0) AS resolution_ns
+  FROM align.clock
+  GROUP BY ALL
 )
 SELECT
   c.run_id,
@@ -46,6 +56,8 @@ SELECT
   c.bus_bandwidth_bytes_per_s
 FROM compared AS c
 JOIN resolution AS r USING (run_id)
-WHERE c.alike >= 4 AND c.transfer_ns > 2 * c.reference_transfer_ns
+WHERE c.alike >= (SELECT value FROM meta.threshold WHERE name = 'timeline.LEAST_ALIKE')
+  AND c.transfer_ns > c.reference_transfer_ns
+    * (SELECT value FROM meta.threshold WHERE name = 'timeline.SLOW_TRANSFER_RATIO')
   AND c.transfer_ns - c.reference_transfer_ns > r.resolution_ns
 ORDER BY c.run_id, c.transfer_ns - c.reference_transfer_ns DESC, c.collective_id

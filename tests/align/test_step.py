@@ -1,0 +1,194 @@
+"""How training steps are found where the trace does not number them: what repeats, on all ranks alike."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from traceforge.align.step import Annotation, RankTrace, Step, period_of, steps_of_run
+
+
+def annotated(
+    *spans: tuple[str, int, int], calls: Sequence[tuple[str, int]] = (), window: tuple[int, int]
+) -> RankTrace:
+    """A rank with annotations (name, start, end), calls (token, issue) and a window."""
+    annotations = [Annotation(name, name.startswith("ProfilerStep"), start, end) for name, start, end in spans]
+    return RankTrace(*window, annotations, calls)
+
+
+def spans_of(steps: Sequence[Step]) -> list[tuple[int, int, int, bool]]:
+    return [(step.iteration, step.start_ns, step.end_ns, step.is_whole) for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "period"),
+    [
+        ("ababab", 2),
+        ("abcabcabc", 3),
+        # Twice is no repetition; neither is one kind of call, however often.
+        ("abcabc", None),
+        ("aaaaaa", None),
+        ("", None),
+        # Two kinds, but one repeats with the period of the other.
+        ("aabaabaab", 3),
+        # The shortest period is taken, and the last turn may be cut.
+        ("abababababab", 2),
+        ("abcabcabca", 3),
+        # 1 call of 20 may differ (19 of 20 pairs agree), but not 2 of 20.
+        ("ab" * 10 + "ac", 2),
+        ("ab" * 9 + "acbc", None),
+        # Three periods must fit.
+        ("abcdabcdabc", None),
+        ("abcdabcdabcd", 4),
+    ],
+)
+def test_a_sequence_repeats_if_nearly_all_of_it_equals_itself_one_period_later(tokens: str, period: int | None) -> None:
+    assert period_of(tokens) == period
+
+
+def test_profiler_steps_win_each_number_once_and_a_rank_without_them_has_its_window() -> None:
+    # given rank 0 with a copy of step 4 on another thread, rank 1 with an annotation only, rank 2 with nothing at all
+    marked = annotated(
+        ("ProfilerStep#5", 50, 90), ("ProfilerStep#4", 0, 50), ("ProfilerStep#4", 10, 60), window=(0, 99)
+    )
+    unmarked = annotated(("train", 0, 20), ("train", 20, 40), ("train", 40, 60), window=(5, 70))
+
+    origin, steps = steps_of_run({0: marked, 1: unmarked, 2: RankTrace(8, 8, [], [])})
+
+    assert origin == "profiler_step"
+    assert spans_of(steps[0]) == [(4, 0, 50, True), (5, 50, 90, True)]
+    assert spans_of(steps[1]) == [(0, 5, 70, True)]
+    assert steps[2] == []
+
+
+class TestAnnotation:
+    """An annotation that every rank has, that follows itself and fills the time, is a step."""
+
+    def test_the_one_that_covers_most_time_is_taken(self) -> None:
+        # train   |0–––––––20|20––––––40|40––––––60|
+        # inner       |8–––20|   |28––40|   |48––60|
+        inner, train = [(8, 20), (28, 40), (48, 60)], [(0, 20), (20, 40), (40, 60)]
+        trace = annotated(*(("inner", *at) for at in inner), *(("train", *at) for at in train), window=(0, 60))
+
+        origin, steps = steps_of_run({0: trace, 1: trace})
+
+        assert origin == "annotation"
+        assert spans_of(steps[0]) == [(0, 0, 20, True), (1, 20, 40, True), (2, 40, 60, True)]
+
+    @pytest.mark.parametrize(
+        ("spans", "origin"),
+        [
+            # Two thirds of the time from first to last; half of it; less than half.
+            ([(0, 20), (30, 50), (60, 80)], "annotation"),
+            ([(0, 10), (15, 25), (50, 60)], "annotation"),
+            ([(0, 10), (15, 25), (51, 61)], "window"),
+            ([(900, 910), (915, 925), (950, 960)], "annotation"),
+            # Occurrences that overlap, and too few of them.
+            ([(0, 20), (19, 40), (40, 60)], "window"),
+            ([(0, 20), (20, 40)], "window"),
+        ],
+    )
+    def test_it_must_follow_itself_and_fill_half_of_the_time(self, spans: list[tuple[int, int]], origin: str) -> None:
+        trace = annotated(*(("train", *span) for span in spans), window=(0, 1_000))
+
+        assert steps_of_run({0: trace})[0] == origin
+
+    def test_ranks_that_count_differently_have_no_steps_in_common(self) -> None:
+        three = annotated(("train", 0, 20), ("train", 20, 40), ("train", 40, 60), window=(0, 60))
+        four = annotated(*(("train", at, at + 20) for at in (0, 20, 40, 60)), window=(0, 80))
+
+        origin, steps = steps_of_run({0: three, 1: four})
+
+        assert origin == "window"
+        assert spans_of(steps[1]) == [(0, 0, 80, True)]
+
+    def test_a_name_that_one_rank_lacks_is_not_taken(self) -> None:
+        own = annotated(*(("mine", at, at + 20) for at in (0, 20, 40)), window=(0, 60))
+        other = annotated(*(("yours", at, at + 20) for at in (0, 20, 40)), window=(0, 60))
+
+        assert steps_of_run({0: own, 1: other})[0] == "window"
+
+
+class TestOptimizer:
+    """From the end of one Optimizer.step to the end of the next."""
+
+    def test_steps_end_with_it_and_the_first_begins_with_the_window(self) -> None:
+        # Its own occurrences fill less than half of the time.
+        spans = [("Optimizer.step#SGD.step", at, at + 10) for at in (90, 190, 290)]
+
+        origin, steps = steps_of_run({0: annotated(*spans, window=(5, 350))})
+
+        assert origin == "optimizer"
+        assert spans_of(steps[0]) == [(0, 5, 100, True), (1, 100, 200, True), (2, 200, 300, True)]
+
+    def test_one_that_ended_as_the_window_began_is_no_step(self) -> None:
+        spans = [("Optimizer.step#SGD.step", at, at + 10) for at in (90, 190, 290, 390)]
+
+        _, steps = steps_of_run({0: annotated(*spans, window=(100, 450))})
+
+        assert spans_of(steps[0]) == [(1, 100, 200, True), (2, 200, 300, True), (3, 300, 400, True)]
+
+    def test_calls_before_and_after_make_steps_that_are_not_whole(self) -> None:
+        # two calls a step, one of a step that the window begins in, one of a step that it ends in
+        steps = [("forward", at, at + 80) for at in (100, 200, 300)]
+        issued = [50, 110, 120, 210, 220, 310, 320, 390]
+        trace = annotated(*steps, calls=[("all_reduce:4", at) for at in issued], window=(40, 395))
+
+        origin, found = steps_of_run({0: trace})
+
+        assert origin == "annotation"
+        assert spans_of(found[0]) == [
+            (-1, 40, 100, False), (0, 100, 200, True), (1, 200, 300, True), (2, 300, 380, True), (3, 380, 395, False),
+        ]  # fmt: skip
+
+    def test_an_end_that_holds_as_many_calls_as_others_is_whole(self) -> None:
+        # a call at the very start of a step belongs to it, one at its end to the next
+        steps = [("forward", at, at + 100) for at in (100, 200, 300)]
+        trace = annotated(*steps, calls=[("a:4", at) for at in (30, 100, 200, 300, 400)], window=(40, 380))
+
+        _, found = steps_of_run({0: trace})
+
+        assert spans_of(found[0]) == [
+            (-1, 30, 100, True), (0, 100, 200, True), (1, 200, 300, True), (2, 300, 400, True), (3, 400, 401, True),
+        ]  # fmt: skip
+
+    def test_a_middle_step_with_few_calls_stays_whole(self) -> None:
+        steps = [("forward", at, at + 100) for at in (100, 200, 300)]
+        trace = annotated(*steps, calls=[("a:4", at) for at in (110, 120, 210, 310, 320)], window=(100, 400))
+
+        assert [step.is_whole for step in steps_of_run({0: trace})[1][0]] == [True, True, True]
+
+
+class TestCollectivePeriod:
+    """Where nothing is annotated, one turn of the sequence of collectives is a step."""
+
+    @staticmethod
+    def _trace(tokens: str) -> RankTrace:
+        return RankTrace(0, 1_000, [], [(token, 10 * place) for place, token in enumerate(tokens)])
+
+    def test_the_last_whole_turn_ends_with_the_window(self) -> None:
+        origin, steps = steps_of_run({0: self._trace("ababab")})
+
+        assert origin == "collective_period"
+        assert spans_of(steps[0]) == [(0, 0, 20, True), (1, 20, 40, True), (2, 40, 1_000, True)]
+
+    def test_a_turn_that_the_window_cuts_is_not_whole(self) -> None:
+        origin, steps = steps_of_run({0: self._trace("abcabcabca")})
+
+        assert origin == "collective_period"
+        assert spans_of(steps[0]) == [(0, 0, 30, True), (1, 30, 60, True), (2, 60, 90, True), (3, 90, 1_000, False)]
+
+    def test_a_cut_turn_of_one_rank_does_not_keep_ranks_from_agreeing(self) -> None:
+        origin, steps = steps_of_run({0: self._trace("abcabcabca"), 1: self._trace("abcabcabc")})
+
+        assert origin == "collective_period"
+        assert [len(found) for found in steps.values()] == [4, 3]
+
+    def test_without_a_period_the_window_is_the_only_step(self) -> None:
+        origin, steps = steps_of_run({0: self._trace("abcde")})
+
+        assert origin == "window"
+        assert spans_of(steps[0]) == [(0, 0, 1_000, True)]
+
+
+def test_a_run_without_ranks_has_no_steps() -> None:
+    assert steps_of_run({}) == ("window", {})
