@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.fabric.logs import add_folder
 from traceforge import api
 from traceforge.errors import UsageError
 from traceforge.export.parquet import export_parquet
@@ -25,7 +26,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with Store(None) as store:
         for seed, name in enumerate(NAMES):
             write_scenario(Scenario("job", seed, 3, cluster=Cluster(1, 2)), folder / str(seed))
-            api.ingest([folder / str(seed)], store, run=name, jobs=1)
+            add_folder(store, folder / str(seed), name)
+        api.analyze(store)
         yield store
 
 

@@ -1,8 +1,8 @@
-"""Chakra execution traces for simulators. In: a run of a store. Out: one `.et` file a rank, `<prefix>.<rank>.et`.
+"""Chakra execution traces for simulators. In: a run of a store. Out: one `.et` file per rank, `<prefix>.<rank>.et`.
 
 Each file holds metadata, a node that lists the process groups, and the nodes of `chakra_graph`: with start times on the
 aligned clock, group names, and dependencies that all exist. Compatible with MLCommons Chakra schema 0.0.4 and 1.0.0.
-Not handled: tensors; more than one trace a rank (timed ones first).
+Not handled: tensors; more than one trace per rank (timed ones are preferred).
 """
 
 import json
@@ -27,13 +27,14 @@ QUALIFY ROW_NUMBER() OVER (
 ORDER BY rank
 """
 _GROUPS = """
-SELECT DISTINCT process_group_name AS pg_name, description AS pg_desc, backend AS backend_config, ranks, size
+SELECT DISTINCT process_group_name AS pg_name, description AS pg_desc, backend AS backend_config, ranks,
+  size AS group_size
 FROM raw.chakra_process_group
 WHERE source_id = ? AND part = ?
 ORDER BY pg_name
 """
 _KNOWN_GROUPS = """
-SELECT DISTINCT process_group AS pg_name, members AS ranks, LEN(members) AS size
+SELECT DISTINCT process_group AS pg_name, members AS ranks, LEN(members) AS group_size
 FROM graph.communication
 WHERE source_id = ? AND process_group IS NOT NULL AND members IS NOT NULL
 ORDER BY pg_name
@@ -65,7 +66,7 @@ class ExportedFile:
 def export_chakra(
     store: Store, run_id: int, folder: Path, prefix: str, redaction: Redaction | None = None
 ) -> Iterator[ExportedFile]:
-    """Write one file a rank into a folder, which is made if it is missing.
+    """Write one file per rank into a folder, which is created if it is missing.
 
     Args:
         store: with its stages built.
@@ -95,26 +96,21 @@ def export_chakra(
 
 
 def _metadata(rank: int, label: str) -> bytes:
-    stated = {
-        "rank": _attribute("rank", rank),
-        "label": _attribute("label", label),
-        "unit": _attribute("time_unit", "us"),
-    }
+    attributes: dict[str, int | str] = {"rank": rank, "label": label, "time_unit": "us"}
     return text(schema.VERSION, _WIRE_VERSION) + b"".join(
-        text(schema.METADATA_ATTRIBUTE, message) for message in stated.values()
+        text(schema.METADATA_ATTRIBUTE, _attribute(name, value)) for name, value in attributes.items()
     )
 
 
 def _groups(store: Store, source_id: int, part: int, redaction: Redaction | None) -> list[dict[str, object]]:
-    listed = store.query(_GROUPS, [source_id, part])
-    if listed.is_empty():
-        listed = store.query(_KNOWN_GROUPS, [source_id])
-    return (redaction.frame(listed) if redaction else listed).to_dicts()
+    groups = store.query(_GROUPS, [source_id, part])
+    if groups.is_empty():
+        groups = store.query(_KNOWN_GROUPS, [source_id])
+    return (redaction.frame(groups) if redaction else groups).to_dicts()
 
 
-def _groups_node(listed: list[dict[str, object]], node_id: int) -> bytes:
+def _groups_node(groups: list[dict[str, object]], node_id: int) -> bytes:
     """The node that lists the process groups, as PyTorch and its converter write it."""
-    groups = [{**{key: group[key] for key in group if key != "size"}, "group_size": group["size"]} for group in listed]
     arguments = text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
     return b"".join(
         (
@@ -128,7 +124,7 @@ def _groups_node(listed: list[dict[str, object]], node_id: int) -> bytes:
 
 
 def _message(node: ExportNode) -> bytes:
-    attributes = {"is_cpu_op": node.is_cpu, **_further(node)}
+    attributes = {"is_cpu_op": node.is_cpu, **_expected_attributes(node)}
     return b"".join(
         (
             number(schema.ID, node.node_id),
@@ -151,8 +147,8 @@ def _type(node: ExportNode) -> int:
     return {"send": schema.SEND, "recv": schema.RECEIVE}.get(str(node.facts.get("op")), _COLLECTIVE)
 
 
-def _further(node: ExportNode) -> dict[str, int | str | bool]:
-    """Attributes by the names that readers of such files expect."""
+def _expected_attributes(node: ExportNode) -> dict[str, int | str | bool]:
+    """Attributes under the names that readers of such files expect."""
     names = {"stream": "stream", "rf_id": "rf_id", "tid": "thread_id", "op_schema": "op_schema"}
     if node.kind == "communication":
         names |= {"comm_size": "size_bytes", "pg_name": "process_group"}
@@ -165,8 +161,7 @@ def _further(node: ExportNode) -> dict[str, int | str | bool]:
 
 
 def _attribute(name: str, value: int | str | bool) -> bytes:
-    if isinstance(value, bool):
-        return text(schema.ATTRIBUTE_NAME, name) + number(_BOOL, int(value), keep_zero=True)
-    if isinstance(value, int):
-        return text(schema.ATTRIBUTE_NAME, name) + number(_INT64, value, keep_zero=True)
-    return text(schema.ATTRIBUTE_NAME, name) + text(_TEXT, value, keep_empty=True)
+    if isinstance(value, str):
+        return text(schema.ATTRIBUTE_NAME, name) + text(_TEXT, value, keep_empty=True)
+    kind = _BOOL if isinstance(value, bool) else _INT64
+    return text(schema.ATTRIBUTE_NAME, name) + number(kind, int(value), keep_zero=True)

@@ -1,10 +1,9 @@
-"""What goes into an exported trace. In: graph.node, graph.edge and calls of one trace. Out: nodes with dependencies.
+"""Nodes of an exported Chakra trace. In: graph.node, graph.edge and calls of one trace. Out: nodes with dependencies.
 
-A dependency in such a file means: starts after the other has ended. A linked trace is therefore unfolded: an operation
-lasts until its first callee begins, what is left of it and the host's pauses become nodes of their own, a call that
-waits for the device keeps what is left behind the wait, and depends on what it waited for. Chained by
-thread, launch, stream and wait, the nodes add up to the measured time again. Other traces keep the dependencies that
-their file states.
+In such a file a dependency means "starts after the other has ended". A linked trace is therefore flattened: an
+operation lasts until its first callee begins; its remainder and the host's pauses become nodes of their own; a call
+that waits for the device keeps the time after the wait and depends on what it waited for. Chained by thread, launch,
+stream and wait, the nodes add up to the measured time. Other traces keep the dependencies that their file states.
 Not handled: tensors; pauses of less than 1 us.
 """
 
@@ -18,7 +17,7 @@ from traceforge.store.database import Store
 
 _NODES = """
 SELECT n.node, n.name, n.kind, n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
-  r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS lane,
+  r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS thread,
   n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
   n.duration_ns,
   COALESCE(m.op, c.op) AS op, COALESCE(m.in_bytes, c.size_bytes) AS size_bytes,
@@ -80,8 +79,8 @@ class ExportNode:
 
 
 @dataclass(slots=True)
-class _Lane:
-    """A host thread while it is unfolded: its last node, and up to when nodes cover its time."""
+class _ThreadState:
+    """A host thread while it is flattened: its last node, and until when nodes cover its time."""
 
     last: ExportNode
     until_ns: int
@@ -89,14 +88,14 @@ class _Lane:
 
 
 def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction | None = None) -> list[ExportNode]:
-    """The nodes of one trace, each behind those it depends on where times are known; names replaced where wanted."""
+    """The nodes of one trace, each after those it depends on where times are known; names are redacted on request."""
     rows = store.query(_NODES, [source_id, part])
     if redaction:
         rows = redaction.frame(rows)
     edges = store.query(_EDGES, [source_id, part])
     nodes = {row["node"]: _node(number, row) for number, row in enumerate(rows.iter_rows(named=True), 1)}
-    if (rows["origin"] == "timeline").any() or (rows["lane"] >= 0).any():
-        return _unfolded(rows, edges, nodes)
+    if (rows["origin"] == "timeline").any() or (rows["thread"] >= 0).any():
+        return _flattened(rows, edges, nodes)
     for begin, end, kind in edges.iter_rows():
         own = nodes[end].data if kind in ("data", "inter_thread", "sync") else nodes[end].control
         own.append(nodes[begin].node_id)
@@ -123,12 +122,14 @@ def _integer(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _unfolded(rows: pl.DataFrame, edges: pl.DataFrame, nodes: dict[int, ExportNode]) -> list[ExportNode]:
-    """Nodes of a linked trace, with dependencies that mean: starts after the other has ended."""
-    lanes = dict(rows.select("node", "lane").rows())
-    host = [(node, lanes[number], node.end_ns) for number, node in nodes.items() if node.is_cpu and lanes[number] >= 0]
+def _flattened(rows: pl.DataFrame, edges: pl.DataFrame, nodes: dict[int, ExportNode]) -> list[ExportNode]:
+    """Nodes of a linked trace, whose dependencies mean "starts after the other has ended"."""
+    threads = dict(rows.select("node", "thread").rows())
+    host = [
+        (node, threads[number], node.end_ns) for number, node in nodes.items() if node.is_cpu and threads[number] >= 0
+    ]
     pauses = _Pauses(len(nodes) + 1)
-    _Threads(pauses).unfold(host)
+    _Threads(pauses).flatten(host)
     launched: set[tuple[int, int]] = set()
     for begin, end, kind in edges.iter_rows():
         if kind in _DEVICE_EDGES:
@@ -155,14 +156,14 @@ def _unfolded(rows: pl.DataFrame, edges: pl.DataFrame, nodes: dict[int, ExportNo
 
 
 def _add_latency(work: ExportNode, by_id: dict[int, ExportNode], pauses: "_Pauses") -> None:
-    """Put a pause between device work and the last of what it waits for, where it begins later than that ends."""
+    """Put a pause between device work and the last node it waits for, where it begins later than that ends."""
     last = max((by_id[other] for other in work.data), key=lambda other: other.end_ns)
     behind = pauses.behind(last.node_id, last.end_ns, work.start_ns or 0, _LATENCY)
     work.data = [behind if other == last.node_id else other for other in work.data]
 
 
 def _wait_for(work: ExportNode, call: ExportNode) -> None:
-    """Make a call keep what is left behind the work it waits for."""
+    """Shorten a call to the time after the work it waits for."""
     begins, ends = call.start_ns or 0, call.end_ns
     call.start_ns = min(max(work.end_ns, begins), ends)
     call.duration_ns = ends - call.start_ns
@@ -170,7 +171,7 @@ def _wait_for(work: ExportNode, call: ExportNode) -> None:
 
 
 def _cut_in_two(work: ExportNode, call: ExportNode, followers: list[ExportNode], pauses: "_Pauses") -> None:
-    """Divide a call that waits for the work it launched itself: what precedes the work, and a pause behind it."""
+    """Split a call that waits for work it launched itself: the time before the work, and a pause after it."""
     begins, ends = call.start_ns or 0, call.end_ns
     rest = pauses.add(work.node_id, min(max(work.end_ns, begins), ends), ends, _PAUSE)
     call.duration_ns = max(0, min(work.start_ns or 0, ends) - begins)
@@ -190,7 +191,7 @@ class _Pauses:
         self.made: list[ExportNode] = []
 
     def behind(self, node_id: int, until_ns: int, start_ns: int, name: str = _PAUSE) -> int:
-        """Id of a node that ends at `start_ns`: the one given, which ends at `until_ns`, or a pause behind it."""
+        """Id of a node that ends at `start_ns`: the one given, which ends at `until_ns`, or a pause after it."""
         return node_id if start_ns - until_ns < _SHORTEST_PAUSE_NS else self.add(node_id, until_ns, start_ns, name)
 
     def add(self, node_id: int, start_ns: int, end_ns: int, name: str) -> int:
@@ -204,42 +205,42 @@ class _Threads:
     """Makes each host node last until the next one of its thread begins, and depend on the one before."""
 
     def __init__(self, pauses: _Pauses) -> None:
-        self._lanes: dict[int, _Lane] = {}
+        self._threads: dict[int, _ThreadState] = {}
         self._pauses = pauses
 
-    def unfold(self, host: list[tuple[ExportNode, int, int]]) -> None:
-        """Change the nodes, given with lane and end in order of start; pauses between them are added."""
+    def flatten(self, host: list[tuple[ExportNode, int, int]]) -> None:
+        """Change the nodes, given with thread and end in order of start; pauses between them are added."""
         for node, number, end_ns in host:
             start_ns = node.start_ns or 0
-            lane = self._lanes.get(number)
-            if lane is not None:
-                self._end_last(lane, start_ns)
-            before = self._before(number, lane, start_ns)
+            thread = self._threads.get(number)
+            if thread is not None:
+                self._end_last(thread, start_ns)
+            before = self._before(number, thread, start_ns)
             if before is not None:
                 node.data.append(self._pauses.behind(before.last.node_id, before.until_ns, start_ns))
-            latest = max(end_ns, lane.latest_end_ns if lane else end_ns)
-            self._lanes[number] = _Lane(node, end_ns, latest)
-        for lane in self._lanes.values():
-            self._pauses.behind(lane.last.node_id, lane.until_ns, lane.latest_end_ns)
+            latest = max(end_ns, thread.latest_end_ns if thread else end_ns)
+            self._threads[number] = _ThreadState(node, end_ns, latest)
+        for thread in self._threads.values():
+            self._pauses.behind(thread.last.node_id, thread.until_ns, thread.latest_end_ns)
 
-    def _end_last(self, lane: _Lane, start_ns: int) -> None:
-        """A caller is cut where its callee begins; what is left of it behind the callee becomes a pause."""
-        lane.until_ns = min(lane.until_ns, start_ns)
-        lane.last.duration_ns = min(lane.last.duration_ns, lane.until_ns - (lane.last.start_ns or 0))
+    def _end_last(self, thread: _ThreadState, start_ns: int) -> None:
+        """A caller is cut where its callee begins; its remainder after the callee becomes a pause."""
+        thread.until_ns = min(thread.until_ns, start_ns)
+        thread.last.duration_ns = min(thread.last.duration_ns, thread.until_ns - (thread.last.start_ns or 0))
 
-    def _before(self, number: int, lane: _Lane | None, start_ns: int) -> _Lane | None:
-        """The thread whose last node hands over: its own, or one that ended in a long pause of its own."""
-        others = [other for at, other in self._lanes.items() if at != number and other.until_ns <= start_ns]
+    def _before(self, number: int, thread: _ThreadState | None, start_ns: int) -> _ThreadState | None:
+        """The thread to continue from: the node's own, or one that ended within a long pause of that thread."""
+        others = [other for at, other in self._threads.items() if at != number and other.until_ns <= start_ns]
         latest = max(others, key=lambda other: other.until_ns, default=None)
         if latest is None or (
-            lane is not None and (latest.until_ns <= lane.until_ns or start_ns - lane.until_ns <= _HANDOVER_NS)
+            thread is not None and (latest.until_ns <= thread.until_ns or start_ns - thread.until_ns <= _HANDOVER_NS)
         ):
-            return lane
+            return thread
         return latest
 
 
 def _renumbered(nodes: list[ExportNode]) -> list[ExportNode]:
-    """Nodes in order of start, numbered from 1; a pause stands before what follows it."""
+    """Nodes in order of start, numbered from 1; a pause precedes what follows it."""
     order = sorted(nodes, key=lambda node: -1 if node.start_ns is None else node.start_ns)
     numbers = {node.node_id: number for number, node in enumerate(order, 1)}
     for number, node in enumerate(order, 1):
@@ -248,7 +249,7 @@ def _renumbered(nodes: list[ExportNode]) -> list[ExportNode]:
 
 
 def _sorted_dependencies(nodes: Iterable[ExportNode], numbers: dict[int, int]) -> list[ExportNode]:
-    """The nodes, each dependency once and under its new number."""
+    """The nodes with sorted dependencies, each once and under its new number."""
     for node in nodes:
         node.data = sorted({numbers[other] for other in node.data})
         node.control = sorted({numbers[other] for other in node.control})

@@ -1,9 +1,9 @@
-"""Tables as Parquet files. In: a store. Out: a folder a table, a folder a run in it, and what each column means.
+"""Tables as Parquet files. In: a store. Out: one folder per table and run, and documentation of each column.
 
 Idea: `timeline.arrival/run_id=0/rows.parquet` is what DuckDB, Spark, polars and pandas read as one table partitioned by
-run; `tables.json` (for programs) and `README.md` (for people) carry the comments. Paths are made of our own table names
-and run numbers alone, never of a text that a trace or a person chose. Not handled: tables that others put into the
-database. Redacted, names in all columns are replaced, and columns of free text are emptied.
+run; `tables.json` (for programs) and `README.md` (for people) carry the comments. Paths consist of our own table names
+and run numbers, never of text that a trace or a person chose. A redacted export replaces names in all columns and
+empties columns of free text. Not handled: tables that others put into the database.
 """
 
 import json
@@ -35,8 +35,8 @@ ORDER BY name, c.column_index
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its type in DuckDB's words, and what it means."""
+class ExportedColumn:
+    """A column with its DuckDB type and its documentation."""
 
     name: str
     type: str
@@ -50,15 +50,15 @@ class ExportedTable:
     Attributes:
         name: schema and table.
         comment: what a row is.
-        columns: those in the files; `run_id` stands in the folder's name where the table is partitioned.
-        is_partitioned: whether there is a folder a run.
+        columns: those in the files; a partitioned table has `run_id` in the folder's name instead.
+        is_partitioned: whether there is one folder per run.
         row_count: rows in all files.
-        files: by path from the output folder on.
+        files: paths relative to the output folder.
     """
 
     name: str
     comment: str
-    columns: list[Column]
+    columns: list[ExportedColumn]
     is_partitioned: bool
     row_count: int
     files: list[str]
@@ -76,13 +76,13 @@ def export_parquet(
 
     Args:
         store: with its stages built.
-        folder: is made.
+        folder: is created.
         run_id: only this run; all runs when None.
         with_facts: whether `raw.*`, by far the largest part, is written too.
-        redaction: replaces names; columns of free text are left empty then.
+        redaction: replaces names and empties columns of free text.
 
     Raises:
-        UsageError: the folder holds something.
+        UsageError: the folder is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("is not an empty folder", where=str(folder), hint="name another one with -o, or remove it")
@@ -90,8 +90,8 @@ def export_parquet(
     chosen = runs if run_id is None else [run_id]
     exported = []
     for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
-        names = _replaced_names(store, table, redaction) if redaction else _AS_THEY_ARE
-        _write(store, table, folder, chosen, names)
+        replaced = _redacted(store, table, redaction) if redaction else _NO_REDACTION
+        _write(store, table, folder, chosen, replaced)
         exported.append(table)
     _document(store, folder, exported, chosen, redaction)
     return exported
@@ -102,23 +102,23 @@ def _tables(store: Store, schemas: tuple[str, ...]) -> list[ExportedTable]:
     for name, description, column, kind, comment in store.query(_COLUMNS, [list(schemas)]).iter_rows():
         if _OURS.fullmatch(name):
             table = found.setdefault(name, ExportedTable(name, description or "", [], False, 0, []))
-            table.columns.append(Column(column, kind, comment or ""))
+            table.columns.append(ExportedColumn(column, kind, comment or ""))
     return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """SQL that replaces names in a table `t`: behind `t.*`, and behind the table."""
+class _Redaction:
+    """SQL that replaces names in a table `t`: after `t.*`, and after the table."""
 
     replace: str
     joins: str
 
 
-_AS_THEY_ARE = _Names("", "")
+_NO_REDACTION = _Redaction("", "")
 
 
-def _replaced_names(store: Store, table: ExportedTable, redaction: Redaction) -> _Names:
-    """What becomes of each value, as temporary tables beside the database: memory holds only what differs."""
+def _redacted(store: Store, table: ExportedTable, redaction: Redaction) -> _Redaction:
+    """Replacements as temporary tables, so that memory holds only values that differ."""
     replaced, joins = [], []
     for number, column in enumerate(table.columns):
         if f"{table.name}.{column.name}" in FREE_TEXT:
@@ -130,18 +130,18 @@ def _replaced_names(store: Store, table: ExportedTable, redaction: Redaction) ->
         known = store.query(
             f"SELECT DISTINCT {column.name} FROM {table.name} WHERE {column.name} IS NOT NULL ORDER BY 1"
         )
-        told = redaction.frame(known)
-        if told.equals(known):
+        redacted = redaction.frame(known)
+        if redacted.equals(known):
             continue
         own = f"temp.names_{number}"
-        store.execute(f"CREATE OR REPLACE TEMP TABLE names_{number} (original {column.type}, told {column.type})")
-        store.append(own, pl.DataFrame({"original": known[column.name], "told": told[column.name]}))
-        replaced.append(f"n{number}.told AS {column.name}")
+        store.execute(f"CREATE OR REPLACE TEMP TABLE names_{number} (original {column.type}, redacted {column.type})")
+        store.append(own, pl.DataFrame({"original": known[column.name], "redacted": redacted[column.name]}))
+        replaced.append(f"n{number}.redacted AS {column.name}")
         joins.append(f"LEFT JOIN {own} AS n{number} ON n{number}.original = t.{column.name}")
-    return _Names(f"REPLACE ({', '.join(replaced)})" if replaced else "", " ".join(joins))
+    return _Redaction(f"REPLACE ({', '.join(replaced)})" if replaced else "", " ".join(joins))
 
 
-def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int], told: _Names) -> None:
+def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int], replaced: _Redaction) -> None:
     names = {column.name for column in table.columns}
     table.is_partitioned = bool(names & {"run_id", "source_id"}) and table.name != "meta.run"
     for number in runs if table.is_partitioned else [None]:
@@ -151,7 +151,9 @@ def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int], to
         if not count and number is not None:
             continue
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        store.write_parquet(f"SELECT {rows} {told.replace} FROM {table.name} AS t {told.joins} {kept}", folder / place)
+        store.write_parquet(
+            f"SELECT {rows} {replaced.replace} FROM {table.name} AS t {replaced.joins} {kept}", folder / place
+        )
         table.row_count += count
         table.files.append(place.as_posix())
     if table.is_partitioned:
@@ -199,8 +201,8 @@ def _readme(tables: list[ExportedTable]) -> str:
     lines = [
         "# Tables of a trace database",
         "",
-        "One folder a table, and in it one a run (`run_id=0`, named in `meta.run`). Times are integers of nanoseconds,",
-        "sizes of bytes, shares from 0 to 1. `tables.json` says the same for programs.",
+        "One folder per table and run (`run_id=0`, named in `meta.run`). Times are integers in nanoseconds, sizes in",
+        "bytes, shares from 0 to 1. `tables.json` holds the same for programs.",
         "",
         "```sql",
         "SELECT * FROM read_parquet('timeline.arrival/*/*.parquet', hive_partitioning = true);",

@@ -1,11 +1,11 @@
 """One archive for Perfetto. In: a run of a store and its traces. Out: a TAR of them on one clock, with our findings.
 
-Idea: the traces stay as they are; `perfetto_manifest.json` (format 1 of Perfetto 58) says by how much each is to be
-moved, and `traceforge.json` adds tracks with what was found, and is the reference that the others are moved to. Files
-are known again by size and hash. Compressed ones are inflated, since Perfetto moves no file inside another; names of
-members are made of ranks, never of what a trace or a path says. Redacted, traces are not copied but written anew from
-the database (see `redacted_trace`), and the files need not be there. Not handled: drift, of which the format knows
-nothing (what that leaves at the ends is told); ranks without a clock, which stay where their file puts them.
+Idea: the traces stay as they are; `perfetto_manifest.json` (format 1 of Perfetto 58) states each trace's clock offset,
+and `traceforge.json` adds tracks with the findings and is the reference clock. Files are identified by size and hash.
+Compressed ones are inflated, since Perfetto shifts no file inside another; names of members are made of ranks, never of
+text from a trace or a path. A redacted export does not copy the traces but writes them from the database (see
+`redacted_trace`), so the files need not exist. Not handled: drift, which the format cannot state (the largest error is
+reported); ranks without a clock, which keep the times of their file.
 """
 
 import io
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from traceforge.errors import InputUnusableError, UsageError
-from traceforge.export.perfetto_tracks import tracks_of
+from traceforge.export.perfetto_tracks import finding_tracks
 from traceforge.export.redacted_trace import write_trace
 from traceforge.files import content_hash, find_files, open_bytes, size_bytes
 from traceforge.redaction import Redaction
@@ -29,9 +29,9 @@ from traceforge.version import __version__
 TRACKS, MANIFEST = "traceforge.json", "perfetto_manifest.json"
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
 _LONGEST_ATTRIBUTE = 400
-# How far a clock is ahead in the middle of its file, and at either end.
+# How far a clock is ahead in the middle of its file and at both ends.
 _FILES = """
-WITH spoken AS (
+WITH recorded AS (
   SELECT r.rank, r.source_id, COALESCE(r.host, s.host) AS host, r.raw_first_ns, r.raw_last_ns, s.path, s.size_bytes,
     s.content_hash, f.base_time_ns, k.offset_ns IS NOT NULL AS is_aligned
   FROM align.rank AS r
@@ -43,7 +43,7 @@ WITH spoken AS (
 reading AS (
   SELECT *, UNNEST([0, 1, 2]) AS place,
     UNNEST([raw_first_ns, raw_first_ns + (raw_last_ns - raw_first_ns) // 2, raw_last_ns]) AS raw_ns
-  FROM spoken
+  FROM recorded
 ),
 ahead AS (
   SELECT d.*, COALESCE(align.ahead_ns(d.raw_ns, p), 0) AS ahead_ns
@@ -67,9 +67,9 @@ class ExportedArchive:
     Attributes:
         path: of the archive.
         ranks: whose traces are in it.
-        missing: names of traces that were not found, as the database tells them.
-        unaligned: ranks whose clock is not known.
-        largest_drift_ns: by how much the shift of a file changes over its length, at most; the archive cannot say that.
+        missing: names of traces that were not found, as stored in the database.
+        unaligned: ranks whose clock offset is unknown.
+        largest_drift_ns: the most that a file's offset changes over its length, which the archive cannot express.
         left_out: waits that are not drawn because there are too many.
     """
 
@@ -82,7 +82,7 @@ class ExportedArchive:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _TraceFile:
     rank: int
     source_id: int
     host: str | None
@@ -108,8 +108,8 @@ def export_perfetto(
     Args:
         store: with its stages built.
         run_id: the run.
-        traces: files and folders among which the run's traces are looked for; where empty, the places where they lay
-            when they were ingested, as seen from here and from the database.
+        traces: files and folders to search for the run's traces; where empty, the paths from which they were ingested,
+            relative to the working directory and to the database.
         target: the archive; must not exist.
         redaction: replaces the names of hosts, files, users, processes and the job; `traces` are not needed then.
 
@@ -119,12 +119,12 @@ def export_perfetto(
     """
     if target.exists():
         raise UsageError("exists already", where=str(target), hint="name another file with -o, or remove it")
-    files = [_File(**row) for row in store.query(_FILES, [run_id, run_id]).to_dicts()]
+    files = [_TraceFile(**row) for row in store.query(_FILES, [run_id, run_id]).to_dicts()]
     if not files:
         raise InputUnusableError("the run holds no timeline", where=str(store.path), hint="ingest profiler traces")
     found = {} if redaction else _located(store, files, traces)
     start_ns = min(file.raw_first_ns - file.ahead_ns for file in files)
-    tracks = tracks_of(store, run_id, start_ns, redaction)
+    tracks = finding_tracks(store, run_id, start_ns, redaction)
     present = [file for file in files if redaction or file.content_hash in found]
     manifest = _manifest(store, run_id, present, start_ns, redaction)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -151,20 +151,20 @@ def export_perfetto(
     )
 
 
-def _located(store: Store, files: Sequence[_File], traces: Sequence[Path]) -> dict[str, Path]:
+def _located(store: Store, files: Sequence[_TraceFile], traces: Sequence[Path]) -> dict[str, Path]:
     found = _found(files, _candidates(store, files, traces))
     if not found:
-        hint = "say where they are: --traces FOLDER (they are known again by their hash)"
+        hint = "say where they are: --traces FOLDER (they are identified by their hash)"
         raise InputUnusableError(f"none of the run's {len(files)} traces is found", where=files[0].path, hint=hint)
     return found
 
 
-def _candidates(store: Store, files: Sequence[_File], traces: Sequence[Path]) -> Iterable[Path]:
+def _candidates(store: Store, files: Sequence[_TraceFile], traces: Sequence[Path]) -> Iterable[Path]:
     """Files that may be the run's traces."""
     if traces:
         return find_files(traces)
     bases = [Path(), *([store.path.parent] if store.path is not None else [])]
-    # The first part of a path is the folder that was ingested, or what lay in it.
+    # The first part of a path is the ingested folder, or a file or folder in it.
     places = [base.joinpath(*parts) for base in bases for file in files for parts in _tails(Path(file.path))]
     return [place for place in dict.fromkeys(places) if place.is_file()]
 
@@ -173,8 +173,8 @@ def _tails(path: Path) -> list[tuple[str, ...]]:
     return [path.parts, path.parts[1:]] if len(path.parts) > 1 else [path.parts]
 
 
-def _found(files: Sequence[_File], candidates: Iterable[Path]) -> dict[str, Path]:
-    """The files' places by hash."""
+def _found(files: Sequence[_TraceFile], candidates: Iterable[Path]) -> dict[str, Path]:
+    """Paths of the files by hash."""
     wanted: dict[int, set[str]] = {}
     for file in files:
         wanted.setdefault(file.size_bytes, set()).add(file.content_hash)
@@ -187,7 +187,7 @@ def _found(files: Sequence[_File], candidates: Iterable[Path]) -> dict[str, Path
 
 
 def _manifest(
-    store: Store, run_id: int, files: Sequence[_File], start_ns: int, redaction: Redaction | None
+    store: Store, run_id: int, files: Sequence[_TraceFile], start_ns: int, redaction: Redaction | None
 ) -> dict[str, object]:
     row = store.query(
         "SELECT r.run_name, v.headline FROM meta.run AS r LEFT JOIN attribute.verdict AS v USING (run_id)"
@@ -210,12 +210,12 @@ def _manifest(
     }
 
 
-def _entry(file: _File, host: str | None, start_ns: int) -> dict[str, object]:
-    # Ranks of a host stay apart: in containers each calls its device 0, and Perfetto would take them for one process.
+def _entry(file: _TraceFile, host: str | None, start_ns: int) -> dict[str, object]:
+    # One machine per rank: in containers each rank calls its device 0, and Perfetto would merge them into one process.
     name = f"rank {file.rank}" + (f" ({host[:100]})" if host else "")
     entry: dict[str, object] = {"path": file.member, "machine": {"name": name}}
     if file.is_aligned:
-        # In the file an instant reads raw - base; on our tracks it reads raw - ahead - start.
+        # The same instant is raw - base in the file and raw - ahead - start on our tracks.
         entry["clocks"] = {
             "sync_to": {"file": TRACKS},
             "offset_ns": file.base_time_ns - file.ahead_ns - start_ns,
@@ -224,7 +224,7 @@ def _entry(file: _File, host: str | None, start_ns: int) -> dict[str, object]:
 
 
 def _add(archive: tarfile.TarFile, name: str, content: IO[bytes]) -> None:
-    """Add what was written to a file in memory; an archive states sizes first, so it is gathered before."""
+    """Add a temporary file to an archive, which states the size first."""
     member = tarfile.TarInfo(name)
     member.size, member.mode = content.seek(0, io.SEEK_END), 0o644
     content.seek(0)

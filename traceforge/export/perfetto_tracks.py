@@ -1,10 +1,10 @@
-"""What was found, as tracks. In: a run of a store. Out: Chrome trace events on the common clock.
+"""Findings as tracks for Perfetto. In: a run of a store. Out: Chrome trace events on the common clock.
 
-    iterations · a track a finding, over the iterations it concerns · lateness of each rank as a counter
-    a track a rank and communicator: its waits and transfers, with an arrow from the last arriver to those who waited
+    iterations · one track per finding, over its iterations · lateness of each rank as a counter
+    one track per rank and communicator: its waits and transfers, with an arrow from the last arriver to those who wait
 
-Times are µs with three decimals from the first event of the run on. Waits below the clocks' resolution are not drawn;
-of the others the longest. Not handled: spans of findings that come and go (drawn from their first to their last).
+Times are µs with three decimals since the first event of the run. Waits below the clocks' resolution are not drawn; of
+the others the longest. Not handled: gaps within intermittent findings (drawn from first to last iteration).
 """
 
 import json
@@ -68,8 +68,8 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tracks:
-    """The file.
+class FindingTracks:
+    """The file with the tracks.
 
     Attributes:
         text: Chrome trace events as JSON.
@@ -80,10 +80,10 @@ class Tracks:
     left_out: int
 
 
-def tracks_of(store: Store, run_id: int, start_ns: int, redaction: Redaction | None = None) -> Tracks:
-    """All tracks of a run; `start_ns` on the common clock is their zero. Names are replaced where wanted."""
+def finding_tracks(store: Store, run_id: int, start_ns: int, redaction: Redaction | None = None) -> FindingTracks:
+    """All tracks of a run, with times since `start_ns` on the common clock; names are redacted on request."""
 
-    def told(query: str, *parameters: int) -> list[Row]:
+    def rows_of(query: str, *parameters: int) -> list[Row]:
         rows = store.query(query, parameters)
         return (redaction.frame(rows) if redaction else rows).to_dicts()
 
@@ -92,20 +92,20 @@ def tracks_of(store: Store, run_id: int, start_ns: int, redaction: Redaction | N
         _named("process_name", _JOB, 0, "traceforge: job"),
         _named("process_name", _RANKS, 0, "traceforge: waits"),
     ]
-    events += drawing.iterations(told(_ITERATIONS, run_id))
-    events += drawing.findings(told(_FINDINGS, run_id))
-    events += drawing.lateness(told(_LATENESS, run_id))
-    waits = told(_WAITS, run_id, MOST_WAITS)
+    events += drawing.iterations(rows_of(_ITERATIONS, run_id))
+    events += drawing.findings(rows_of(_FINDINGS, run_id))
+    events += drawing.lateness(rows_of(_LATENESS, run_id))
+    waits = rows_of(_WAITS, run_id, MOST_WAITS)
     events += drawing.waits(waits)
     events += drawing.job.named + drawing.ranks.named
     drawn = sum(not row["wait_below_resolution"] and row["wait_ns"] > 0 for row in waits)
     left_out = int(store.query(_COUNT, [run_id]).item()) - drawn
     body = ",\n".join(json.dumps(event) for event in events)
-    return Tracks(f'{{"displayTimeUnit": "ns", "traceEvents": [\n{body}\n]}}\n', left_out)
+    return FindingTracks(f'{{"displayTimeUnit": "ns", "traceEvents": [\n{body}\n]}}\n', left_out)
 
 
 class _Lanes:
-    """Tracks on which nothing overlaps: what would goes to a further track of the same name."""
+    """Tracks without overlaps: what would overlap goes to another track of the same name."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

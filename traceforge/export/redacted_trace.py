@@ -1,7 +1,7 @@
 """One rank's timeline without names. In: a Kineto file's rows in a store. Out: Chrome trace events as JSON.
 
-Idea: what is written comes from the tables and not from the file, so that nothing can slip through that nobody looked
-at: kinds of events with their names replaced, times exact to the ns, tracks, flows, and numbers that join events.
+Idea: only known columns of tables are written and nothing of the file, so that no name slips through: kinds of events
+with their names replaced, times exact to the ns, tracks, flows, and the numbers that join events.
 Not handled: other arguments (shapes, stacks), counters, metadata beside the events; they are left out.
 """
 
@@ -43,12 +43,13 @@ def write_trace(store: Store, source_id: int, base_time_ns: int, redaction: Reda
     named = [event for row in tracks for event in _named(places[row["track_id"]], row)]
     kinds: dict[int, tuple[str, str]] = {}
     for row in redaction.frame(store.query(_KINDS, [source_id])).to_dicts():
-        said = {"ph": row["phase"], "cat": row["category"], "name": row["name"], **places.get(row["track_id"], {})}
+        fields = {"ph": row["phase"], "cat": row["category"], "name": row["name"], **places.get(row["track_id"], {})}
         if row["phase"] in _INSTANTS:
-            said["s"] = "t"
+            fields["s"] = "t"
         elif row["phase"] == _FLOW_END:
-            said["bp"] = "e"
-        kinds[row["kind_id"]] = row["phase"], json.dumps(_known(said))[:-1]
+            fields["bp"] = "e"
+        known = {name: value for name, value in fields.items() if value is not None}
+        kinds[row["kind_id"]] = row["phase"], json.dumps(known)[:-1]
     target.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     target.write(",\n".join(json.dumps(event) for event in named).encode())
     separator = ",\n" if named else ""
@@ -61,30 +62,26 @@ def write_trace(store: Store, source_id: int, base_time_ns: int, redaction: Reda
     target.write(b"\n]}\n")
 
 
-def _event(phase: str, said: str, start_ns: int, numbers: tuple[int | None, ...]) -> str:
+def _event(phase: str, fields: str, start_ns: int, numbers: tuple[int | None, ...]) -> str:
     duration_ns, flow_id, *facts = numbers
     duration = f', "dur": {_us(duration_ns)}' if phase == "X" and duration_ns is not None else ""
     flow = f', "id": {flow_id}' if flow_id is not None else ""
     args = ", ".join(f'"{name}": {fact}' for name, fact in zip(_ARGUMENTS, facts, strict=True) if fact is not None)
-    return f'{said}, "ts": {_us(start_ns)}{duration}{flow}, "args": {{{args}}}}}'
+    return f'{fields}, "ts": {_us(start_ns)}{duration}{flow}, "args": {{{args}}}}}'
 
 
 def _us(time_ns: int) -> str:
-    """µs with three decimals: a double would round what is far from zero."""
+    """µs with three decimals; a double would round large times."""
     whole, rest = divmod(abs(time_ns), 1_000)
     return f"{'-' if time_ns < 0 else ''}{whole}.{rest:03d}"
 
 
 def _number(text: str | None) -> int | str:
-    """A pid or tid as the profiler wrote it: a number mostly."""
+    """A pid or tid as the profiler wrote it: a number, mostly."""
     return int(text) if text and text.isascii() and text.removeprefix("-").isdigit() else text or ""
 
 
 def _named(place: dict[str, int | str], row: dict[str, str | None]) -> list[dict[str, object]]:
     process, thread = row["process_labels"] or row["process_name"], row["thread_name"]
-    told = {"process_name": process, "thread_name": thread}
-    return [{"ph": "M", "name": kind, **place, "args": {"name": name}} for kind, name in told.items() if name]
-
-
-def _known(said: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in said.items() if value is not None}
+    names = {"process_name": process, "thread_name": thread}
+    return [{"ph": "M", "name": kind, **place, "args": {"name": name}} for kind, name in names.items() if name]
