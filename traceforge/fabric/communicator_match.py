@@ -45,15 +45,9 @@ WHERE run_id = ? AND communicator_id = ? AND op IS NOT NULL
 ORDER BY sequence
 """
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "communicator_id": pl.Int32,
-    "timeline_communicator_id": pl.Int64,
-    "score": pl.Float64,
-    "method": pl.String,
-    "first_sequence": pl.Int64,
-    "is_ambiguous": pl.Boolean,
-}
+_COLUMNS = (
+    "run_id", "communicator_id", "timeline_communicator_id", "score", "method", "first_sequence", "is_ambiguous",
+)  # fmt: skip
 _MAX_PROBES = 256
 _MAX_PLACES = 64
 
@@ -91,7 +85,7 @@ def rows(store: Store) -> pl.DataFrame:
         candidates = logged.get((run_id, ranks), [])
         pairs = [_pair(store, run_id, own, other, len(candidates)) for own in candidates for other in numbers]
         found += [(run_id, *row) for row in assigned(pairs)]
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, schema=_COLUMNS, orient="row", infer_schema_length=None)
 
 
 def _by_ranks(store: Store, query: str) -> Mapping[tuple[int, tuple[int, ...]], list[int]]:

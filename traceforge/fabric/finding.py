@@ -15,22 +15,6 @@ from traceforge.fabric.finding_rule import SEVERITIES, FindingRule, finding_rule
 from traceforge.store.database import Store
 from traceforge.units import format_share, plural
 
-_SCHEMA: dict[str, pl.DataType] = {
-    "run_id": pl.Int32(),
-    "finding_id": pl.Int32(),
-    "code": pl.String(),
-    "mode": pl.String(),
-    "severity": pl.String(),
-    "subject_kind": pl.String(),
-    "subject": pl.String(),
-    "ranks": pl.List(pl.Int32),
-    "summary": pl.String(),
-    "next_step": pl.String(),
-    "basis": pl.String(),
-    "source_id": pl.Int32(),
-    "line": pl.Int64(),
-    "citation_count": pl.Int64(),
-}
 _CITED = """
 SELECT * EXCLUDE (first, citation_count), first[1] AS source_id, first[2] AS line,
   CAST(citation_count AS BIGINT) AS citation_count
@@ -69,7 +53,7 @@ def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
     for row in found:
         row["finding_id"] = count[row["run_id"]]
         count[row["run_id"]] += 1
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:

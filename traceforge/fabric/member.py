@@ -25,21 +25,10 @@ WHERE c.rank_count IS NOT NULL
 ORDER BY p.run_id, c.source_id, c.handle_id
 """
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "communicator_id": pl.Int32,
-    "rank": pl.Int32,
-    "global_rank": pl.Int32,
-    "global_rank_origin": pl.String,
-    "identity": pl.String,
-    "source_id": pl.Int32,
-    "handle_id": pl.Int64,
-    "process": pl.Int32,
-    "host": pl.String,
-    "device": pl.Int32,
-    "pci_address": pl.String,
-    "line": pl.Int64,
-}
+_COLUMNS = (
+    "run_id", "communicator_id", "rank", "global_rank", "global_rank_origin", "identity", "source_id", "handle_id",
+    "process", "host", "device", "pci_address", "line",
+)  # fmt: skip
 
 Slot = tuple[int, int | None]
 """A GPU of the job: process and CUDA device."""
@@ -92,7 +81,7 @@ def rows(store: Store) -> pl.DataFrame:
     for row in store.query(_HANDLES).iter_rows():
         handles[row[0]].append(CommunicatorHandle(*row))
     found = [row for run_handles in handles.values() for row in _members(run_handles)]
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(found, schema=_COLUMNS, orient="row", infer_schema_length=None)
 
 
 def _members(handles: list[CommunicatorHandle]) -> Iterator[tuple[object, ...]]:

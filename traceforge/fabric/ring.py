@@ -39,16 +39,7 @@ ORDER BY ALL
 
 _SIZES = "SELECT run_id, communicator_id, rank_count FROM fabric.communicator ORDER BY ALL"
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "communicator_id": pl.Int32,
-    "channel": pl.Int32,
-    "position": pl.Int32,
-    "rank": pl.Int32,
-    "next_rank": pl.Int32,
-    "origin": pl.String,
-    "is_complete": pl.Boolean,
-}
+_COLUMNS = ("run_id", "communicator_id", "channel", "position", "rank", "next_rank", "origin", "is_complete")
 
 Channel = tuple[int, int, int]
 Successors = dict[int, int]
@@ -64,7 +55,7 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id, number, channel, ranks in store.query(_ORDERS).iter_rows():
         found[run_id, number, channel]["order"] = _successors(ranks, sizes[run_id, number])
     result = [row for place in sorted(found) for row in _ring(place, found[place], sizes[place[:2]])]
-    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(result, schema=_COLUMNS, orient="row", infer_schema_length=None)
 
 
 def _successors(ranks: list[int], size: int) -> Successors:

@@ -5,10 +5,5 @@ from typing import Annotated
 from traceforge.thresholds import Meaning
 
 BASELINE_TOLERANCE: Annotated[
-    float,
-    Meaning(
-        "share of a time, or of the whole for shares",
-        "A metric may exceed its baseline by this much.",
-        "traceforge check --baseline",
-    ),
+    float, Meaning("share (points for shares)", "A metric may exceed its baseline by this much.", "check --baseline")
 ] = 0.05
