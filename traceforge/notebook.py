@@ -7,13 +7,13 @@
     run.findings[0].rank, run.findings[0].cost
     run.chart("lanes")                         # a picture; run.charts lists the names
     run.sql("FROM timeline.iteration")         # a polars frame
-    run.compare("good.duckdb").iteration       # what changed
-    run.check("iteration_ms=130")              # judgements on limits
-    run.forecast("job64.duckdb").plan          # other scales, from this run and further ones
-    run.report("job42.html")                   # the page
+    run.compare("good.duckdb").iteration       # what changed since a baseline
+    run.check("iteration_ms=130")              # whether limits are kept
+    run.forecast("job64.duckdb").plan          # throughput and cost at other scales, from this run and others
+    run.report("job42.html")                   # the report as a page
 
-What a notebook shows is escaped text and pictures: nothing that a trace contains is executed. Not handled: writing into
-the database, which is opened read-only.
+A notebook shows escaped text and pictures: nothing that a trace contains is executed. Not handled: writing into the
+database, which is opened read-only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def findings(self) -> Findings:
-        """What stands out of the run's own noise."""
+        """What went wrong beyond the run's own noise, in the order of attribute.finding."""
         from traceforge.report.drawing import findings_html
 
         diagnosis = self._context.diagnosis
@@ -165,7 +165,7 @@ class Run:
         return api.doctor(self.store, run=self.name)
 
     def replay(self, *policies: str) -> "list[Outcome]":
-        """What pacing policies would have done; all that there are where none is named.
+        """What pacing policies would have done; all policies where none is named.
 
         Raises:
             InputUnusableError: the run has no matched collectives to replay.
@@ -183,16 +183,16 @@ class Run:
     def forecast(
         self, *others: "Run | Path | str", ranks: Sequence[int] = (), assumed: "Assumptions | None" = None
     ) -> "Answer":
-        """How far the job scales and what that costs; without runs at other scales, terms and needs but no curve.
+        """How far the job scales and what that costs; one scale gives no curve, but what to measure for one.
 
         Args:
             others: runs of the same job at other scales.
             ranks: further numbers of ranks to plan for.
-            assumed: what no trace tells: price, failures, batch (`traceforge.forecast.goodput.Assumptions`).
+            assumed: what no trace contains: price, failures, batch (`traceforge.forecast.goodput.Assumptions`).
 
         Raises:
             InputUnusableError: no throughput was measured, or two runs are not comparable; the field is named.
-            UsageError: all runs are at one scale, or a number of ranks lies too far off.
+            UsageError: all runs are at one scale, or a number of ranks is too far from the measured ones.
         """
         from contextlib import ExitStack
 
@@ -234,7 +234,7 @@ class Run:
 
 
 def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, reference: ReferenceRule | None = None) -> Run:
-    """A run of a database, or of traces that are read into memory first.
+    """Open a run of a database, or of traces, which are read into memory.
 
     Args:
         path: a database made by `ingest`, a folder of traces, or a trace.

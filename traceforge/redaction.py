@@ -1,4 +1,4 @@
-"""Names that say whose job it was, replaced: host-1, path-1, folder-1, job-1, user-1, address-1.
+"""Names that identify a job's owner, replaced: host-1, path-1, folder-1, job-1, user-1, address-1.
 
 In: the names in a database, and texts. Out: the same texts without them. The same name has the same replacement
 everywhere, and the same database gives the same replacements, whatever is made of it (HTML, JSON, exports). Names are
@@ -42,7 +42,7 @@ FREE_TEXT = frozenset(
         "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
     }
 )  # fmt: skip
-"""Columns that may hold anything a program or a person wrote: nobody can tell the names in them, so all of it goes."""
+"""Columns that may hold anything a program or a person wrote: names in them cannot be recognised, so all of it goes."""
 
 _SELDOM_SAID = frozenset({"process", "label", "thread"})
 _ANYBODYS = re.compile(r"-?\d+|CPU|[GX]PU \d+|stream -?\d+|Spans|Traces|(?:Trace )?PyTorch Profiler(?: \(\d+\))?|")

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 """Of every interval, unless its name says otherwise."""
 
 LEAST_COUNT = 3
-"""Fewer values do not tell their own spread."""
+"""Fewer values do not show their own spread."""
 
 NORMAL = float(ndtri(0.5 + CONFIDENCE / 2))
 """Standard deviations from the middle of a normal distribution to the end of its 95 % interval: 1.96."""

@@ -77,7 +77,7 @@ WORKLOADS = {
 
 def injection(fault: str, cluster: Cluster, seed: int, severity: float) -> Injection:
     """A fault at a place and time that depend on the seed."""
-    befalls = faults()[fault].befalls
+    befalls = faults()[fault].target
     count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[befalls]
     place = (7 * seed + 3) % count
     if fault in ("fabric_episode", "oversubscribed_uplink", "slow_nic"):
@@ -135,7 +135,7 @@ def pairs(seeds: range, sizes: tuple[int, ...]) -> Iterator[Case]:
         cluster = CLUSTERS[size]
         one = injection(first, cluster, seed, 0.25)
         other = injection(second, cluster, seed, 0.3)
-        if faults()[second].befalls == "rank" and other.place == one.place:
+        if faults()[second].target == "rank" and other.place == one.place:
             other = replace(other, place=(other.place + 1) % cluster.ranks)
         made = Scenario(f"{first}+{second}-{size}-{seed}", 300 + seed, 24, cluster=cluster)
         yield Case("two faults", replace(made, faults=(one, other)))

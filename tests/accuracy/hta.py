@@ -40,7 +40,7 @@ def named(python: str, folder: Path, ranks: int) -> str:
 def judged(python: str, case: Case) -> Iterator[tuple[str, str]]:
     """For each way of naming kernels: the way, and what became of the answer."""
     injected = case.scenario.faults
-    culprit = str(injected[0].place) if injected and faults()[injected[0].fault].befalls == "rank" else None
+    culprit = str(injected[0].place) if injected and faults()[injected[0].fault].target == "rank" else None
     with TemporaryDirectory(prefix="hta-") as name:
         folder = Path(name)
         write_scenario(case.scenario, folder, compressed=False)
@@ -63,7 +63,7 @@ def main() -> None:
     cases = [case for case in cases if len(case.scenario.faults) < 2][:count]
     found: Counter[tuple[str, str, str]] = Counter()
     for case in cases:
-        kind = "a rank" if _befalls_rank(case) else "no rank"
+        kind = "a rank" if _targets_rank(case) else "no rank"
         for way, outcome in judged(python, case):
             found[kind, way, outcome] += 1
             print(case.scenario.name, way, outcome, file=sys.stderr, flush=True)
@@ -72,8 +72,8 @@ def main() -> None:
         print(f"| {kind} | {way} | {outcome} | {runs} |")
 
 
-def _befalls_rank(case: Case) -> bool:
-    return bool(case.scenario.faults) and faults()[case.scenario.faults[0].fault].befalls == "rank"
+def _targets_rank(case: Case) -> bool:
+    return bool(case.scenario.faults) and faults()[case.scenario.faults[0].fault].target == "rank"
 
 
 if __name__ == "__main__":

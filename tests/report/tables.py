@@ -282,6 +282,6 @@ def _outlook(rows: Rows, job: Job) -> None:
         why="Sizes compare only at equal work a rank.",
     )
     rows.add(
-        "forecast.point", run_name="job", ranks=job.ranks, compute_ns=80 * MS, exposed_transfer_ns=20 * MS,
+        "forecast.point", run_name=job.run_name, ranks=job.ranks, compute_ns=80 * MS, exposed_transfer_ns=20 * MS,
         waiting_ns=6 * MS, copy_ns=0, input_ns=0, runtime_ns=0, idle_ns=0,
     )  # fmt: skip

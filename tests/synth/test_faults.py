@@ -15,7 +15,7 @@ JOB = Scenario(iterations=12, seed=3, cluster=Cluster(4, 4, 2, nodes_per_rack=2)
 
 
 def injected(fault: str, **changes: object) -> Scenario:
-    values: dict[str, object] = {"place": 1 if faults()[fault].befalls != "job" else 0, "severity": 0.3, **changes}
+    values: dict[str, object] = {"place": 1 if faults()[fault].target != "job" else 0, "severity": 0.3, **changes}
     return replace(JOB, faults=(Injection(fault, **values),))  # type: ignore[arg-type]
 
 

@@ -5,22 +5,24 @@ import pytest
 
 from traceforge.synth.cluster import LINKS, Cluster, Link
 from traceforge.synth.load import Load, Stall
-from traceforge.synth.program import Operation, Workload
-from traceforge.synth.simulate import Coupling, Events, simulate
+from traceforge.synth.program import ProgramOperation, Workload
+from traceforge.synth.simulate import Coupling, SimulatedEvents, simulate
 
 US = 1_000
 
 # Host 1 us, driver call 1 us, and 3 us from the call to the kernel's start: a first kernel starts at 5 us.
 PROGRAM = (
-    Operation("compute", "aten::linear", "gemm"),
-    Operation("collective", "c10d::allreduce_", "ncclDevKernel", group="data_parallel", size_bytes=8),
-    Operation("compute", "aten::linear", "gemm"),
-    Operation("await", "c10d::wait_tensor", awaited=(1,)),
-    Operation("compute", "aten::linear", "gemm"),
+    ProgramOperation("compute", "aten::linear", "gemm"),
+    ProgramOperation("collective", "c10d::allreduce_", "ncclDevKernel", group="data_parallel", size_bytes=8),
+    ProgramOperation("compute", "aten::linear", "gemm"),
+    ProgramOperation("await", "c10d::wait_tensor", awaited=(1,)),
+    ProgramOperation("compute", "aten::linear", "gemm"),
 )
 
 
-def run(device_us: list[list[float]], stalls: list[Stall] | None = None, coupling: Coupling | None = None) -> Events:
+def run(
+    device_us: list[list[float]], stalls: list[Stall] | None = None, coupling: Coupling | None = None
+) -> SimulatedEvents:
     """One iteration of two ranks; device times by operation and rank."""
     device = np.array(device_us)[None] * US
     hosts = np.full_like(device, 1.0 * US)

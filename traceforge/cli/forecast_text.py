@@ -50,7 +50,7 @@ def curve_lines(found: "Answer") -> list[str]:
 
 
 def one_scale_lines(found: "Answer") -> list[str]:
-    """What one scale tells: terms and outlook, no curve."""
+    """What one scale shows: terms and outlook, no curve."""
     point = found.points[0]
     lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} rank{'s' * (point.ranks != 1)}."]
     pace = point.throughput * (found.assumed.batch or 1)
@@ -125,13 +125,13 @@ def _changes(changes: "list[WhatIfRow]") -> Iterator[str]:
 
 
 def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
-    said = []
+    slowest = []
     for row in rows:
         if row["slowest_ns"] is not None:
             band = f"[{format_ns(float(str(row['low_ns'])))}, {format_ns(float(str(row['high_ns'])))}]"
-            said.append(f"{row['ranks']} ranks {format_ns(float(str(row['slowest_ns'])))} {band}")
-    if said:
-        yield "Slowest rank after the mean one: " + "; ".join(said)
+            slowest.append(f"{row['ranks']} ranks {format_ns(float(str(row['slowest_ns'])))} {band}")
+    if slowest:
+        yield "Slowest rank after the mean one: " + "; ".join(slowest)
         last = rows[-1]
         yield (
             f"The slowest of {last['ranks']} ranks is set by the {100 * float(str(last['step_quantile'])):.2f} %"
@@ -143,10 +143,10 @@ def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
 
 
 def _energy(found: "Answer") -> Iterator[str]:
-    told = [row for row in found.plan if row.energy_per_sample_j is not None]
-    if told:
-        said = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in told[:_MOST_ROWS])
-        yield f"Energy, J for one unit of throughput: {said}"
+    known = [row for row in found.plan if row.energy_per_sample_j is not None]
+    if known:
+        listed = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in known[:_MOST_ROWS])
+        yield f"Energy, J for one unit of throughput: {listed}"
 
 
 def _assumed(found: "Answer") -> str:

@@ -22,9 +22,7 @@ from traceforge.store.database import Store
 from traceforge.thresholds import forecast as thresholds
 
 NOTHING_MEASURED = "no run has two judged iterations in a row, so that no throughput was measured"
-NOTHING_MEASURED_HINT = (
-    '`traceforge sql DB "FROM forecast.missing_measurement"` says what to record, `FROM timeline.phase` where time goes'
-)
+NOTHING_MEASURED_HINT = '`traceforge sql DB "FROM forecast.missing_measurement"` lists what to record'
 _TABLES = {
     "terms": """
 SELECT term, duration_ns AS duration_ns_per_iteration, duration_ns / SUM(duration_ns) OVER () AS share

@@ -1,4 +1,4 @@
-"""What a curve says of one more rank. In: an ensemble. Out: marginal efficiency, knees, the peak, and where time goes.
+"""What one more rank adds. In: an ensemble. Out: marginal efficiency, knees, the peak, and where its time goes.
 
 The marginal efficiency at N is the throughput that one more rank adds, over the throughput per rank at the smallest
 measured scale. Where it falls below 70 % and 50 % are the knees; where it is 0 is the peak. Each model in the band

@@ -3,7 +3,7 @@
 The error of a forecast comes from the form of the model, not from noise. So every model is fitted to all scales but
 the largest and judged by how well it predicts that one; those within twice the best error stay. The value is their mean
 weighted by that error, and the band is the envelope of their 95 % bootstrap intervals. Models that have too few
-points for this test stay too, since nothing speaks against them.
+points for this test stay too.
 
     one scale        no curve
     two scales       Amdahl's line, without a band: two points test no model

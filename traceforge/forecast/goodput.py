@@ -15,7 +15,7 @@ _FIELD_MTBF_HOURS = 16_384 * 54 * 24 / 466
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What no trace tells; all of it can be given on the command line.
+    """What no trace contains; all of it can be given on the command line.
 
     Attributes:
         price: of one GPU for an hour, in any currency.
@@ -40,7 +40,7 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How failures bear on a job of some size.
+    """How failures affect a job of some size.
 
     Attributes:
         mtbf_s: mean time between failures of the whole job.

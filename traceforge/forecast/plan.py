@@ -1,6 +1,6 @@
 """What a planner reads of each number of ranks. In: a curve, or points of one scale, and assumptions. Out: `PlanRow`.
 
-Every number is worked out from the throughput and its band; what no trace states (prices, failures) is in
+Every number is worked out from the throughput and its band; what no trace contains (prices, failures) is in
 `Assumptions`.
 """
 

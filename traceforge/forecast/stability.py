@@ -1,7 +1,7 @@
 """Fills forecast.stability: how steady a run is, by its iteration times, own times, last arrivers and owners of delay.
 
 A cluster can be slow although no machine is: when every rank is sound by itself but each step waits for whichever
-happens to be last, the coupling is at fault. That is said only with its evidence: waiting is large, no rank is
+happens to be last, the coupling is at fault. The verdict says so only with evidence: waiting is large, no rank is
 lastingly late, no part was found at fault, and the last arriver changes about as often as chance would have it.
 """
 

@@ -1,7 +1,7 @@
 -- How steady a run is: variation, tails, trends, how often the last arriver changes, and restarts.
 --
--- Trends are slopes over iterations, whose intervals allow for errors that follow one another. What each measure is
--- for is said beside it.
+-- Trends are slopes over iterations, whose intervals allow for errors that follow one another. Each row
+-- explains its measure.
 -- Reads: forecast.point, replay.calibration, timeline.iteration, timeline.phase, timeline.collective, attribute.delay, attribute.finding, align.rank
 CREATE OR REPLACE TABLE forecast.stability (
   -- Joins meta.run.run_id.
@@ -17,6 +17,6 @@ CREATE OR REPLACE TABLE forecast.stability (
   high DOUBLE,
   -- Number of iterations, or of pairs of them, it rests on.
   n BIGINT NOT NULL,
-  -- What it says, in one sentence.
+  -- Its meaning, in one sentence.
   meaning VARCHAR NOT NULL
 )

@@ -88,7 +88,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a run's tables say of changes.
+    """What a run's tables hold about changes.
 
     Attributes:
         findings: rows of attribute.finding of high or medium confidence.
@@ -256,7 +256,7 @@ def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, a
 
 
 def recorded_of(store: Store, run_id: int) -> Recorded:
-    """What a run's tables say of changes: where it ran, its findings, and its replays."""
+    """What a run's tables hold about changes: where it ran, its findings, and its replays."""
     ((hosts, collectives),) = store.query(_PLACEMENT, [run_id]).rows()
     findings, edits = (store.query(sql, [run_id]).to_dicts() for sql in (_FINDINGS, _REPLAYS))
     return Recorded(Placement(hosts, collectives or 0.0), findings, [edit for edit in edits if edit["edit"] in _EDITS])

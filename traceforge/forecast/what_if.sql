@@ -1,7 +1,7 @@
 -- What a change would bring at this run's scale: throughput, GPUs and money.
 --
--- Fixes come from the findings (replayed without their delay), other changes from replay.what_if; those it cannot tell
--- from the alpha-beta model of the measured terms. With one scale, latency and bandwidth cannot be told apart there,
+-- Fixes come from the findings (replayed without their delay), other changes from replay.what_if; those it does not
+-- cover from the alpha-beta model of the measured terms. With one scale, that cannot separate latency from bandwidth,
 -- and the interval spans both cases.
 -- Money is at 2.5 a GPU-hour. What a change of training does to convergence is not judged.
 -- Reads: forecast.point, replay.calibration, replay.what_if, attribute.finding

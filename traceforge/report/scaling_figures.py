@@ -1,6 +1,6 @@
 """Figures of the section on scaling: the curve, its models, changes that would help, outlook. In: rows. Out: blocks.
 
-The queries lie beside the section. What is beyond the measured scales is said to be so in every table.
+The queries lie beside the section. Every table marks what lies beyond the measured scales.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ASSUMED_PRICE = Price(2.5, "")
 _ENSEMBLE, _MEASURED = "ensemble", "measured"
 _KNEES = {"knee_70": "70 %", "knee_50": "50 %", "peak": "peak"}
 _DOTTED = "Dotted: from here on one more rank adds less than so much of what one added at first (marginal efficiency)."
-_VERDICTS = {"helps": "helps", "harms": "harms", "cannot_be_told": "cannot be told: models differ"}
+_VERDICTS = {"helps": "helps", "harms": "harms", "cannot_be_told": "unclear: models differ"}
 _MODELS = {"amdahl": "Amdahl's law", "usl": "Universal Scalability Law", "power_law": "Power law"}
 _MEASURES = {
     "cv": "Variation of iteration times",
@@ -267,12 +267,12 @@ def _variation(context: Context) -> str:
     known = [row for row in context.rows("sections/scaling_members") if row["cv"] is not None]
     if len({row["ranks"] for row in known}) < 2:
         return ""
-    said = listed([f"{percent(row['cv'])} at {plural(row['ranks'], 'rank')}" for row in known], 8)
-    return f"Variation of iteration times (standard deviation over mean) by scale: {said}."
+    by_scale = listed([f"{percent(row['cv'])} at {plural(row['ranks'], 'rank')}" for row in known], 8)
+    return f"Variation of iteration times (standard deviation over mean) by scale: {by_scale}."
 
 
 def _outlook(outlook: Sequence[Row]) -> TableFigure:
-    told = [row for row in outlook if row["slowest_ns"] is not None]
+    known = [row for row in outlook if row["slowest_ns"] is not None]
     columns = [
         Column("ranks", numeric=True),
         Column("slowest after the mean rank", numeric=True),
@@ -289,9 +289,9 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
             f"{100 * row['step_quantile']:.2f} %",
             methods.get(row["method"], spaced(row["method"])),
         ]
-        for row in told
+        for row in known
     ]
-    first, last = told[0], told[-1]
+    first, last = known[0], known[-1]
     caption = (
         f"The slowest of {plural(first['ranks'], 'rank')} comes {duration(first['slowest_ns'])} after the mean one"
     )

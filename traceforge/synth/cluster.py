@@ -1,4 +1,4 @@
-"""Where ranks run and whom they meet. In: nodes, devices and group sizes. Out: groups by kind, and their paths.
+"""Where ranks run and which groups they form. In: nodes, devices and group sizes. Out: groups by kind, and their paths.
 
 Ranks are numbered node by node. A tensor-parallel group is a run of neighbours, a data-parallel group takes one rank
 of each; every group knows whether it stays within a node, within a rack, or crosses the racks' uplink.

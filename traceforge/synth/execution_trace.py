@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from traceforge.synth.cluster import Group, Kind
 from traceforge.synth.kineto import group_arguments, record_function
-from traceforge.synth.scenario import Job
+from traceforge.synth.scenario import SimulatedJob
 
 _SCHEMA = "1.1.1-chakra.0.0.4"
 _PROCESS, _THREAD, _GROUPS, _FIRST = 1, 2, 3, 4
@@ -20,14 +20,14 @@ _NOTHING: dict[str, list[object]] = {"values": [], "shapes": [], "types": [], "s
 Node = dict[str, object]
 
 
-def execution_trace_text(job: Job, rank: int) -> str:
+def execution_trace_text(job: SimulatedJob, rank: int) -> str:
     """The execution trace of one rank: all recorded iterations."""
     head = {"schema": _SCHEMA, "pid": 1_000 + rank, "time": "2025-01-01 00:00:00", "start_ts": 10_000}
     nodes = ",\n".join(json.dumps(node) for node in _nodes(job, rank))
     return f'{json.dumps(head)[:-1]},\n"nodes": [\n{nodes}\n],\n"finish_ts": 20000}}\n'
 
 
-def _nodes(job: Job, rank: int) -> Iterator[Node]:
+def _nodes(job: SimulatedJob, rank: int) -> Iterator[Node]:
     groups = [group for group in job.scenario.cluster.groups() if rank in group.ranks]
     listed = [
         {"pg_name": str(args["Process Group Name"]), "pg_desc": args["Process Group Description"],
@@ -37,8 +37,8 @@ def _nodes(job: Job, rank: int) -> Iterator[Node]:
     ]  # fmt: skip
     yield _node(_PROCESS, "[pytorch|profiler|execution_trace|process]", _PROCESS, 0, scope=_USER_SCOPE)
     yield _node(_THREAD, "[pytorch|profiler|execution_trace|thread]", _PROCESS, 0, scope=_USER_SCOPE)
-    said = {"values": [json.dumps(listed)], "shapes": [[]], "types": ["String"], "strides": [[]]}
-    yield _node(_GROUPS, "## process_group:init ##", _THREAD, 0, scope=_USER_SCOPE) | {"inputs": said}
+    listing = {"values": [json.dumps(listed)], "shapes": [[]], "types": ["String"], "strides": [[]]}
+    yield _node(_GROUPS, "## process_group:init ##", _THREAD, 0, scope=_USER_SCOPE) | {"inputs": listing}
     by_kind = {group.kind: group for group in groups}
     device = f"cuda:{rank % job.scenario.cluster.devices}"
     for i in range(job.scenario.iterations):
@@ -47,7 +47,7 @@ def _nodes(job: Job, rank: int) -> Iterator[Node]:
                 yield from _operation(job, by_kind, device, i, n)
 
 
-def _operation(job: Job, groups: Mapping[Kind, Group], device: str, i: int, n: int) -> Iterator[Node]:
+def _operation(job: SimulatedJob, groups: Mapping[Kind, Group], device: str, i: int, n: int) -> Iterator[Node]:
     operation = job.program[n]
     handle = record_function(job, i, n)
     number = _FIRST + handle

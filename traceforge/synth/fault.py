@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from traceforge.errors import PluginError, UsageError
 from traceforge.registry import discover
 from traceforge.synth.cluster import Cluster, Group
-from traceforge.synth.load import Load
-from traceforge.synth.program import Operation
+from traceforge.synth.load import Load, Stall
+from traceforge.synth.program import Program
 from traceforge.synth.wiring import Wiring
 
-Where = Literal["rank", "node", "job"]
+Target = Literal["rank", "node", "job"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Injection:
 
     Attributes:
         fault: name of the fault.
-        place: rank or node it befalls, as the fault says; 0 where it befalls the job.
+        place: rank or node that it strikes, as the fault says; 0 where it strikes the job.
         severity: time it takes from an affected iteration, before anything hides it, over an undisturbed iteration's
             duration (about: what it costs the job is worked out by the simulation).
         first: first affected iteration.
@@ -60,42 +60,55 @@ class Site:
     """
 
     cluster: Cluster
-    program: tuple[Operation, ...]
+    program: Program
     iterations: NDArray[np.int64]
     place: int
     extra_ns: float
     rng: np.random.Generator
 
-    def places(self, *actions: str) -> list[int]:
+    def operations(self, *actions: str) -> list[int]:
         """Numbers of the operations of some actions."""
         return [n for n, operation in enumerate(self.program) if operation.action in actions]
 
-    def block(self, places: Sequence[int], ranks: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
+    def block(self, operations: Sequence[int], ranks: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
         """Index of a load's array: affected iterations x operations x ranks."""
-        return np.ix_(self.iterations, np.array(places, dtype=np.int64), np.array(ranks, dtype=np.int64))
+        return np.ix_(self.iterations, np.array(operations, dtype=np.int64), np.array(ranks, dtype=np.int64))
 
     def slow_down(self, load: Load, ranks: list[int], factors: NDArray[np.float64]) -> None:
         """Stretch the compute of ranks by factors, shape (affected iterations, ranks)."""
-        block = self.block(self.places("compute"), ranks)
+        block = self.block(self.operations("compute"), ranks)
         load.device_ns[block] = np.rint(load.device_ns[block] * factors[:, None, :])
 
     def compute_ns(self, load: Load) -> float:
         """Typical device time of a rank's compute in an iteration."""
-        return float(np.median(load.device_ns[:, self.places("compute")].sum(axis=1)))
+        return float(np.median(load.device_ns[:, self.operations("compute")].sum(axis=1)))
 
     def stretch_transfers(self, load: Load, groups: list[Group], factors: NDArray[np.float64]) -> None:
         """Stretch the transfers of groups by factors, shape (affected iterations,)."""
         for group in groups:
-            own = [n for n in self.places("collective") if self.program[n].group == group.kind]
+            own = [n for n in self.operations("collective") if self.program[n].group == group.kind]
             block = self.block(own, group.ranks)
             load.device_ns[block] = np.rint(load.device_ns[block] * factors[:, None, None])
+
+    def slow_transfers(self, load: Load, groups: list[Group]) -> None:
+        """Stretch the transfers of groups so that the extra time is lost in them, alike in all affected iterations."""
+        self.stretch_transfers(load, groups, np.full(len(self.iterations), self.factor_of(load, groups)))
+
+    def stall(
+        self, load: Load, operation: int, extra_ns: float, *, name: str = "", category: str = "user_annotation",
+        drains_device: bool = False,
+    ) -> None:  # fmt: skip
+        """Have the host of the rank stand still before an operation; see `Stall`."""
+        duration = np.zeros((len(load.host_ns), self.cluster.ranks))
+        duration[self.iterations, self.place] = np.rint(extra_ns)
+        load.stalls.append(Stall(operation, duration, name, category, drains_device))
 
     def factor_of(self, load: Load, groups: list[Group]) -> float:
         """By how much transfers of groups must grow for the extra time to be lost in them."""
         spent = [
             float(np.median(load.device_ns[:, n, group.ranks[0]]))
             for group in groups[:1]
-            for n in self.places("collective")
+            for n in self.operations("collective")
             if self.program[n].group == group.kind
         ]
         if not sum(spent):
@@ -110,7 +123,7 @@ class Fault:
     Attributes:
         name: the word used in scenarios.
         mode: the failure mode of which it is an example.
-        befalls: a rank, a node, or the job as a whole.
+        target: a rank, a node, or the job as a whole.
         description: what happens, in one sentence.
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
@@ -119,7 +132,7 @@ class Fault:
 
     name: str
     mode: str
-    befalls: Where
+    target: Target
     description: str
     apply: Callable[[Load, Site], None]
     groups: Callable[[Cluster, int], list[Group]] = lambda _cluster, _place: []

@@ -17,13 +17,13 @@ from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
 from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
-from traceforge.synth.scenario import Cost, Scenario, cost_of, run, table_of
+from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
 
 
 def write_scenario(
     scenario: Scenario, folder: Path, *, compressed: bool = True, left_out: frozenset[int] = frozenset()
-) -> Cost:
-    """Write all files of a scenario; what its faults cost.
+) -> FaultCost:
+    """Write all files of a scenario and return what its faults cost.
 
     Args:
         folder: is made where it does not exist.
@@ -53,7 +53,7 @@ def write_scenario(
     return cost
 
 
-def truth_of(scenario: Scenario, cost: Cost) -> dict[str, Any]:
+def truth_of(scenario: Scenario, cost: FaultCost) -> dict[str, Any]:
     """What is true of a scenario's run."""
     return {
         "schema_version": 1,
@@ -68,13 +68,13 @@ def truth_of(scenario: Scenario, cost: Cost) -> dict[str, Any]:
     }
 
 
-def _fault(scenario: Scenario, cost: Cost, number: int) -> dict[str, Any]:
+def _fault(scenario: Scenario, cost: FaultCost, number: int) -> dict[str, Any]:
     injection = scenario.faults[number]
     fault = faults()[injection.fault]
     return {
         "kind": fault.name,
         "mode": fault.mode,
-        "befalls": fault.befalls,
+        "befalls": fault.target,
         "place": injection.place,
         "severity": injection.severity,
         "communicators": [list(group.ranks) for group in fault.groups(scenario.cluster, injection.place)],

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.synth.cluster import Group
-from traceforge.synth.program import Operation
-from traceforge.synth.scenario import Job, Scenario
+from traceforge.synth.program import ProgramOperation
+from traceforge.synth.scenario import Scenario, SimulatedJob
 
 _BASE_NS = 1_735_689_600_000_000_000
 _STREAMS = {"compute": 7, "tensor_parallel": 16, "data_parallel": 20}
@@ -31,18 +31,18 @@ def group_arguments(scenario: Scenario, group: Group) -> dict[str, object]:
     }
 
 
-def record_function(job: Job, iteration: int, place: int) -> int:
+def record_function(job: SimulatedJob, iteration: int, place: int) -> int:
     """Number of the record function of an operation; the one within a collective has the next number."""
     return 2 * (iteration * len(job.program) + place) + 1
 
 
-def trace_text(job: Job, rank: int) -> str:
+def trace_text(job: SimulatedJob, rank: int) -> str:
     """The trace file of one rank."""
     return _Writer(job, rank).text()
 
 
 class _Writer:
-    def __init__(self, job: Job, rank: int) -> None:
+    def __init__(self, job: SimulatedJob, rank: int) -> None:
         self._job, self._rank = job, rank
         self._device = rank % job.scenario.cluster.devices
         self._pid = 1_000 + rank
@@ -90,7 +90,7 @@ class _Writer:
             "baseTimeNanoseconds": _BASE_NS,
         }  # fmt: skip
 
-    def _collective_args(self, operation: Operation) -> str:
+    def _collective_args(self, operation: ProgramOperation) -> str:
         group = next(one for one in self._groups if one.kind == operation.group)
         args = {
             "Collective name": "allreduce", "In msg nelems": operation.size_bytes // 2,
@@ -131,7 +131,7 @@ class _Writer:
                 end = int(self._host_start[i, stall.place])
                 yield self._complete(stall.category, stall.name, start, end, self._pid, _MAIN)
 
-    def _operation(self, i: int, n: int, operation: Operation) -> Iterator[str]:
+    def _operation(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         match operation.action:
             case "input":
@@ -155,7 +155,7 @@ class _Writer:
                 launch = "cudaMemcpyAsync" if operation.action == "copy" else "cudaLaunchKernel"
                 yield from self._launched(i, n, operation.kernel, launch, call, end)
 
-    def _collective(self, i: int, n: int, operation: Operation) -> Iterator[str]:
+    def _collective(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         group = operation.group or "data_parallel"
         args = f'{self._args[n]}, "Seq": {next(self._sequence[group])}'

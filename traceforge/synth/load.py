@@ -1,7 +1,7 @@
 """How long everything takes on every rank. In: a job and its random draws. Out: arrays that faults may change.
 
 Axes: iterations (I), operations of the program (N), ranks (R). All random draws of a healthy job are made here, in a
-fixed order, from a generator of their own, so that a run with a fault and one without meet the same chances.
+fixed order, from a generator of their own, so that a run with a fault and one without get the same draws.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.synth.cluster import LINKS, Cluster
-from traceforge.synth.program import Operation
+from traceforge.synth.program import Program, ProgramOperation
 
 Amounts = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ class Noise:
         kernel: standard deviation of the logarithm of a kernel's duration, kernel by kernel.
         iteration: the same for all kernels of a rank in an iteration together.
         lasting: correlation of that from one iteration to the next (AR(1)), 0 to below 1.
-        device: the same for a device over the whole run (no two are equally fast).
+        device: the same for a device over the whole run.
         host: of host times.
         transfer: of transfers.
         tail_probability: chance that a kernel takes a heavy-tailed extra (Pareto, index 2).
@@ -79,9 +79,7 @@ class Load:
     stalls: list[Stall] = field(default_factory=list)
 
 
-def healthy_load(
-    cluster: Cluster, program: tuple[Operation, ...], iterations: int, noise: Noise, rng: np.random.Generator
-) -> Load:
+def healthy_load(cluster: Cluster, program: Program, iterations: int, noise: Noise, rng: np.random.Generator) -> Load:
     """What an undisturbed job takes, noise included."""
     shape = (iterations, len(program), cluster.ranks)
     kernel = np.exp(noise.kernel * rng.standard_normal(shape))
@@ -112,7 +110,7 @@ def _lasting(iterations: int, ranks: int, noise: Noise, rng: np.random.Generator
     return np.exp(noise.iteration * level)
 
 
-def _transfers(cluster: Cluster, operation: Operation, factors: Amounts) -> Amounts:
+def _transfers(cluster: Cluster, operation: ProgramOperation, factors: Amounts) -> Amounts:
     """Transfer of a collective, shape (I, R); one draw a group."""
     result = np.zeros_like(factors)
     for group in cluster.groups():

@@ -1,4 +1,4 @@
-"""How versions of NCCL word what they log. In: the name of a version. Out: what its messages differ in.
+"""How versions of NCCL phrase their logs. In: the name of a version. Out: how its messages differ.
 
 Idea: a version is a row of a table; the writer asks the row and never compares numbers of versions. Written from the
 sources of NCCL 2.21.5 and 2.27.5. Not handled: versions between them, RCCL.
@@ -11,14 +11,14 @@ from traceforge.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class LogGrammar:
     """What differs between versions.
 
     Attributes:
         banner: the line that names the version.
         banner_has_head: whether every process prints it with a head; else rank 0 alone, without one.
         bootstrap: words before the interface that ranks find one another through.
-        network: what is said of the network in use.
+        network: messages about the network in use.
         chooses_in_words: whether algorithm, protocol and channels of a choice have names; else numbers and a
             predicted time.
         connects_late: whether rings and trees are connected at a communicator's first call, not in its init.
@@ -40,8 +40,8 @@ class Grammar:
     distances: Mapping[str, int]
 
 
-GRAMMARS: Mapping[str, Grammar] = {
-    "2.21.5": Grammar(
+GRAMMARS: Mapping[str, LogGrammar] = {
+    "2.21.5": LogGrammar(
         banner="NCCL version 2.21.5+cuda12.4",
         banner_has_head=False,
         bootstrap="Bootstrap : Using",
@@ -53,7 +53,7 @@ GRAMMARS: Mapping[str, Grammar] = {
         has_stamps=False,
         distances={"PIX": 3, "PXB": 4, "PXN": 5, "PHB": 6, "SYS": 7},
     ),
-    "2.27.5": Grammar(
+    "2.27.5": LogGrammar(
         banner="NCCL version 2.27.5+cuda12.9",
         banner_has_head=True,
         bootstrap="Bootstrap: Using",
@@ -84,8 +84,8 @@ class NcclLogs:
     by_host: bool = False
     inspector: bool = False
 
-    def grammar(self) -> Grammar:
-        """How this version words its messages.
+    def grammar(self) -> LogGrammar:
+        """How this version phrases its messages.
 
         Raises:
             UsageError: the version is not known, or has no time stamps and is asked for them.

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from traceforge.synth.cluster import Group
 from traceforge.synth.nccl_log import comm_hash, groups_of
-from traceforge.synth.scenario import Job
+from traceforge.synth.scenario import SimulatedJob
 
 _BASE_US = 1_735_689_600_000_000 + 10_000_000
 
 
-def inspector_files(job: Job) -> Iterator[tuple[str, str]]:
+def inspector_files(job: SimulatedJob) -> Iterator[tuple[str, str]]:
     """Name and text of each file."""
     cluster = job.scenario.cluster
     for rank in range(cluster.ranks):
@@ -23,7 +23,7 @@ def inspector_files(job: Job) -> Iterator[tuple[str, str]]:
             yield f"nccl_inspector.{cluster.host_of(rank)}.{1_000 + rank}.jsonl", lines
 
 
-def _lines(job: Job, rank: int) -> Iterator[dict[str, object]]:
+def _lines(job: SimulatedJob, rank: int) -> Iterator[dict[str, object]]:
     groups = {group.kind: group for group in job.scenario.cluster.groups() if rank in group.ranks}
     # The barrier before training was the first all-reduce of the communicator of all ranks.
     first = groups_of(job.scenario)[0]
@@ -43,7 +43,7 @@ def _lines(job: Job, rank: int) -> Iterator[dict[str, object]]:
                 numbers[operation.group] += 1
 
 
-def _head(job: Job, group: Group, rank: int, end_us: int) -> dict[str, object]:
+def _head(job: SimulatedJob, group: Group, rank: int, end_us: int) -> dict[str, object]:
     cluster = job.scenario.cluster
     return {
         "header": {

@@ -19,7 +19,7 @@ from traceforge.synth.fault import wiring_of
 from traceforge.synth.nccl_channels import Communicator, communicator_of
 from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.nccl_machine import address, direct_access, nics, topology
-from traceforge.synth.scenario import Job, Scenario
+from traceforge.synth.scenario import Scenario, SimulatedJob
 from traceforge.synth.wiring import Wiring
 
 _BASE_NS = 1_735_689_600_000_000_000
@@ -35,7 +35,7 @@ Line = tuple[int, str]
 """When a line is printed, by the rank's clock in ns since the base, and its text."""
 
 
-def log_files(job: Job, settings: NcclLogs) -> Iterator[tuple[str, str]]:
+def log_files(job: SimulatedJob, settings: NcclLogs) -> Iterator[tuple[str, str]]:
     """Name and text of each log.
 
     Raises:
@@ -86,7 +86,7 @@ class _Side:
 class _Process:
     """What one rank prints."""
 
-    def __init__(self, job: Job, rank: int, settings: NcclLogs) -> None:
+    def __init__(self, job: SimulatedJob, rank: int, settings: NcclLogs) -> None:
         scenario = job.scenario
         self._job, self._rank, self._settings = job, rank, settings
         self._grammar = settings.grammar()
@@ -195,7 +195,7 @@ class _Process:
                 for source, target in built.ends(channel, side.rank, in_trees=in_trees):
                     receives = target == side.rank
                     via = built.via(channel, source, target, receives=receives)
-                    # Within a host, the sender alone says how it reaches the other.
+                    # Within a host, only the sender logs how it reaches the other.
                     if receives and not via.startswith("NET"):
                         continue
                     word_of_end = f" [{'receive' if receives else 'send'}]" if via.startswith("NET") else ""

@@ -1,4 +1,4 @@
-"""What NCCL says of the machine. In: a communicator and a host. Out: messages on NICs, GPU Direct RDMA and topology.
+"""What NCCL logs about the machine. In: a communicator and a host. Out: messages on NICs, GPU Direct RDMA and topology.
 
 Idea: the tree of devices and the matrix of paths are printed from the wiring, so that a fault that changed it shows.
 Not handled: the search for channels beyond its result.
@@ -7,7 +7,7 @@ Not handled: the search for channels beyond its result.
 from collections.abc import Iterator
 
 from traceforge.synth.nccl_channels import Communicator
-from traceforge.synth.nccl_grammar import Grammar
+from traceforge.synth.nccl_grammar import LogGrammar
 from traceforge.synth.wiring import SPEED_MEGABITS, Wiring
 
 _NVLINK, _PCI = 360.0, 48.0
@@ -34,7 +34,7 @@ def address(node: int) -> str:
     return f"10.0.{node // 250}.{node % 250 + 1}"
 
 
-def direct_access(wiring: Wiring, rank: int, grammar: Grammar) -> Iterator[str]:
+def direct_access(wiring: Wiring, rank: int, grammar: LogGrammar) -> Iterator[str]:
     """Whether the NICs that a rank may use reach its device's memory directly."""
     node, device = wiring.cluster.node_of(rank), wiring.device(rank)
     limit = grammar.distances[_HIGHEST_DISTANCE]

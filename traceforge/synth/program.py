@@ -15,7 +15,7 @@ Action = Literal["input", "copy", "compute", "collective", "await", "synchronise
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ProgramOperation:
     """One step of the program.
 
     Attributes:
@@ -37,6 +37,10 @@ class Operation:
     group: Kind | None = None
     size_bytes: int = 0
     awaited: tuple[int, ...] = ()
+
+
+Program = tuple[ProgramOperation, ...]
+"""The operations of an iteration, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +83,15 @@ _BACKWARD = (
 )
 
 
-def program_of(workload: Workload, *, is_tensor_parallel: bool, is_data_parallel: bool) -> tuple[Operation, ...]:
+def program_of(workload: Workload, *, is_tensor_parallel: bool, is_data_parallel: bool) -> Program:
     """Operations of one iteration; groups of one rank do not communicate."""
     builder = _Builder(workload)
     builder.add(
-        Operation("input", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", host_ns=workload.input_ns)
+        ProgramOperation(
+            "input", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", host_ns=workload.input_ns
+        )
     )
-    builder.add(Operation("copy", "aten::to", "Memcpy HtoD (Pinned -> Device)", workload.host_ns, 200_000))
+    builder.add(ProgramOperation("copy", "aten::to", "Memcpy HtoD (Pinned -> Device)", workload.host_ns, 200_000))
     for _ in range(workload.layers):
         builder.compute(_FORWARD, workload.forward_ns)
         if is_tensor_parallel:
@@ -103,28 +109,30 @@ def program_of(workload: Workload, *, is_tensor_parallel: bool, is_data_parallel
     builder.await_collectives(buckets)
     builder.compute((("Optimizer.step#AdamW.step", "multi_tensor_apply_kernel", 1.0),), workload.optimizer_ns)
     if workload.frees_memory:
-        builder.add(Operation("free", "cudaFree", host_ns=10_000))
-    builder.add(Operation("synchronise", "aten::item", "Memcpy DtoH (Device -> Pageable)", workload.host_ns, 3_000))
+        builder.add(ProgramOperation("free", "cudaFree", host_ns=10_000))
+    builder.add(
+        ProgramOperation("synchronise", "aten::item", "Memcpy DtoH (Device -> Pageable)", workload.host_ns, 3_000)
+    )
     return tuple(builder.operations)
 
 
 class _Builder:
     def __init__(self, workload: Workload) -> None:
-        self.operations: list[Operation] = []
+        self.operations: list[ProgramOperation] = []
         self._host_ns = workload.host_ns
 
-    def add(self, operation: Operation) -> int:
+    def add(self, operation: ProgramOperation) -> int:
         self.operations.append(operation)
         return len(self.operations) - 1
 
     def compute(self, parts: tuple[tuple[str, str, float], ...], duration_ns: float) -> None:
         for name, kernel, share in parts:
-            self.add(Operation("compute", name, kernel, self._host_ns, share * duration_ns))
+            self.add(ProgramOperation("compute", name, kernel, self._host_ns, share * duration_ns))
 
     def all_reduce(self, group: Kind, size_bytes: int) -> int:
         kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-        return self.add(Operation("collective", "c10d::allreduce_", kernel, self._host_ns, 0, group, size_bytes))
+        return self.add(ProgramOperation("collective", "c10d::allreduce_", kernel, self._host_ns, 0, group, size_bytes))
 
     def await_collectives(self, collectives: list[int]) -> None:
         if collectives:
-            self.add(Operation("await", "c10d::wait_tensor", host_ns=5_000, awaited=tuple(collectives)))
+            self.add(ProgramOperation("await", "c10d::wait_tensor", host_ns=5_000, awaited=tuple(collectives)))

@@ -1,6 +1,6 @@
 """A whole job. In: a scenario, as an object or as TOML. Out: its simulation, and what each fault costs.
 
-What a fault costs is told by simulating again with the same draws: without it (removed alone), and with it and
+What a fault costs is found by simulating again with the same draws: without it (removed alone), and with it and
 nothing else (added alone). Where faults hide one another the two differ.
 """
 
@@ -17,8 +17,8 @@ from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection, Site, faults
 from traceforge.synth.load import Load, Noise, healthy_load
 from traceforge.synth.nccl_grammar import NcclLogs
-from traceforge.synth.program import Operation, Workload, program_of
-from traceforge.synth.simulate import Coupling, Events, simulate
+from traceforge.synth.program import Program, Workload, program_of
+from traceforge.synth.simulate import Coupling, SimulatedEvents, simulate
 
 Times = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SimulatedJob:
     """A scenario that has been run.
 
     Attributes:
@@ -56,14 +56,14 @@ class Job:
     """
 
     scenario: Scenario
-    program: tuple[Operation, ...]
+    program: Program
     load: Load
-    events: Events
+    events: SimulatedEvents
     clocks: Clocks
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class FaultCost:
     """What faults cost, ns by iteration, shape (I,).
 
     Attributes:
@@ -79,29 +79,29 @@ class Cost:
     added_ns: list[Times]
 
 
-def run(scenario: Scenario) -> Job:
+def run(scenario: Scenario) -> SimulatedJob:
     """Simulate a scenario.
 
     Raises:
-        UsageError: a fault is not known, or befalls what the cluster does not have.
+        UsageError: a fault is not known, or strikes what the cluster does not have.
     """
     program = _program(scenario)
     load = _load(scenario, program)
     events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
     clocks = draw_clocks(scenario.cluster, scenario.clocks, np.random.default_rng([scenario.seed, 1]))
-    return Job(scenario, program, load, events, clocks)
+    return SimulatedJob(scenario, program, load, events, clocks)
 
 
-def cost_of(scenario: Scenario) -> Cost:
+def cost_of(scenario: Scenario) -> FaultCost:
     """What each fault costs."""
     every = _durations(scenario)
     healthy = _durations(replace(scenario, faults=())) if scenario.faults else every
     numbers = range(len(scenario.faults))
     if len(numbers) == 1:
-        return Cost(every, healthy, [every - healthy], [every - healthy])
+        return FaultCost(every, healthy, [every - healthy], [every - healthy])
     without = [_durations(scenario, [other for other in numbers if other != number]) for number in numbers]
     alone = [_durations(scenario, [number]) for number in numbers]
-    return Cost(every, healthy, [every - other for other in without], [one - healthy for one in alone])
+    return FaultCost(every, healthy, [every - other for other in without], [one - healthy for one in alone])
 
 
 def _durations(scenario: Scenario, kept: list[int] | None = None) -> Times:
@@ -111,7 +111,7 @@ def _durations(scenario: Scenario, kept: list[int] | None = None) -> Times:
     return np.diff(events.iteration_ends_ns(), prepend=0.0)
 
 
-def _program(scenario: Scenario) -> tuple[Operation, ...]:
+def _program(scenario: Scenario) -> Program:
     kinds = {group.kind for group in scenario.cluster.groups()}
     return program_of(
         scenario.workload,
@@ -120,7 +120,7 @@ def _program(scenario: Scenario) -> tuple[Operation, ...]:
     )
 
 
-def _load(scenario: Scenario, program: tuple[Operation, ...], kept: list[int] | None = None) -> Load:
+def _load(scenario: Scenario, program: Program, kept: list[int] | None = None) -> Load:
     """The load with some of the faults (by default all); a fault draws the same numbers whoever else is there."""
     rng = np.random.default_rng([scenario.seed, 0])
     load = healthy_load(scenario.cluster, program, scenario.iterations, scenario.noise, rng)
@@ -147,9 +147,9 @@ def _check(injection: Injection, cluster: Cluster) -> None:
     if injection.fault not in faults():
         known = ", ".join(faults())
         raise UsageError(f"there is no fault `{injection.fault}`", hint=f"choose one of: {known}")
-    count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[faults()[injection.fault].befalls]
+    count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[faults()[injection.fault].target]
     if not 0 <= injection.place < count:
-        raise UsageError(f"the cluster has no {faults()[injection.fault].befalls} {injection.place}")
+        raise UsageError(f"the cluster has no {faults()[injection.fault].target} {injection.place}")
 
 
 def scenario_of(text: str, where: str) -> Scenario:

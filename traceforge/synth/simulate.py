@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.load import Load
-from traceforge.synth.program import Operation, Workload
+from traceforge.synth.program import Program, ProgramOperation, Workload
 
 Times = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _LAUNCH_QUEUE = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """How waiting makes something slower.
+    """How waiting slows other work down.
 
     Attributes:
         kappa: extra transfer over the mean wait of a collective's ranks.
@@ -38,8 +38,8 @@ class Coupling:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
-    """When everything happens; true time, ns, shape (I, N, R) unless said otherwise.
+class SimulatedEvents:
+    """When everything happens; true time, ns, shape (I, N, R) unless stated otherwise.
 
     Attributes:
         step_start_ns: start of the iteration on the host, shape (I, R).
@@ -67,19 +67,22 @@ class Events:
         return ends
 
 
-def simulate(
-    cluster: Cluster, workload: Workload, program: tuple[Operation, ...], load: Load, coupling: Coupling
-) -> Events:
+def simulate(cluster: Cluster, workload: Workload, program: Program, load: Load, coupling: Coupling) -> SimulatedEvents:
     """Run all iterations."""
-    run = _Run(cluster, workload, program, load, coupling)
+    run = _Simulation(cluster, workload, program, load, coupling)
     for i in range(len(load.host_ns)):
         run.iteration(i)
     return run.events
 
 
-class _Run:
+class _Simulation:
     def __init__(
-        self, cluster: Cluster, workload: Workload, program: tuple[Operation, ...], load: Load, coupling: Coupling
+        self,
+        cluster: Cluster,
+        workload: Workload,
+        program: Program,
+        load: Load,
+        coupling: Coupling,
     ) -> None:
         self._workload, self._program, self._load, self._coupling = workload, program, load, coupling
         self._groups = {kind: cluster.group_numbers(kind) for kind in ("tensor_parallel", "data_parallel")}
@@ -87,7 +90,7 @@ class _Run:
         step_start, step_end = np.zeros((iterations, ranks)), np.zeros((iterations, ranks))
         host_start, call_start, call_end, device_start, device_end = (np.zeros(shape) for _ in range(5))
         stall_start = np.zeros((len(load.stalls), iterations, ranks))
-        self.events = Events(
+        self.events = SimulatedEvents(
             step_start, step_end, host_start, call_start, call_end, device_start, device_end, stall_start
         )
         self._host = np.zeros(ranks)
@@ -108,7 +111,7 @@ class _Run:
         self._host = self._host + 5_000
         self.events.step_end_ns[i] = self._host
 
-    def _perform(self, i: int, n: int, operation: Operation) -> None:
+    def _perform(self, i: int, n: int, operation: ProgramOperation) -> None:
         match operation.action:
             case "input":
                 return
@@ -151,7 +154,7 @@ class _Run:
         self._record(i, n, start, end)
         self._occupy(_COMPUTE, end)
 
-    def _collective(self, i: int, n: int, operation: Operation) -> None:
+    def _collective(self, i: int, n: int, operation: ProgramOperation) -> None:
         kind = operation.group or "data_parallel"
         ready = np.maximum(self._free_at(kind), self._free_at(_COMPUTE))
         arrival = np.maximum(self._host + _LAUNCH_LATENCY_NS, ready)

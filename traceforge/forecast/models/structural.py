@@ -25,7 +25,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class TermFit:
-    """Terms fitted one by one; shape (B,) where not said otherwise.
+    """Terms fitted one by one; shape (B,) unless stated otherwise.
 
     Attributes:
         latency_s, byte_s: weights of the algorithm's steps and bytes.
@@ -103,11 +103,11 @@ def _fit_terms(
     shapes = np.stack([steps(ranks, algorithm), bytes_factor(ranks, algorithm)], axis=1)
     links = np.zeros((len(steps_s), 2))
     if (communication[together] > 0).any():
-        told = together & (communication > 0)
-        # What stays within a host runs over other links: it tells of the fabric only where nothing else does.
-        between = told & np.array([point.facts.get("spans_hosts") != "no" for point in points])
-        told = between if between.any() else told
-        links = fit_nonnegative(shapes[told], communication[told] * off[:, told])
+        known = together & (communication > 0)
+        # What stays within a host runs over other links: it stands for the fabric only where nothing else does.
+        between = known & np.array([point.facts.get("spans_hosts") != "no" for point in points])
+        known = between if between.any() else known
+        links = fit_nonnegative(shapes[known], communication[known] * off[:, known])
     share, overlap = hiding(communication[together], np.array([term.hidden_s for term in terms])[together])
     spread, growth = _power(ranks[together], waiting[together], off[:, together])
     one = np.ones(len(steps_s))
@@ -131,7 +131,7 @@ def _fit_terms(
 def hiding(total_s: Array, hidden_s: Array) -> tuple[float, float]:
     """How compute hides communication at these scales: as a share of it, or up to a time, s; the other is 0.
 
-    A single scale does not tell; the share is taken, which promises less of faster links.
+    One scale cannot distinguish them; the share is taken, the more cautious one about faster links.
     """
     if not total_s.size or total_s.sum() <= 0:
         return 0.0, 0.0
@@ -143,15 +143,15 @@ def hiding(total_s: Array, hidden_s: Array) -> tuple[float, float]:
 
 def _power(ranks: Array, values: Array, off: Array) -> tuple[Array, Array]:
     """Factor and exponent of a power law through values > 0, shape (B,) each; the exponent stays in 0..1."""
-    told = values > 0
-    if not told.any():
+    known = values > 0
+    if not known.any():
         return np.zeros(len(off)), np.zeros(len(off))
-    logs = np.log(values[told] * off[:, told])
-    distance = np.log(ranks[told]) - np.log(ranks[told]).mean()
+    logs = np.log(values[known] * off[:, known])
+    distance = np.log(ranks[known]) - np.log(ranks[known]).mean()
     width = float((distance**2).sum())
     exponent = (logs @ distance) / width if width > 0 else np.zeros(len(off))
     exponent = np.clip(exponent, 0, 1)
-    return np.exp(logs.mean(axis=1) - exponent * np.log(ranks[told]).mean()), exponent
+    return np.exp(logs.mean(axis=1) - exponent * np.log(ranks[known]).mean()), exponent
 
 
 def _fit_throughput(points: Sequence[ScalePoint], steps_s: Array, algorithm: Algorithm) -> SumFit:

@@ -30,7 +30,7 @@ from traceforge.report.scaling_figures import (
 from traceforge.report.words import capital, clean, duration, listed, percent, plural, spaced
 
 _MOST_TERMS = 12
-_NO_CURVE = "No scaling curve is drawn: one size of job cannot tell how its terms grow with the number of ranks."
+_NO_CURVE = "No scaling curve is drawn: one size of job does not show how its terms grow with the number of ranks."
 
 
 def _build(context: Context) -> Section | Missing:

@@ -1,1 +1,1 @@
-"""Faults, one file each, exposing `FAULT`: what a host or a device has to do more when it strikes."""
+"""Faults, one file each, exposing `FAULT`: the extra work or delay of a host or a device when it strikes."""

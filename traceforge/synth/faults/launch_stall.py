@@ -7,7 +7,7 @@ from traceforge.synth.load import Load
 
 
 def _apply(load: Load, site: Site) -> None:
-    launched = site.places("compute", "collective", "copy")
+    launched = site.operations("compute", "collective", "copy")
     # The host's lead hides the first part of its slowness: it must take as long as the device does, and more.
     each = (site.compute_ns(load) + site.extra_ns) / len(launched)
     block = site.block(launched, [site.place])

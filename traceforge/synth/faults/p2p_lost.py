@@ -1,7 +1,5 @@
 """The devices of a node have lost their direct links and copy through host memory."""
 
-import numpy as np
-
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.fault import Fault, Site
 from traceforge.synth.load import Load
@@ -13,8 +11,7 @@ def _groups(cluster: Cluster, place: int) -> list[Group]:
 
 
 def _apply(load: Load, site: Site) -> None:
-    groups = _groups(site.cluster, site.place)
-    site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
+    site.slow_transfers(load, _groups(site.cluster, site.place))
 
 
 def _wire(wiring: Wiring, place: int) -> None:

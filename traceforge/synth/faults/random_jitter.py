@@ -7,7 +7,7 @@ from traceforge.synth.load import Load
 
 
 def _apply(load: Load, site: Site) -> None:
-    places = site.places("compute")
+    places = site.operations("compute")
     for i in site.iterations:
         rank = int(site.rng.integers(site.cluster.ranks))
         place = places[int(site.rng.integers(len(places)))]

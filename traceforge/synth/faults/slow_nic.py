@@ -1,7 +1,5 @@
 """A node's network cards run below their speed. All groups that pass through the node are slow, so that a trace
-cannot tell the node from the network unless other groups avoid it."""
-
-import numpy as np
+cannot separate the node from the network unless other groups avoid it."""
 
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.fault import Fault, Site, crossing_nodes
@@ -14,8 +12,7 @@ def _groups(cluster: Cluster, place: int) -> list[Group]:
 
 
 def _apply(load: Load, site: Site) -> None:
-    groups = _groups(site.cluster, site.place)
-    site.stretch_transfers(load, groups, np.full(len(site.iterations), site.factor_of(load, groups)))
+    site.slow_transfers(load, _groups(site.cluster, site.place))
 
 
 def _wire(wiring: Wiring, place: int) -> None:
