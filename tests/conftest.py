@@ -1,13 +1,20 @@
-"""What all tests share: where samples lie, and whether golden files are to be written anew."""
+"""What all tests share: samples and their databases, the profiles of random examples, how tests are spread."""
 
+import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-# What lands is judged by the same examples each time; on a developer's machine every run tries new ones.
+from traceforge import api
+from traceforge.store.database import Store
+
+# What lands is judged by the same examples each time; on a developer's machine every run tries new ones. `.ci/run`
+# tries new ones, too, in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
 settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("fresh", derandomize=False, print_blob=True, database=None, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
 
@@ -20,6 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep neighbouring tests in one process, where fixtures are made once, until another process has nothing to do."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture(scope="session")
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
@@ -28,6 +43,31 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Gives the database of samples, each a run of its own: made by the first test of all processes that asks.
+
+    Not to be changed: whoever wants to write takes a copy.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    shared = (folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder) / "sample_databases"
+    shared.mkdir(exist_ok=True)
+
+    def database(*samples: str) -> Path:
+        path = shared / f"{'+'.join(samples)}.duckdb"
+        with (shared / f"{path.stem}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                making = path.with_suffix(".making")
+                for sample in samples:
+                    with Store(making) as store:
+                        api.ingest([ROOT / "sample_traces" / sample], store, jobs=1)
+                making.rename(path)
+        return path
+
+    return database
 
 
 @pytest.fixture(scope="session")

@@ -1,30 +1,25 @@
 """The pipeline as others call it: when stages are built anew, and what is said where they cannot be."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
 from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.store.database import Store
 
 
 @pytest.fixture(scope="module")
-def stale(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stale(tmp_path_factory: pytest.TempPathFactory, sample_database: Callable[..., Path]) -> Path:
     """A database whose stages were built by other sources of the same version."""
     path = tmp_path_factory.mktemp("api") / "job.duckdb"
-    with Store(path) as store:
-        api.ingest([ROOT / "sample_traces" / "healthy"], store, jobs=1)
-    _age(path)
-    return path
-
-
-def _age(path: Path) -> None:
+    path.write_bytes(sample_database("healthy").read_bytes())
     with Store(path) as store:
         store.execute("UPDATE meta.build SET traceforge_version = '0.1.0+000000000000'")
         store.execute("DROP SCHEMA forecast CASCADE")
+    return path
 
 
 def test_what_cannot_be_rebuilt_is_said_with_a_way_out(stale: Path, monkeypatch: pytest.MonkeyPatch) -> None:

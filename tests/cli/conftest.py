@@ -1,28 +1,18 @@
-"""Databases that the tests of several commands ask: read once a session."""
+"""Databases that the tests of several commands ask."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run
-from tests.conftest import ROOT
-
-
-def _ingested(folder: Path, *scenarios: str) -> Path:
-    path = folder / f"{scenarios[0]}.duckdb"
-    for scenario in scenarios:
-        result = run("ingest", ROOT / "sample_traces" / scenario, "--db", path, "--jobs", 1)
-        assert (result.returncode, result.stdout) == (0, ""), result.stderr
-    return path
-
 
 @pytest.fixture(scope="session")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def healthy(sample_database: Callable[..., Path]) -> Path:
     """A database of a job that nothing is wrong with."""
-    return _ingested(tmp_path_factory.mktemp("healthy"), "healthy")
+    return sample_database("healthy")
 
 
 @pytest.fixture(scope="session")
-def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two_runs(sample_database: Callable[..., Path]) -> Path:
     """A database of two runs: compute_straggler and healthy."""
-    return _ingested(tmp_path_factory.mktemp("two"), "compute_straggler", "healthy")
+    return sample_database("compute_straggler", "healthy")

@@ -186,4 +186,5 @@ def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:
 
     # then the warning is said each time, and only --strict fails
     assert (lenient.returncode, strict.returncode) == (0, 4)
+    assert lenient.stdout == ""
     assert "warning:" in lenient.stderr

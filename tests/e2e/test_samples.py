@@ -1,7 +1,7 @@
 """Every sample from its files to its report. A new folder in sample_traces/ is a new test without code."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ CAUSES = {
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)
-def scenario(request: pytest.FixtureRequest) -> Iterator[tuple[str, Store]]:
-    with Store(None) as store:
-        api.ingest([ROOT / "sample_traces" / request.param], store, jobs=1)
+def scenario(request: pytest.FixtureRequest, sample_database: Callable[..., Path]) -> Iterator[tuple[str, Store]]:
+    with Store(sample_database(request.param), read_only=True) as store:
         yield request.param, store
 
 

@@ -1,8 +1,9 @@
 """The chain that set the run's length."""
 
-from tests.conftest import ROOT
+from collections.abc import Callable
+from pathlib import Path
+
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
-from traceforge import api
 from traceforge.graph.critical_path import Chains, CollectiveEvent, Piece, critical_path
 from traceforge.store.database import Store
 
@@ -58,9 +59,8 @@ def test_a_run_without_windows_has_no_path() -> None:
     assert critical_path(Chains({}, {}, {})) == []
 
 
-def test_the_path_of_a_recorded_run_is_unbroken_and_as_long_as_the_run() -> None:
-    with Store(None) as store:
-        api.ingest([ROOT / "sample_traces" / "tp2dp2"], store, jobs=1)
+def test_the_path_of_a_recorded_run_is_unbroken_and_as_long_as_the_run(sample_database: Callable[..., Path]) -> None:
+    with Store(sample_database("tp2dp2"), read_only=True) as store:
         pieces = store.query("SELECT start_ns, duration_ns FROM graph.critical_path ORDER BY piece").rows()
         first, last = store.query("SELECT MIN(start_ns), MAX(end_ns) FROM timeline.window").row(0)
 

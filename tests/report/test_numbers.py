@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isclose
 from pathlib import Path
 
@@ -22,15 +22,14 @@ _SAME = 1e-9
 
 
 @pytest.fixture(scope="module", params=["made by hand", "many ranks", *SAMPLES])
-def reported(request: pytest.FixtureRequest) -> Iterator[tuple[Store, Report]]:
+def reported(request: pytest.FixtureRequest, sample_database: Callable[..., Path]) -> Iterator[tuple[Store, Report]]:
     """A database and its report, with a price, so that money is told as well."""
     jobs = {"made by hand": Job(), "many ranks": Job(ranks=130, iterations=12, late_rank=37, ranks_per_host=8)}
     if request.param in jobs:
         with store_of(jobs[request.param]) as store:
             yield store, build_report(store, run_id=1, versions={}, command=None, price=Price(2.49, "EUR"))
     else:
-        with Store(None, threads=1) as store:
-            api.ingest([Path(ROOT, "sample_traces", request.param)], store, jobs=1)
+        with Store(sample_database(request.param), read_only=True, threads=1) as store:
             yield store, api.report(store, price=Price(2.49, "EUR"))
 
 
