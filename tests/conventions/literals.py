@@ -84,7 +84,7 @@ _WORDS = re.compile(
     r"--[^\n]*|'(?:[^']|'')*'|\b(?:SELECT|FROM|WHERE|AND|OR|ON|WHEN|THEN|ELSE|END|HAVING|QUALIFY|FILTER|ORDER|GROUP|LIMIT"
     r"|JOIN|WINDOW|AS)\b"
 )
-_COMPARED = re.compile(r"[<>]|(?<![<>!:])=(?!>)|\bBETWEEN\b")
+_COMPARED = re.compile(r"(?<![<>])[<>](?![<>])|(?<![<>!:])=(?!>)|\bBETWEEN\b")  # but no shift of bits
 _BETWEEN = re.compile(r"(\bBETWEEN\s[^\n]*?\s)AND\b")
 _LIMITED = re.compile(r"\b(?:LEAST|GREATEST|QUANTILE\w*|APPROX_QUANTILE)\s*\((?:[^()]|\([^()]*\))*\)(?:\s+OVER\s+\w+)?")
 _NUMBER = re.compile(r"(?<![\w.$\[])\d[\d_]*(?:\.\d+)?(?:[eE]-?\d+)?(?![\w.])")
@@ -102,7 +102,10 @@ def of_sql(file: str, text: str) -> Iterator[Literal]:
     numbers = {place.start(): place[0] for begin, end in spans for place in _NUMBER.finditer(plain, begin, end)}
     for place, number in sorted(numbers.items()):
         value = float(number.replace("_", ""))
-        if value not in {0, 1} | _UNITS and not _names_its_quantile(plain, place, value):
+        factor = "*" in plain[max(0, place - 2) : place] or plain[place + len(number) :].lstrip().startswith("*")
+        if value in {0, 1} | _UNITS or (value == 2 and not factor):  # twice something judges, a pair does not
+            continue
+        if not _names_its_quantile(plain, place, value):
             yield Literal(file, "", text.count("\n", 0, place) + 1, value)
 
 
