@@ -152,7 +152,6 @@ def _in_python() -> Iterator[tuple[str, str]]:
 def _in_sql() -> Iterator[tuple[str, str]]:
     """Folder and threshold of each name such as 'fabric.FAR_DISTANCE' by which a query reads `meta.threshold`."""
     for path in (*SQL, *PYTHON):
-        for name in re.findall(
-            r"meta\.threshold WHERE name = '([a-z_]+\.[A-Z0-9_]+)'", path.read_text(encoding="utf-8")
-        ):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"'([a-z_]+\.[A-Z][A-Z0-9_]+)'", text) if "meta.threshold" in text else ():
             yield path.relative_to(PACKAGE).parts[0], name
