@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from traceforge.replay.calibration.contention import Pieces, slow_downs
+from traceforge.replay.calibration.contention import WorkPieces, slow_downs
 
 
-def job(eta: float, seed: int, *, iterations: int = 40, noise: float = 0.05, always: bool = False) -> Pieces:
+def job(eta: float, seed: int, *, iterations: int = 40, noise: float = 0.05, always: bool = False) -> WorkPieces:
     """Four ranks run ten kernels of 1000 ns an iteration; a wait covers some of the last five, by how early they are.
 
     A rank that is fast in an iteration is early: without care that looks like kernels that are faster while waiting.
@@ -26,7 +26,7 @@ def job(eta: float, seed: int, *, iterations: int = 40, noise: float = 0.05, alw
             rows.append((i, rank, 0, k, took, took - free, max(0.0, min(1_000.0, now + 1_000 - wait_begins))))
             now += took
     columns = np.array(rows).T
-    return Pieces(
+    return WorkPieces(
         *(column.astype(np.int64) for column in columns[:4]), columns[4], columns[5][:, None], columns[6][:, None]
     )
 

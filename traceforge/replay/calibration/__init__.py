@@ -6,35 +6,20 @@ it may be 0 and neither end of its interval could cost 1 % of the time; all else
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import polars as pl
 
 from traceforge.replay.calibration.collectives import measure_spread
 from traceforge.replay.calibration.contention_of_run import measure_host_waiting, measure_overlap
 from traceforge.replay.calibration.measurement import Measurement
-from traceforge.replay.calibration.predictability_of_run import measure_predictability
+from traceforge.replay.calibration.predictability import measure_predictability
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 from traceforge.units import format_share
 
 _RUNS = "SELECT run_id FROM meta.run ORDER BY run_id"
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "mechanism": pl.String,
-    "coefficient": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n": pl.Int64,
-    "verdict": pl.String,
-    "reason": pl.String,
-    "f_statistic": pl.Float64,
-    "gain_bound": pl.Float64,
-    "scope": pl.String,
-}
-_NOTICEABLE = 0.01
-"""A coupling that may be 0 and has less than this share of the time at stake is called absent."""
-_NEGLIGIBLE = 0.002
-"""The same for one that is not 0: so small an effect is as well one of the measurement itself."""
+_COLUMNS = ("coefficient", "low", "high", "n", "f_statistic", "gain_bound", "scope")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +71,7 @@ def rows(store: Store) -> pl.DataFrame:
         for run_id in store.query(_RUNS)["run_id"]
         for mechanism, measurement in _measured(store, run_id)
     ]
-    return pl.DataFrame(found, schema=_SCHEMA)
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def _measured(store: Store, run_id: int) -> Iterator[tuple[Mechanism, Measurement]]:
@@ -99,7 +84,7 @@ def _measured(store: Store, run_id: int) -> Iterator[tuple[Mechanism, Measuremen
 def judged(mechanism: Mechanism, found: Measurement) -> dict[str, object]:
     """The columns of replay.calibration that a measurement gives, without run_id."""
     verdict, reason = verdict_of(mechanism, found)
-    columns = {name: value for name, value in asdict(found).items() if name in _SCHEMA}
+    columns = {name: getattr(found, name) for name in _COLUMNS}
     return columns | {"mechanism": mechanism.name, "verdict": verdict, "reason": reason}
 
 
@@ -110,7 +95,7 @@ def verdict_of(mechanism: Mechanism, found: Measurement) -> tuple[str, str]:
     interval = f"{found.coefficient:.3g} (95 % interval {found.low:.3g} to {found.high:.3g})"
     stake = found.gain_bound
     is_there = found.surely_low > 0 or found.surely_high < 0
-    if stake is not None and stake < (_NEGLIGIBLE if is_there else _NOTICEABLE):
+    if stake is not None and stake < (thresholds.NEGLIGIBLE_SHARE if is_there else thresholds.NOTICEABLE_SHARE):
         at_most = format_share(stake)
         return "absent", f"{interval}: whatever it is within the interval, at most {at_most} of the time is at stake."
     if found.surely_low > 0:

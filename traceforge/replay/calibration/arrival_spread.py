@@ -6,7 +6,7 @@ A plain regression is biased: what slows the fabric may also delay arrivals, and
 arrival moves waits up and transfers down alike (slope -1). So only that part of the spread is used which follows from
 how much work each rank had of its own (the instrument): the fabric has no part in it, nor have clocks. Kappa is
 the value at which transfer - kappa x wait no longer moves with the instrument (an Anderson-Rubin test, inverted), by a
-score that outliers cannot rule (Huber), judged over blocks of iterations (`blocks`).
+score that outliers cannot rule (Huber), judged over blocks of iterations (`measurement`).
 Not handled: a kappa that differs between communicators; they are pooled, each with the weight of its precision.
 """
 
@@ -15,23 +15,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.replay.calibration.blocks import FEWEST_ITERATIONS, block_of, critical, sums, t_statistic
-from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.measurement import (
+    Amounts,
+    Measurement,
+    Numbers,
+    block_of,
+    critical,
+    first_stage,
+    refused,
+    sums,
+    t_statistic,
+)
+from traceforge.stats import CONFIDENCE, mad_sd
+from traceforge.thresholds import replay as thresholds
 from traceforge.units import format_ns
 
-Amounts = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-
-_WEAKEST_F = 10.0
-"""An instrument below this is weak (Stock and Yogo, 2005)."""
-_RESOLVED = 3.0
-"""Waits must vary by this many clock residuals."""
-_CLIP = 2.5
-"""Instrument values beyond this many of its standard deviations count as this many: no iteration may decide alone."""
-_HUBER = 2.0
-_WIDEST = 2.0
-_FULL_ERROR = -0.8
-"""A slope from here down to -1 is what errors in the time of the last arrival make."""
 _GRID = 121
 _UNTESTED = " No collective is free of spread, so that it was not tested whether something else slows both."
 
@@ -65,15 +63,16 @@ class Collectives:
 def spread_coupling(collectives: Collectives) -> Measurement:
     """Measure kappa."""
     iterations = len(np.unique(collectives.iteration))
-    if iterations < FEWEST_ITERATIONS:
+    if iterations < thresholds.LEAST_ITERATIONS:
         return refused(
-            iterations, f"Too few iterations have such collectives: {iterations}, and {FEWEST_ITERATIONS} are needed."
+            iterations,
+            f"Too few iterations have such collectives: {iterations}, and {thresholds.LEAST_ITERATIONS} are needed.",
         )
     deviation = _without_level(collectives.wait_ns, collectives.place)
     spread = _by_place(collectives.place, deviation, lambda values: np.sqrt(np.mean(values**2)))
-    resolved = (spread >= _RESOLVED * collectives.error_ns) & (spread > 0)
+    resolved = (spread >= thresholds.CLOCK_RESIDUALS * collectives.error_ns) & (spread > 0)
     sample = collectives.rows(resolved)
-    if len(np.unique(sample.iteration)) < FEWEST_ITERATIONS:
+    if len(np.unique(sample.iteration)) < thresholds.LEAST_ITERATIONS:
         return refused(
             len(sample.iteration),
             f"Mean waits vary by {format_ns(float(np.median(spread)))}, less than three times the uncertainty of "
@@ -84,14 +83,14 @@ def spread_coupling(collectives: Collectives) -> Measurement:
 
 def _measured(sample: Collectives, control: Collectives) -> Measurement:
     score = _Score(sample)
-    if score.strength < _WEAKEST_F:
+    if score.strength < thresholds.LEAST_F:
         return refused(
             score.count,
             "What ranks work on their own does not foretell how far their arrivals spread (weak instrument, F below "
-            f"{_WEAKEST_F:g}).",
+            f"{thresholds.LEAST_F:g}).",
             f_statistic=score.strength,
         )
-    at_95, at_99 = score.interval(0.95), score.interval(0.99)
+    at_95, at_99 = score.interval(CONFIDENCE), score.interval(thresholds.SURE_CONFIDENCE)
     reason = _doubt(score, at_95, control)
     if reason:
         return refused(score.count, reason, f_statistic=score.strength)
@@ -101,9 +100,9 @@ def _measured(sample: Collectives, control: Collectives) -> Measurement:
 
 def _doubt(score: "_Score", interval: tuple[float, float], control: Collectives) -> str:
     """Why the numbers say nothing; empty where they do."""
-    if not np.isfinite(interval).all() or interval[1] - interval[0] > _WIDEST:
+    if not np.isfinite(interval).all() or interval[1] - interval[0] > thresholds.MOST_WIDTH:
         return "The interval is wider than 1 to either side; nothing follows from it."
-    if interval[1] < 0 and interval[0] <= _FULL_ERROR:
+    if interval[1] < 0 and interval[0] <= thresholds.CLOCK_ERROR_SLOPE:
         return (
             "Transfers shrink by as much as the last arrival is late, which is what an error in the time of that "
             "arrival makes."
@@ -125,15 +124,15 @@ class _Score:
         self._transfer = _without_level(sample.transfer_ns, sample.place)
         self._place, self._error = sample.place, np.maximum(sample.error_ns, 1.0)
         self._scale = np.ones(self.count)
-        self.strength = self._first_stage()
+        self.strength = first_stage(self._wait, self.instrument, self.block)
         self.kappa = 0.0
-        if self.strength >= _WEAKEST_F:
+        if self.strength >= thresholds.LEAST_F:
             self._solve()
 
     def statistic(self, kappas: Amounts) -> Amounts:
         """t of the score for each kappa, shape as given."""
         residual = self._transfer[:, None] - kappas[None, :] * self._wait[:, None]
-        bounded = np.clip(residual / self._scale[:, None], -_HUBER, _HUBER)
+        bounded = _held(residual / self._scale[:, None])
         return t_statistic(sums(bounded * (self.instrument / self._scale)[:, None], self.block))
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -147,7 +146,7 @@ class _Score:
         self.kappa = float(np.dot(weight, self._transfer) / np.dot(weight, self._wait))
         for _ in range(2):
             residual = self._transfer - self.kappa * self._wait
-            self._scale = np.maximum(_by_place(self._place, residual, _deviation), self._error)
+            self._scale = np.maximum(_by_place(self._place, residual, mad_sd), self._error)
             self._step = self._standard_error()
             self.kappa = self._root()
 
@@ -157,8 +156,7 @@ class _Score:
         return float(np.sqrt(np.sum(left**2)) / abs(np.dot(weight, self._wait)))
 
     def _bounded(self, kappa: float) -> Amounts:
-        result: Amounts = np.clip((self._transfer - kappa * self._wait) / self._scale, -_HUBER, _HUBER)
-        return result
+        return _held((self._transfer - kappa * self._wait) / self._scale)
 
     def _root(self) -> float:
         """Where the summed score changes its sign next to the present kappa."""
@@ -190,22 +188,14 @@ class _Score:
             reach *= 8
         return side * np.inf
 
-    def _first_stage(self) -> float:
-        """Cluster-robust F of the regression of waits on the instrument."""
-        power = float(np.dot(self.instrument, self.instrument))
-        if power == 0:
-            return 0.0
-        slope = float(np.dot(self.instrument, self._wait)) / power
-        left = sums(self.instrument * (self._wait - slope * self.instrument), self.block)
-        blocks = len(left)
-        variance = float(np.sum(left**2)) * blocks / (blocks - 1) / power**2
-        if slope <= 0:
-            return 0.0
-        return slope**2 / variance if variance > 0 else np.inf
+
+def _held(residual: Amounts) -> Amounts:
+    """Huber's score: residuals, in deviations, of which no outlier counts for more than a few."""
+    return np.asarray(np.clip(residual, -thresholds.LARGEST_RESIDUAL, thresholds.LARGEST_RESIDUAL))
 
 
 def _is_testable(score: _Score, control: Collectives) -> bool:
-    return len(np.intersect1d(score.iteration, control.iteration)) >= FEWEST_ITERATIONS
+    return len(np.intersect1d(score.iteration, control.iteration)) >= thresholds.LEAST_ITERATIONS
 
 
 def _control_moves(score: _Score, control: Collectives) -> bool:
@@ -214,11 +204,15 @@ def _control_moves(score: _Score, control: Collectives) -> bool:
     scaled = score.instrument / max(float(score.instrument.std()), 1e-9)
     instrument = _mean_over(score.iteration, scaled, iterations)
     transfer = _without_level(control.transfer_ns, control.place)
-    scale = np.maximum(_by_place(control.place, transfer, _deviation), 1.0)
-    moved = _mean_over(control.iteration, np.clip(transfer / scale, -_HUBER, _HUBER), iterations)
+    scale = np.maximum(_by_place(control.place, transfer, mad_sd), 1.0)
+    moved = _mean_over(
+        control.iteration,
+        _held(transfer / scale),
+        iterations,
+    )
     products = (instrument - instrument.mean()) * (moved - moved.mean())
     by_block = sums(products, block_of(iterations))
-    return bool(abs(t_statistic(by_block)) > critical(len(by_block), 0.99))
+    return bool(abs(t_statistic(by_block)) > critical(len(by_block), thresholds.SURE_CONFIDENCE))
 
 
 def _mean_over(iteration: Numbers, values: Amounts, wanted: Numbers) -> Amounts:
@@ -231,8 +225,8 @@ def _mean_over(iteration: Numbers, values: Amounts, wanted: Numbers) -> Amounts:
 
 
 def clipped(values: Amounts, place: Numbers) -> Amounts:
-    """Values held within `_CLIP` standard deviations of their place, centred again."""
-    bound = _CLIP * _by_place(place, values, lambda own: np.sqrt(np.mean(own**2)))
+    """Values held within `thresholds.LARGEST_INSTRUMENT` standard deviations of their place, centred again."""
+    bound = thresholds.LARGEST_INSTRUMENT * _by_place(place, values, lambda own: np.sqrt(np.mean(own**2)))
     return _without_mean(np.clip(values, -bound, bound), place)
 
 
@@ -242,10 +236,6 @@ def _without_mean(values: Amounts, place: Numbers) -> Amounts:
 
 def _without_level(values: Amounts, place: Numbers) -> Amounts:
     return values - _by_place(place, values, np.median)
-
-
-def _deviation(values: Amounts) -> float:
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def _by_place(place: Numbers, values: Amounts, of: "np.ufunc | object") -> Amounts:

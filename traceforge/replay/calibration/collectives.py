@@ -1,4 +1,4 @@
-"""The collectives of a run as `spread` takes them. Reads timeline.*, graph.*, align.clock; measures arrival_spread.
+"""The collectives of a run as `arrival_spread` takes them. Reads timeline.*, graph.*, align.clock.
 
 Taken are complete collectives of iterations of the commonest length, in which all ranks issue the same ones.
 """
@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
-from traceforge.replay.calibration.measurement import Measurement, refused
-from traceforge.replay.calibration.own_work_spread import local_waits
+from traceforge.replay.calibration.measurement import Measurement, mean_iteration_ns, refused
+from traceforge.replay.calibration.own_work_spread import own_work_waits
 from traceforge.replay.model import StepModel, load_model
 from traceforge.store.database import Store
 
@@ -30,8 +30,6 @@ JOIN met AS m USING (collective_id)
 WHERE c.run_id = ? AND c.complete AND NOT i.is_partial AND NOT i.is_warmup
   AND c.op NOT IN ('send', 'recv', 'send_recv')
 """
-
-_STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NOT is_partial AND NOT is_warmup"
 
 
 def measure_spread(store: Store, run_id: int) -> Measurement:
@@ -55,7 +53,7 @@ def measure_spread(store: Store, run_id: int) -> Measurement:
     if measured.high is None:
         return measured
     waited = float(rows["wait_ns"].sum()) / rows["iteration"].n_unique()
-    step = float(store.query(_STEP, [run_id]).item())
+    step = mean_iteration_ns(store, run_id)
     scope = ", ".join(sorted({op or "unnamed" for op in rows["op"]}))
     largest = max(measured.high, -float(measured.low or 0.0))
     return replace(measured, gain_bound=largest * waited / step, scope=scope)
@@ -82,7 +80,7 @@ def of_commonest_length(model: StepModel) -> StepModel:
 
 def _local(model: StepModel) -> pl.DataFrame:
     """Local mean wait and position of every collective: collective_id, position, local_ns."""
-    waits = local_waits(model)
+    waits = own_work_waits(model)
     collective, first = np.unique(model.group, return_index=True)
     _, place, _ = np.unravel_index(first, model.group.shape)
     frame = pl.DataFrame({"collective_id": collective, "position": place, "local_ns": waits.ravel()[first]})

@@ -6,31 +6,32 @@ The same piece of the program (a kernel by name and ordinal) is compared with it
 and on ranks where it happens to run beside something and where it does not; what makes all work of a rank in an
 iteration slow, or a rank slow at one kind of work, cancels. A long piece meets more by being long, so that the time
 beside a thing is replaced by what it would have been had the piece taken its usual time, in which its length has no
-part (instrumental variables). Intervals are over blocks of iterations (`blocks`).
+part (instrumental variables). Intervals are over blocks of iterations (`measurement`).
 Not handled: slow-downs that last beyond their cause.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from traceforge.replay.calibration.blocks import FEWEST_ITERATIONS, block_of, critical, sums
-from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.measurement import (
+    Amounts,
+    Measurement,
+    Numbers,
+    block_of,
+    first_stage,
+    measured,
+    refused,
+    sums,
+)
+from traceforge.thresholds import replay as thresholds
 
-Amounts = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-
-_WEAKEST_F = 10.0
-_LONGEST = 4.0
-"""Durations beyond this many times the usual one count as this many, unless little is lost."""
 _SWEEPS = 10
 _ROUNDS = 4
-_WIDEST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class WorkPieces:
     """Pieces of work, one row each.
 
     Attributes:
@@ -55,13 +56,13 @@ class Pieces:
     longest_extra_ns: float = 0.0
 
 
-def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
+def slow_downs(pieces: WorkPieces, things: tuple[str, ...]) -> list[Measurement]:
     """Slow-down by each thing; `things` says in words what it is."""
     iterations, count = len(np.unique(pieces.iteration)), len(pieces.duration_ns)
-    if iterations < FEWEST_ITERATIONS:
-        reason = f"Too few iterations hold such work: {iterations}, and {FEWEST_ITERATIONS} are needed."
+    if iterations < thresholds.LEAST_ITERATIONS:
+        reason = f"Too few iterations hold such work: {iterations}, and {thresholds.LEAST_ITERATIONS} are needed."
         return [refused(count, reason) for _ in things]
-    effects = [pieces.place, _joint(pieces.rank, pieces.name), _joint(pieces.rank, pieces.iteration)]
+    effects = [pieces.place, _paired(pieces.rank, pieces.name), _paired(pieces.rank, pieces.iteration)]
     alone = pieces.duration_ns
     for _ in range(_ROUNDS):
         # Pieces are compared on the scale of their time alone, which is known once the slow-down is.
@@ -70,25 +71,25 @@ def slow_downs(pieces: Pieces, things: tuple[str, ...]) -> list[Measurement]:
     return [fit.measurement(number, thing) for number, thing in enumerate(things)]
 
 
-def _fit(pieces: Pieces, alone_ns: Amounts, effects: list[Numbers]) -> "_Fit":
+def _fit(pieces: WorkPieces, alone_ns: Amounts, effects: list[Numbers]) -> "_Regression":
     level = _medians(pieces.place, alone_ns)
-    held = np.minimum(pieces.duration_ns, np.maximum(_LONGEST * level, level + pieces.longest_extra_ns))
+    held = np.minimum(pieces.duration_ns, np.maximum(thresholds.LONGEST_WORK * level, level + pieces.longest_extra_ns))
     beside = pieces.beside_ns * (held / pieces.duration_ns)[:, None]
     plain = np.column_stack([held, beside, pieces.planned_ns]) / level[:, None]
     # Time lost is what counts, so that a piece weighs by its length, and its noise with it.
     weight = level**2
     centred = _without_effects(plain, effects, weight) * level[:, None]
     things = beside.shape[1]
-    return _Fit(centred[:, 0], centred[:, 1 : things + 1], centred[:, things + 1 :], block_of(pieces.iteration))
+    return _Regression(centred[:, 0], centred[:, 1 : things + 1], centred[:, things + 1 :], block_of(pieces.iteration))
 
 
-class _Fit:
+class _Regression:
     """Instrumental regression of durations on times beside things, all things at once."""
 
     def __init__(self, duration: Amounts, beside: Amounts, planned: Amounts, block: Numbers) -> None:
         self._beside, self._planned, self._block, self._count = beside, planned, block, len(duration)
         self.strength = [self._first_stage(number) for number in range(beside.shape[1])]
-        self._strong = [number for number, f in enumerate(self.strength) if f >= _WEAKEST_F]
+        self._strong = [number for number, f in enumerate(self.strength) if f >= thresholds.LEAST_F]
         self.slopes = np.zeros(beside.shape[1])
         if self._strong:
             chosen, instruments = beside[:, self._strong], planned[:, self._strong]
@@ -105,26 +106,18 @@ class _Fit:
         at = self._strong.index(number)
         blocks = len(self._errors)
         error = float(np.sqrt(np.sum(self._errors[:, at] ** 2) * blocks / (blocks - 1)))
-        slope = float(self.slopes[number])
-        ends = [slope + side * critical(blocks, level) * error for level in (0.95, 0.99) for side in (-1, 1)]
-        low, high, surely_low, surely_high = (_slow_down(end) for end in ends)
-        if not high - low < _WIDEST:
+        found = measured(float(self.slopes[number]), error, blocks, self._count, _slow_down)
+        if found.low is None or found.high is None or not found.high - found.low < thresholds.MOST_WIDTH:
             reason = "The interval is wider than 1 to either side; nothing follows from it."
             return refused(self._count, reason, f_statistic=strength)
-        return Measurement(_slow_down(slope), low, high, surely_low, surely_high, self._count, strength)
+        return replace(found, f_statistic=strength)
 
     def _first_stage(self, number: int) -> float:
         """F of the time beside a thing on the time planned beside it, what the other things say taken out."""
         others = np.delete(self._planned, number, axis=1)
         own = self._planned[:, number]
         own = own - others @ (np.linalg.pinv(others) @ own)
-        power = float(own @ own)
-        if power <= 1e-9 * max(self._count, 1):
-            return 0.0
-        slope = float(own @ self._beside[:, number]) / power
-        left = sums(own * (self._beside[:, number] - slope * own), self._block)
-        variance = float(np.sum(left**2)) * len(left) / (len(left) - 1) / power**2
-        return float(slope**2 / max(variance, 1e-18)) if slope > 0 else 0.0
+        return first_stage(self._beside[:, number], own, self._block)
 
 
 def _slow_down(share: float) -> float:
@@ -132,7 +125,7 @@ def _slow_down(share: float) -> float:
     return share / (1 - share) if share < 1 else float("inf")
 
 
-def _joint(first: Numbers, second: Numbers) -> Numbers:
+def _paired(first: Numbers, second: Numbers) -> Numbers:
     _, one = np.unique(first, return_inverse=True)
     _, other = np.unique(second, return_inverse=True)
     result: Numbers = one * (int(other.max(initial=0)) + 1) + other

@@ -1,7 +1,8 @@
-"""Work of a run and what went on beside it. Reads timeline.*, align.*, raw events; measures what `beside` measures.
+"""Work of a run and what ran beside it. Reads timeline.*, align.*, raw events; measures contention.
 
 Kernels are held against the collective of their own device, host operations against the ranks of the same host that
-are blocked in a wait. A few ranks stand for all: every so-manieth by the time that they wait.
+are blocked in a wait. At most eight ranks stand for all, evenly spread from the one that waits least to the one that
+waits most.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,17 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from traceforge.replay.calibration.contention import Pieces, slow_downs
-from traceforge.replay.calibration.measurement import Measurement, refused
+from traceforge.replay.calibration.contention import WorkPieces, slow_downs
+from traceforge.replay.calibration.measurement import Amounts, Measurement, mean_iteration_ns, refused
 from traceforge.replay.calibration.work_of_rank import host_operations, kernels
+from traceforge.replay.model import Times
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 from traceforge.timeline.layers import Intervals, covered_before, union
 from traceforge.units import format_ns
-
-Amounts = NDArray[np.float64]
-Times = NDArray[np.int64]
 
 _RANKS = """
 SELECT r.rank, r.source_id, r.host, r.has_device, k.residual_ns, COALESCE(SUM(a.wait_ns), 0) AS wait_ns
@@ -40,12 +39,8 @@ _BLOCKED = """
 SELECT start_ns, start_ns + duration_ns AS end_ns FROM timeline.segment
 WHERE run_id = ? AND rank = ? AND phase = 'wait'
 """
-_STEP = "SELECT AVG(duration_ns) FROM timeline.iteration WHERE run_id = ? AND NOT is_partial AND NOT is_warmup"
 
 _MOST_RANKS = 8
-_LONGEST_PAUSE = 0.3
-_USUAL = 0.25
-"""Quantile of a piece's durations that is what it takes when nothing slows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ def measure_host_waiting(store: Store, run_id: int) -> Measurement:
     blocked = {rank: _intervals(store, _BLOCKED, run_id, rank) for rank in of_host["rank"]}
     unsure = int(of_host["residual_ns"].max() or 0)  # type: ignore[arg-type]
     waits = np.concatenate([own.ends_ns - own.starts_ns for own in blocked.values()])
-    if not len(waits) or np.quantile(waits, 0.9) < 3 * unsure:
+    if not len(waits) or np.quantile(waits, thresholds.LONG_WAIT_QUANTILE) < thresholds.CLOCK_RESIDUALS * unsure:
         return refused(0, f"Waits are shorter than three times the uncertainty of the clocks ({format_ns(unsure)}).")
     works = []
     for rank, source_id in _spaced(of_host).select("rank", "source_id").iter_rows():
@@ -100,8 +95,8 @@ def _measured(
     if not works:
         return [refused(0, f"No {noun} were recorded within iterations.")] * len(things)
     scope = f"{noun} of {len(works)} ranks"
-    step = float(store.query(_STEP, [run_id]).item())
-    pieces = _joined(works, len(things), _LONGEST_PAUSE * step)
+    step = mean_iteration_ns(store, run_id)
+    pieces = _joined(works, len(things), thresholds.LONGEST_PAUSE_SHARE * step)
     found = []
     for number, measured in enumerate(slow_downs(pieces, things)):
         if measured.high is None:
@@ -113,18 +108,18 @@ def _measured(
     return found
 
 
-def _beside_share(pieces: Pieces, thing: int, step_ns: float) -> float:
+def _beside_share(pieces: WorkPieces, thing: int, step_ns: float) -> float:
     """Time beside a thing of the rank that has most of it, over its iterations' time."""
     total = np.bincount(pieces.rank, pieces.beside_ns[:, thing])
     return float(total.max()) / (len(np.unique(pieces.iteration)) * step_ns)
 
 
-def _joined(works: Sequence[_Work], things: int, longest_extra_ns: float) -> Pieces:
+def _joined(works: Sequence[_Work], things: int, longest_extra_ns: float) -> WorkPieces:
     frame = pl.concat([work.pieces.with_columns(rank=pl.lit(work.rank, dtype=pl.Int64)) for work in works])
     beside = np.concatenate([_beside(work, things, _covered) for work in works])
     planned = np.concatenate([_beside(work, things, _planned) for work in works])
     place = frame.select(pl.struct("name", "ordinal").rank("dense")).to_series()
-    return Pieces(
+    return WorkPieces(
         iteration=frame["iteration"].to_numpy().astype(np.int64),
         rank=frame["rank"].to_numpy(),
         name=frame["name"].rank("dense").to_numpy().astype(np.int64),
@@ -150,7 +145,8 @@ def _covered(intervals: Intervals, pieces: pl.DataFrame) -> Amounts:
 
 def _planned(intervals: Intervals, pieces: pl.DataFrame) -> Amounts:
     start = pieces["start_ns"].to_numpy()
-    lasts = (pl.col("end_ns") - pl.col("start_ns")).quantile(_USUAL, "lower").over("name", "ordinal").cast(pl.Int64)
+    usual = (pl.col("end_ns") - pl.col("start_ns")).quantile(thresholds.USUAL_WORK_QUANTILE, "lower")
+    lasts = usual.over("name", "ordinal").cast(pl.Int64)
     return _between(intervals, start, start + pieces.select(lasts).to_series().to_numpy())
 
 

@@ -6,13 +6,11 @@ in most iterations its ordinals are in doubt, so that its pieces in that iterati
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from traceforge.align.clock_course import read_course
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 from traceforge.vocabulary import vocabulary
-
-Times = NDArray[np.int64]
 
 _EVENTS = """
 SELECT k.name, c.class, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
@@ -33,7 +31,6 @@ ORDER BY w.start_ns
 """
 
 _KERNELS = ["compute"]
-_OWN_WORK = 0.2
 _MOST_PLACES = 60
 """Pieces an iteration that are looked at, those that take most of the time."""
 
@@ -51,7 +48,7 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     inside = [one.name for one in vocabulary().activities if one.name != "annotation"]
     events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
     longest = _longest_within(*(events[name].to_list() for name in ("track_id", "start_ns", "end_ns")))
-    own = pl.Series(longest) <= _OWN_WORK * (events["end_ns"] - events["start_ns"])
+    own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
     return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
 
 

@@ -1,0 +1,85 @@
+"""When a replay promises something, and when a run tells a coupling."""
+
+from typing import Annotated
+
+from traceforge.thresholds import Meaning
+
+TRANSFER_QUANTILE: Annotated[
+    float, Meaning("quantile", "Contention only adds to a transfer; this one is taken for clean.", "references")
+] = 0.25
+
+FIRST_QUARTILE: Annotated[
+    float, Meaning("quantile", "Work that is on time by the rule first_quartile.", "references")
+] = 0.25
+
+NOTICEABLE_SHARE: Annotated[
+    float, Meaning("share of the time", "A smaller gain or loss is not worth a change.", "replay.outcome.verdict")
+] = 0.01
+
+NEGLIGIBLE_SHARE: Annotated[
+    float,
+    Meaning("share of the time", "A coupling that costs less may be an error.", "replay.calibration.verdict"),
+] = 0.002
+
+LEAST_STEPS: Annotated[float, Meaning("steps", "Fewer do not support a policy.", "replay.outcome.verdict")] = 10
+
+LEAST_PREDICTABILITY: Annotated[
+    float, Meaning("correlation", "Below it lateness cannot be foreseen.", "replay.outcome.verdict")
+] = 0.3
+
+# Recorded jobs whose waiting ranks spin on others' cores: foretold rightly at an overshoot of 0.05, wrongly at 0.28.
+MOST_OVERSHOOT: Annotated[
+    float, Meaning("share of steps", "Above it the replay promises too much.", "replay.outcome.verdict")
+] = 0.15
+
+SURE_CONFIDENCE: Annotated[
+    float, Meaning("confidence", "A coupling is there if this interval leaves 0 out.", "replay.calibration.verdict")
+] = 0.99
+
+LEAST_ITERATIONS: Annotated[
+    float, Meaning("iterations", "With fewer no coupling is measured.", "replay.calibration")
+] = 20
+
+LEAST_F: Annotated[
+    float, Meaning("F statistic", "A weaker instrument measures nothing (Stock and Yogo 2005).", "replay.calibration")
+] = 10
+
+MOST_WIDTH: Annotated[float, Meaning("coefficient", "Nothing follows from a wider interval.", "replay.calibration")] = 2
+
+CLOCK_RESIDUALS: Annotated[
+    float, Meaning("clock residuals", "Waits must be this long to count.", "replay.calibration")
+] = 3
+
+LONG_WAIT_QUANTILE: Annotated[
+    float, Meaning("quantile", "The wait that is held against the clocks.", "replay.calibration")
+] = 0.9
+
+CLOCK_ERROR_SLOPE: Annotated[
+    float, Meaning("coefficient", "A lower slope is an error of the last arrival's clock.", "replay.calibration")
+] = -0.8
+
+LARGEST_INSTRUMENT: Annotated[
+    float, Meaning("standard deviations", "Beyond it own work counts as this much.", "replay.calibration")
+] = 2.5
+
+LARGEST_RESIDUAL: Annotated[
+    float, Meaning("standard deviations", "Beyond it a transfer counts as this much (Huber).", "replay.calibration")
+] = 2
+
+ORDINARY_WAIT_QUANTILE: Annotated[
+    float, Meaning("quantile", "Longer waits count as this long.", "replay.calibration")
+] = 0.95
+
+USUAL_WORK_QUANTILE: Annotated[
+    float, Meaning("quantile", "What a piece of work takes if nothing slows it.", "replay.calibration")
+] = 0.25
+
+LONGEST_WORK: Annotated[float, Meaning("usual durations", "Longer work counts as this long.", "replay.calibration")] = 4
+
+LONGEST_PAUSE_SHARE: Annotated[
+    float, Meaning("share of an iteration", "A thread may be off its core as long.", "replay.calibration")
+] = 0.3
+
+MOST_WITHIN_SHARE: Annotated[
+    float, Meaning("share of its duration", "An operation does the rest itself.", "replay.calibration")
+] = 0.2
