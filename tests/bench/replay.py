@@ -17,7 +17,7 @@ import numpy as np
 
 from tests.bench.attribution import Case, run_of
 from tests.replay.models import coupled_by
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.engine import measured, record, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import outcomes

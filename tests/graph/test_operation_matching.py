@@ -5,18 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceforge.graph.operation_matching import ABSENT, Events, Operations, Pairs, agreement, align, pair
+from traceforge.graph.operation_matching import (
+    ABSENT,
+    Pairs,
+    RecordedOperations,
+    TimelineEvents,
+    agreement,
+    align,
+    pair,
+)
 
 
-def operations(handles: list[int], names: list[int], threads: list[int] | None = None) -> Operations:
+def operations(handles: list[int], names: list[int], threads: list[int] | None = None) -> RecordedOperations:
     columns = (handles, names, threads or [1] * len(handles))
-    return Operations(*(np.array(column, np.int64) for column in columns))
+    return RecordedOperations(*(np.array(column, np.int64) for column in columns))
 
 
-def events(names: list[int], *, handles: list[int] | None = None, external: list[int] | None = None) -> Events:
+def events(names: list[int], *, handles: list[int] | None = None, external: list[int] | None = None) -> TimelineEvents:
     absent = [ABSENT] * len(names)
     columns = (handles or absent, external or absent, names, [0] * len(names))
-    return Events(*(np.array(column, np.int64) for column in columns))
+    return TimelineEvents(*(np.array(column, np.int64) for column in columns))
 
 
 def as_pairs(found: Pairs) -> list[tuple[int, int]]:
@@ -68,7 +76,9 @@ def test_a_trace_of_one_iteration_in_a_long_timeline_takes_the_first_place_and_s
 def test_threads_find_their_tracks_by_what_they_ran() -> None:
     forward, backward = [1, 2, 3, 4, 5], [7, 8, 9]
     ours = operations([1, 2, 3, 4, 5, 10, 11, 12], forward + backward, [1] * 5 + [2] * 3)
-    theirs = Events(*(np.full(8, ABSENT),) * 2, np.array([7, 1, 2, 8, 3, 4, 9, 5]), np.array([3, 0, 0, 3, 0, 0, 3, 0]))
+    theirs = TimelineEvents(
+        *(np.full(8, ABSENT),) * 2, np.array([7, 1, 2, 8, 3, 4, 9, 5]), np.array([3, 0, 0, 3, 0, 0, 3, 0])
+    )
 
     found = pair("sequence", ours, theirs)
 

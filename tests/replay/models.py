@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import ArrayLike, NDArray
 
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.engine import record
 from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
-from traceforge.replay.coupling import with_host_contention, without_host_contention
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings, with_host_contention, without_host_contention
 from traceforge.replay.engine import Arm, Delay, measured, record, replay, replay_arms
 from traceforge.replay.policy import Past
 

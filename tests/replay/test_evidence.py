@@ -1,14 +1,14 @@
 """What calibration found, as a replay takes it in."""
 
 from tests.given import built, data_parallel_job, store_of
-from traceforge.replay.couplings import NO_COUPLING, Couplings, Estimate
-from traceforge.replay.evidence import evidence, load_evidence, load_hosts
+from traceforge.replay.coupling import NO_COUPLING, Couplings
+from traceforge.replay.evidence import CalibrationRow, evidence, load_evidence, load_hosts
 
 
 def found(
     mechanism: str, coefficient: float | None, low: float | None, high: float | None, verdict: str
-) -> dict[str, Estimate]:
-    return {mechanism: Estimate(0, mechanism, coefficient, low, high, 100, verdict, "As measured.")}
+) -> dict[str, CalibrationRow]:
+    return {mechanism: CalibrationRow(0, mechanism, coefficient, low, high, 100, verdict, "As measured.")}
 
 
 def test_a_coupling_that_is_there_comes_with_both_ends() -> None:

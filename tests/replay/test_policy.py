@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.replay.models import lockstep_model, lockstep_plan, model_of
 from traceforge.errors import UsageError
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.engine import Arm, measured, replay, replay_arms
 from traceforge.replay.policy import Past, Policy, parse_policy, policies
 from traceforge.replay.settings import format_settings

@@ -25,7 +25,7 @@ from tests.replay.table_one import (
     trace_of,
 )
 from traceforge.replay.calibration.arrival_spread import Collectives, spread_coupling
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import Outcome, outcomes

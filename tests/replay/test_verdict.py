@@ -6,11 +6,11 @@ import pytest
 
 from tests.replay.models import coupled_by
 from traceforge.replay.evidence import NOTHING_KNOWN
-from traceforge.replay.interval import Interval
-from traceforge.replay.verdict import Prediction, judge
+from traceforge.replay.verdict import PolicyPrediction, judge
+from traceforge.stats import Interval
 
 MEASURED = coupled_by(1.0)
-GAIN = Prediction(
+GAIN = PolicyPrediction(
     ratio=1.05,
     interval=Interval(1.02, 1.08),
     without_coupling=0.99,
@@ -21,7 +21,7 @@ GAIN = Prediction(
 )
 
 
-def unknown(ratio: float, ceiling: float, *, is_paced: bool = True) -> Prediction:
+def unknown(ratio: float, ceiling: float, *, is_paced: bool = True) -> PolicyPrediction:
     """A prediction where the coupling was not measured: it reaches up to the ceiling."""
     interval = Interval(ratio, max(ratio, ratio * (1 + ceiling)))
     return replace(GAIN, ratio=ratio, interval=interval, ceiling=ceiling, is_paced=is_paced)

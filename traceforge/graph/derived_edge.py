@@ -36,7 +36,7 @@ ORDER BY e.raw_start_ns, e.duration_ns DESC, l.position
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class HostCalls:
     """Calls of host threads, by start; one element a call.
 
     Attributes:
@@ -54,14 +54,14 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class DeviceWork:
     """Work of device streams, by start; one element a kernel or copy.
 
     Attributes:
         node: number in graph.node.
         stream: device stream.
         start_ns, end_ns: on the rank's own clock.
-        call: place in `Calls` of its launch; -1 where that lies outside.
+        call: place in `HostCalls` of its launch; -1 where that lies outside.
     """
 
     node: Int64s
@@ -81,17 +81,17 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         yield found.with_columns(*keys, part=pl.lit(part))
 
 
-def _sides(nodes: pl.DataFrame) -> tuple[Calls, Work]:
+def _sides(nodes: pl.DataFrame) -> tuple[HostCalls, DeviceWork]:
     host, device = nodes.filter(~pl.col("on_device")), nodes.filter("on_device")
     numbered = host.with_row_index("call").filter(pl.col("link") > 0).unique("link", keep="first")
     tied = device.join(numbered.select("link", pl.col("call").cast(pl.Int64)), on="link", how="left")
     tied = tied.sort("start_ns", "node", descending=[False, True]).with_columns(pl.col("call").fill_null(-1))
     times = ("start_ns", "end_ns")
-    calls = Calls(*(host[name].to_numpy() for name in ("node", "kind", "thread", *times)))
-    return calls, Work(*(tied[name].to_numpy() for name in ("node", "stream", *times, "call")))
+    calls = HostCalls(*(host[name].to_numpy() for name in ("node", "kind", "thread", *times)))
+    return calls, DeviceWork(*(tied[name].to_numpy() for name in ("node", "stream", *times, "call")))
 
 
-def derive(calls: Calls, work: Work) -> pl.DataFrame:
+def derive(calls: HostCalls, work: DeviceWork) -> pl.DataFrame:
     """All derived dependencies between calls and device work: from_node, to_node, kind."""
     launched = np.flatnonzero(work.call >= 0)
     frames = [
@@ -105,7 +105,7 @@ def derive(calls: Calls, work: Work) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def callers(operations: pl.DataFrame, calls: Calls) -> tuple[Int64s, Int64s]:
+def callers(operations: pl.DataFrame, calls: HostCalls) -> tuple[Int64s, Int64s]:
     """The innermost operation that runs on a call's thread when the call is made, and the call.
 
     Args:
@@ -146,7 +146,7 @@ def _consecutive(node: Int64s, lane: Int64s) -> tuple[Int64s, Int64s]:
     return node[order][:-1][same], node[order][1:][same]
 
 
-def _handovers(calls: Calls) -> tuple[Int64s, Int64s]:
+def _handovers(calls: HostCalls) -> tuple[Int64s, Int64s]:
     """The last call of another thread that ended in the pause before a call."""
     order = np.argsort(calls.end_ns, kind="stable")
     last_end: dict[int, int] = {}
@@ -169,7 +169,7 @@ def _handovers(calls: Calls) -> tuple[Int64s, Int64s]:
     return calls.node[np.array(begins, np.int64)], calls.node[np.array(ends, np.int64)]
 
 
-def _orders(calls: Calls, work: Work) -> tuple[Int64s, Int64s]:
+def _orders(calls: HostCalls, work: DeviceWork) -> tuple[Int64s, Int64s]:
     """Work on another stream, launched last before a stream was told to wait, and the next work launched behind."""
     launched = np.flatnonzero(work.call >= 0)
     places = launched[np.argsort(work.call[launched], kind="stable")]
@@ -198,7 +198,7 @@ def _orders(calls: Calls, work: Work) -> tuple[Int64s, Int64s]:
     return work.node[pairs[0]], work.node[pairs[1]]
 
 
-def _syncs(calls: Calls, work: Work) -> tuple[Int64s, Int64s]:
+def _syncs(calls: HostCalls, work: DeviceWork) -> tuple[Int64s, Int64s]:
     """Of the work launched before a blocking call, what ended last before the call did."""
     begins, ends = [], []
     by_end = np.argsort(work.end_ns, kind="stable")

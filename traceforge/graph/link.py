@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceforge.graph.operation_matching import ABSENT, METHODS, Events, Int64s, Operations, agreement, pair
+from traceforge.graph.operation_matching import (
+    ABSENT,
+    METHODS,
+    Int64s,
+    RecordedOperations,
+    TimelineEvents,
+    agreement,
+    pair,
+)
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -49,8 +57,8 @@ class Sides:
         event_ids: of the events in raw.kineto_event.
     """
 
-    operations: Operations
-    events: Events
+    operations: RecordedOperations
+    events: TimelineEvents
     positions: Int64s
     event_ids: Int64s
 
@@ -60,8 +68,8 @@ def sides(store: Store, source_id: int, part: int, timeline_source_id: int) -> S
     ours = store.query(_OPERATIONS, [source_id, part])
     theirs = store.query(_EVENTS, [timeline_source_id])
     names = pl.concat([ours["name"], theirs["name"]]).cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
-    operations = Operations(_numbers(ours, "handle"), names[: ours.height], _numbers(ours, "thread"))
-    events = Events(
+    operations = RecordedOperations(_numbers(ours, "handle"), names[: ours.height], _numbers(ours, "thread"))
+    events = TimelineEvents(
         _numbers(theirs, "handle"), _numbers(theirs, "external_id"), names[ours.height :], _numbers(theirs, "track")
     )
     return Sides(operations, events, _numbers(ours, "position"), _numbers(theirs, "event_id"))

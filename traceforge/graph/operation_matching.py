@@ -30,12 +30,12 @@ _MOST_PAIRS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Operations:
+class RecordedOperations:
     """Recorded operations of one trace, in any order.
 
     Attributes:
         handle: RecordFunction handle, > 0.
-        name: number of the name, shared with `Events`.
+        name: number of the name, shared with `TimelineEvents`.
         thread: thread number.
     """
 
@@ -45,13 +45,13 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class TimelineEvents:
     """Host events of a timeline, by start, outer before inner.
 
     Attributes:
         handle: "Record function id", or `ABSENT`.
         external_id: "External id", or `ABSENT`.
-        name: number of the name, shared with `Operations`.
+        name: number of the name, shared with `RecordedOperations`.
         track: track number.
     """
 
@@ -77,7 +77,7 @@ class Pairs:
     offset: int = 0
 
 
-def pair(method: str, operations: Operations, events: Events) -> Pairs:
+def pair(method: str, operations: RecordedOperations, events: TimelineEvents) -> Pairs:
     """Pairs by one of `METHODS`; none where it does not apply."""
     if method == "rf_id":
         return _same_number(operations.handle, events.handle)
@@ -90,7 +90,7 @@ def pair(method: str, operations: Operations, events: Events) -> Pairs:
     return _by_sequence(operations, events)
 
 
-def agreement(found: Pairs, operations: Operations, events: Events) -> float:
+def agreement(found: Pairs, operations: RecordedOperations, events: TimelineEvents) -> float:
     """Share of pairs with equal names; 0 where there are no pairs."""
     if not len(found.operation):
         return 0.0
@@ -114,7 +114,7 @@ def _same_number(wanted: Int64s, given: Int64s) -> Pairs:
     return Pairs(place[known][order], usable[first[slot[known]]][order])
 
 
-def _constant_offset(operations: Operations, events: Events) -> int | None:
+def _constant_offset(operations: RecordedOperations, events: TimelineEvents) -> int | None:
     """What most often lies between a handle and the external id of an event of the same, rare name."""
     usable = np.flatnonzero(events.external_id != ABSENT)
     names = events.name[usable]
@@ -136,7 +136,7 @@ def _constant_offset(operations: Operations, events: Events) -> int | None:
     return int(values[np.argmax(counts)])
 
 
-def _by_sequence(operations: Operations, events: Events) -> Pairs:
+def _by_sequence(operations: RecordedOperations, events: TimelineEvents) -> Pairs:
     """Threads against tracks, the longest thread first; each track is used once."""
     order = np.argsort(operations.handle, kind="stable")
     free = {int(track): np.flatnonzero(events.track == track) for track in np.unique(events.track)}

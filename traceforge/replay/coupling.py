@@ -1,4 +1,7 @@
-"""What couplings do to durations in a replay. In: how long ranks waited, then and now. Out: changed durations.
+"""How much slower things get where ranks are early. In: how long ranks waited, then and now. Out: changed durations.
+
+Without a coupling no delay can ever help (`engine`). Each coupling is one number; 0 means that it is not there.
+`calibration` measures them from the run itself.
 
 A measured duration already holds what the coupling cost in the recorded run. So only the change is added: the cost at
 the replayed waits less the cost at the recorded ones. Where nothing else changes both are the same number, and the
@@ -15,9 +18,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings import Couplings
 from traceforge.replay.model import StepModel
 from traceforge.replay.rank_groups import Amounts, RankGroups, Times
+
+
+@dataclass(frozen=True, slots=True)
+class Couplings:
+    """Strengths of the couplings, dimensionless, as the engine uses them.
+
+    Attributes:
+        spread: extra transfer time a unit of mean wait of the collective (kappa): `x = x0 + spread * mean wait`.
+        waiting: relative slow-down of device work while a collective on the same device waits (eta).
+        transferring: the same while a collective on the same device transfers.
+        host: relative slow-down of own work for each other rank of the same host that waits meanwhile (phi).
+    """
+
+    spread: float = 0.0
+    waiting: float = 0.0
+    transferring: float = 0.0
+    host: float = 0.0
+
+
+NO_COUPLING = Couplings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """What-if edits: what if something of the job were different. In: a run. Out: the run with that one thing changed.
 
-An edit is one file in `edits/` that exposes `EDIT`: a pure function from a `Job` and settings to another `Job`.
+An edit is one file in `edits/` that exposes `EDIT`: a pure function from an `EditedJob` and settings to another.
 Edits may follow one another. Measured durations stay what they are unless the edit says otherwise; what an edit
-assumes stands in its file. An edit that the run tells too little for raises `CannotTell` with the reason.
+assumes stands in its file. An edit for which the run holds too little raises `InsufficientData` with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from traceforge.errors import PluginError, UsageError
 from traceforge.registry import discover
 from traceforge.replay.coupling import Baseline
-from traceforge.replay.model import StepModel
+from traceforge.replay.model import StepModel, Times
 from traceforge.replay.places import Places
+from traceforge.replay.reference import references
 from traceforge.replay.settings import Settings, parse_settings
 
 
-class CannotTell(Exception):  # noqa: N818 - an answer, not an error of anybody's
+class InsufficientData(Exception):  # noqa: N818 - an answer, not an error of anybody's
     """The run does not hold what the edit needs; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class EditedJob:
     """A run while it is edited.
 
     Attributes:
@@ -39,42 +40,62 @@ class Job:
     recorded: Baseline
     samples_share: float = 1.0
 
-    def with_model(self, **changes: object) -> "Job":
+    def with_model(self, **changes: object) -> "EditedJob":
         """The job with other arrays in its model."""
         return replace(self, model=replace(self.model, **changes))  # type: ignore[arg-type]
 
-    def without(self, gone: NDArray[np.bool_]) -> "Job":
+    def without(self, gone: NDArray[np.bool_]) -> "EditedJob":
         """The job without some collectives (shape (I, P, R)): their ranks go on at once, as if they met nobody."""
         group = np.where(gone, -1, self.model.group)
         return self.with_model(group=group, transfer_ns=np.where(gone, 0, self.model.transfer_ns))
 
-    def of_ranks(self, kept: NDArray[np.bool_]) -> "Job":
+    def of_ranks(self, kept: NDArray[np.bool_]) -> "EditedJob":
         """The job with some of its ranks (shape (R,)) only."""
-        axes = {"ranks": 0, "start_ns": 1, "end_ns": 1, "group": 2, "transfer_ns": 2, "awaited": 2, "queued": 2}
-        axes |= {"before_arrival_ns": 2, "before_wait_ns": 2}
-        model: dict[str, Any] = {
-            name: np.compress(kept, array, axis=axis)
-            for name, axis in axes.items()
-            if (array := getattr(self.model, name)) is not None
-        }
-        names = ("communicator", "op", "size_bytes", "members", "hosts")
-        places: dict[str, Any] = {name: getattr(self.places, name)[:, :, kept] for name in names}
         hosts = tuple(host for host, keeps in zip(self.places.host_of, kept.tolist(), strict=True) if keeps)
-        recorded = Baseline(
-            self.recorded.arrival_ns[:, :, kept],
-            self.recorded.begun_ns[:, :, kept],
-            self.recorded.spread_ns[:, :, kept],
-            self.recorded.transfer_ns[:, :, kept],
-            self.recorded.before_arrival_ns[:, :, kept],
-            None if self.recorded.host is None else self.recorded.host[kept],
-            self.recorded.device_kinds,
-        )
         return replace(
             self,
-            model=replace(self.model, **model),
-            places=replace(self.places, host_of=hosts, **places),
-            recorded=recorded,
+            model=_of_ranks(self.model, kept, {"ranks": 0, "start_ns": 1, "end_ns": 1}, _MODEL),
+            places=replace(_of_ranks(self.places, kept, {}, _PLACES), host_of=hosts),
+            recorded=_of_ranks(self.recorded, kept, {"host": 0}, _RECORDED),
         )
+
+    def without_excess(self, ranks: Sequence[int] | None = None, kinds: Sequence[int] | None = None) -> "EditedJob":
+        """The job in which work of these ranks and kinds never exceeds the reference of its place; all by default."""
+        model = self.model
+        chosen = np.zeros((len(model.ranks), len(model.kinds)), dtype=bool)
+        every_rank, every_kind = (range(count) for count in chosen.shape)
+        chosen[np.ix_(every_rank if ranks is None else ranks, every_kind if kinds is None else kinds)] = True
+        before_arrival, before_wait = model.before_arrival_ns.copy(), model.before_wait_ns.copy()
+        of_length = references(model)
+        for i, calls in enumerate(model.calls.tolist()):
+            reference = of_length[calls]
+            _cut(before_arrival[i, : calls + 1], reference.before_arrival_ns, chosen)
+            _cut(before_wait[i, :calls], reference.before_wait_ns, chosen)
+        return self.with_model(before_arrival_ns=before_arrival, before_wait_ns=before_wait)
+
+
+# Arrays whose third axis are the ranks.
+_MODEL = ("group", "transfer_ns", "awaited", "queued", "before_arrival_ns", "before_wait_ns")
+_PLACES = ("communicator", "op", "size_bytes", "members", "hosts")
+_RECORDED = ("arrival_ns", "begun_ns", "spread_ns", "transfer_ns", "before_arrival_ns")
+
+Holder = TypeVar("Holder", StepModel, Places, Baseline)
+
+
+def _of_ranks(holder: Holder, kept: NDArray[np.bool_], axes: Mapping[str, int], third: Sequence[str]) -> Holder:
+    """The same with some ranks (shape (R,)) only; `axes` are those of the ranks by name of array."""
+    arrays: dict[str, Any] = {
+        name: np.compress(kept, array, axis=axis)
+        for name, axis in {**dict.fromkeys(third, 2), **axes}.items()
+        if (array := getattr(holder, name)) is not None
+    }
+    return replace(holder, **arrays)
+
+
+def _cut(work_ns: Times, reference_ns: NDArray[np.float64], chosen: NDArray[np.bool_]) -> None:
+    """Cut work (places, R, K) down to references (places, K) where it is chosen (R, K), in place."""
+    limit = np.rint(reference_ns).astype(np.int64)[:, None, :]
+    np.minimum(work_ns, limit, out=work_ns, where=chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +113,8 @@ class Edit:
     name: str
     description: str
     defaults: Settings
-    apply: Callable[[Job, Settings], Job]
-    usual: Callable[[Job], Sequence[Settings]]
+    apply: Callable[[EditedJob, Settings], EditedJob]
+    usual: Callable[[EditedJob], Sequence[Settings]]
 
 
 @cache
@@ -121,7 +142,7 @@ def parse_edit(text: str) -> tuple[Edit, dict[str, float | str]]:
     return edits()[name], settings
 
 
-def place_of_rank(job: Job, rank: float) -> int:
+def place_of_rank(job: EditedJob, rank: float) -> int:
     """Index of a global rank in the model.
 
     Raises:

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.replay.coupling import (
+    NO_COUPLING,
     Baseline,
+    Couplings,
     Cover,
     baseline,
     device_share,
@@ -25,7 +27,6 @@ from traceforge.replay.coupling import (
     with_host_contention,
     without_host_contention,
 )
-from traceforge.replay.couplings import NO_COUPLING, Couplings
 from traceforge.replay.model import StepModel
 from traceforge.replay.policy import Past
 from traceforge.replay.rank_groups import Amounts, RankGroups, RankPartition, Times, rank_groups
@@ -97,7 +98,7 @@ def record(
     """
     met = rank_groups(model.group)
     arrival, begun = (np.zeros(model.group.shape, dtype=np.int64) for _ in range(2))
-    run = _Run(model, measured(model), [Arm()], None, met)
+    run = _Iterations(model, measured(model), [Arm()], None, met)
     for i in range(len(model.start_ns)):
         run.iterate(i, model.start_ns[i][None, :], arrival_ns=arrival[i], begun_ns=begun[i])
     return baseline(model, met, arrival, begun, host, on_device)
@@ -134,7 +135,7 @@ def replay_arms(
     """One replay an arm, at a cost that grows less than their number; arguments as of `replay`."""
     if recorded is None and any(arm.couplings != NO_COUPLING for arm in arms):
         recorded = record(model)
-    run = _Run(model, durations, arms, recorded, rank_groups(model.group), unhindered=unhindered)
+    run = _Iterations(model, durations, arms, recorded, rank_groups(model.group), unhindered=unhindered)
     count, ranks = model.start_ns.shape
     start, end, wait, injected, lasted = (np.zeros((count, len(arms), ranks), dtype=np.int64) for _ in range(5))
     total = np.zeros((len(arms), ranks), dtype=np.int64)
@@ -153,7 +154,7 @@ def replay_arms(
     return [Replay(start[:, v], end[:, v], wait[:, v], injected[:, v]) for v in range(len(arms))]
 
 
-class _Run:
+class _Iterations:
     """What all iterations of a replay share."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a run tells of couplings, ready for a replay. In: replay.calibration, align.rank. Out: couplings with bounds.
+"""What a run says of its couplings, ready for a replay. In: replay.calibration, align.rank. Out: couplings with bounds.
 
 A coupling that was not measured is taken for absent and named as unknown; one that is measured to be absent still has
 an upper end.
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.replay.couplings import NO_COUPLING, Couplings, Estimate
+from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.store.database import Store
 
 # Rows of replay.calibration by field of `Couplings`.
@@ -28,6 +28,20 @@ IDENTIFIABLE, ABSENT = "identifiable", "absent"
 
 _ROWS = "SELECT mechanism, coefficient, low, high, n, verdict, reason FROM replay.calibration WHERE run_id = ?"
 _HOSTS = "SELECT rank, host FROM align.rank WHERE run_id = ? ORDER BY rank"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """What a run says of one coupling: a row of replay.calibration; see there for the fields."""
+
+    run_id: int
+    mechanism: str
+    coefficient: float | None
+    low: float | None
+    high: float | None
+    n: int
+    verdict: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +70,27 @@ class Evidence:
 NOTHING_KNOWN = Evidence(NO_COUPLING, NO_COUPLING, NO_COUPLING, False, False, None, "It was not measured.")
 
 
-def evidence(estimates: Mapping[str, Estimate]) -> Evidence:
-    """What estimates (by mechanism) tell together; upper and lower ends are taken all at once, which is cautious."""
-    rows = {field: estimates.get(mechanism) for field, mechanism in MECHANISMS.items()}
+def evidence(rows: Mapping[str, CalibrationRow]) -> Evidence:
+    """What rows by mechanism say together; lower and upper ends are taken all at once, which is cautious."""
+    of_field = {field: rows.get(mechanism) for field, mechanism in MECHANISMS.items()}
     point, low, high = (
-        {field: max(_end(row, end), _LEAST[field]) for field, row in rows.items()}
+        Couplings(**{field: max(_end(row, end), _LEAST[field]) for field, row in of_field.items()})
         for end in ("coefficient", "low", "high")
     )
-    spread, predictable = rows["spread"], estimates.get(PREDICTABILITY)
+    spread, predictable = of_field["spread"], rows.get(PREDICTABILITY)
     return Evidence(
-        point=Couplings(**point),
-        low=Couplings(**low),
-        high=Couplings(**high),
+        point=point,
+        low=low,
+        high=high,
         is_measured=spread is not None and spread.verdict in {IDENTIFIABLE, ABSENT},
-        is_positive=any(_is_identifiable(row) and low[field] > 0 for field, row in rows.items()),
+        # A coupling that is absent has a lower end of 0.
+        is_positive=any(getattr(low, field) > 0 for field in of_field),
         predictability=predictable.coefficient if predictable and predictable.verdict == IDENTIFIABLE else None,
         reason=NOTHING_KNOWN.reason if spread is None else spread.reason,
     )
 
 
-def _is_identifiable(row: Estimate | None) -> bool:
-    return row is not None and row.verdict == IDENTIFIABLE and row.coefficient is not None
-
-
-def _end(row: Estimate | None, end: str) -> float:
+def _end(row: CalibrationRow | None, end: str) -> float:
     if row is None or row.coefficient is None or row.verdict not in {IDENTIFIABLE, ABSENT}:
         return 0.0
     if row.verdict == ABSENT:
@@ -88,10 +99,15 @@ def _end(row: Estimate | None, end: str) -> float:
     return float(row.coefficient if value is None else value)
 
 
+def calibration_rows(store: Store, run_id: int) -> dict[str, CalibrationRow]:
+    """What replay.calibration says of a run, by mechanism."""
+    found = (CalibrationRow(run_id, **row) for row in store.query(_ROWS, [run_id]).to_dicts())
+    return {row.mechanism: row for row in found}
+
+
 def load_evidence(store: Store, run_id: int) -> Evidence:
-    """What replay.calibration says of a run."""
-    rows = store.query(_ROWS, [run_id]).to_dicts()
-    return evidence({row["mechanism"]: Estimate(run_id, **row) for row in rows})
+    """What a run says of its couplings."""
+    return evidence(calibration_rows(store, run_id))
 
 
 def load_hosts(store: Store, run_id: int, ranks: Sequence[int]) -> NDArray[np.int64] | None:

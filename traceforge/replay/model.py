@@ -100,7 +100,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
     iterations = iterations.filter(iterations.is_in(complete.implode()))
     if iterations.is_empty():
         return None
-    index = _Index(iterations, ranks)
+    index = _Axes(iterations, ranks)
     arrivals = index.add(store.query(_ARRIVALS, [run_id]))
     positions = int(arrivals["position"].to_numpy().max()) + 1 if not arrivals.is_empty() else 0
     shape = (len(iterations), positions, len(ranks))
@@ -129,7 +129,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
     return model
 
 
-class _Index:
+class _Axes:
     """Turns iteration and rank numbers into array places `i` and `r`, dropping rows of other iterations."""
 
     def __init__(self, iterations: pl.Series, ranks: pl.Series) -> None:

@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.replay.couplings import NO_COUPLING
+from traceforge.replay.coupling import NO_COUPLING
 from traceforge.replay.engine import Arm, Delay, Replay, measured, replay, replay_arms
-from traceforge.replay.interval import Interval, cv_interval, ratio_interval
 from traceforge.replay.policy import Past, Policy, Times, policies
-from traceforge.replay.replay_input import ReplayInput, load_replay_input
+from traceforge.replay.replay_input import ReplayInput, cv_interval, load_replay_input
 from traceforge.replay.settings import format_settings
-from traceforge.replay.verdict import Prediction, judge
+from traceforge.replay.verdict import PolicyPrediction, judge
+from traceforge.stats import Interval
 from traceforge.store.database import Store
 
-# Replays at once: more take more memory, and gain little.
-_ARMS = 24
+# Policies replayed at once: more take more memory, and gain little.
+_AT_ONCE = 6
 
 Chosen = tuple[Policy, Mapping[str, float]]
 
@@ -78,8 +78,7 @@ def rows(store: Store) -> pl.DataFrame:
 def outcomes(run: ReplayInput, chosen: Sequence[Chosen]) -> list[Outcome]:
     """Outcome of each policy with its parameters."""
     ceiling = run.ceiling()
-    size = max(1, _ARMS // 4)
-    parts = [_replayed(run, chosen[first : first + size]) for first in range(0, len(chosen), size)]
+    parts = [_replayed(run, chosen[first : first + _AT_ONCE]) for first in range(0, len(chosen), _AT_ONCE)]
     replays = [arms for part in parts for arms in part]
     return [_outcome(run, *one, arms, ceiling) for one, arms in zip(chosen, replays, strict=True)]
 
@@ -120,7 +119,7 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
     ratio = _ratio(run, arms.point)
     is_paced = bool(arms.point.delay_ns.any())
     steps = run.steps_ns(arms.point.end_ns)
-    prediction = Prediction(
+    prediction = PolicyPrediction(
         ratio=ratio,
         interval=_interval(run, arms, ratio, ceiling) if is_paced else Interval(ratio, ratio),
         without_coupling=_ratio(run, arms.none),
@@ -133,7 +132,7 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
     )
     verdict, reason = judge(prediction, run.known)
     p50, p95, p99 = (round(float(value)) for value in np.quantile(steps, [0.5, 0.95, 0.99]))
-    spread = cv_interval(steps.astype(np.float64)) if len(steps) > 1 else None
+    cv_ends = cv_interval(steps) or (None, None)
     return Outcome(
         run_id=run.run_id,
         policy=policy.name,
@@ -152,8 +151,8 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
         engaged_share=float((arms.point.delay_ns > 0).mean()),
         throughput_ratio_without_coupling=prediction.without_coupling,
         throughput_ratio_placebo=prediction.placebo,
-        cv_low=None if spread is None else spread.low,
-        cv_high=None if spread is None else spread.high,
+        cv_low=cv_ends[0],
+        cv_high=cv_ends[1],
         overshoot_share=prediction.overshoot,
     )
 
@@ -172,6 +171,5 @@ def _interval(run: ReplayInput, arms: _Arms, ratio: float, ceiling: float) -> In
     """With known couplings what they and the steps leave open; else from no coupling up to the ceiling."""
     if not run.known.is_measured and not run.known.is_positive:
         return Interval(ratio, max(ratio, ratio * (1 + ceiling)))
-    replayed = np.stack([run.steps_ns(arm.end_ns) for arm in (arms.low, arms.point, arms.high)])
-    interval = ratio_interval(run.steps_ns(run.model.end_ns).astype(np.float64), replayed.astype(np.float64))
+    interval = run.ratio_interval(arms.low, arms.point, arms.high)
     return Interval(min(interval.low, ratio), max(interval.high, ratio))

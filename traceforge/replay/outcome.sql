@@ -40,7 +40,7 @@ CREATE OR REPLACE TABLE replay.outcome (
   throughput_ratio_without_coupling DOUBLE NOT NULL,
   -- The ratio with the same delays dealt out to ranks at random in each iteration.
   throughput_ratio_placebo DOUBLE NOT NULL,
-  -- Lower end of the 95 % interval of cv; NULL below two iterations.
+  -- Lower end of the 95 % interval of cv; NULL below three iterations.
   cv_low DOUBLE,
   -- Upper end.
   cv_high DOUBLE,

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference_rule import ReferenceRule
+from traceforge.thresholds import replay as thresholds
 
 Amounts = NDArray[np.float64]
 
-# Contention only ever adds to a transfer, and may last for most of a run; the first quartile stands for a clean one.
-TRANSFER_QUANTILE = 0.25
 # The lower of two middle values, so that the faster half of two ranks is the reference and not a point between.
-WORK_QUANTILES = {ReferenceRule.MEDIAN: 0.5, ReferenceRule.FIRST_QUARTILE: 0.25, ReferenceRule.BEST_RANK: 0.5}
+WORK_QUANTILES = {
+    ReferenceRule.MEDIAN: 0.5,
+    ReferenceRule.FIRST_QUARTILE: thresholds.FIRST_QUARTILE,
+    ReferenceRule.BEST_RANK: 0.5,
+}
 # Values in a sample, and how far from its place in it the one that is looked for may lie: three standard deviations.
 _SAMPLED = 4_096
 _SAMPLE_REACH = 100
@@ -51,7 +54,7 @@ def references(model: StepModel) -> dict[int, Reference]:
         result[int(calls)] = Reference(
             _by_place(arrivals, WORK_QUANTILES[model.rule]),
             _by_place(waits, WORK_QUANTILES[model.rule]),
-            _by_place(model.transfer_ns[alike, :calls], TRANSFER_QUANTILE),
+            _by_place(model.transfer_ns[alike, :calls], thresholds.TRANSFER_QUANTILE),
         )
     return result
 
@@ -82,7 +85,7 @@ def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
 def nth(values: NDArray[np.int64], kth: int) -> int:
     """The value at place `kth`, from 0, in ascending order; values of shape (N,).
 
-    Of many values only those near it are put in order: a sample tells between which two it lies.
+    Of many values only those near it are put in order: a sample shows between which two it lies.
     """
     count = len(values)
     if count > 8 * _SAMPLED:

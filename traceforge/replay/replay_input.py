@@ -10,9 +10,13 @@ from traceforge.replay.engine import Replay, measured, record, replay
 from traceforge.replay.evidence import Evidence, load_evidence, load_hosts
 from traceforge.replay.model import StepModel, load_model
 from traceforge.replay.reference import clean_transfers
+from traceforge.stats import NORMAL, Interval, block_draws, bootstrap_interval, percentile_interval
 from traceforge.store.database import Store
 
 Times = NDArray[np.int64]
+Amounts = NDArray[np.float64]
+
+_DRAWS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class ReplayInput:
         steps: Times = np.diff(completion, prepend=self.model.start_ns[0].max())[is_next]
         return steps
 
+    def ratio_interval(self, low: Replay, point: Replay, high: Replay) -> Interval:
+        """Interval of recorded over replayed time, from replays with couplings at their lower end, value, upper end."""
+        replayed = np.stack([self.steps_ns(one.end_ns) for one in (low, point, high)])
+        return ratio_interval(self.steps_ns(self.model.end_ns).astype(np.float64), replayed.astype(np.float64))
+
     def ceiling(self) -> float:
         """Largest gain any pacing could bring, as a share of throughput.
 
@@ -67,3 +76,32 @@ def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())
     return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id))
+
+
+def ratio_interval(recorded_ns: Amounts, replayed_ns: Amounts) -> Interval:
+    """95 % interval of total recorded time over total replayed time.
+
+    Two doubts are put together in each draw: which steps the run happened to record (blocks of them are drawn again),
+    and how strong the couplings are (a normal curve with different sides, between whose ends the replays are
+    interpolated).
+
+    Args:
+        recorded_ns: steps, shape (N,).
+        replayed_ns: the same steps with couplings at their lower end, best value and upper end, shape (3, N).
+    """
+    rng = np.random.default_rng(0)
+    chosen = block_draws(len(recorded_ns), _DRAWS, rng)
+    recorded, replayed = recorded_ns[chosen].sum(axis=1), replayed_ns[:, chosen].sum(axis=2)
+    strength = rng.standard_normal(_DRAWS) / NORMAL
+    towards = np.where(strength < 0, replayed[0], replayed[2])
+    paced = replayed[1] + np.abs(strength) * (towards - replayed[1])
+    return percentile_interval(recorded / np.maximum(paced, 1.0))
+
+
+def cv_interval(steps_ns: Times) -> Interval | None:
+    """95 % interval of the standard deviation over the mean of steps, shape (N,); None below three."""
+    return bootstrap_interval(steps_ns.astype(np.float64), _variation, np.random.default_rng(0), _DRAWS)
+
+
+def _variation(drawn: Amounts) -> Amounts:
+    return np.asarray(drawn.std(axis=1, ddof=1) / drawn.mean(axis=1))

@@ -5,7 +5,7 @@ throughput and less variation; of settings that do the same, only the first is. 
 more points, the more one is best by luck, so the intervals count and not the order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 
@@ -16,30 +16,19 @@ from traceforge.replay.policy import Policy, policies
 from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.store.database import Store
 
-_COLUMNS = {
-    "run_id": pl.Int32,
-    "policy": pl.String,
-    "parameters": pl.String,
-    "throughput_ratio": pl.Float64,
-    "throughput_ratio_low": pl.Float64,
-    "throughput_ratio_high": pl.Float64,
-    "cv": pl.Float64,
-    "cv_low": pl.Float64,
-    "cv_high": pl.Float64,
-    "verdict": pl.String,
-    "is_on_front": pl.Boolean,
-}
+_COLUMNS = (
+    "run_id", "policy", "parameters", "throughput_ratio", "throughput_ratio_low", "throughput_ratio_high",
+    "cv", "cv_low", "cv_high", "verdict",
+)  # fmt: skip
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a (run with a measured coupling, policy that could be run, combination of its parameters)."""
     chosen = [policy for policy in policies().values() if not (policy.sees_future or policy.is_placebo)]
-    found = [pl.DataFrame(schema=_COLUMNS)]
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         run = store.once(load_replay_input, run_id)
         if run is not None and run.known.is_positive:
-            found.append(table(sweep(run, [(policy, policy.defaults) for policy in chosen])))
-    return pl.concat(found)
+            yield table(sweep(run, [(policy, policy.defaults) for policy in chosen]))
 
 
 def sweep(run: ReplayInput, chosen: Sequence[tuple[Policy, Mapping[str, float]]]) -> list[Outcome]:
@@ -57,9 +46,8 @@ def combinations(policy: Policy, given: Mapping[str, float]) -> list[dict[str, f
 
 def table(found: Sequence[Outcome]) -> pl.DataFrame:
     """Rows of replay.sweep, best throughput first."""
-    on_front = front(found)
-    held = [asdict(one) | {"is_on_front": holds} for one, holds in zip(found, on_front, strict=True)]
-    frame = pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in held], schema=_COLUMNS)
+    every = pl.DataFrame([asdict(one) for one in found], infer_schema_length=None)
+    frame = every.select(*_COLUMNS, pl.Series("is_on_front", front(found)))
     return frame.sort("throughput_ratio", "policy", "parameters", descending=[True, False, False])
 
 

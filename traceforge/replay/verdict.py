@@ -3,7 +3,7 @@
 A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be told from the past
 (beyond 0.3), the interval of the gain lies above 0, the same delays dealt out at random gain less, and, where the
 coupling is that of waiting hosts, the ranks that are held back seldom come last: measured against real paced runs, the
-replay then promises too much (`_MOST_OVERSHOOT`). It has
+replay then promises too much (`MOST_OVERSHOOT`). It has
 `no_effect` where even the ceiling is below 1 %, or its interval is; it is a `harm` where even its best case loses, and
 the best guess more than 1 %; everything else is `not_identifiable`.
 """
@@ -11,19 +11,13 @@ the best guess more than 1 %; everything else is `not_identifiable`.
 from dataclasses import dataclass
 
 from traceforge.replay.evidence import Evidence
-from traceforge.replay.interval import Interval
+from traceforge.stats import Interval
+from traceforge.thresholds import replay as thresholds
 from traceforge.units import format_share
-
-# Below this a gain is not worth a change; the same line is drawn for harm.
-NOTICEABLE = 0.01
-FEWEST_STEPS = 10
-_PREDICTABLE = 0.3
-# Recorded jobs whose waiting ranks spin on others' cores: foretold rightly at an overshoot of 0.05, wrongly at 0.28.
-_MOST_OVERSHOOT = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PolicyPrediction:
     """What a replay predicts of a policy; ratios are of throughput, with it over without.
 
     Attributes:
@@ -49,14 +43,14 @@ class Prediction:
     overshoot: float = 0.0
 
 
-def judge(given: Prediction, known: Evidence) -> tuple[str, str]:
+def judge(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     """Verdict and reason."""
     if not given.is_paced:
         return "no_effect", "No rank is ever delayed."
-    if given.interval.high < 1 - NOTICEABLE:
+    if given.interval.high < 1 - thresholds.NOTICEABLE_SHARE:
         what = f"than they gain ({_range(given)})" if known.is_measured else "than any pacing could gain"
         return "harm", f"The delays cost {format_share(1 - given.ratio)}, more {what}."
-    if given.ceiling < NOTICEABLE:
+    if given.ceiling < thresholds.NOTICEABLE_SHARE:
         what = (
             "no transfer grew with the spread of arrivals" if known.is_measured else "every transfer were at its best"
         )
@@ -70,26 +64,26 @@ def judge(given: Prediction, known: Evidence) -> tuple[str, str]:
     return _with_coupling(given, known)
 
 
-def _with_coupling(given: Prediction, known: Evidence) -> tuple[str, str]:
+def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     change = f"The policy changes throughput by {_change(given.ratio)} ({_range(given)})"
     controls = (
         f"without the coupling by {_change(given.without_coupling)}, with the same delays at random by "
         f"{_change(given.placebo)}; no pacing gains more than {format_share(given.ceiling)}"
     )
     low, high = given.interval.low, given.interval.high
-    is_known_to_be_small = low <= 1 and low > 1 - NOTICEABLE and high < 1 + NOTICEABLE
-    is_predictable = known.predictability is not None and known.predictability > _PREDICTABLE
+    is_known_to_be_small = low <= 1 and low > 1 - thresholds.NOTICEABLE_SHARE and high < 1 + thresholds.NOTICEABLE_SHARE
+    is_predictable = known.predictability is not None and known.predictability > thresholds.LEAST_PREDICTABILITY
     bound = "A bound, not a policy: nobody knows beforehand who will wait"
-    overshoots = known.point.host > 0 and given.overshoot > _MOST_OVERSHOOT
+    overshoots = known.point.host > 0 and given.overshoot > thresholds.MOST_OVERSHOOT
     comes_last = f"in {format_share(given.overshoot)} of the steps a rank is held back until it comes last"
     doubts = (
         (given.sees_future, "not_identifiable", f"{bound}. {change}."),
         (is_known_to_be_small, "no_effect", f"{change}: less than 1 %; {controls}."),
-        (high < 1 and given.ratio < 1 - NOTICEABLE, "harm", f"{change}: a loss; {controls}."),
+        (high < 1 and given.ratio < 1 - thresholds.NOTICEABLE_SHARE, "harm", f"{change}: a loss; {controls}."),
         (high < 1, "no_effect", f"{change}: a loss of less than 1 %; {controls}."),
         (low <= 1, "not_identifiable", f"{change}: the interval does not tell a gain from a loss; {controls}."),
         (
-            given.steps < FEWEST_STEPS,
+            given.steps < thresholds.LEAST_STEPS,
             "not_identifiable",
             f"{change}, but {given.steps} steps are too few to say so; {controls}.",
         ),
@@ -102,7 +96,7 @@ def _with_coupling(given: Prediction, known: Evidence) -> tuple[str, str]:
     return next(((verdict, reason) for holds, verdict, reason in doubts if holds), supported)
 
 
-def _range(given: Prediction) -> str:
+def _range(given: PolicyPrediction) -> str:
     return f"{_change(given.interval.low)} to {_change(given.interval.high)}"
 
 

@@ -8,28 +8,14 @@ Where none was measured, transfers are taken not to change with the spread of ar
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import polars as pl
 
-from traceforge.replay.edit import CannotTell, Edit, Job, edits
-from traceforge.replay.engine import Arm, Replay, measured, replay_arms
-from traceforge.replay.interval import Interval, ratio_interval
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData, edits
+from traceforge.replay.engine import Arm, measured, replay_arms
 from traceforge.replay.places import Places, load_places
 from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
-
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "edit": pl.String,
-    "parameters": pl.String,
-    "throughput_ratio": pl.Float64,
-    "throughput_ratio_low": pl.Float64,
-    "throughput_ratio_high": pl.Float64,
-    "iteration_ns": pl.Int64,
-    "saved_ns_per_iteration": pl.Int64,
-    "reason": pl.String,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +40,18 @@ def rows(store: Store) -> pl.DataFrame:
         run = store.once(load_replay_input, run_id)
         if run is None:
             continue
-        places = load_places(store, run_id, run.model)
-        job = job_of(run, places)
+        job = job_of(run, load_places(store, run_id, run.model))
         usual = [(edit, settings) for edit in edits().values() for settings in edit.usual(job)]
         result += [asdict(try_edits(run, job, [one])) for one in usual]
-    return pl.DataFrame(result, schema=_SCHEMA)
+    return pl.DataFrame(result, infer_schema_length=None)
 
 
-def job_of(run: ReplayInput, places: Places) -> Job:
+def job_of(run: ReplayInput, places: Places) -> EditedJob:
     """The run before any edit."""
-    return Job(run.model, places, run.recorded)
+    return EditedJob(run.model, places, run.recorded)
 
 
-def try_edits(run: ReplayInput, job: Job, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
+def try_edits(run: ReplayInput, job: EditedJob, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
     """The run with some edits made one after another.
 
     Raises:
@@ -77,42 +62,24 @@ def try_edits(run: ReplayInput, job: Job, chosen: Sequence[tuple[Edit, Settings]
     try:
         for edit, settings in chosen:
             job = edit.apply(job, settings)
-    except CannotTell as told:
-        return WhatIf(run.run_id, name, parameters, None, None, None, None, None, str(told))
-    known = run.known
-    ends = (known.low, known.point, known.high)
+    except InsufficientData as missing:
+        return WhatIf(run.run_id, name, parameters, None, None, None, None, None, str(missing))
+    ends = (run.known.low, run.known.point, run.known.high)
     distinct = list(dict.fromkeys(ends))
     arms = [Arm(couplings=couplings) for couplings in distinct]
     found = replay_arms(job.model, measured(job.model), arms, recorded=job.recorded)
     low, point, high = (found[distinct.index(end)] for end in ends)
-    steps = _Steps(run, job.samples_share)
-    interval = steps.interval(low, point, high)
+    interval = run.ratio_interval(low, point, high)
     ratio = job.samples_share * run.elapsed_ns / max(run.elapsed_of(point), 1)
-    was, is_now = steps.mean_ns(run.model.end_ns), steps.mean_ns(point.end_ns)
-    low_end, high_end = min(interval.low, ratio), max(interval.high, ratio)
+    was, is_now = (round(float(run.steps_ns(end_ns).mean())) for end_ns in (run.model.end_ns, point.end_ns))
     return WhatIf(
         run.run_id,
         name,
         parameters,
         ratio,
-        low_end,
-        high_end,
+        min(interval.low * job.samples_share, ratio),
+        max(interval.high * job.samples_share, ratio),
         is_now,
         was - is_now,
         " ".join(edit.description for edit, _ in chosen),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    run: ReplayInput
-    samples_share: float
-
-    def mean_ns(self, end_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> int:
-        return round(float(self.run.steps_ns(end_ns).mean()))
-
-    def interval(self, low: Replay, point: Replay, high: Replay) -> Interval:
-        recorded = self.run.steps_ns(self.run.model.end_ns).astype(np.float64)
-        replayed = np.stack([self.run.steps_ns(arm.end_ns) for arm in (low, point, high)]).astype(np.float64)
-        found = ratio_interval(recorded, replayed)
-        return Interval(found.low * self.samples_share, found.high * self.samples_share)

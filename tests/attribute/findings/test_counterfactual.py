@@ -11,7 +11,7 @@ from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan
 from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.counterfactual import BlamedTime, Counterfactual, blamed_transfers, blamed_work
 from traceforge.attribute.ledger.ledger_input import by_cause
-from traceforge.replay.couplings import Couplings
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.model import StepModel
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, coupling_scenarios
 from traceforge.attribute.findings.finding_cost import CostEstimate, widened
-from traceforge.replay.couplings import NO_COUPLING, Couplings
-from traceforge.replay.couplings import Estimate as Found
+from traceforge.replay.coupling import NO_COUPLING, Couplings
+from traceforge.replay.evidence import CalibrationRow as Found
 
 
 def known_from(**rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:

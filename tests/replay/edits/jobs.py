@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.replay.models import lockstep_model
-from traceforge.replay.edit import Job
+from traceforge.replay.edit import EditedJob
 from traceforge.replay.engine import measured, record, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.places import Places
@@ -19,7 +19,7 @@ def job_of(
     hosts: list[str] | None = None,
     spanned: int | list[int] = 1,
     members: int | list[int] | None = None,
-) -> Job:
+) -> EditedJob:
     """A run whose collectives are all of one operation; sizes, spanned hosts and members may differ by place."""
     model = model or lockstep_model([[[100, 60]]] * 4, transfer_ns=20)
 
@@ -36,9 +36,9 @@ def job_of(
         ops=(op,),
         host_of=tuple(hosts or ["a"] * len(model.ranks)),
     )
-    return Job(model, places, record(model))
+    return EditedJob(model, places, record(model))
 
 
-def ends_of(job: Job) -> list[int]:
+def ends_of(job: EditedJob) -> list[int]:
     """When each iteration ends on the last rank."""
     return replay(job.model, measured(job.model)).end_ns.max(axis=1).tolist()

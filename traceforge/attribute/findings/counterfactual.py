@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import cause_of_work
-from traceforge.replay.couplings import NO_COUPLING, Couplings
+from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
-from traceforge.replay.reference import TRANSFER_QUANTILE, Amounts, Reference, references
+from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.stats import MEDIAN_ERROR, SD_PER_MAD
 from traceforge.thresholds import attribute as thresholds
+from traceforge.thresholds.replay import TRANSFER_QUANTILE
 
 # Work that collectives under way on the same device slow down.
 _ON_DEVICE = cause_of_work("compute", None)

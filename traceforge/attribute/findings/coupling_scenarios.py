@@ -9,13 +9,11 @@ nothing else is slowed either, or not known to be, transfers are taken not to gr
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from traceforge.replay.couplings import NO_COUPLING, Couplings, Estimate
-from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS
+from traceforge.replay.coupling import NO_COUPLING, Couplings
+from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, CalibrationRow, calibration_rows
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_share
-
-_ROWS = "SELECT mechanism, coefficient, low, high, n, verdict, reason FROM replay.calibration WHERE run_id = ?"
 
 # Host work that is slow while others wait is left out: a host that is slow and makes the others wait looks the same.
 _OVERLAPS = ("waiting", "transferring")
@@ -49,11 +47,10 @@ class _Range:
 
 def load_coupling_scenarios(store: Store, run_id: int) -> CouplingScenarios:
     """Couplings of a run, from what calibration measured."""
-    rows = store.query(_ROWS, [run_id]).to_dicts()
-    return coupling_scenarios({row["mechanism"]: Estimate(run_id, **row) for row in rows})
+    return coupling_scenarios(calibration_rows(store, run_id))
 
 
-def coupling_scenarios(estimates: Mapping[str, Estimate]) -> CouplingScenarios:
+def coupling_scenarios(estimates: Mapping[str, CalibrationRow]) -> CouplingScenarios:
     """Couplings from estimates by mechanism."""
     ranges = {field: _measured(estimates.get(MECHANISMS[field])) for field in ("spread", *_OVERLAPS)}
     assumption, spread = "", estimates.get(MECHANISMS["spread"])
@@ -73,7 +70,7 @@ def _ends(likely: Couplings, ranges: Mapping[str, _Range]) -> Iterator[tuple[Cou
             yield replace(likely, **{field: own.low}), replace(likely, **{field: own.high})
 
 
-def _measured(found: Estimate | None) -> _Range:
+def _measured(found: CalibrationRow | None) -> _Range:
     if found is None or found.verdict != IDENTIFIABLE or found.coefficient is None:
         return _Range()
     value = found.coefficient
@@ -83,7 +80,7 @@ def _measured(found: Estimate | None) -> _Range:
     )
 
 
-def _plausible(found: Estimate | None) -> _Range:
+def _plausible(found: CalibrationRow | None) -> _Range:
     """What is plausible and, where there is an interval, not ruled out by it; the middle of that is as good as any."""
     low, high = 0.0, thresholds.PLAUSIBLE_GROWTH
     if found is not None and found.low is not None and found.high is not None:

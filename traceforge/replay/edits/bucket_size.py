@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData
 from traceforge.replay.settings import Settings
+from traceforge.thresholds import replay as thresholds
 
 _FEWEST_SIZES = 2
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     limit = float(settings["megabytes"]) * 1e6
     if limit <= 0:
         raise UsageError(f"`megabytes={settings['megabytes']}` must be above 0")
@@ -36,7 +37,7 @@ def _apply(job: Job, settings: Settings) -> Job:
         for i in range(len(transfer)):
             _rebucket(job, i, own[i], limit, line, transfer[i], gone[i], awaited[i])
     if not is_fitted:
-        raise CannotTell("All-reduces of two sizes or more are needed to tell latency from bandwidth.")
+        raise InsufficientData("All-reduces of two sizes or more are needed to tell latency from bandwidth.")
     return job.with_model(transfer_ns=transfer, awaited=awaited).without(gone)
 
 
@@ -45,13 +46,13 @@ def _alpha_beta(size_bytes: NDArray[np.int64], transfer_ns: NDArray[np.int64]) -
     sizes = np.unique(size_bytes)
     if len(sizes) < _FEWEST_SIZES:
         return None
-    clean = np.array([np.quantile(transfer_ns[size_bytes == size], 0.25) for size in sizes])
+    clean = np.array([np.quantile(transfer_ns[size_bytes == size], thresholds.TRANSFER_QUANTILE) for size in sizes])
     beta, alpha = np.polyfit(sizes.astype(float), clean, 1)
     return (max(float(alpha), 0.0), float(beta)) if beta > 0 else None
 
 
 def _rebucket(
-    job: Job,
+    job: EditedJob,
     i: int,
     own: NDArray[np.bool_],
     limit: float,
@@ -73,7 +74,7 @@ def _rebucket(
             awaited[:, members] = np.where(awaited[:, members] == place, joined[-1], awaited[:, members])
 
 
-def _runs(job: Job, i: int, own: NDArray[np.bool_], limit: float) -> list[list[int]]:
+def _runs(job: EditedJob, i: int, own: NDArray[np.bool_], limit: float) -> list[list[int]]:
     """Buckets of iteration `i` that fall into one: up to `limit` bytes, and none awaited before the last is there."""
     runs: list[list[int]] = []
     total = 0
@@ -92,7 +93,7 @@ def _runs(job: Job, i: int, own: NDArray[np.bool_], limit: float) -> list[list[i
     return runs
 
 
-def _usual(_job: Job) -> Sequence[Settings]:
+def _usual(_job: EditedJob) -> Sequence[Settings]:
     return [{"megabytes": 100.0}]
 
 

@@ -12,14 +12,14 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData
 from traceforge.replay.settings import Settings
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     names = sorted(set(job.places.host_of))
     if len(names) < 2:
-        raise CannotTell("The ranks' hosts are not known, or there is only one.")
+        raise InsufficientData("The ranks' hosts are not known, or there is only one.")
     name = str(settings["host"])
     if name not in names:
         raise UsageError(f"there is no host `{name}`", hint=f"hosts are: {', '.join(names)}")
@@ -28,7 +28,7 @@ def _apply(job: Job, settings: Settings) -> Job:
     return replace(job.of_ranks(kept), samples_share=job.samples_share * share)
 
 
-def _usual(job: Job) -> Sequence[Settings]:
+def _usual(job: EditedJob) -> Sequence[Settings]:
     """The host whose ranks arrive last most often."""
     if len(set(job.places.host_of)) < 2:
         return []

@@ -5,20 +5,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import Edit, Job, place_of_rank
-from traceforge.replay.excess import without_excess
+from traceforge.replay.edit import Edit, EditedJob, place_of_rank
 from traceforge.replay.settings import Settings
 
 # Ranks to try on every run: those that arrive last most often.
 _TRIED = 3
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     place = place_of_rank(job, float(settings["rank"]))
-    return without_excess(job, ranks=[place])
+    return job.without_excess(ranks=[place])
 
 
-def _usual(job: Job) -> Sequence[Settings]:
+def _usual(job: EditedJob) -> Sequence[Settings]:
     real = job.model.group >= 0
     latest = np.where(real, job.recorded.arrival_ns, np.iinfo(np.int64).min).argmax(axis=2)
     counts = np.bincount(latest[real.any(axis=2)], minlength=len(job.model.ranks))

@@ -12,15 +12,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData
 from traceforge.replay.settings import Settings
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     places = job.places
     chosen = places.is_op("all_reduce") & (places.hosts > 1) & (places.members > places.hosts)
     if not chosen.any():
-        raise CannotTell("No all-reduce spans several ranks on each of several hosts.")
+        raise InsufficientData("No all-reduce spans several ranks on each of several hosts.")
     speed = float(settings["within_speed"]) or _measured_speed(job, chosen)
     members, hosts = places.members[chosen].astype(float), places.hosts[chosen].astype(float)
     each = members / hosts
@@ -31,19 +31,19 @@ def _apply(job: Job, settings: Settings) -> Job:
     return job.with_model(transfer_ns=transfer)
 
 
-def _measured_speed(job: Job, between: NDArray[np.bool_]) -> float:
+def _measured_speed(job: EditedJob, between: NDArray[np.bool_]) -> float:
     """Bus bandwidth of all-reduces within hosts over that between them, both medians."""
     places, transfer = job.places, job.model.transfer_ns
     bytes_moved = places.size_bytes * 2 * (places.members - 1) / np.maximum(places.members, 1)
     is_known = (places.size_bytes > 0) & (transfer > 0)
     within = places.is_op("all_reduce") & (places.hosts == 1) & (places.members > 1) & is_known
     if not within.any() or not (between & is_known).any():
-        raise CannotTell("No all-reduce within a host was recorded to take its speed from; give within_speed.")
+        raise InsufficientData("No all-reduce within a host was recorded to take its speed from; give within_speed.")
     speeds = [np.median(bytes_moved[chosen] / transfer[chosen]) for chosen in (within, between & is_known)]
     return float(max(speeds[0] / speeds[1], 1.0))
 
 
-def _usual(_job: Job) -> Sequence[Settings]:
+def _usual(_job: EditedJob) -> Sequence[Settings]:
     return [{"within_speed": 0.0}]
 
 

@@ -10,13 +10,13 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData
 from traceforge.replay.settings import Settings
 
 _EXCHANGES = ("all_reduce", "reduce_scatter", "all_gather")
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     every = int(float(settings["every"]))
     if every < 1:
         raise UsageError(f"`every={settings['every']}` must be at least 1")
@@ -27,12 +27,12 @@ def _apply(job: Job, settings: Settings) -> Job:
     elif exchanges.any():
         exchanges &= job.places.members == job.places.members[exchanges].max()
     if not exchanges.any():
-        raise CannotTell("No collective that exchanges gradients was recognised.")
+        raise InsufficientData("No collective that exchanges gradients was recognised.")
     skips = np.arange(len(job.model.iterations)) % every != every - 1
     return job.without(exchanges & skips[:, None, None])
 
 
-def _usual(_job: Job) -> Sequence[Settings]:
+def _usual(_job: EditedJob) -> Sequence[Settings]:
     return [{"every": 4.0, "communicator": -1.0}]
 
 

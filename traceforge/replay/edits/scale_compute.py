@@ -5,15 +5,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from traceforge.replay.edit import CannotTell, Edit, Job, factor_of, place_of_rank
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData, factor_of, place_of_rank
 from traceforge.replay.model import Times
 from traceforge.replay.settings import Settings
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     kinds = [k for k, (phase, _) in enumerate(job.model.kinds) if phase == "compute"]
     if not kinds:
-        raise CannotTell("No device work was recorded.")
+        raise InsufficientData("No device work was recorded.")
     rank, factor = float(settings["rank"]), factor_of(settings)
     chosen = np.ones(len(job.model.ranks), dtype=bool)
     if rank >= 0:
@@ -30,7 +30,7 @@ def _apply(job: Job, settings: Settings) -> Job:
     )
 
 
-def _usual(_job: Job) -> Sequence[Settings]:
+def _usual(_job: EditedJob) -> Sequence[Settings]:
     return [{"factor": 0.9, "rank": -1.0}]
 
 

@@ -10,11 +10,11 @@ from types import MappingProxyType
 import numpy as np
 
 from traceforge.errors import UsageError
-from traceforge.replay.edit import CannotTell, Edit, Job, factor_of
+from traceforge.replay.edit import Edit, EditedJob, InsufficientData, factor_of
 from traceforge.replay.settings import Settings
 
 
-def _apply(job: Job, settings: Settings) -> Job:
+def _apply(job: EditedJob, settings: Settings) -> EditedJob:
     chosen = job.model.group >= 0
     communicator, path = float(settings["communicator"]), str(settings["path"])
     if communicator >= 0:
@@ -24,13 +24,13 @@ def _apply(job: Job, settings: Settings) -> Job:
     if path != "all":
         chosen = chosen & ((job.places.hosts > 1) == (path == "between_hosts"))
     if not chosen.any():
-        raise CannotTell("No collective of the replayed iterations is meant by this.")
+        raise InsufficientData("No collective of the replayed iterations is meant by this.")
     transfer = job.model.transfer_ns
     scaled = np.rint(transfer * factor_of(settings)).astype(np.int64)
     return job.with_model(transfer_ns=np.where(chosen, scaled, transfer))
 
 
-def _usual(job: Job) -> Sequence[Settings]:
+def _usual(job: EditedJob) -> Sequence[Settings]:
     crosses = job.places.hosts > 1
     paths = ["all", "between_hosts"] if crosses.any() and not crosses[job.model.group >= 0].all() else ["all"]
     return [{"factor": 0.5, "communicator": -1.0, "path": path} for path in paths]
