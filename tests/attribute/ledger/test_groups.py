@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
+from tests.replay.models import THREE_KINDS, Plan, lockstep_plan, model_of
 from traceforge.attribute.delay import owned_ns
 from traceforge.attribute.ledger.groups import blame_groups, in_groups
 from traceforge.attribute.ledger.ledger_input import LedgerInput
@@ -31,15 +32,19 @@ PARTITIONS = np.array(
 
 @st.composite
 def grouped_models(draw: st.DrawFn) -> tuple[StepModel, np.ndarray]:
-    """Runs in groups that change from place to place, awaited at once or not at all; and their communicators."""
-    iterations, places, kinds = draw(st.integers(1, 4)), draw(st.integers(1, 6)), draw(st.integers(1, 3))
-    shape = (iterations, places, 8)
-    work = draw(arrays(np.int64, (*shape, kinds), elements=st.integers(0, 60)))
+    """Runs in groups that change from place to place, awaited at once or not at all; and their communicators.
+
+    Durations are dense, since what groups have in common beyond their accounts shows only where nearly all are late.
+    """
+    iterations, places, kinds = draw(st.integers(1, 4)), draw(st.integers(1, 8)), draw(st.integers(1, 3))
+    shape, most = (iterations, places, 8), draw(st.sampled_from([3, 60]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    work = rng.integers(0, most, (*shape, kinds))
     start = draw(st.lists(st.integers(0, 30), min_size=8, max_size=8))
     layout = draw(arrays(np.int64, (iterations if draw(st.booleans()) else 1, places), elements=st.integers(0, 6)))
     group = np.broadcast_to(PARTITIONS[layout], shape).copy()
     awaited = draw(arrays(np.bool_, (1, places, 1)))
-    transfer = draw(arrays(np.int64, shape, elements=st.integers(0, 40)))
+    transfer = rng.integers(0, most, shape) * draw(st.booleans())
     waits = np.broadcast_to(np.where(awaited, np.arange(places)[None, :, None], -1), shape).copy()
     plan = replace(
         lockstep_plan(work, start_ns=start, kinds=THREE_KINDS), group=group, transfer_ns=transfer, awaited=waits
@@ -49,11 +54,7 @@ def grouped_models(draw: st.DrawFn) -> tuple[StepModel, np.ndarray]:
     return model_of(plan), communicator
 
 
-@settings(max_examples=300, deadline=None)
-@given(grouped_models())
-def test_the_quick_way_in_groups_is_the_general_way(given_run: tuple[StepModel, np.ndarray]) -> None:
-    model, communicator = given_run
-    assert in_groups(model, communicator).all()
+def assert_is_the_general_way(model: StepModel, communicator: np.ndarray) -> None:
     reference = references(model)[int(model.calls[0])]
 
     found = list(blame_groups(model, np.arange(len(model.iterations)), reference, communicator))
@@ -67,6 +68,26 @@ def test_the_quick_way_in_groups_is_the_general_way(given_run: tuple[StepModel, 
             np.testing.assert_allclose(one.transfers_ns[n, :columns], slow.transfers_ns, atol=1e-6)
             assert not one.transfers_ns[n, columns:].any()
             np.testing.assert_allclose(one.early_ns[n], slow.early_ns, atol=1e-6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(grouped_models())
+def test_the_quick_way_in_groups_is_the_general_way(given_run: tuple[StepModel, np.ndarray]) -> None:
+    model, communicator = given_run
+
+    assert in_groups(model, communicator).all()
+    assert_is_the_general_way(model, communicator)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_where_each_half_of_the_ranks_has_accounts_of_its_own(seed: int) -> None:
+    # given halves that never meet, and in each of them pairs that cross, so that ranks are alone with their account
+    layout = [1, 1, 4, 3, 4]
+    rng = np.random.default_rng(seed)
+    group = np.broadcast_to(PARTITIONS[layout], (4, 5, 8)).copy()
+    plan = replace(lockstep_plan(rng.integers(0, 3, (4, 5, 8)), transfer_ns=0), group=group)
+
+    assert_is_the_general_way(model_of(plan), np.zeros(group.shape, dtype=np.int64))
 
 
 @settings(max_examples=50, deadline=None)
@@ -104,9 +125,59 @@ def test_rounding_does_not_grow_over_many_meetings() -> None:
     np.testing.assert_allclose(owned[1, :32], slow.work_ns[:, 0], atol=1e-6)
 
 
+def plan_of_pairs() -> Plan:
+    """Two iterations of four ranks that meet in pairs, and then in the other pairs."""
+    return lockstep_plan(np.full((2, 2, 4), 100), groups=[[0, 0, 1, 1], [0, 1, 0, 1]])
+
+
+def are_in_groups(plan: Plan, communicator: int = 0) -> list[bool]:
+    """Of each iteration; `communicator` is that of rank 0 in the first place of the second, of all others 0."""
+    own = np.zeros(plan.group.shape, dtype=np.int64)
+    own[1, 0, 0] = communicator
+    return in_groups(model_of(plan), own).tolist()
+
+
+def test_ranks_that_all_wait_at_once_in_pairs_are_in_groups() -> None:
+    assert are_in_groups(plan_of_pairs()) == [True, True]
+
+
 def test_a_rank_that_waits_while_the_others_go_on_is_left_to_the_general_way() -> None:
-    plan = lockstep_plan(np.full((2, 2, 4), 100), groups=[[0, 0, 1, 1], [0, 1, 0, 1]])
-    assert in_groups(model_of(plan), np.zeros(plan.group.shape, dtype=np.int64)).all()
+    plan = plan_of_pairs()
     plan.awaited[1, 0, 2] = -1
 
-    assert in_groups(model_of(plan), np.zeros(plan.group.shape, dtype=np.int64)).tolist() == [True, False]
+    assert are_in_groups(plan) == [True, False]
+
+
+def test_work_before_a_wait_is_left_to_the_general_way() -> None:
+    plan = plan_of_pairs()
+    plan.before_wait_ns[1, 0, 2] = 5
+
+    assert are_in_groups(plan) == [True, False]
+
+
+def test_a_transfer_that_clocks_make_negative_is_left_to_the_general_way() -> None:
+    plan = plan_of_pairs()
+    plan.transfer_ns[1, 0, 2] = -5
+
+    assert are_in_groups(plan) == [True, False]
+
+
+def test_a_rank_that_meets_nobody_is_left_to_the_general_way() -> None:
+    plan = plan_of_pairs()
+    plan.group[1, 0] = [0, 0, 1, 2]
+
+    assert are_in_groups(plan) == [True, False]
+
+
+def test_a_pair_of_two_communicators_is_left_to_the_general_way() -> None:
+    assert are_in_groups(plan_of_pairs(), communicator=1) == [True, False]
+
+
+def test_a_collective_that_a_busy_stream_holds_back_is_left_to_the_general_way() -> None:
+    model = model_of(plan_of_pairs())
+    queued = np.full(model.group.shape, -1)
+    queued[1, 1, 0] = 0
+
+    found = in_groups(replace(model, queued=queued), np.zeros(model.group.shape, dtype=np.int64))
+
+    assert found.tolist() == [True, False]
