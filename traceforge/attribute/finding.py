@@ -63,7 +63,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
-    """Sort key of a row of attribute.finding, the one to tell first being the least."""
+    """Sort key of a row of attribute.finding, the most important first."""
     weight = thresholds.HIGH_CONFIDENCE_WEIGHT if row["confidence"] == "high" else 1
     return row["confidence"] == "low", -weight * int(str(row["delay_ns_per_iteration"]))
 

@@ -4,7 +4,7 @@
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
-  -- Number within the run, from 0, the one to tell first: by delay, that of high confidence counted threefold; low last.
+  -- Number within the run, from 0, in order of importance: by delay, high confidence counted threefold; low last.
   finding_id INTEGER NOT NULL,
   -- Failure mode, as in attribute.delay.
   mode VARCHAR NOT NULL,
@@ -15,15 +15,15 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Who: a rank number, a host name; `all` for the job.
   subject VARCHAR NOT NULL,
   -- What it costs, mean over the judged iterations, ns: of findings of high or medium confidence (four at most) by
-  -- replays without them, each finding's mean over the orders in which they could be fixed; of others as booked.
+  -- replays without them, each finding's mean over the orders in which they could be fixed; of others the ledger's share.
   delay_ns_per_iteration BIGINT NOT NULL,
-  -- Lower end of its 95 % interval (see attribute/interval.py), that of the run's couplings included, ns; NULL below
-  -- three iterations.
+  -- Lower end of its 95 % interval (see attribute/findings/cost_interval.py), that of the run's couplings
+  -- included, ns; NULL below three iterations.
   delay_low_ns BIGINT,
   -- Upper end, ns; NULL below three iterations.
   delay_high_ns BIGINT,
-  -- The ledger's share (attribute.delay), mean over the judged iterations, ns: in an affected iteration noise that
-  -- it hides has a part too.
+  -- The ledger's share (attribute.delay), mean over the judged iterations, ns; below the cost where the delay hides
+  -- noise, which then owns a part.
   ledger_ns_per_iteration BIGINT NOT NULL,
   -- Delay over the mean iteration duration.
   share DOUBLE NOT NULL,
@@ -68,7 +68,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   clock_residual_ns BIGINT NOT NULL,
   -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
   companion_of VARCHAR,
-  -- What else is in its cost: a coupling that the run does not tell the size of, or what a replay would leave out. NULL
+  -- What else is in its cost: a coupling whose size the run does not show, or what a replay would leave out. NULL
   -- where nothing; couplings that are neither measured (replay.calibration) nor named here are taken for absent.
   cost_note VARCHAR,
   -- Former name of ledger_ns_per_iteration; goes with the next version.

@@ -1,4 +1,4 @@
--- Who leads, told from durations alone: needs no common clock, and cannot tell cause from coincidence.
+-- Who has most work, by durations alone: needs no common clock, and does not separate cause from coincidence.
 --
 -- For runs whose clocks cannot be aligned. A stage is a rank's own time between two of its collectives; the frontier is
 -- the greatest sum of own times up to a stage over ranks. Its increments add up to the last frontier, exactly. Waiting

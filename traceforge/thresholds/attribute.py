@@ -156,7 +156,7 @@ ROTATING_PART_OF_TWO: Annotated[
     ),
 ] = 0.7
 
-# Which finding is told, and of whom.
+# Which finding comes first, and whose it is.
 COMPANION_FACTOR: Annotated[
     int,
     Meaning(
@@ -187,7 +187,7 @@ MOST_SEPARATED: Annotated[
     int,
     Meaning(
         "findings",
-        "More are not told apart by replaying all their sets; the ledger's shares stand.",
+        "More are not separated by replaying all their sets; the ledger's shares stand.",
         "finding.delay_ns_per_iteration",
     ),
 ] = 4
@@ -195,7 +195,7 @@ CLEAN_TRANSFERS: Annotated[
     int,
     Meaning(
         "transfers",
-        "Fewer clean ones at a place tell less than the first quartile of all.",
+        "Fewer clean ones at a place are a worse reference than the first quartile of all.",
         "finding.delay_ns_per_iteration",
     ),
 ] = 8

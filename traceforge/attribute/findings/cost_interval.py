@@ -1,10 +1,9 @@
 """How sure a cost is. In: a cost by iteration, and how well the reference is known. Out: a 95 % interval of its mean.
 
-The interval is of what this run lost, given how often it was struck: affected iterations are drawn among themselves, in
+The interval is of what this run lost, given how many iterations were affected: these are drawn among themselves, in
 blocks as long as departures last (circular block bootstrap, Politis and Romano 1992), and widened as Student's t is
-against the normal, as few iterations tell their own spread badly. What the subject would have taken without its delay
-is known from the others alone: by how much they differ among themselves is added in quadrature, and so is what a replay
-gets wrong.
+against the normal, since few iterations estimate their own spread badly. What the subject would have taken without its
+delay is known from its peers alone: their spread is added in quadrature, and so is the error of a replay.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What a run would have been without something, or with nothing else. In: a model and what is blamed. Out: replays.
 
-What a finding costs is told by replaying the run without it, for every set of findings: the mean over all orders in
+A finding is costed by replaying the run without it, for every set of findings: the mean over all orders in
 which they could be fixed (Shapley) is a finding's cost, so that costs add up where findings hide one another. For one
 finding alone it is what removing it saves; for two, the mean of what removing one saves with the other there and not.
 Couplings that the run itself shows (`replay.calibration`) are replayed too: where waiting slows transfers down, what
@@ -61,7 +61,7 @@ def blamed_work(model: StepModel, cause: str, rank_places: Sequence[int], *, in_
     would else be fixed as well.
 
     Args:
-        model: with work by cause (see `booking.by_cause`).
+        model: with work by cause (see `ledger_input.by_cause`).
         in_turns: whether the ranks lose it in turns; then work that is only divided unevenly is held against its mean.
     """
     kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
@@ -96,8 +96,8 @@ def _differences(
 def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
     """Mean of work that lies about its median evenly to both sides, 0 of other work; shape (I, ranks).
 
-    What one rank has more another has less where work is only divided unevenly, and of that the mean tells better than
-    the median what an even division would give. Rare losses lie to one side, and raise the mean.
+    What one rank has more another has less where work is only divided unevenly, and the mean
+    estimates better than the median what an even division would give. Rare losses lie to one side, and raise the mean.
     """
     mean = float(beyond_ns.mean())
     error = MEDIAN_ERROR * float(beyond_ns.std()) / np.sqrt(beyond_ns.size)

@@ -1,7 +1,7 @@
-"""With which couplings findings are costed. In: replay.calibration. Out: the likely ones, their ends, what is assumed.
+"""Couplings that findings are costed with. In: replay.calibration. Out: the likely ones, their ends, what is assumed.
 
 A coupling that the run shows is taken at its value, and its 95 % interval goes into those of the costs. Where a run
-does not tell whether transfers grow with the spread of arrivals, but shows that collectives slow kernels down, waiting
+does not show whether transfers grow with the spread of arrivals, but shows that collectives slow kernels down, waiting
 is known to cost something: then the middle of what is plausible is taken, and the interval spans all of it. Where
 nothing else is slowed either, or not known to be, transfers are taken not to grow.
 """
@@ -18,7 +18,7 @@ from traceforge.units import format_share
 # Host work that is slow while others wait is left out: a host that is slow and makes the others wait looks the same.
 _OVERLAPS = ("waiting", "transferring")
 _ASSUMPTION = (
-    "This run does not tell by how much transfers grow with the spread of arrivals; as kernels are slower beside "
+    "This run does not show by how much transfers grow with the spread of arrivals; as kernels are slower beside "
     "collectives, its cost counts on {likely} of the mean wait, and its interval on {low} to {high}."
 )
 

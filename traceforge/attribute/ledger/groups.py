@@ -1,8 +1,9 @@
 """Blame flow where ranks meet in groups and wait at once. In: iterations of that kind. Out: the blame of each.
 
-The same rules as in `blame`. After a wait all members of a group have the same account, but for how late each left
-the transfer and what it did since, so one account is kept a group (see `accounts`). Groups that join the same accounts
-have the same least of them; only where a rank meets the others alone with its account can its own part change that.
+The same rules as in `propagation`. After a wait all members of a group have the same account, but for how late each
+left the transfer and what it did since, so one account is kept a group (see `blame_state`). Groups that join the same
+accounts have the same least of them; only where a rank meets the others alone with its account can its own part change
+that.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def in_groups(model: StepModel, communicator: Index, among: NDArray[np.bool_] | 
     """Iterations in which at every place all ranks wait at once for groups of two or more, or none waits; (I,).
 
     Args:
-        among: iterations to be judged, all by default; others are told not to be in groups.
+        among: iterations to look at, all by default; False for the others.
     """
     result = np.ones(len(model.calls), dtype=np.bool_) if among is None else among.copy()
     rows = np.flatnonzero(result)

@@ -1,8 +1,8 @@
-"""A run as the ledger books it. In: a run's model. Out: the same run, its work by cause, and who met in which group.
+"""What the ledger is made from. In: a run's model. Out: the same run, its work by cause, and who met in which group.
 
 Kinds of work are added up by the cause that claims them, so that what one kind gains and another of the same cause
-loses cancels. A rank that came so late that a collective was over would be settled at a wait that never was (the
-graph gives late ranks the waits of the others, at no cost); such waits are dropped.
+loses cancels. A rank that came after a collective was over never waited for it (the graph gives late ranks the
+waits of the others, at no cost); such waits are dropped.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _COMMUNICATORS = (
 
 _MEMBERS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
-# Host activities that only a trace of the host's operations can tell.
+# Host activities that only a trace of the host's operations shows.
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
@@ -175,7 +175,7 @@ def _blocked_ns(model: StepModel) -> NDArray[np.int64]:
 def _with_usual_parts(model: StepModel) -> StepModel:
     """The model with work around the place of a wait divided, on ranks that do not wait, as on those that do.
 
-    Without a wait it makes no difference to the rank on which side its work is told, but it does to the reference.
+    Without a wait it makes no difference to the rank on which side its work stands, but it does to the reference.
     """
     before, after = model.before_wait_ns.copy(), model.before_arrival_ns.copy()
     waits = model.awaited >= 0

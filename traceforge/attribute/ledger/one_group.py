@@ -1,9 +1,9 @@
 """Blame flow where all ranks meet and wait together. In: iterations of that kind. Out: the blame of each.
 
-The same rules as in `blame`, at a cost that grows with the number of ranks and not with its square: after a wait that
-all ranks share their accounts are the same, but for how late each left the transfer, so one account is kept for all,
-for many iterations at once. Likewise at the end of a collective that holds back the next one on the stream, as where
-gradients are reduced in buckets while backward goes on, and all wait for the last.
+The same rules as in `propagation`, at a cost that grows with the number of ranks and not with its square: after a wait
+that all ranks share their accounts are the same, but for how late each left the transfer, so one account is kept for
+all, for many iterations at once. Likewise at the end of a collective that holds back the next one on the stream, as
+where gradients are reduced in buckets while backward goes on, and all wait for the last.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class BlameOfMany:
-    """Who owns the excess of several iterations; as `blame.Blame`, with an axis of iterations first."""
+    """Who owns the excess of several iterations; as `propagation.Blame`, with an axis of iterations first."""
 
     iterations: NDArray[np.int64]
     work_ns: Amounts

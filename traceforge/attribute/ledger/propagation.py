@@ -3,7 +3,7 @@
 Each rank's time carries a vector over owners, (rank, kind of work), slow transfer, and credit for being early, whose
 sum is that time minus the time at reference durations. Work adds its signed difference. Where ranks meet, the blame
 they have in common passes as it is, so that a chain of barriers adds up barrier by barrier; the lateness beyond it is
-shared (see `airport`), and each share divided as its rank's own blame is. Waiting adds nothing. Reference durations
+shared (see `shapley`), and each share divided as its rank's own blame is. Waiting adds nothing. Reference durations
 are medians over ranks and iterations of the same place in the program (of transfers, first quartiles). An iteration
 is reckoned from the last rank's start to the last rank's end, so that iterations add up to the run; at reference
 durations, too, each rank begins when it did, since that is what the iteration before left.

@@ -1,8 +1,8 @@
-"""Whose path is slow. In: a run as booked. Out: for each communicator, the cause that owns its slow transfers.
+"""Whose path is slow. In: the ledger's input. Out: for each communicator, the cause that owns its slow transfers.
 
 Communicators that meet at the same place of the program move the same bytes. One that is slower than most of its
-peers in nearly all iterations has a worse path; what comes and goes, or befalls most of them, is the fabric's. A
-communicator without peers tells nothing of its path. Where a member has no trace it may have come late after all the
+peers in nearly all iterations has a worse path; what comes and goes, or affects most of them, is the fabric's. The
+path of a communicator without peers cannot be judged. Where a member has no trace it may have come late after all the
 others, which looks the same: only if peers with all traces are slow as well it is the fabric.
 """
 
@@ -22,7 +22,7 @@ def transfer_causes(run: LedgerInput, of_length: Mapping[int, Reference], *, on_
 
     Args:
         on_device: whether devices communicate. Hosts that communicate by themselves share their cores with it: how
-            long that takes tells nothing of a path.
+            long that takes does not depend on a path alone.
     """
     excess, reference = _excess(run, of_length)
     path = _slow_paths(run, excess, reference) if on_device else set()
