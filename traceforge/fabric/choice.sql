@@ -1,12 +1,12 @@
--- What NCCL chose: one row a (communicator, operation, size, algorithm, protocol, channels).
--- A choice is printed by rank 0 behind its call, without the communicator: it is that of the last call of the same
--- process, size and operation before it.
+-- What NCCL chose: one row per (communicator, operation, size, algorithm, protocol, channels).
+-- Rank 0 prints a choice after its call and without the communicator, which is therefore that of the last call of the
+-- same process, size and operation before it.
 CREATE OR REPLACE TABLE fabric.choice (
   -- Joins meta.run.run_id.
   run_id,
   -- Joins fabric.communicator.communicator_id within the run; NULL where no call before the choice fits.
   communicator_id,
-  -- Operation; NULL where neither choice nor call tells.
+  -- Operation; NULL where neither choice nor call states it.
   op,
   -- Bytes as the choice prints them (until 2.23 the algorithm's total).
   size_bytes,

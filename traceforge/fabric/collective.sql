@@ -1,4 +1,4 @@
--- What NCCL's logs tell of a collective of the timeline: one row a collective whose communicator was matched.
+-- How NCCL carried each collective of the timeline: one row per collective whose communicator was matched.
 CREATE OR REPLACE TABLE fabric.collective (
   -- Joins meta.run.run_id.
   run_id,
@@ -18,7 +18,7 @@ CREATE OR REPLACE TABLE fabric.collective (
   path_class,
   -- NICs its connections use, by name where known; empty within a node.
   nics,
-  -- How sure the communicator's match is, as in fabric.communicator_match.score.
+  -- Confidence in the match of the communicator, as in fabric.communicator_match.score.
   score
 ) AS
 WITH slowest AS (
@@ -46,7 +46,7 @@ carried AS (
   WHERE e.nic IS NOT NULL
   GROUP BY e.run_id, e.communicator_id
 ),
--- A choice prints what one rank sends or receives (all ranks together until 2.23); a timeline counts all together.
+-- A choice prints what one rank sends or receives (until 2.23, all ranks together), a timeline all ranks together.
 sized AS (
   SELECT c.*, UNNEST(LIST_DISTINCT([c.size_bytes, CASE WHEN c.op IN ('all_gather', 'reduce_scatter')
     THEN c.size_bytes * k.rank_count ELSE c.size_bytes END])) AS whole_bytes

@@ -1,4 +1,4 @@
--- NCCL's communicators, joined over logs: one row a communicator.
+-- NCCL's communicators, joined across logs: one row per communicator.
 CREATE OR REPLACE TABLE fabric.communicator (
   -- Joins meta.run.run_id.
   run_id,
@@ -6,19 +6,19 @@ CREATE OR REPLACE TABLE fabric.communicator (
   communicator_id,
   -- commId (commHash) as printed; NULL before NCCL 2.18 and for splits of 2.23.
   comm_hash,
-  -- Ranks it has.
+  -- Number of ranks.
   rank_count,
-  -- Ranks that some log shows.
+  -- Number of ranks that appear in some log.
   member_count,
-  -- Whether all its ranks are shown.
+  -- Whether all ranks appear in some log.
   is_complete,
-  -- Nodes it spans: as stated, else hosts of its members where all are shown; NULL otherwise.
+  -- Nodes it spans, as stated or else counted from the hosts of its members; NULL where some member is missing.
   node_count,
   -- Ranks in the job in the order of ranks in the communicator; NULL where one of them is unknown.
   ranks,
   -- How it is known, as in fabric.member.identity; the weakest of its members.
   identity,
-  -- API function that made it; NULL where not printed.
+  -- API function that created it; NULL where not printed.
   api,
   -- Channels for collectives, the fewest among its ranks; NULL where not printed.
   channel_count,
@@ -28,7 +28,7 @@ CREATE OR REPLACE TABLE fabric.communicator (
   p2p_channel_count,
   -- Longest init of its ranks, ns (NCCL 2.22 and later, or between stamped lines); NULL where not printed.
   init_ns,
-  -- Joins meta.source.source_id: the log that first tells of it.
+  -- Joins meta.source.source_id: the log that first mentions it.
   source_id,
   -- Line there, from 1.
   line

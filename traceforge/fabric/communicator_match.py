@@ -78,7 +78,7 @@ class _Pair:
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a matched communicator."""
+    """One row per matched communicator."""
     logged, timed = _by_ranks(store, _LOGGED), _by_ranks(store, _TIMED)
     found: list[tuple[object, ...]] = []
     for (run_id, ranks), numbers in sorted(timed.items()):

@@ -1,4 +1,4 @@
--- Connections between ranks: one row a (communicator, channel, from, to), both ends' lines together.
+-- Connections between ranks: one row per (communicator, channel, from, to), merged from the log lines of both ends.
 CREATE OR REPLACE TABLE fabric.edge (
   -- Joins meta.run.run_id.
   run_id,
@@ -21,17 +21,17 @@ CREATE OR REPLACE TABLE fabric.edge (
   mode,
   -- Network, such as IB, Socket, AWS Libfabric; NULL within a node.
   network,
-  -- NIC that sends; NULL within a node, and where the sender's log is not here.
+  -- NIC that sends; NULL within a node, and where the sender's log is missing.
   send_nic,
-  -- NIC that receives; NULL within a node, and where the receiver's log is not here.
+  -- NIC that receives; NULL within a node, and where the receiver's log is missing.
   receive_nic,
   -- Whether both ends that are logged use GPU Direct RDMA; NULL within a node.
   is_gdr,
-  -- Rank whose proxy drives the sender's NIC (PXN); NULL where the sender does it itself.
+  -- Rank whose proxy drives the sender's NIC (PXN); NULL where the sender drives it.
   proxy_rank,
-  -- Host of the sender; NULL where its log is not here.
+  -- Host of the sender; NULL where its log is missing.
   source_host,
-  -- Host of the receiver; NULL where its log is not here.
+  -- Host of the receiver; NULL where its log is missing.
   target_host,
   -- Joins meta.source.source_id: the log that states it.
   source_id,

@@ -1,5 +1,5 @@
--- What the logs show of the configuration that can cost time, each with the line that shows it. None is a measurement:
--- how long ranks wait for it only a timeline can tell.
+-- Configuration in the logs that can cost time, each with the line that shows it. None is a measurement: how long ranks
+-- wait for it only a timeline shows.
 -- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge, fabric.link
 -- Reads: fabric.load, fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load
 -- Reads: fabric.operation, fabric.process, fabric.ring, fabric.tree
@@ -12,19 +12,19 @@ CREATE OR REPLACE TABLE fabric.finding (
   code VARCHAR NOT NULL,
   -- Failure mode it may lead to, as in attribute.delay.
   mode VARCHAR NOT NULL,
-  -- problem, or notice where it may be meant or be the best there is.
+  -- problem, or notice where it may be intended or be the best there is.
   severity VARCHAR NOT NULL,
   -- rank, host, communicator, link or job.
   subject_kind VARCHAR NOT NULL,
-  -- Which; `all` for the job.
+  -- Name or number of the subject; `all` for the job.
   subject VARCHAR NOT NULL,
-  -- Ranks in the job that it concerns, ascending; empty where it concerns no rank in particular.
+  -- Ranks in the job that are affected, ascending; empty where it is no rank in particular.
   ranks INTEGER[] NOT NULL,
   -- One sentence for a person.
   summary VARCHAR NOT NULL,
   -- What to do next.
   next_step VARCHAR NOT NULL,
-  -- What it rests on: configuration evidence, or error message.
+  -- Kind of evidence: configuration evidence, error message, flight recorder, or time stamps of calls on one host.
   basis VARCHAR NOT NULL,
   -- Joins meta.source.source_id: the log that shows it.
   source_id INTEGER NOT NULL,

@@ -1,6 +1,6 @@
--- Which communicator each logged connection belongs to: one row a connection that can be told.
--- Since NCCL 2.22 connections are made at the first call, after the init, and name ranks alone. Then the communicator is
--- that of the process's last call before, or the only one whose devices and hosts at both ends are the printed ones.
+-- Which communicator each logged connection belongs to: one row per connection for which it is known.
+-- Since NCCL 2.22 connections are made at the first call, after the init, and name only ranks. The communicator is then
+-- that of the process's previous call, or the only one whose devices and hosts at both ends match the printed ones.
 CREATE OR REPLACE TABLE fabric.link (
   -- Joins meta.source.source_id.
   source_id,
@@ -8,7 +8,7 @@ CREATE OR REPLACE TABLE fabric.link (
   record_id,
   -- Joins raw.nccl_communicator.handle_id within the source.
   handle_id,
-  -- stated, init or only (as in raw.nccl_link.handle_origin), call (last call before it), ends (by its two ends).
+  -- stated, init or only (as in raw.nccl_link.handle_origin), call (previous call), ends (by its two ends).
   origin
 ) AS
 WITH late AS (

@@ -1,4 +1,4 @@
--- How fast each communicator moved each kind of collective: one row a (communicator, operation, size).
+-- How fast each communicator moved each kind of collective: one row per (communicator, operation, size).
 CREATE OR REPLACE TABLE fabric.load (
   -- Joins meta.run.run_id.
   run_id,
@@ -10,7 +10,7 @@ CREATE OR REPLACE TABLE fabric.load (
   size_bytes,
   -- Number of collectives.
   collectives,
-  -- First quartile of the transfer time, ns: what it takes undisturbed.
+  -- First quartile of the transfer time, ns: the undisturbed time.
   reference_transfer_ns,
   -- Median transfer time, ns.
   median_transfer_ns,

@@ -1,16 +1,16 @@
--- Collectives that NCCL's Inspector timed: one row a (communicator, operation, number), over all ranks that have it.
--- A rank's time runs from its own arrival, so the shortest is the transfer after the last arrival, and what the others
--- take longer is their wait. No timeline is needed for it, and no clock.
+-- Collectives timed by NCCL's Inspector: one row per (communicator, operation, number), over all ranks that report it.
+-- A rank's time starts at its own arrival: the shortest is the transfer after the last arrival, and the excess of the
+-- other ranks is their wait. This needs neither a timeline nor aligned clocks.
 CREATE OR REPLACE TABLE fabric.measured (
   -- Joins meta.run.run_id.
   run_id,
   -- commHash, as fabric.communicator.comm_hash.
   comm_hash,
-  -- Joins fabric.communicator.communicator_id within the run; NULL where no log tells of the communicator.
+  -- Joins fabric.communicator.communicator_id within the run; NULL where no log mentions the communicator.
   communicator_id,
   -- Operation, such as all_reduce.
   op,
-  -- Number that the Inspector counts within communicator and operation.
+  -- The Inspector's counter within communicator and operation.
   sequence,
   -- Message size, bytes, as stated; the largest over ranks.
   size_bytes,
@@ -18,15 +18,15 @@ CREATE OR REPLACE TABLE fabric.measured (
   rank_count,
   -- Ranks that measured it.
   member_count,
-  -- Shortest time of a rank, ns: the transfer after the last arrival where all ranks are here.
+  -- Shortest time of a rank, ns: the transfer after the last arrival where all ranks are present.
   transfer_ns,
   -- Longest time of a rank, ns.
   longest_ns,
-  -- Longest minus shortest, ns: how long the first arriver waited for the last; NULL unless all ranks are here.
+  -- Longest minus shortest, ns: how long the first arriver waited for the last; NULL unless all ranks are present.
   skew_ns,
-  -- Rank in the communicator whose time was shortest: it arrived last; NULL unless all ranks are here.
+  -- Rank in the communicator whose time was shortest: it arrived last; NULL unless all ranks are present.
   last_rank,
-  -- The same as rank in the job; NULL where no log tells it.
+  -- The same rank in the job; NULL where no log states it.
   last_global_rank,
   -- Bus bandwidth as the Inspector states it for the shortest time, bytes/s; NULL where it states none.
   bus_bandwidth_bytes_per_s,
@@ -40,7 +40,7 @@ WITH known AS (
   GROUP BY run_id, comm_hash, rank_count
 ),
 timed AS (
-  -- A record may lie in two dumps of one file: it counts once.
+  -- A record that occurs in two dumps counts once.
   SELECT s.run_id, i.comm_hash, i.rank_count, LOWER(REGEXP_REPLACE(i.op, '([a-z])([A-Z])', '\1_\2', 'g')) AS op,
     i.sequence, i.rank, MAX(i.size_bytes) AS size_bytes, MIN(i.duration_ns) AS duration_ns,
     ARG_MIN(i.bus_bandwidth_bytes_per_s, i.duration_ns) AS bus_bandwidth_bytes_per_s,

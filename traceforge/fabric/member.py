@@ -76,7 +76,7 @@ class GlobalRanks:
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a member of a communicator, over all runs."""
+    """One row per member of a communicator, over all runs."""
     handles: dict[int, list[CommunicatorHandle]] = defaultdict(list)
     for row in store.query(_HANDLES).iter_rows():
         handles[row[0]].append(CommunicatorHandle(*row))

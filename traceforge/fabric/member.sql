@@ -1,4 +1,4 @@
--- Who takes part in which NCCL communicator: one row a rank of a communicator that some log shows.
+-- Members of NCCL communicators: one row per rank of a communicator that appears in some log.
 -- Reads: fabric.process, raw.nccl_communicator
 CREATE OR REPLACE TABLE fabric.member (
   -- Joins meta.run.run_id.
@@ -7,13 +7,13 @@ CREATE OR REPLACE TABLE fabric.member (
   communicator_id INTEGER NOT NULL,
   -- Rank in the communicator; NULL where the log shows calls but no init.
   rank INTEGER,
-  -- Rank in the job; NULL when it cannot be told.
+  -- Rank in the job; NULL when unknown.
   global_rank INTEGER,
   -- How the global rank is known: launcher (or file name), communicator (rank in the one that spans the job), order (a
   -- guess: hosts by name, then devices) or unknown.
   global_rank_origin VARCHAR NOT NULL,
   -- How the communicator is known: hash (its id is printed), split (parent, color and order), inferred (size, order and
-  -- place of the members) or alone (no other member's log fits).
+  -- location of the members) or alone (no other member's log fits).
   identity VARCHAR NOT NULL,
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,
@@ -27,6 +27,6 @@ CREATE OR REPLACE TABLE fabric.member (
   device INTEGER,
   -- PCI address of the GPU.
   pci_address VARCHAR,
-  -- Line of the log that first tells of it, from 1.
+  -- Line of the log that first mentions it, from 1.
   line BIGINT NOT NULL
 )

@@ -1,4 +1,4 @@
--- NICs that processes found: one row a (host, network, NIC).
+-- NICs that processes found: one row per (host, network, NIC).
 CREATE OR REPLACE TABLE fabric.nic (
   -- Joins meta.run.run_id.
   run_id,

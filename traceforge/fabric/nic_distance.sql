@@ -1,9 +1,9 @@
--- How far each NIC is from each GPU of a host: one row a (host, GPU, NIC), as NCCL's dump of the machine says (GRAPH lines
--- of a log), or a topology file in XML. A file without a host counts for all hosts on which its addresses occur.
+-- Distance of each NIC from each GPU of a host: one row per (host, GPU, NIC), from NCCL's topology dump (GRAPH lines
+-- of a log) or a topology file in XML. A file without a host applies to all hosts on which its addresses occur.
 CREATE OR REPLACE TABLE fabric.nic_distance (
   -- Joins meta.run.run_id.
   run_id,
-  -- Host name; NULL where a topology file does not tell.
+  -- Host name; NULL where a topology file does not state it.
   host,
   -- PCI address of the GPU.
   pci_address,
@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE fabric.nic_distance (
   -- Class of the path, nearest first: PIX (one PCI switch), PXB (several), PXN (another GPU's NIC), PHB (the CPU's
   -- bridge), SYS (between NUMA nodes), ...
   path_type,
-  -- Place of the class among all, from 0; from 8 on data pass the CPU.
+  -- Index of the class among all, from 0; from 8 on data pass the CPU.
   distance,
   -- NUMA node of the GPU; NULL where the origin is a log.
   gpu_numa_node,
@@ -63,7 +63,7 @@ pair AS (
   WHERE g.kind = 'gpu' AND n.kind = 'net' AND n.device IS NOT NULL AND g.pci_address IS NOT NULL
 ),
 met AS (
-  -- Where the ways up from GPU and NIC first meet: below a PCI switch, at a CPU, or nowhere.
+  -- Where the paths up from GPU and NIC first meet: below a PCI switch, at a CPU, or nowhere.
   SELECT p.*, a.kind, a.steps AS gpu_steps, b.steps AS nic_steps
   FROM pair AS p
   LEFT JOIN above AS a ON a.source_id = p.source_id AND a.topology_id = p.topology_id AND a.leaf = p.gpu

@@ -1,11 +1,11 @@
--- What each NIC carries by NCCL's plan: one row a (host, network, NIC). A static model, no measurement: bytes of the
--- logged calls times the share of their algorithm that a ring's links carry, split evenly over channels.
+-- What each NIC carries by NCCL's plan: one row per (host, network, NIC). A static model, not a measurement: bytes of
+-- the logged calls times the share that a link of a ring carries, split evenly over channels.
 CREATE OR REPLACE TABLE fabric.nic_load (
   -- Joins meta.run.run_id.
   run_id,
   -- Host name.
   host,
-  -- Network as connections name it; as fabric.nic names it for NICs without connections.
+  -- Network as named by connections; by fabric.nic for NICs without connections.
   network,
   -- Number of the NIC.
   nic,
@@ -15,15 +15,15 @@ CREATE OR REPLACE TABLE fabric.nic_load (
   ranks,
   -- Connections of rings and trees that use it.
   edge_count,
-  -- Of these, how many use GPU Direct RDMA.
+  -- How many of them use GPU Direct RDMA.
   gdr_edge_count,
-  -- Its share of the connections of all NICs of the host; 0 for a NIC that carries none.
+  -- Share of the connections of all NICs of the host; 0 for a NIC that carries none.
   edge_share,
-  -- Bytes sent by the ring model; NULL where no calls are logged.
+  -- Bytes sent according to the ring model; NULL where no calls are logged.
   send_bytes
 ) AS
 WITH moved AS (
-  -- One member's calls stand for the communicator: the one with most calls.
+  -- The member with the most calls represents the communicator.
   SELECT run_id, communicator_id, rank, SUM(
     CASE op
       WHEN 'all_reduce' THEN 2.0 * size_bytes * (k.rank_count - 1) / k.rank_count
@@ -73,7 +73,7 @@ used AS (
   GROUP BY e.run_id, e.host, e.network, e.nic
 ),
 known AS (
-  -- A plug-in's network is named otherwise where it lists NICs than where it connects: IB and IBext_v8.
+  -- A plug-in's network has one name where it lists NICs and another where it connects: IB and IBext_v8.
   SELECT n.run_id, n.host, n.network, n.nic, n.name, u.network AS used_network
   FROM fabric.nic AS n
   LEFT JOIN (SELECT DISTINCT run_id, host, network FROM used) AS u

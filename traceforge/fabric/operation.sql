@@ -1,4 +1,4 @@
--- Calls of collectives, sends and receives in NCCL's logs: one row a call of a rank, numbered in their order.
+-- Calls of collectives, sends and receives in NCCL's logs: one row per call of a rank, numbered in order.
 CREATE OR REPLACE TABLE fabric.operation (
   -- Joins meta.run.run_id.
   run_id,
@@ -6,7 +6,7 @@ CREATE OR REPLACE TABLE fabric.operation (
   communicator_id,
   -- Rank in the communicator; NULL when unknown.
   rank,
-  -- Our own count of this rank's collectives (or sends and receives) in this communicator, from 0.
+  -- Counter of this rank's collectives (or sends and receives) in this communicator, from 0; ours, not NCCL's.
   sequence,
   -- all_reduce, all_gather, reduce_scatter, broadcast, reduce, send, recv, ...
   op,
@@ -18,7 +18,7 @@ CREATE OR REPLACE TABLE fabric.operation (
   size_bytes,
   -- Root rank; the peer of a send or receive.
   root,
-  -- opCount as written; no sequence number.
+  -- opCount as printed, which is no sequence number.
   op_count,
   -- When the host called it, ns on the host's clock; NULL without time stamps.
   raw_time_ns,

@@ -1,4 +1,4 @@
--- Processes whose debug logs were read: one row a (log, process). Logs of one process share its number.
+-- Processes with debug logs: one row per (log, process). Logs of one process share its number.
 CREATE OR REPLACE TABLE fabric.process (
   -- Joins meta.run.run_id.
   run_id,
@@ -28,7 +28,7 @@ stated AS (
   GROUP BY r.source_id, r.process_id
 ),
 headless AS (
-  -- Banners without a head, as rank 0 prints them until 2.21, speak for the file.
+  -- Banners without a line head, as rank 0 prints them until 2.21, apply to the whole file.
   SELECT source_id, MIN(nccl_version) AS nccl_version FROM stated WHERE process_id IS NULL GROUP BY source_id
 )
 SELECT

@@ -1,9 +1,9 @@
-"""Rings rebuilt from what ranks print. Fills fabric.ring.
+"""Rings reconstructed from the logs of ranks. Fills fabric.ring.
 
-Idea: who sends to whom follows from each rank's GRAPH line, from the line that lists all ranks (cut at about 20 ranks),
-or from the first connection a rank makes on a channel, as rings are connected before trees. The first of these that
-closes over all ranks is taken, else the longest walk.
-Not handled: rings of communicators whose algorithms connect lazily and never need a ring (they have none).
+Idea: successors follow from each rank's GRAPH line, from the line that lists all ranks (cut at about 20 ranks), or from
+the first connection a rank makes on a channel, as rings are connected before trees. The first of these that closes over
+all ranks is taken, else the longest walk.
+Not handled: communicators that connect lazily and never need a ring (they have none).
 """
 
 import itertools
@@ -46,7 +46,7 @@ Successors = dict[int, int]
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a rank of a ring of a channel."""
+    """One row per rank of a channel's ring."""
     sizes = {(run_id, number): size for run_id, number, size in store.query(_SIZES).iter_rows()}
     found: dict[Channel, dict[str, Successors]] = defaultdict(lambda: defaultdict(dict))
     for origin, query in (("members", _MEMBERS), ("edges", _EDGES)):
@@ -59,7 +59,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _successors(ranks: list[int], size: int) -> Successors:
-    """Successors in a list of ranks, which closes where it is whole."""
+    """Successors in a list of ranks, which is closed where it is complete."""
     pairs = dict(itertools.pairwise(ranks))
     if len(ranks) == size:
         pairs[ranks[-1]] = ranks[0]
@@ -77,12 +77,12 @@ def _ring(place: Channel, by_origin: Mapping[str, Successors], size: int) -> Ite
 
 
 def is_closed(successors: Successors, ranks: list[int]) -> bool:
-    """Whether the last of some ranks sends to the first."""
+    """Whether the last rank of a walk sends to the first."""
     return successors.get(ranks[-1]) == ranks[0]
 
 
 def longest_walk(successors: Successors) -> list[int]:
-    """The longest walk along successors that passes no rank twice; from the lowest rank where that is on it."""
+    """The longest walk along successors that visits no rank twice; a closed one starts at the lowest rank."""
     targets = set(successors.values())
     starts = sorted(rank for rank in successors if rank not in targets) or [min(successors)]
     best: list[int] = []

@@ -1,4 +1,4 @@
--- Rings of channels, rebuilt: one row a (communicator, channel, position).
+-- Rings of channels, reconstructed: one row per (communicator, channel, position).
 -- Reads: fabric.edge, fabric.member, fabric.communicator, raw.nccl_ring_member, raw.nccl_ring_order, raw.nccl_record
 CREATE OR REPLACE TABLE fabric.ring (
   -- Joins meta.run.run_id.
@@ -11,9 +11,9 @@ CREATE OR REPLACE TABLE fabric.ring (
   position INTEGER NOT NULL,
   -- Rank in the communicator.
   rank INTEGER NOT NULL,
-  -- Rank it sends to; NULL where no log tells.
+  -- Rank it sends to; NULL where no log states it.
   next_rank INTEGER,
-  -- From what it was rebuilt: members (each rank's own GRAPH line), order (the line that lists all ranks) or edges (the
+  -- Source: members (each rank's own GRAPH line), order (the line that lists all ranks) or edges (the
   -- first connection each rank makes on the channel).
   origin VARCHAR NOT NULL,
   -- Whether the ring passes every rank of the communicator once and closes.

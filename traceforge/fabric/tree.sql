@@ -1,4 +1,4 @@
--- Trees of channels: one row a (communicator, channel, rank).
+-- Trees of channels: one row per (communicator, channel, rank).
 CREATE OR REPLACE TABLE fabric.tree (
   -- Joins meta.run.run_id.
   run_id,
