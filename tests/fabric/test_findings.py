@@ -200,11 +200,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
     "late_communicator": (late, "2 communicator sides", [0, 1]),
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
-    "completion_error": (broken_link, "12/129 (retry time-out", [0]),
+    "completion_error": (broken_link, "12/129 (retry timeout", [0]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
     "hang": (stuck, "rank 1 never entered it", [1]),
-    "odd_algorithm": (forced, "NCCL_ALGO=Ring takes the choice from NCCL", []),
+    "odd_algorithm": (forced, "NCCL_ALGO=Ring overrides NCCL's choice", []),
     "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),
 }
 

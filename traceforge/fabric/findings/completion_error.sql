@@ -1,9 +1,9 @@
--- The NIC gave up an operation. Follow-ups (status 5) are named only where nothing else was logged.
+-- A NIC gave up an operation. Operations flushed as a consequence (status 5) count only where nothing else was logged.
 -- Mode: fabric_contention
 -- Severity: problem
 -- Summary: {count:count network operation} ended in error {code}/{vendor_error} ({meaning}){toward}{of_ranks}.
 -- Next step: Look at the counters of this NIC and of its switch port (link_downed, symbol errors, PFC, ECN); for retry
---   time-outs on RoCE also at NCCL_IB_GID_INDEX, NCCL_IB_TC and the peer, which may simply be gone.
+--   timeouts on RoCE also at NCCL_IB_GID_INDEX, NCCL_IB_TC and the peer, which may simply be gone.
 WITH failed AS (
   SELECT p.run_id, p.host, p.process, e.source_id, e.record_id, e.nic_name, e.code, e.vendor_error, e.peer, r.line
   FROM raw.nccl_event AS e
@@ -12,7 +12,6 @@ WITH failed AS (
   WHERE e.kind = 'completion_error'
 ),
 origin AS (
-  -- Operations flushed after another error (status 5) count only in a run where nothing else was logged.
   SELECT * FROM failed AS f
   WHERE f.code IS DISTINCT FROM 5 OR NOT EXISTS (SELECT 1 FROM failed AS g WHERE g.run_id = f.run_id AND g.code <> 5)
 )
@@ -23,7 +22,7 @@ SELECT
   COUNT(DISTINCT (o.source_id, o.record_id)) AS count,
   o.code, COALESCE(CAST(o.vendor_error AS VARCHAR), 'not stated') AS vendor_error,
   CASE o.code
-    WHEN 12 THEN 'retry time-out: the fabric dropped it, or the peer is gone'
+    WHEN 12 THEN 'retry timeout: the fabric dropped it, or the peer is gone'
     WHEN 4 THEN 'local protection: the NIC may not reach this memory; GPU Direct RDMA, ACS or IOMMU'
     WHEN 5 THEN 'flushed after another error that is not in these logs'
     WHEN 10 THEN 'remote access refused'

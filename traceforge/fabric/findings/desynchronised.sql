@@ -1,4 +1,4 @@
--- Ranks of a communicator call different operations at the same place of its sequence.
+-- Ranks of a communicator call different operations at the same position of its sequence.
 -- Mode: runtime_control_plane
 -- Severity: problem
 -- Summary: Call {sequence} of communicator {subject} differs between its ranks: most call {usual}, but {odd_call} is

@@ -1,7 +1,7 @@
 -- A setting has one value on some ranks and another on others.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: {subject} differs between processes: {values}; the odd ones{of_ranks} say {odd_value}.
+-- Summary: {subject} differs between processes: {values}; the odd ones{of_ranks} have {odd_value}.
 -- Next step: Give all ranks the same environment (the launcher's -x or --export, /etc/nccl.conf on every node).
 WITH stated AS (
   SELECT p.run_id, p.process, e.name, ARG_MAX(e.value, e.record_id) AS value, MIN((e.source_id, r.line)) AS first

@@ -1,4 +1,4 @@
--- A setting limits the channels of collectives, or a communicator has far fewer than its equals.
+-- A setting limits the channels of collectives, or a communicator has far fewer than others of its size.
 -- Mode: runtime_control_plane
 -- Severity: notice
 -- Summary: Communicator {subject} of {rank_count} ranks has {channels:count channel} for collectives{compared}.

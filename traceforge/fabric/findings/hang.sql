@@ -1,7 +1,7 @@
--- PyTorch's watchdog gave a collective up; ranks that had not even enqueued it are the suspects.
+-- A collective timed out in PyTorch's watchdog; the ranks that had not even enqueued it are the suspects.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: Collective {subject} ({op}) did not end in time on {victims:count rank}: {verdict}.
+-- Summary: Collective {subject} ({op}) timed out on {victims:count rank}: {verdict}.
 -- Next step: Look at the stacks of the ranks that never entered it (py-spy dump, the flight recorder), not at those
 --   that waited.
 WITH event AS (
@@ -18,7 +18,7 @@ progress AS (
   GROUP BY run_id, group_name, rank
 ),
 timeout AS (
-  -- The first collective of each group that did not end; later ones follow from it.
+  -- The first collective of each group that timed out; later ones follow from it.
   SELECT run_id, group_name, sequence, MIN(op) AS op, COUNT(DISTINCT rank) AS victims,
     MIN((source_id, line)) AS first, COUNT(*) AS citation_count
   FROM event
@@ -37,7 +37,7 @@ SELECT
   t.sequence || CASE WHEN t.group_name = '' THEN '' ELSE ' of process group ' || t.group_name END AS subject,
   t.op, t.victims, b.ranks,
   CASE
-    WHEN b.ranks IS NULL THEN 'which rank is missing these logs do not tell'
+    WHEN b.ranks IS NULL THEN 'these logs do not show which rank is missing'
     ELSE CASE LEN(b.ranks) WHEN 1 THEN 'rank ' ELSE 'ranks ' END
       || ARRAY_TO_STRING(b.ranks, ', ') || ' never entered it'
   END AS verdict,

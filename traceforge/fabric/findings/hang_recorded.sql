@@ -1,8 +1,8 @@
--- Flight recorders of a job's ranks disagree on how far a process group got: who is behind never entered.
+-- Flight recorders disagree on how far a process group got: the ranks that are behind never entered the collective.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: By the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks, while
---   {stopped} {behind} stopped at {slowest}.
+-- Summary: According to the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks,
+--   while {stopped} {behind} stopped at {slowest}.
 -- Next step: Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).
 WITH progress AS (
   SELECT s.run_id, s.source_id, s.rank, g.process_group_name, g.description, MAX(g.last_enqueued) AS last_enqueued

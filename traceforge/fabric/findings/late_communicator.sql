@@ -1,8 +1,8 @@
--- A communicator is made after training has begun: after its ranks have called a hundred collectives on others.
+-- A communicator is created after training has begun, that is, after its ranks have called many collectives on others.
 -- Mode: runtime_control_plane
 -- Severity: notice
--- Summary: After at least {calls:.0f} collectives had been called, NCCL still made
---   {made:count communicator side}{of_ranks}; every rank of the group stands still meanwhile.
+-- Summary: After at least {calls:.0f} collectives had been called, NCCL still created
+--   {made:count communicator side}{of_ranks}; every rank of the group waits meanwhile.
 -- Next step: Make all process groups before the first step and use each once (a barrier), so that nothing is connected
 --   inside training.
 WITH settled AS (

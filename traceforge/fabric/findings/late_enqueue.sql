@@ -1,4 +1,4 @@
--- In stamped logs: a rank calls collectives later than the other ranks of its own host, time after time.
+-- In logs with time stamps: a rank calls collectives later than the other ranks of its host, again and again.
 -- Mode: synchronization_amplification
 -- Severity: problem
 -- Summary: Rank {subject} calls the collectives of communicator {communicator_id} {late_ms:.1f} ms later than the first

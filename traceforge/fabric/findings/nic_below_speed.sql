@@ -5,7 +5,7 @@
 --   job run at {usual:.0f}{of_ranks}.
 -- Next step: Look at the link's rate and width (`ibstat`, `mlxlink`), the cable or transceiver, and the switch port.
 WITH stated AS (
-  -- Only NICs that carry something: a management NIC may be as slow as it likes.
+  -- Only NICs with connections: the speed of a management NIC does not matter.
   SELECT n.*, l.ranks
   FROM fabric.nic AS n
   JOIN fabric.nic_load AS l

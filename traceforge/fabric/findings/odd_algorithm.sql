@@ -21,7 +21,7 @@ slow AS (
     AND size_bytes >= (SELECT value FROM meta.threshold WHERE name = 'fabric.LARGE_MESSAGE_BYTES')
   GROUP BY run_id
 )
-SELECT run_id, 'job' AS subject_kind, 'all' AS subject, setting || ' takes the choice from NCCL' AS what,
+SELECT run_id, 'job' AS subject_kind, 'all' AS subject, setting || ' overrides NCCL''s choice' AS what,
   first, citation_count
 FROM setting
 UNION ALL

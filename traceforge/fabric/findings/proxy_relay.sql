@@ -1,8 +1,8 @@
--- Data pass another GPU on their way to a NIC (PXN). Meant on rail fabrics; elsewhere it costs an NVLink hop.
+-- Data pass another GPU on their way to a NIC (PXN). Intended on rail fabrics; elsewhere it costs an NVLink hop.
 -- Mode: gpu_locality
 -- Severity: notice
 -- Summary: {relayed} of {edges} connections that leave a node pass through another rank's GPU (PXN){of_ranks}.
--- Next step: On a rail fabric this is meant; otherwise check which NIC is near to these ranks, or set
+-- Next step: On a rail fabric this is intended; otherwise check which NIC is near to these ranks, or set
 --   NCCL_PXN_DISABLE=1.
 SELECT
   e.run_id, 'job' AS subject_kind, 'all' AS subject,

@@ -1,4 +1,4 @@
--- Ring neighbours on one node talk across NUMA nodes more often than a ring must: once in each direction.
+-- A ring crosses NUMA nodes within a host more often than it must, which is once in each direction.
 -- Mode: gpu_locality
 -- Severity: problem
 -- Summary: On host {subject}, a ring (channel {channel}) crosses NUMA nodes {crossings} times where 2 would

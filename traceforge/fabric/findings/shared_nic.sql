@@ -1,5 +1,4 @@
--- Several ranks of a node share a NIC, or one NIC carries far more than its share, while another of its kind is "
--- "idle.
+-- Several ranks of a node share a NIC while another of its kind is idle.
 -- Mode: fabric_contention
 -- Severity: problem
 -- Summary: On {hosts:count host}, such as {subject}, {used} of {nics} NICs carry all connections of the node's ranks;

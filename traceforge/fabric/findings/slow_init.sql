@@ -1,7 +1,7 @@
--- Making communicators takes long: one takes 10 s and more, or all of one process take a minute together.
+-- Creating communicators takes long: one of them, or all of a process together.
 -- Mode: runtime_control_plane
 -- Severity: notice
--- Summary: Making {communicators:count communicator} takes up to {total_s:.1f} s a rank; the slowest takes
+-- Summary: Creating {communicators:count communicator} takes up to {total_s:.1f} s a rank; the slowest takes
 --   {slowest_s:.1f} s, most of it in {phase}{of_ranks}.
 -- Next step: kernels: loading of CUDA modules (see CUDA_MODULE_LOADING, storage of the container); bootstrap: the
 --   network of NCCL_SOCKET_IFNAME; topo and graphs: many GPUs and NICs; connections: the fabric. Fewer groups also

@@ -1,4 +1,4 @@
--- Nodes talk over TCP sockets. A problem where a faster NIC was found or looked for in vain, else worth knowing.
+-- Nodes communicate over TCP sockets: a problem where a faster NIC was found or sockets were requested, else a notice.
 -- Mode: fabric_contention
 -- Severity: notice
 -- Summary: {socket_edges} of {edges} connections between nodes run over TCP sockets{of_ranks}{reason}.
