@@ -11,13 +11,7 @@ import pytest
 from tests.conventions.test_source_tree import PYTHON, relative, tree
 
 # Class names that several modules still share. Only ever shorter.
-_SHARED_NAMES = {
-    "Calls", "Change", "Column", "Cost", "Events",
-    "Grammar", "Group", "Handle", "Interval", "Issue", "IssueLog", "Job", "Layout", "Link",
-    "Operation", "Outcome", "Pieces", "Place", "Prediction", "Quantity", "Rule", "Run", "Source",
-    "Threshold", "Tracks", "Unit", "_File", "_Group", "_Index", "_Reading",
-    "_Run",
-}  # fmt: skip
+_SHARED_NAMES = {"Calls", "Change", "Interval", "Issue", "Job", "Prediction", "Run"}
 
 
 def circle_of(imports: Mapping[str, set[str]]) -> list[str]:
