@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.given import MS, US, Trace, built, rows_of, store_of
-from traceforge.align.collective_matching import NOTHING, Calls, match
-from traceforge.align.sequence_alignment import align_sequences
+from traceforge.align.collective_matching import ABSENT, match
+from traceforge.align.sequence_alignment import CallSequence, align_sequences
 from traceforge.store.database import Store
 
 ARRIVALS = """
@@ -98,9 +98,9 @@ class TestLostEvents:
         end = np.array([_start(n) + 2 * MS for n in range(30)])
 
         pairs = align_sequences(
-            kind[kept], end[kept] - 2 * MS, end[kept],
-            kind[other], end[other] - MS + clock_ns, end[other] + clock_ns,
-        )  # fmt: skip
+            CallSequence(kind[kept], kind[kept], kind[kept], end[kept] - 2 * MS, end[kept]),
+            CallSequence(kind[other], kind[other], kind[other], end[other] - MS + clock_ns, end[other] + clock_ns),
+        )
 
         assert [(kept[i], other[j]) for i, j in pairs.tolist()] == [(n, n) for n in sorted({*kept} & {*other})]
         assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs.tolist()))
@@ -196,9 +196,9 @@ class TestPairs:
         assert rows_of(store, UNMATCHED) == [(rank, 0, "peer_unknown") for rank in range(3)]
 
     def test_a_sender_may_be_done_before_the_receiver_starts_but_not_the_other_way_round(self) -> None:
-        def calls(starts: list[int], ends: list[int]) -> Calls:
+        def calls(starts: list[int], ends: list[int]) -> CallSequence:
             zeros = np.zeros(len(starts), dtype=np.int64)
-            return Calls(zeros, zeros + NOTHING, zeros + NOTHING, np.array(starts) * MS, np.array(ends) * MS)
+            return CallSequence(zeros, zeros + ABSENT, zeros + ABSENT, np.array(starts) * MS, np.array(ends) * MS)
 
         # Ends agree but for two in four; what is sent early waits in a buffer.
         early, late = calls([0, 10, 20, 30], [1, 11, 25, 35]), calls([4, 14, 20, 30], [5, 15, 25, 35])
@@ -230,7 +230,7 @@ def test_clocks_that_drift_over_a_long_window_do_not_hide_a_match() -> None:
     start = np.arange(count) * 500 * MS
     end = start + MS
     zeros = np.zeros(count, dtype=np.int64)
-    first = Calls(zeros, zeros + NOTHING, zeros + NOTHING, start, end)
-    second = Calls(zeros, zeros + NOTHING, zeros + NOTHING, start + start // 25_000, end + end // 25_000)
+    first = CallSequence(zeros, zeros + ABSENT, zeros + ABSENT, start, end)
+    second = CallSequence(zeros, zeros + ABSENT, zeros + ABSENT, start + start // 25_000, end + end // 25_000)
 
     assert len(match([first, second]).sequence) == count

@@ -1,4 +1,4 @@
-"""Which file speaks for which rank, and which steps it marks."""
+"""Which file is used for each rank, and which steps it marks."""
 
 from tests.given import Trace, built, rows_of, store_of
 

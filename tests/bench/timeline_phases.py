@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.clock_course import ClockCourse
-from traceforge.align.collective_matching import Calls, match
+from traceforge.align.collective_matching import match
+from traceforge.align.sequence_alignment import CallSequence
 from traceforge.store.database import Store
 from traceforge.timeline.segment import rank_layers, read_events, segments
 
@@ -108,15 +109,15 @@ def phases(events: pl.DataFrame) -> int:
     return segments(rank_layers(events, matched, has_device=True), windows).height
 
 
-def matching(arrivals: int, rng: np.random.Generator) -> tuple[list[Calls], list[Calls]]:
+def matching(arrivals: int, rng: np.random.Generator) -> tuple[list[CallSequence], list[CallSequence]]:
     """Calls of 64 ranks, by order and with numbers."""
     calls = arrivals // 64
     kind = rng.integers(0, 5, calls)
     end = np.arange(calls) * 1_000_000
     nothing = np.full(calls, -1)
     skew = rng.integers(0, 20_000, 64)
-    ordered = [Calls(kind, nothing, nothing, end - 500_000 + own, end + own) for own in skew.tolist()]
-    stated = [Calls(kind, np.arange(calls), nothing, own.arrival_ns, own.end_ns) for own in ordered]
+    ordered = [CallSequence(kind, nothing, nothing, end - 500_000 + own, end + own) for own in skew.tolist()]
+    stated = [CallSequence(kind, np.arange(calls), nothing, own.arrival_ns, own.end_ns) for own in ordered]
     return ordered, stated
 
 

@@ -91,7 +91,7 @@ def test_a_trace_without_steps_is_one_partial_iteration() -> None:
 
 
 class TestUnmarkedSteps:
-    """Steps told from the optimizer, as no ProfilerStep marks them."""
+    """Steps inferred from the optimizer, where no ProfilerStep marks them."""
 
     STEPS = "SELECT iteration, raw_start_ns, raw_end_ns, is_whole FROM align.step ORDER BY iteration"
 

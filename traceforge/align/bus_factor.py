@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from traceforge.align.collective_names import operations
+from traceforge.align.collective_names import collective_kinds
 from traceforge.store.database import Store
 
 _SIZES = "SELECT DISTINCT size FROM align.communicator ORDER BY size"
@@ -11,9 +11,7 @@ _SIZES = "SELECT DISTINCT size FROM align.communicator ORDER BY size"
 def rows(store: Store) -> pl.DataFrame:
     """One row an (operation, size)."""
     sizes = store.query(_SIZES)["size"].to_list()
-    found = [
-        (operation.name, size, bus_factor(operation.bus_factor, size)) for operation in operations() for size in sizes
-    ]
+    found = [(kind.name, size, bus_factor(kind.bus_factor, size)) for kind in collective_kinds() for size in sizes]
     return pl.DataFrame(found, schema={"op": pl.String, "size": pl.Int64, "bus_factor": pl.Float64}, orient="row")
 
 

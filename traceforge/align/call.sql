@@ -69,13 +69,13 @@ launched AS (
   FROM kernel AS k
   LEFT JOIN launch AS l ON l.source_id = k.source_id AND l.correlation = k.correlation
 ),
-asked AS (
+named_call AS (
   SELECT * FROM event WHERE class = 'communication_call' AND op IS NOT NULL
 ),
 linked AS (
   SELECT
     l.run_id, l.rank, l.source_id, l.event_id,
-    -- Kernels of RCCL, and of some builds of NCCL, have one name for all (ncclDevKernel_Generic): the call says it then.
+    -- Kernels of RCCL, and of some builds of NCCL, share one name (ncclDevKernel_Generic): then the call names it.
     COALESCE(l.op, CASE WHEN a.raw_end_ns >= l.raw_launch_ns THEN a.op END) AS op,
     l.raw_start_ns, l.raw_end_ns, l.raw_launch_ns,
     CASE WHEN r.raw_end_ns >= l.raw_launch_ns THEN r.event_id END AS record_event_id,
@@ -83,7 +83,7 @@ linked AS (
   FROM launched AS l
   ASOF LEFT JOIN record AS r
     ON r.source_id = l.source_id AND r.track_id = l.launch_track_id AND l.raw_launch_ns >= r.raw_start_ns
-  ASOF LEFT JOIN asked AS a
+  ASOF LEFT JOIN named_call AS a
     ON a.source_id = l.source_id AND a.track_id = l.launch_track_id AND l.raw_launch_ns >= a.raw_start_ns
 ),
 device_call AS (

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.clock_sync import RankCalls, components, solve
-from traceforge.align.collective_names import operations
+from traceforge.align.collective_names import collective_kinds
 from traceforge.align.pairwise_offset import Offset
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -81,7 +81,9 @@ def rows(store: Store) -> pl.DataFrame:
 
 def _synchronising(calls: pl.DataFrame) -> pl.DataFrame:
     """Calls that tie clocks, with `common_end` and `role` (see `RankCalls`)."""
-    kinds = [(o.name, o.common_end, _ROLES.get(o.name, 0)) for o in operations() if o.synchronising or o.name in _ROLES]
+    kinds = [
+        (k.name, k.common_end, _ROLES.get(k.name, 0)) for k in collective_kinds() if k.synchronising or k.name in _ROLES
+    ]
     schema = {"op": pl.String, "common_end": pl.Boolean, "role": pl.Int64}
     return calls.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="op", maintain_order="left")
 

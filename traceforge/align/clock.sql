@@ -11,28 +11,28 @@ CREATE OR REPLACE TABLE align.clock (
   host VARCHAR,
   -- Rank's clock minus the reference rank's clock when the rank's shows raw_anchor_ns, ns; NULL when unaligned.
   offset_ns BIGINT,
-  -- By how much the rank's clock runs faster than the reference's, parts per billion; 0 where no drift can be told.
+  -- How much faster the rank's clock runs than the reference's, parts per billion; 0 where no drift is certain.
   drift_ppb BIGINT,
   -- Reading of the rank's own clock to which offset_ns belongs, ns; NULL when unaligned.
   raw_anchor_ns BIGINT,
   -- How uncertain the offset is, ns (1.48 times the median absolute deviation of the anchors' ends; half the range of
   -- nine tenths of them where status is bounded; squares add over ties); NULL when unaligned.
   residual_ns BIGINT,
-  -- How far fits of either half of the anchors lie apart, at most, ns; NULL where there are fewer than six.
+  -- Largest difference between fits of either half of the anchors, ns; NULL where there are fewer than six.
   half_error_ns BIGINT,
   -- Collectives whose common end, or order, tied this clock.
   anchors BIGINT NOT NULL,
   -- reference; fitted (collectives end together on devices); shared_clock (host threads of one host read one clock);
   -- bounded (host collectives end only roughly together: a coarse offset, within what order allows); unaligned.
   status VARCHAR NOT NULL,
-  -- 0 for the ranks on the common clock; ranks of another number meet one another, but none of those.
+  -- 0 for the ranks on the common clock; ranks of another number share collectives with one another only.
   component INTEGER,
   -- Synchronising collectives that the rank, by these clocks, ends before the last rank has arrived; its wait is cut
   -- at its own end there.
   causality_repairs BIGINT,
   -- The largest of these contradictions, ns; 0 where there is none.
   largest_repair_ns BIGINT,
-  -- How far it is ahead over time: for each stretch its start on the rank's own clock, how far the clock is ahead then,
-  -- both ns, and its drift, parts per billion (see align.clock_piece).
+  -- The offset over time: for each stretch its start on the rank's own clock, the offset then, both ns, and the drift,
+  -- parts per billion (see align.clock_piece).
   course STRUCT(raw_ns BIGINT, ahead_ns BIGINT, ppb BIGINT)[]
 )

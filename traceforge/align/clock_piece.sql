@@ -1,7 +1,6 @@
 -- The course of each rank's clock: one row a stretch of time over which it drifts evenly.
 --
--- Aligned time = raw time - offset_ns - (raw time - raw_anchor_ns) x drift_ppb / 1e9, rounded towards zero, with the
--- row of the largest raw_from_ns that is no later. An unaligned rank has one row that changes nothing.
+-- Aligned time = raw time - align.ahead_ns(raw time, row), with the row of the largest raw_from_ns that is no later. An unaligned rank has one row that changes nothing.
 CREATE OR REPLACE TABLE align.clock_piece (
   -- Joins meta.run.run_id.
   run_id,
@@ -13,7 +12,7 @@ CREATE OR REPLACE TABLE align.clock_piece (
   raw_anchor_ns,
   -- Rank's clock minus the reference rank's clock then, ns.
   offset_ns,
-  -- By how much the rank's clock runs faster than the reference's, parts per billion.
+  -- How much faster the rank's clock runs than the reference's, parts per billion.
   drift_ppb
 ) AS
 WITH piece AS (

@@ -1,10 +1,10 @@
 """All clocks of a run against one. In: times of the collectives by rank. Out: `Offset` by rank, and components.
 
 The lowest rank is the reference. Ranks that share a communicator with it are tied to it; ranks that share one with
-those are tied to the surest of them, and so on, so that every clock is reached over as few ties as can be. Sends and
-receives alone (stages of a pipeline) bound an offset from both sides, once both ranks have sent. On one
-host the ranks' clocks drift as one, if they do not contradict it. A rank that no tie reaches reads the clock of a rank
-of its host; where there is none it stays unaligned, and starts a component of its own.
+those are tied to the one of least error, and so on, so that every clock is reached over as few ties as possible. Sends
+and receives alone (stages of a pipeline) bound an offset from both sides, once both ranks have sent. Clocks of one host
+share one drift unless their fits contradict that. A rank that no tie reaches takes the clock of a rank of its host;
+without one it stays unaligned, and starts a component of its own.
 """
 
 import math
@@ -54,7 +54,7 @@ Calls = Mapping[int, RankCalls]
 def solve(calls: Calls) -> dict[int, Offset]:
     """Offset of each rank against the lowest, `unaligned` where nothing ties it."""
     ranks = sorted(calls)
-    ties = _spread(calls, ranks[0])
+    ties = _spanning_ties(calls, ranks[0])
     solved = _chained(ranks[0], ties)
     pooled = _host_drifts(calls, solved)
     if pooled:
@@ -68,7 +68,7 @@ def solve(calls: Calls) -> dict[int, Offset]:
 
 
 def components(calls: Calls, offsets: Mapping[int, Offset]) -> dict[int, int]:
-    """Number of the component of each rank: 0 for the reference's, further ones for those that no path reaches."""
+    """Number of the component of each rank: 0 for the reference's, further ones for the unreachable."""
     number = {rank: 0 for rank, offset in offsets.items() if offset.offset_ns is not None}
     for rank in sorted(calls):
         if rank in number:
@@ -78,12 +78,14 @@ def components(calls: Calls, offsets: Mapping[int, Offset]) -> dict[int, int]:
         while waiting:
             known = waiting.pop()
             number[known] = label
-            waiting += [other for other in calls if other not in number and _meet(calls[known], calls[other])]
+            waiting += [
+                other for other in calls if other not in number and _share_collectives(calls[known], calls[other])
+            ]
     return number
 
 
-def _spread(calls: Calls, reference: int) -> dict[int, _Tie]:
-    """The tie of each rank that can be reached, in the order in which they are."""
+def _spanning_ties(calls: Calls, reference: int) -> dict[int, _Tie]:
+    """The tie of each reachable rank, in the order in which they are reached."""
     ties: dict[int, _Tie] = {}
     reached = {reference: 0.0}
     level = [reference]
@@ -103,7 +105,7 @@ def _spread(calls: Calls, reference: int) -> dict[int, _Tie]:
 
 
 def _best_tie(calls: Calls, rank: int, level: Sequence[int], reached: Mapping[int, float]) -> _Tie | None:
-    """The surest tie to ranks reached last; of each communicator the surest member is tried."""
+    """The tie of least error to the ranks reached last; of each communicator the member of least error is tried."""
     tried: set[int] = set()
     best: tuple[bool, float, _Tie] | None = None
     for known in level:
@@ -206,7 +208,7 @@ def _pooled(slopes: Sequence[Slope]) -> Slope:
     return Slope(mean, 1 / math.sqrt(float(weights.sum())))
 
 
-def _meet(one: RankCalls, other: RankCalls) -> bool:
+def _share_collectives(one: RankCalls, other: RankCalls) -> bool:
     return bool(np.isin(one.collective, other.collective, assume_unique=True).any())
 
 

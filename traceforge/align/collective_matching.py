@@ -4,7 +4,7 @@ Within a communicator all ranks issue the same collectives in the same order. St
 there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
 iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
 one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset, ranks would
-end collectives before others start them. Calls without a partner on every rank stay unmatched.
+end collectives before others start them. CallSequence without a partner on every rank stay unmatched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,37 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from traceforge.align.sequence_alignment import align_sequences, is_shifted
+from traceforge.align.sequence_alignment import CallSequence, Numbers, align_sequences, is_shifted
 from traceforge.thresholds import align as thresholds
 
-Numbers = NDArray[np.int64]
-
-NOTHING = -1
+ABSENT = -1
 # Enough collectives to check a match by.
 _SAMPLE = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls of one rank in order of issue, shape (calls,); times in ns on the rank's own clock.
-
-    Attributes:
-        kind: equal for calls of the same operation and, where it is the same on all ranks, size.
-        stated: sequence number that the trace states, -1 where it states none.
-        iteration: iteration of the call, -1 outside of all.
-    """
-
-    kind: Numbers
-    stated: Numbers
-    iteration: Numbers
-    arrival_ns: Numbers
-    end_ns: Numbers
-
-    def __len__(self) -> int:
-        """Number of calls."""
-        return len(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +36,7 @@ class Matching:
     place: Numbers
 
 
-def match(calls: Sequence[Calls], *, from_first_to_second: bool = False) -> Matching:
+def match(calls: Sequence[CallSequence], *, from_first_to_second: bool = False) -> Matching:
     """Collectives of one communicator.
 
     Args:
@@ -85,9 +61,9 @@ def match(calls: Sequence[Calls], *, from_first_to_second: bool = False) -> Matc
     return best
 
 
-def _by_stated_sequence(calls: Sequence[Calls]) -> Matching:
+def _by_stated_sequence(calls: Sequence[CallSequence]) -> Matching:
     """By number; of several calls of one number (a coalesced group) by place among them."""
-    if any((own.stated == NOTHING).any() or not len(own) for own in calls):
+    if any((own.stated == ABSENT).any() or not len(own) for own in calls):
         return _none("sequence_number", len(calls))
     if _are_alike([own.stated for own in calls]) and (np.diff(calls[0].stated) > 0).all():
         # Nothing is missing: as many distinct numbers everywhere.
@@ -100,7 +76,7 @@ def _by_stated_sequence(calls: Sequence[Calls]) -> Matching:
     return _agreeing(calls, common >> _REPEATS_BITS, place)
 
 
-def _agreeing(calls: Sequence[Calls], sequence: Numbers, place: Numbers) -> Matching:
+def _agreeing(calls: Sequence[CallSequence], sequence: Numbers, place: Numbers) -> Matching:
     """Of calls of one number those that are of one kind."""
     reference = calls[0].kind[place[:, 0]]
     agreeing = np.ones(len(place), dtype=np.bool_)
@@ -125,16 +101,16 @@ def _numbered(stated: Numbers) -> Numbers:
     return (stated << _REPEATS_BITS) + np.minimum(repeats, (1 << _REPEATS_BITS) - 1)
 
 
-def _by_order(calls: Sequence[Calls]) -> Matching:
+def _by_order(calls: Sequence[CallSequence]) -> Matching:
     if not _are_alike([own.kind for own in calls]):
         return _none("order", len(calls))
     every = np.arange(len(calls[0]))
     return Matching("order", every, np.repeat(every[:, None], len(calls), axis=1))
 
 
-def _by_order_in_iteration(calls: Sequence[Calls]) -> Matching:
+def _by_order_in_iteration(calls: Sequence[CallSequence]) -> Matching:
     places = [_by_iteration(own.iteration) for own in calls]
-    common = set.intersection(*(set(own) for own in places)) - {NOTHING}
+    common = set.intersection(*(set(own) for own in places)) - {ABSENT}
     found = [np.zeros((0, len(calls)), dtype=np.int64)]
     for iteration in sorted(common):
         own = [of_rank[iteration] for of_rank in places]
@@ -150,18 +126,17 @@ def _by_iteration(iteration: Numbers) -> Mapping[int, Numbers]:
     return dict(zip(numbers.tolist(), np.split(order, first[1:]), strict=True))
 
 
-def _by_alignment(calls: Sequence[Calls]) -> Matching:
-    """Against the rank with most calls, those of every other one laid beside it in time."""
+def _by_alignment(calls: Sequence[CallSequence]) -> Matching:
+    """Every rank aligned in time with the one that has most calls."""
     fullest = max(range(len(calls)), key=lambda rank: (len(calls[rank]), -rank))
     reference = calls[fullest]
-    place = np.full((len(reference), len(calls)), NOTHING, dtype=np.int64)
+    place = np.full((len(reference), len(calls)), ABSENT, dtype=np.int64)
     place[:, fullest] = np.arange(len(reference))
     for rank, own in enumerate(calls):
         if rank != fullest:
-            pairs = align_sequences(reference.kind, reference.arrival_ns, reference.end_ns,
-                                     own.kind, own.arrival_ns, own.end_ns)  # fmt: skip
+            pairs = align_sequences(reference, own)
             place[pairs[:, 0], rank] = pairs[:, 1]
-    place = place[(place != NOTHING).all(axis=1)]
+    place = place[(place != ABSENT).all(axis=1)]
     return Matching("alignment", np.arange(len(place)), place)
 
 
@@ -173,7 +148,7 @@ def _none(method: str, ranks: int) -> Matching:
     return Matching(method, np.zeros(0, dtype=np.int64), np.zeros((0, ranks), dtype=np.int64))
 
 
-def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_second: bool) -> bool:
+def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_to_second: bool) -> bool:
     """Whether, with clocks that differ by a line, nobody ends before another has started.
 
     What was sent may be under way when the receiver starts, and the sender be done: only the receiver must not end
@@ -193,7 +168,7 @@ def _is_plausible(matching: Matching, calls: Sequence[Calls], from_first_to_seco
     return bool(np.mean(in_order) >= thresholds.LEAST_IN_ORDER_SHARE)
 
 
-def _is_shifted(matching: Matching, calls: Sequence[Calls]) -> bool:
+def _is_shifted(matching: Matching, calls: Sequence[CallSequence]) -> bool:
     """Whether a rank's window begins elsewhere in the loop than the first one's."""
     some = matching.place[:_SAMPLE]
     kinds, ends = (

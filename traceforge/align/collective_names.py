@@ -4,64 +4,60 @@ The table is `collective_names.toml`; a new spelling is a line of data.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from types import MappingProxyType
-from typing import Any
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+_FILE = Path(__file__).with_suffix(".toml")
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class CollectiveKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kind of collective.
 
     Attributes:
         name: such as `all_reduce`.
         patterns: spellings, searched without regard to case.
-        bus_factor: SQL expression in n (ranks) that turns size / time into bus bandwidth.
-        size_of: `in` or `out`: the side whose bytes are the collective's size.
+        bus_factor: formula in n (ranks) that turns size / time into bus bandwidth.
+        size_of: the side whose bytes are the collective's size.
         synchronising: whether no rank can end before all have started.
         common_end: whether on a device all ranks end together, which ties clocks closest.
     """
 
     name: str
-    patterns: tuple["re.Pattern[str]", ...]
-    bus_factor: str
-    size_of: str
-    synchronising: bool
-    common_end: bool
+    patterns: tuple[str, ...]
+    bus_factor: Literal["1", "(n - 1) / n", "2 * (n - 1) / n"] = "1"
+    size_of: Literal["in", "out"] = "in"
+    synchronising: bool = False
+    common_end: bool = False
+
+    def matches(self, name: str) -> bool:
+        """Whether a kernel, annotation or argument of this name is of this kind."""
+        return any(re.search(pattern, name, re.IGNORECASE) for pattern in self.patterns)
+
+
+class _Names(msgspec.Struct, forbid_unknown_fields=True):
+    operation: tuple[CollectiveKind, ...]
+    element_bytes: dict[str, int]
 
 
 @cache
-def operations() -> tuple[Operation, ...]:
+def _names() -> _Names:
+    return msgspec.toml.decode(_FILE.read_bytes(), type=_Names)
+
+
+def collective_kinds() -> tuple[CollectiveKind, ...]:
     """All kinds of collectives, in the order in which names are tried."""
-    return tuple(
-        Operation(
-            entry["name"],
-            tuple(re.compile(pattern, re.IGNORECASE) for pattern in entry["patterns"]),
-            entry["bus_factor"],
-            entry["size_of"],
-            entry["synchronising"],
-            entry["common_end"],
-        )
-        for entry in _table()["operation"]
-    )
+    return _names().operation
 
 
 def operation_of(name: str) -> str | None:
-    """Operation named by a kernel, annotation or argument; None where it tells none (such as a generic kernel)."""
-    return next((op.name for op in operations() if any(p.search(name) for p in op.patterns)), None)
+    """Operation named by a kernel, annotation or argument; None where it names none (such as a generic kernel)."""
+    return next((kind.name for kind in collective_kinds() if kind.matches(name)), None)
 
 
-@cache
 def element_bytes() -> Mapping[str, int]:
     """Bytes an element by type name in lower case."""
-    return MappingProxyType(dict(_table()["element_bytes"]))
-
-
-@cache
-def _table() -> dict[str, Any]:
-    text = (resources.files("traceforge.align") / "collective_names.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return _names().element_bytes

@@ -2,7 +2,7 @@
 
 The calls of a communicator are one sequence on each of its ranks, and are matched as such (`collective_matching`).
 Sends and receives are matched by directed pair of ranks, each pair a sequence of its own, where the trace names the
-peer or the communicator has two ranks. Calls without a partner are counted here and listed in align.unmatched.
+peer or the communicator has two ranks. CallSequence without a partner are counted here and listed in align.unmatched.
 """
 
 from collections import defaultdict
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.align.collective_matching import NOTHING, Calls, Matching, match
+from traceforge.align.collective_matching import ABSENT, Matching, match
+from traceforge.align.sequence_alignment import CallSequence
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -51,7 +52,7 @@ _POINT_TO_POINT = ("send", "recv")
 
 @dataclass(frozen=True, slots=True)
 class _Sequence:
-    """Calls that are matched among themselves: of a communicator, or of a directed pair of its ranks."""
+    """CallSequence that are matched among themselves: of a communicator, or of a directed pair of its ranks."""
 
     run_id: int
     communicator_id: int
@@ -130,10 +131,10 @@ def _matched(sequence: _Sequence, first_id: int) -> tuple[Matching, pl.DataFrame
     )
 
 
-def _calls(frame: pl.DataFrame, is_pair: bool) -> Calls:
+def _calls(frame: pl.DataFrame, is_pair: bool) -> CallSequence:
     names = ("kind", "stated_sequence", "iteration", "raw_arrival_ns", "raw_end_ns")
     kind, stated, *others = (frame[name].to_numpy().astype(np.int64) for name in names)
-    return Calls(kind, np.full(len(kind), NOTHING) if is_pair else stated, *others)
+    return CallSequence(kind, np.full(len(kind), ABSENT) if is_pair else stated, *others)
 
 
 def _note_unmatched(store: Store, run_id: int, communicator_id: int, missing: int) -> None:

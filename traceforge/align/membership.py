@@ -1,8 +1,8 @@
 """Which ranks a collective call joins. Reads align.call and the process groups listed; fills align.membership.
 
-First what the trace states with the call; else, when the job lists one group, that one; else the listed groups are
-tried: within a true group no member can end a collective before the last one has started it, iteration after
-iteration. Not handled: groups that no file lists.
+What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
+tried: within the right group no member can end a collective before the last one has started it. Not handled: groups
+that no file lists.
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _UnassignedCall:
     rank: int
     call_id: int
     stated_name: str | None
@@ -62,7 +62,7 @@ class _Call:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _ProcessGroup:
     name: str
     description: str
     ranks: Ranks
@@ -87,16 +87,16 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
-def _read_calls(frame: pl.DataFrame) -> list[_Call]:
+def _read_calls(frame: pl.DataFrame) -> list[_UnassignedCall]:
     return [
-        _Call(rank, call_id, name, _parse_ranks(ranks), arrival_ns, end_ns, iteration, host)
+        _UnassignedCall(rank, call_id, name, _parse_ranks(ranks), arrival_ns, end_ns, iteration, host)
         for _, rank, call_id, name, ranks, arrival_ns, end_ns, iteration, host in frame.iter_rows()
     ]
 
 
-def _read_groups(frame: pl.DataFrame) -> list[_Group]:
+def _read_groups(frame: pl.DataFrame) -> list[_ProcessGroup]:
     found = {
-        _Group(name or "", description, parsed)
+        _ProcessGroup(name or "", description, parsed)
         for _, _, name, description, ranks in frame.iter_rows()
         if (parsed := _parse_ranks(ranks)) and len(parsed) > 1
     }
@@ -113,8 +113,8 @@ def _parse_ranks(text: str | None) -> Ranks | None:
 
 
 def _assign(
-    calls: Sequence[_Call], groups: Sequence[_Group], present: Ranks
-) -> Iterator[tuple[_Call, str, Ranks, str]]:
+    calls: Sequence[_UnassignedCall], groups: Sequence[_ProcessGroup], present: Ranks
+) -> Iterator[tuple[_UnassignedCall, str, Ranks, str]]:
     named = {group.name: group.ranks for group in groups if group.name}
     unstated = []
     for call in calls:
@@ -132,9 +132,11 @@ def _assign(
             yield call, name, ranks, "assumed"
 
 
-def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_Call, str, Ranks, str]]:
-    """Judge, for each position within an iteration, which division of the ranks into groups fits the times."""
-    by_position = _by_position(_on_one_clock(calls))
+def _infer(
+    calls: Sequence[_UnassignedCall], groups: Sequence[_ProcessGroup]
+) -> Iterator[tuple[_UnassignedCall, str, Ranks, str]]:
+    """For each position within an iteration, the division of the ranks into groups that fits the times."""
+    by_position = _by_position(_coarsely_aligned(calls))
     divisions = _divisions(groups)
     for by_iteration in by_position.values():
         ranks = {rank for members in by_iteration.values() for rank in members}
@@ -156,10 +158,10 @@ def _infer(calls: Sequence[_Call], groups: Sequence[_Group]) -> Iterator[tuple[_
                 yield call, group_of[rank].name, group_of[rank].ranks, "inferred"
 
 
-def _on_one_clock(calls: Sequence[_Call]) -> list[_Call]:
-    """Calls with the clocks of hosts brought together coarsely: one program's calls end about together everywhere.
+def _coarsely_aligned(calls: Sequence[_UnassignedCall]) -> list[_UnassignedCall]:
+    """Calls with hosts' clocks coarsely aligned: the same call of one program ends at about the same time everywhere.
 
-    Within a host nothing is moved, as there the times tell the groups apart.
+    Within a host nothing is moved, because there the times distinguish the groups.
     """
     ends: dict[int, list[int]] = defaultdict(list)
     hosts = {call.rank: call.host for call in calls}
@@ -177,9 +179,9 @@ def _on_one_clock(calls: Sequence[_Call]) -> list[_Call]:
     ]
 
 
-def _by_position(calls: Iterable[_Call]) -> dict[int, dict[int, dict[int, _Call]]]:
+def _by_position(calls: Iterable[_UnassignedCall]) -> dict[int, dict[int, dict[int, _UnassignedCall]]]:
     counts: dict[tuple[int, int], int] = defaultdict(int)
-    result: dict[int, dict[int, dict[int, _Call]]] = defaultdict(lambda: defaultdict(dict))
+    result: dict[int, dict[int, dict[int, _UnassignedCall]]] = defaultdict(lambda: defaultdict(dict))
     for call in calls:
         if call.iteration is not None:
             position = counts[call.rank, call.iteration]
@@ -188,18 +190,18 @@ def _by_position(calls: Iterable[_Call]) -> dict[int, dict[int, dict[int, _Call]
     return result
 
 
-def _divisions(groups: Sequence[_Group]) -> list[list[_Group]]:
-    """Groups of one description and size divide the ranks among them, each rank in one group of a division.
+def _divisions(groups: Sequence[_ProcessGroup]) -> list[list[_ProcessGroup]]:
+    """Divisions of the ranks into groups of one description and size, each rank in one group of a division.
 
-    Groups without a description of their own (`torch.distributed.new_group`) may be of several divisions; those of
-    one axis of a mesh are told by the distance between their ranks.
+    Groups without a description (`torch.distributed.new_group`) may belong to several divisions; those of one axis of a
+    mesh have the same distance between their ranks.
     """
-    kinds: dict[tuple[str, int], list[_Group]] = defaultdict(list)
+    kinds: dict[tuple[str, int], list[_ProcessGroup]] = defaultdict(list)
     for group in groups:
         kinds[group.description, len(group.ranks)].append(group)
-    found: list[list[_Group]] = []
+    found: list[list[_ProcessGroup]] = []
     for key in sorted(kinds):
-        of_kind: list[list[_Group]] = []
+        of_kind: list[list[_ProcessGroup]] = []
         for group in sorted(kinds[key], key=_distances):
             apart = (d for d in of_kind if not any(set(group.ranks) & set(other.ranks) for other in d))
             division = next(apart, None)
@@ -211,25 +213,27 @@ def _divisions(groups: Sequence[_Group]) -> list[list[_Group]]:
     return found
 
 
-def _distances(group: _Group) -> tuple[Ranks, Ranks, str]:
+def _distances(group: _ProcessGroup) -> tuple[Ranks, Ranks, str]:
     return tuple(b - a for a, b in pairwise(group.ranks)), group.ranks, group.name
 
 
-def _violations(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:
+def _violations(by_iteration: dict[int, dict[int, _UnassignedCall]], division: Sequence[_ProcessGroup]) -> int:
     return sum(
         max(call.arrival_ns for call in calls) > min(call.end_ns for call in calls) + thresholds.GROUP_TOLERANCE_NS
         for calls in _members(by_iteration, division)
     )
 
 
-def _end_spread_ns(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> int:
+def _end_spread_ns(by_iteration: dict[int, dict[int, _UnassignedCall]], division: Sequence[_ProcessGroup]) -> int:
     return sum(
         max(call.end_ns for call in calls) - min(call.end_ns for call in calls)
         for calls in _members(by_iteration, division)
     )
 
 
-def _members(by_iteration: dict[int, dict[int, _Call]], division: Sequence[_Group]) -> Iterator[list[_Call]]:
+def _members(
+    by_iteration: dict[int, dict[int, _UnassignedCall]], division: Sequence[_ProcessGroup]
+) -> Iterator[list[_UnassignedCall]]:
     for by_rank in by_iteration.values():
         for group in division:
             calls = [by_rank[rank] for rank in group.ranks if rank in by_rank]

@@ -1,4 +1,4 @@
--- Which group of ranks each collective call belongs to. Calls that cannot be told are absent and counted in meta.issue.
+-- Which group of ranks each collective call belongs to. Calls whose group is unknown are absent and counted in meta.issue.
 -- Reads: align.call, align.step, raw.kineto_process_group, align.rank
 CREATE OR REPLACE TABLE align.membership (
   -- Joins meta.run.run_id.

@@ -9,6 +9,6 @@ CREATE OR REPLACE TABLE align.name_class (
   canonical_category VARCHAR,
   -- Class, one of: {event_classes}.
   class VARCHAR NOT NULL,
-  -- Collective named by the event, such as all_reduce; NULL where the name tells none.
+  -- Collective named by the event, such as all_reduce; NULL where the name does not say.
   op VARCHAR
 )

@@ -1,9 +1,9 @@
-"""By how much one clock is off against another. In: times of the same collectives on both. Out: `Offset`.
+"""The offset of one clock against another. In: times of the same collectives on both. Out: `Offset`.
 
 The idea: on a device a synchronising collective ends on all ranks together, so the differences of its ends lie on a
-line, offset and drift; where they wobble about it, on a line of several pieces. Medians carry the fit, so that stray
-ends do not move it. Everything is reckoned from differences of integers: setting a clock by a time moves its offset
-by just that time. Not handled: skew that ranks have at every end (their place in a ring); it passes for offset.
+line, offset and drift; where the clock wanders, on a line of several pieces. Fits are robust, so that stray ends do not
+move them. All arithmetic is on differences of integers: setting a clock by some time moves its offset by exactly that
+time. Not handled: a constant skew of the ends (such as a rank's place in a ring), which passes for offset.
 """
 
 import math
@@ -22,14 +22,14 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """How fast differences grow: parts per billion, with standard error (infinite where it cannot be told)."""
+    """How fast differences grow: parts per billion, with standard error (infinite where unknown)."""
 
     ppb: float
     error_ppb: float
 
     @property
     def is_certain(self) -> bool:
-        """Whether it stands off zero, and can be a crystal's."""
+        """Whether it differs from zero, and a crystal can drift so fast."""
         return thresholds.LEAST_DRIFT_ERRORS * self.error_ppb < abs(self.ppb) < thresholds.MOST_DRIFT_PPB
 
 
@@ -42,10 +42,10 @@ class Offset:
         residual_ns: how uncertain that is; None when unaligned.
         anchors: number of collectives it rests on.
         status: as in `align.clock.status`.
-        drift_ppb: by how much it runs faster, parts per billion.
+        drift_ppb: how much faster it runs, parts per billion.
         raw_anchor_ns: reading of this clock to which `offset_ns` belongs.
-        half_error_ns: how far fits of either half of the anchors lie apart, ns; None where that is not known.
-        slope: the drift with its error, before it was judged.
+        half_error_ns: largest difference between fits of either half of the anchors, ns; None where unknown.
+        slope: the drift as fitted, with its error.
         pieces: the offset over time where one line is not enough.
     """
 
@@ -74,7 +74,7 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
     Args:
         ends_ns: ends on the reference's clock, shape (collectives,).
         other_ends_ns: ends of the same collectives on the other rank's clock.
-        drift_ppb: the drift where it is known otherwise; fitted, if it is certain, when None.
+        drift_ppb: the drift if known; fitted when None, and used if it is certain.
     """
     order = np.argsort(other_ends_ns, kind="stable")
     ends_ns, other_ends_ns = ends_ns[order], other_ends_ns[order]
@@ -90,12 +90,12 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
 
 def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
     differences = other_ends_ns - ends_ns
-    anchor = median(other_ends_ns)
+    anchor = exact_median(other_ends_ns)
     slope = _slope(other_ends_ns - anchor, differences)
     if drift_ppb is None:
         drift_ppb = round(slope.ppb) if slope.is_certain else 0
     level = differences - (other_ends_ns - anchor) * drift_ppb // BILLION
-    offset = median(level)
+    offset = exact_median(level)
     residual = mad_sd(level)
     pieces = _pieces(other_ends_ns, level - offset)
     if pieces is not None:
@@ -130,32 +130,32 @@ def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:
 
 
 def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None:
-    """Knots, offsets at them and residual, all ns, where what a line leaves depends on what came before.
+    """Knots, offsets at them and residual, all ns, where the residuals of a line are autocorrelated.
 
-    Knots lie evenly in time, twice as many in each round, until what is left depends on nothing.
+    Knots are even in time, twice as many in each round, until the residuals are no longer autocorrelated.
     """
     elapsed = raw_ns - raw_ns[0]
     most = min(int(elapsed[-1]) // thresholds.LEAST_PIECE_NS, len(raw_ns) // thresholds.LEAST_PIECE_ANCHORS)
     level = level_ns.astype(np.float64)
     before = mad_sd(level)
-    if most < 2 or not _depends_on_its_past(level):
+    if most < 2 or not _is_autocorrelated(level):
         return None
     best = None
     count = 2
     while True:
         knots = np.linspace(0, int(elapsed[-1]), count + 1)
-        basis = _hats(elapsed.astype(np.float64), knots)
+        basis = _hat_functions(elapsed.astype(np.float64), knots)
         bends = huber_fit(basis, level)
         left = level - basis @ bends
         if mad_sd(left) < thresholds.MOST_BENT_SPREAD * before:
             best = (raw_ns[0] + knots.astype(np.int64), np.rint(bends).astype(np.int64), mad_sd(left))
-        if count == most or not _depends_on_its_past(left):
+        if count == most or not _is_autocorrelated(left):
             return best
         count = min(2 * count, most)
 
 
-def _depends_on_its_past(level: Reals) -> bool:
-    """Whether neighbours resemble one another more than chance would have it; stray ends count for little."""
+def _is_autocorrelated(level: Reals) -> bool:
+    """Whether neighbours are more alike than chance allows; stray ends are clipped."""
     limit = 3 * max(mad_sd(level), 1.0)
     centred = np.clip(level - np.median(level), -limit, limit)
     power = float(centred @ centred)
@@ -163,7 +163,7 @@ def _depends_on_its_past(level: Reals) -> bool:
     return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(thresholds.LEAST_AUTOCORRELATION, chance)
 
 
-def _hats(elapsed: Reals, knots: Reals) -> Reals:
+def _hat_functions(elapsed: Reals, knots: Reals) -> Reals:
     """Weights of the knots at each instant, shape (instants, knots)."""
     eye = np.eye(len(knots))
     return np.stack([np.interp(elapsed, knots, row) for row in eye], axis=1)
@@ -199,14 +199,14 @@ def paired_offset(
         return None
     differences = other_ends_ns - ends_ns
     early, late = np.quantile(differences - differences[0], [thresholds.STRAY_SHARE, 1 - thresholds.STRAY_SHARE])
-    offset = median(differences)
+    offset = exact_median(differences)
     offset = offset if high is None else min(offset, high)
     offset = offset if low is None else max(offset, low)
     residual = max(round((late - early) / 2), thresholds.SHARED_CLOCK_RESIDUAL_NS)
     return Offset(offset, residual, len(differences), "bounded")
 
 
-def median(values_ns: Times) -> int:
+def exact_median(values_ns: Times) -> int:
     """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
     base = int(values_ns[0])
     return base + math.floor(np.median(values_ns - base))

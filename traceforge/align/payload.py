@@ -9,7 +9,7 @@ import math
 import msgspec
 import polars as pl
 
-from traceforge.align.collective_names import element_bytes, operation_of, operations
+from traceforge.align.collective_names import collective_kinds, element_bytes, operation_of
 from traceforge.store.database import Store
 
 _STATED = """
@@ -67,7 +67,7 @@ def rows(store: Store) -> pl.DataFrame:
 def _stated(row: dict[str, object]) -> tuple[object, ...]:
     op = operation_of(str(row["collective_name"])) if row["collective_name"] else None
     dtype = str(row["dtype"]).lower() if row["dtype"] else None
-    side = next((o.size_of for o in operations() if o.name == op), "in")
+    side = next((kind.size_of for kind in collective_kinds() if kind.name == op), "in")
     elements = row["out_elements"] if side == "out" else row["in_elements"]
     width = element_bytes().get(dtype) if dtype else None
     size = int(str(elements)) * width if width and elements is not None else None

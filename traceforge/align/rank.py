@@ -1,10 +1,10 @@
-"""Which file speaks for which rank. Reads meta.source and raw.kineto_*; fills align.rank.
+"""The file used for each rank. Reads meta.source and raw.kineto_*; fills align.rank.
 
-Two files may claim one rank (two jobs in a folder, two windows of one process): those speak that were recorded at
-the same time as most other ranks, the earliest of equals; the others are counted in `meta.issue` and left out. A lone
-file without a rank is rank 0; several files of one host without any rank are told apart by the device that each used.
-Not handled: windows of one rank are never joined, as steps, calls and clocks are followed within one file; each window
-can be ingested as a run of its own.
+Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
+other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
+a rank is rank 0; several files of one host without any rank are ranked by the device that each used.
+Not handled: windows of one rank are never joined, because steps, calls and clocks are followed within one file; each
+window can be ingested as a run of its own.
 """
 
 from typing import Any
@@ -70,7 +70,7 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
         detail = "files whose rank is stated neither inside, nor by name or folder, were left out"
         issues.append(Issue("rank_unknown", "warning", unknown.height, unknown["path"][0], detail))
     if not repeated.is_empty():
-        issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], _rivals(repeated, first)))
+        issues.append(Issue("rank_repeated", "warning", repeated.height, repeated["path"][0], _chosen(repeated, first)))
     if not alone.is_empty():
         detail = "files that were recorded at another time than those of the other ranks were left out"
         issues.append(Issue("rank_of_another_window", "warning", alone.height, alone["path"][0], detail))
@@ -95,16 +95,16 @@ def _one_window(known: pl.DataFrame) -> pl.DataFrame:
     return windows.filter(pl.col("window") == best)
 
 
-def _rivals(repeated: pl.DataFrame, chosen: pl.DataFrame) -> str:
+def _chosen(repeated: pl.DataFrame, chosen: pl.DataFrame) -> str:
     """Which files are left out in favour of which, and whether they can be windows of one job, as a sentence."""
     other = chosen.select("rank", kept="path", kept_first_ns="raw_first_ns", kept_last_ns="raw_last_ns")
     pairs = repeated.join(other, on="rank", maintain_order="left")
-    told = [_rivalry(pair) for pair in pairs.head(_NAMED_FILES).iter_rows(named=True)]
+    named = [_choice(pair) for pair in pairs.head(_NAMED_FILES).iter_rows(named=True)]
     more = f"; and {pairs.height - _NAMED_FILES} more" if pairs.height > _NAMED_FILES else ""
-    return f"several files claim one rank, and one of them speaks for it: {'; '.join(told)}{more}"
+    return f"several files claim one rank, and one of them is used: {'; '.join(named)}{more}"
 
 
-def _rivalry(pair: dict[str, Any]) -> str:
+def _choice(pair: dict[str, Any]) -> str:
     times = [pair[name] for name in ("raw_first_ns", "raw_last_ns", "kept_first_ns", "kept_last_ns")]
     if None in times:
         when = "holds no timed events"

@@ -1,4 +1,4 @@
--- Which file speaks for which rank: one row a rank of a run. Files that do not are counted in meta.issue.
+-- The file used for each rank: one row a rank of a run. Files left out are counted in meta.issue.
 -- Reads: meta.source, raw.kineto_event, raw.kineto_file
 CREATE OR REPLACE TABLE align.rank (
   -- Joins meta.run.run_id.

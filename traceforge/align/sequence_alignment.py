@@ -1,11 +1,13 @@
-"""Two ranks' calls laid side by side. In: kinds and times of both. Out: pairs of places that belong together.
+"""Alignment of two ranks' calls in time. In: kinds and times of both. Out: pairs of positions that belong together.
 
 For sequences that differ: events were lost, or the windows begin at different calls. First the offset of the clocks:
 of all ways to shift one sequence against the other, the one under which ends agree best (a wrong shift leaves the
 jitter of the iterations, the right one only that of the clocks; of equally good ones that which moves the clock
-least). Then both are walked through together: partners are of one kind, overlap in time and have the closest ends.
+least). Then both are merged in order of time: partners are of one kind, overlap in time and have the closest ends.
 Not handled: clocks that drift by more than the calls last.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +20,41 @@ _MANY_COMPARISONS = 200_000_000
 _FEW_COMPARISONS = 20_000_000
 
 
-def align_sequences(
-    kind: Numbers, arrival_ns: Numbers, end_ns: Numbers,
-    other_kind: Numbers, other_arrival_ns: Numbers, other_end_ns: Numbers,
-) -> Numbers:  # fmt: skip
-    """Pairs (place, other place) in order, shape (pairs, 2); none where they are fewer than three, or than half."""
-    offset = best_offset(kind, end_ns, other_kind, other_end_ns)
-    if offset is None:
+@dataclass(frozen=True, slots=True)
+class CallSequence:
+    """CallSequence of one rank in order of issue, shape (calls,); times in ns on the rank's own clock.
+
+    Attributes:
+        kind: equal for calls of the same operation and, where it is the same on all ranks, size.
+        stated: sequence number that the trace states, -1 where it states none.
+        iteration: iteration of the call, -1 outside of all.
+    """
+
+    kind: Numbers
+    stated: Numbers
+    iteration: Numbers
+    arrival_ns: Numbers
+    end_ns: Numbers
+
+    def __len__(self) -> int:
+        """Number of calls."""
+        return len(self.kind)
+
+
+def align_sequences(reference: CallSequence, other: CallSequence) -> Numbers:
+    """Pairs (place, other place) in order, shape (pairs, 2); none where they are too few of the shorter sequence."""
+    best = _best_shift(reference.kind, reference.end_ns, other.kind, other.end_ns, _MANY_COMPARISONS)
+    if best is None:
         return np.zeros((0, 2), dtype=np.int64)
-    pairs = _walk(kind, arrival_ns, end_ns, other_kind, other_arrival_ns - offset, other_end_ns - offset)
-    enough = max(thresholds.LEAST_PAIRS, int(thresholds.LEAST_PAIRED_SHARE * min(len(kind), len(other_kind))))
+    pairs = _merge(reference, other, best[1])
+    enough = max(thresholds.LEAST_PAIRS, int(thresholds.LEAST_PAIRED_SHARE * min(len(reference), len(other))))
     return pairs if len(pairs) >= enough else pairs[:0]
 
 
 def is_shifted(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns: Numbers) -> bool:
-    """Whether sequences that are alike fit far better when one is shifted, and the clocks lie closer then.
+    """Whether equal sequences agree far better when one is shifted, and the clocks are closer then.
 
-    So it is where windows of one loop begin in different iterations.
+    This happens where windows of one loop begin in different iterations.
     """
     width, offset = _agreement(other_end_ns - end_ns)
     if width <= thresholds.ORDER_TOLERANCE_NS:
@@ -43,16 +63,10 @@ def is_shifted(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns
     return best is not None and thresholds.LEAST_SHIFT_GAIN * best[0] < width and abs(best[1]) < abs(offset)
 
 
-def best_offset(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns: Numbers) -> int | None:
-    """How far the other clock is ahead, ns; None where no shift makes three calls agree in kind."""
-    best = _best_shift(kind, end_ns, other_kind, other_end_ns, _MANY_COMPARISONS)
-    return None if best is None else best[1]
-
-
 def _best_shift(
     kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns: Numbers, comparisons: int
 ) -> tuple[int, int] | None:
-    """Width and offset, ns, of the shift under which ends agree best; None where no three calls agree in kind."""
+    """Width and offset, ns, of the shift under which ends agree best; None where too few calls agree in kind."""
     most = max(1, comparisons // max(min(len(kind), len(other_kind)), 1))
     found: list[tuple[int, int]] = []
     for shift in range(max(1 - len(other_kind), -most), min(len(kind), most)):
@@ -76,13 +90,11 @@ def _agreement(apart_ns: Numbers) -> tuple[int, int]:
     return int(widths[narrowest]), int(apart[narrowest + part // 2])
 
 
-def _walk(
-    kind: Numbers, arrival_ns: Numbers, end_ns: Numbers,
-    other_kind: Numbers, other_arrival_ns: Numbers, other_end_ns: Numbers,
-) -> Numbers:  # fmt: skip
-    """Pairs of calls that fit, on one clock, each the closest of its neighbours."""
-    kinds, arrivals, ends = kind.tolist(), arrival_ns.tolist(), end_ns.tolist()
-    other_kinds, other_arrivals, other_ends = other_kind.tolist(), other_arrival_ns.tolist(), other_end_ns.tolist()
+def _merge(reference: CallSequence, other: CallSequence, ahead_ns: int) -> Numbers:
+    """Pairs of calls that fit, each the closest of its neighbours, where the other clock is ahead by so much."""
+    kinds, arrivals, ends = (values.tolist() for values in (reference.kind, reference.arrival_ns, reference.end_ns))
+    shifted = (other.kind, other.arrival_ns - ahead_ns, other.end_ns - ahead_ns)
+    other_kinds, other_arrivals, other_ends = (values.tolist() for values in shifted)
 
     def fits(i: int, j: int) -> bool:
         if i >= len(kinds) or j >= len(other_kinds) or kinds[i] != other_kinds[j]:

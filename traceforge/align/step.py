@@ -1,9 +1,9 @@
 """Training steps of each rank. Reads raw events by class and align.call; fills align.step.
 
-A loop repeats itself: what a trace does not mark, its annotations, its optimizer or its collectives repeat once a
-step. Each way is tried on all ranks of a run together and taken only if they agree on the number of steps, as a step
-that is one rank's alone compares to nothing. Calls before the first and after the last of them make a step that is
-not whole. Not handled: windows of the ranks that begin in different steps.
+Where the trace does not mark steps, something else repeats once a step: an annotation, the optimizer or the sequence of
+collectives. Each is tried on all ranks of a run together and used only if they agree on the number of steps, because
+the steps of one rank alone compare to nothing. Calls before the first and after the last step make a partial one.
+Not handled: windows of the ranks that begin in different steps.
 """
 
 from bisect import bisect_left
@@ -51,7 +51,7 @@ _SCHEMA = {
     "is_whole": pl.Boolean,
 }
 
-_TOLD_FROM = {
+_INFERRED_FROM = {
     "annotation": "an annotation that repeats",
     "optimizer": "Optimizer.step",
     "collective_period": "the period of the collectives",
@@ -80,7 +80,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class RankTrace:
-    """What steps of one rank can be told from; ns on its own clock."""
+    """What the steps of one rank are found from; ns on its own clock."""
 
     first_ns: int
     last_ns: int
@@ -92,7 +92,7 @@ Steps = list[Step]
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a step of each rank; adds an issue where steps had to be told from what repeats."""
+    """One row a step of each rank; adds an issue where steps had to be inferred."""
     result: list[tuple[object, ...]] = []
     for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))
@@ -101,7 +101,7 @@ def rows(store: Store) -> pl.DataFrame:
         for rank, found in steps.items():
             is_marked = origin != "window"
             result += [(run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked, s.is_whole) for s in found]
-        if origin in _TOLD_FROM:
+        if origin in _INFERRED_FROM:
             store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin)]))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
@@ -135,9 +135,9 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
 
 
 def _with_ends(trace: RankTrace, steps: Steps) -> Steps:
-    """The steps with what precedes the first and follows the last, where calls lie there; told whole or not.
+    """The steps with those that the window cuts, where calls lie before the first step or after the last.
 
-    A step is whole if it holds as many collective calls as the median step does.
+    A first or last step is whole if it holds as many collective calls as the median step does.
     """
     issued = sorted(issue_ns for _, issue_ns in trace.calls)
     if not issued:
@@ -206,7 +206,7 @@ def _periodic(trace: RankTrace, _name: str) -> Steps:
 def period_of(tokens: Sequence[str]) -> int | None:
     """Smallest number of tokens after which a sequence repeats itself three times or more; None where it does not.
 
-    A sequence of one token only has no telling period.
+    A sequence of equal tokens has no period.
     """
     if len(set(tokens)) < 2:
         return None
@@ -227,5 +227,5 @@ def _window(trace: RankTrace) -> Steps:
 
 
 def _unmarked(origin: str) -> Issue:
-    detail = f"iterations are told from {_TOLD_FROM[origin]}, as there is no ProfilerStep"
+    detail = f"iterations are inferred from {_INFERRED_FROM[origin]}: there is no ProfilerStep"
     return Issue(f"iterations_from_{origin}", "info", 1, None, detail)

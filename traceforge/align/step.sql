@@ -1,9 +1,9 @@
--- One row a training step of one rank, as the trace marks it, or as it can be told from what repeats.
+-- One row a training step of one rank, as the trace marks it, or inferred from what repeats.
 --
--- ProfilerStep annotations on the host decide (their copies on the device are not counted). Where a rank has none,
--- the run's steps are told from another annotation that repeats, from Optimizer.step, or from the period of the
--- sequence of collectives, in this order, if all ranks agree on their number. Else a rank has one step, number 0,
--- that spans its whole trace.
+-- ProfilerStep annotations on the host decide (their copies on the device do not count). Where a rank has none, the
+-- run's steps are inferred from another annotation that repeats, from Optimizer.step, or from the period of the sequence
+-- of collectives, in this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that
+-- spans its whole trace.
 -- Reads: align.rank, align.call, align.name_class, raw.kineto_event
 CREATE OR REPLACE TABLE align.step (
   -- Joins meta.run.run_id.
