@@ -206,6 +206,19 @@ def add_run(store: Store, *traces: Trace, run_name: str = "story", world_size: i
     return int(run_id)
 
 
+def store_of_runs(*runs: Sequence[Trace]) -> Store:
+    """A store in memory that holds several runs, numbered from 0: their stages are built at the price of one."""
+    store = store_of(*(trace for run in runs for trace in run))
+    first = 0
+    for run_id, run in enumerate(runs):
+        if run_id:
+            store.execute("INSERT INTO meta.run VALUES (?, ?, NULL)", [run_id, f"story {run_id}"])
+        sources = [run_id, first, first + len(run)]
+        store.execute("UPDATE meta.source SET run_id = ? WHERE source_id >= ? AND source_id < ?", sources)
+        first += len(run)
+    return store
+
+
 def append_events(store: Store, events: pl.DataFrame) -> None:
     """Add rows of raw.kineto_event that belong to one source."""
     for table, rows in by_kind(events).items():

@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.given import Trace, built, store_of
+from tests.given import Trace, store_of_runs
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
+from traceforge.store.stage import build_stage
 
 DIVISIONS = {
     2: [[[0, 1]]],
@@ -42,15 +43,16 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(jobs())
-def test_a_replay_of_measured_durations_ends_when_the_trace_ended(traces: list[Trace]) -> None:
-    with built(store_of(*traces), "graph") as store:
-        model = load_model(store, 0)
-    assume(model is not None)
-    assert model is not None
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(jobs(), min_size=4, max_size=4))
+def test_a_replay_of_measured_durations_ends_when_the_trace_ended(runs: list[list[Trace]]) -> None:
+    with store_of_runs(*runs) as store:
+        for stage in ("align", "timeline", "graph"):
+            build_stage(store, f"traceforge.{stage}")
+        models = [load_model(store, run_id) for run_id in range(len(runs))]
 
-    outcome = replay(model, measured(model))
-
-    np.testing.assert_array_equal(outcome.start_ns, model.start_ns)
-    np.testing.assert_array_equal(outcome.end_ns, model.end_ns)
+    replayed = [(replay(model, measured(model)), model) for model in models if model is not None]
+    assume(replayed)
+    for outcome, model in replayed:
+        np.testing.assert_array_equal(outcome.start_ns, model.start_ns)
+        np.testing.assert_array_equal(outcome.end_ns, model.end_ns)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.given import built, data_parallel_job, store_of
+from tests.given import built, data_parallel_job, store_of_runs
 from tests.replay.models import Plan, lockstep_model, lockstep_plan, model_of, plans
 from traceforge.replay.engine import Durations, measured, replay
 from traceforge.replay.model import load_model
@@ -30,19 +30,26 @@ def test_with_measured_durations_the_replay_is_the_run_to_the_nanosecond(plan: P
     np.testing.assert_array_equal(again.end_ns, model.end_ns)
 
 
-@settings(max_examples=5, deadline=None)
-@given(arrays(np.int64, (3, 3), elements=st.integers(20, 1_000)), st.integers(20, 500))
-def test_a_run_read_from_a_database_is_rebuilt_to_the_nanosecond(compute_ns: np.ndarray, transfer_ns: int) -> None:
-    # given the trace of a plain job whose clocks are off
-    traces = data_parallel_job(compute_ns.tolist(), transfer_ns=transfer_ns, clock_ns=[0, 700, 40])
-    with built(store_of(*traces), "graph") as store:
-        # when it is loaded and replayed
-        model = load_model(store, 0)
-        assert model is not None
-        again = replay(model, measured(model))
+RUNS = st.tuples(arrays(np.int64, (3, 3), elements=st.integers(20, 1_000)), st.integers(20, 500))
 
-    # then every iteration ends when it did
-    np.testing.assert_array_equal(again.end_ns, model.end_ns)
+
+@settings(max_examples=1, deadline=None)
+@given(st.lists(RUNS, min_size=5, max_size=5))
+def test_runs_read_from_a_database_are_rebuilt_to_the_nanosecond(runs: list[tuple[np.ndarray, int]]) -> None:
+    # given the traces of plain jobs whose clocks are off
+    traces = [
+        data_parallel_job(compute_ns.tolist(), transfer_ns=transfer_ns, clock_ns=[0, 700, 40])
+        for compute_ns, transfer_ns in runs
+    ]
+    with built(store_of_runs(*traces), "graph") as store:
+        for run_id in range(len(runs)):
+            # when each is loaded and replayed
+            model = load_model(store, run_id)
+            assert model is not None
+            again = replay(model, measured(model))
+
+            # then every iteration ends when it did
+            np.testing.assert_array_equal(again.end_ns, model.end_ns)
 
 
 @quickly
