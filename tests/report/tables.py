@@ -14,8 +14,6 @@ from traceforge.store.database import Store
 from traceforge.store.stage import build_stage
 
 MS = 1_000_000
-_VIEWS = ("timeline.slow_collective",)
-"""Views that the report reads; all else that it reads are tables."""
 
 
 @cache
@@ -28,15 +26,19 @@ def _statements() -> tuple[str, ...]:
             "SELECT schema_name, sql FROM duckdb_tables()"
             " WHERE database_name = current_database() AND schema_name NOT IN ('main', 'meta', 'raw')"
         )
-        views = store.query("SELECT sql FROM duckdb_views() WHERE schema_name || '.' || view_name IN ?", [list(_VIEWS)])
+        views = store.query(
+            "SELECT sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
+            " AND schema_name NOT IN ('main', 'meta', 'raw') ORDER BY view_oid"
+        )
     schemas = [f"CREATE SCHEMA {name}" for name in sorted(set(tables["schema_name"]))]
-    return (*schemas, *tables["sql"], *views["sql"])
+    nullable = [sql.replace(" NOT NULL", "") for sql in tables["sql"]]  # rows of tests state only what matters
+    return (*schemas, *nullable, *views["sql"])
 
 
 def create_tables(store: Store) -> None:
     """Every derived table, empty."""
     for statement in _statements():
-        store.execute(statement.replace(" NOT NULL", ""))  # rows of tests state only what matters
+        store.execute(statement)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceforge.report.charts.forest import Prediction, forest_spec
-from traceforge.report.charts.heatmap import heatmap_spec, thresholds
+from traceforge.report.charts.forest import ForestRow, forest_spec
+from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
 from traceforge.report.charts.pareto import pareto_spec
 from traceforge.report.charts.phases import phases_table
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
-from traceforge.report.islands import packed, row_count
+from traceforge.report.embedded_data import packed, row_count
 from traceforge.report.palette import PHASES
 
 
@@ -86,9 +86,9 @@ def test_lanes_travel_as_runs_and_say_where_nothing_was_recorded() -> None:
 
 
 def test_the_scale_is_symmetric_and_never_finer_than_the_clocks() -> None:
-    limits = thresholds({0: [0.0, 0.1, -0.1], 1: [8.0, 8.2, 8.1]}, resolution_ms=0.06, least_ms=0.5)
+    limits = colour_limits({0: [0.0, 0.1, -0.1], 1: [8.0, 8.2, 8.1]}, resolution_ms=0.06, least_ms=0.5)
     assert limits == [-8.0, -4.0, -2.0, -0.8, 0.8, 2.0, 4.0, 8.0]
-    coarse = thresholds({0: [0.0, 0.1], 1: [0.2, 0.3]}, resolution_ms=0.06, least_ms=0.1)
+    coarse = colour_limits({0: [0.0, 0.1], 1: [0.2, 0.3]}, resolution_ms=0.06, least_ms=0.1)
     assert coarse[4] == pytest.approx(0.06)
 
 
@@ -96,12 +96,12 @@ def test_one_spike_does_not_set_the_scale_but_a_habit_does() -> None:
     quiet = {rank: [0.1] * 50 for rank in range(100)}
     spike = {**quiet, 7: [0.1] * 49 + [90.0]}
     habit = {**quiet, 7: [9.0] * 50}
-    assert thresholds(spike, 0, 0.05)[-1] == 0.1
-    assert thresholds(habit, 0, 0.05)[-1] == 8.0
+    assert colour_limits(spike, 0, 0.05)[-1] == 0.1
+    assert colour_limits(habit, 0, 0.05)[-1] == 8.0
 
 
 def test_a_run_without_trouble_is_left_pale() -> None:
-    limits = thresholds({0: [0.1, -0.1], 1: [0.05, 0.0]}, resolution_ms=0, least_ms=2.0)
+    limits = colour_limits({0: [0.1, -0.1], 1: [0.05, 0.0]}, resolution_ms=0, least_ms=2.0)
     assert limits[4] == pytest.approx(0.2)
 
 
@@ -117,7 +117,7 @@ def test_columns_that_repeat_travel_as_codes() -> None:
     "spec",
     [
         waterfall_spec([Bar("a", "", "total", 1.0)], 2.0),
-        forest_spec([Prediction("a", "", 0.0, -1.0, 1.0, 2.0)]),
+        forest_spec([ForestRow("a", "", 0.0, -1.0, 1.0, 2.0)]),
         heatmap_spec(["0", "1"], ["4"], [-1, 1]),
         lanes_spec(4),
         pareto_spec(),

@@ -9,7 +9,7 @@ import pytest
 
 from traceforge.compare import Side, compare_runs
 from traceforge.report import Report, build_report
-from traceforge.report.comparison_words import headline, summary
+from traceforge.report.comparison_text import headline, summary
 from traceforge.store.database import Store
 
 from .browser import Page

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 
 from traceforge.report import Report, build_report
-from traceforge.report.islands import island
-from traceforge.report.words import clean
+from traceforge.report.embedded_data import embedded_json
+from traceforge.report.formatting import clean
 
 from .tables import Job, store_of
 
@@ -81,10 +81,10 @@ def test_an_endless_name_costs_little() -> None:
 
 
 def test_an_island_holds_no_sign_that_means_anything_to_html() -> None:
-    text = island({"name": "<&>\u2028é</script>"})
+    text = embedded_json({"name": "<&>\u2028é</script>"})
     assert not set(text) & set("<>&\u2028é")
 
 
 def test_an_island_refuses_numbers_json_lacks() -> None:
     with pytest.raises(ValueError, match="Out of range"):
-        island([float("nan")])
+        embedded_json([float("nan")])

@@ -32,7 +32,7 @@ def texts(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", bare).split()).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def islands(html: str) -> dict[str, dict[str, object]]:
+def figure_data(html: str) -> dict[str, dict[str, object]]:
     found = re.findall(r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', html, flags=re.DOTALL)
     return {name: json.loads(text) for name, text in found}
 
@@ -138,9 +138,16 @@ def test_where_nothing_is_certain_the_verdict_is_not_green(confidence: str, *, i
 def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
     with empty_store() as store:
         report = report_of(store)
-    missing = re.findall(r'<details class="missing"><summary>(.*?)</summary>', report.html)
-    assert len(missing) == 11
-    assert all(len(why) < 200 for why in missing)
+    sections = re.findall(r'<section id="(\w+)".*?</section>', report.html, flags=re.DOTALL)
+    missing = dict(
+        re.findall(
+            r'<section id="(\w+)".{,300}?<details class="missing"><summary>(.*?)</summary>',
+            report.html,
+            flags=re.DOTALL,
+        )
+    )
+    assert set(sections) - set(missing) == {"verdict", "trust", "appendix"}
+    assert all(len(why) < 200 for why in missing.values())
     page = texts(report.html)
     assert "Nothing can be said about this run" in page
     assert "traceforge doctor DIR" in page
@@ -261,8 +268,8 @@ def test_a_shown_query_runs_as_it_stands(late_job: Store, late_report: Report) -
 def _marks(html: str) -> int:
     """Rows of the largest table that any chart draws at once."""
     largest = 0
-    for island in islands(html).values():
-        panels, choices = island["panels"], island["choices"]
+    for figure in figure_data(html).values():
+        panels, choices = figure["panels"], figure["choices"]
         assert isinstance(panels, list)
         assert isinstance(choices, list)
         for part in [*panels, *choices]:
@@ -296,7 +303,7 @@ def test_large_runs_stay_small_and_say_what_was_thinned(ranks: int, pieces: int)
 def test_the_late_rank_is_drawn_even_where_most_ranks_are_not() -> None:
     with store_of(Job(ranks=200, iterations=6, late_rank=137, late_from=1)) as store:
         report = report_of(store)
-    choices = islands(report.html)["lanes"]["choices"]
+    choices = figure_data(report.html)["lanes"]["choices"]
     assert isinstance(choices, list)
     rows = choices[0]["data"]["lanes"]["runs"][3]
     assert rows[0][0] == "137"
@@ -304,7 +311,7 @@ def test_the_late_rank_is_drawn_even_where_most_ranks_are_not() -> None:
 
 
 def test_every_iteration_can_be_opened_from_its_cells(late_report: Report) -> None:
-    found = islands(late_report.html)
+    found = figure_data(late_report.html)
     opens = found["lateness"]["drill_down"]
     choices = found["lanes"]["choices"]
     assert isinstance(opens, dict)
@@ -317,7 +324,7 @@ def test_with_many_iterations_the_longest_of_neighbours_stands_for_them() -> Non
     with store_of(Job(ranks=3, iterations=400, late_rank=1, warmup=0)) as store:
         store.execute("UPDATE timeline.iteration SET duration_ns = 2 * duration_ns WHERE iteration = 333")
         report = report_of(store)
-    found = islands(report.html)
+    found = figure_data(report.html)
     opens, choices = found["lateness"]["drill_down"], found["lanes"]["choices"]
     assert isinstance(opens, dict)
     assert isinstance(choices, list)

@@ -2,14 +2,15 @@
 
 import ast
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from traceforge.errors import PluginError
-from traceforge.report import page, sections
-from traceforge.report.blocks import Plugin
+from traceforge.report import build_report, sections
 from traceforge.report.context import Context
 from traceforge.store.database import Store
 
@@ -17,19 +18,62 @@ _FOLDER = Path(str(sections.__file__)).parent
 _QUERIES = sorted([*_FOLDER.glob("*.sql"), *(_FOLDER.parent / "queries").glob("*.sql")])
 
 
-def test_every_file_of_the_folder_has_its_place_on_the_page() -> None:
-    plugins = page.section_plugins()
-    assert tuple(plugins) == sections.ORDER
-    assert all(isinstance(plugin, Plugin) for plugin in plugins.values())
+_SECTION = '''
+from traceforge.report.blocks import Paragraph, Section
+from traceforge.report.plugin import Plugin
+
+SQL = """-- Ranks that run the job.
+SELECT COUNT(*) AS ranks FROM align.clock WHERE run_id = $run_id"""
 
 
-def test_a_file_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "ORDER", sections.ORDER[:-1])
-    page.section_plugins.cache_clear()
-    with pytest.raises(PluginError, match="appendix"):
-        page.section_plugins()
-    monkeypatch.undo()
-    page.section_plugins.cache_clear()
+def ranks(context):
+    return context.ask("sections/crew", SQL).item()
+
+
+def build(context):
+    return Section([Paragraph(f"A crew of {ranks(context)} ranks.")])
+
+
+SECTION = Plugin(25, "Who is on board", "Crew", build, lambda context: {"crew": ranks(context)})
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A further folder in which sections are looked for."""
+    monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
+    sections.section_plugins.cache_clear()
+    yield tmp_path
+    sections.section_plugins.cache_clear()
+    for name in ("crew", "stray"):
+        sys.modules.pop(f"{sections.__name__}.{name}", None)
+
+
+def test_one_file_adds_a_section_to_page_contents_appendix_and_summary(folder: Path, late_job: Store) -> None:
+    # given one new file and nothing else
+    (folder / "crew.py").write_text(_SECTION, encoding="utf-8")
+
+    # when a report is made
+    report = build_report(late_job, run_id=1, versions={}, command=None)
+
+    # then the section stands in its place, is linked from the contents, shows its query and is in the summary
+    assert re.findall(r'<section id="(\w+)"', report.html)[:4] == ["verdict", "trust", "crew", "waterfall"]
+    assert "A crew of 4 ranks." in report.html
+    assert '<a href="#crew">Crew</a>' in report.html
+    assert 'id="query-sections-crew"' in report.html
+    assert "FROM align.clock WHERE run_id = 1</code>" in report.html
+    assert report.summary["crew"] == 4
+
+
+def test_a_file_that_holds_no_section_is_an_error(folder: Path) -> None:
+    (folder / "stray.py").write_text("SECTION = 1\n", encoding="utf-8")
+    with pytest.raises(PluginError, match="SECTION is no Plugin"):
+        sections.section_plugins()
+
+
+def test_sections_have_places_of_their_own() -> None:
+    places = [plugin.place for plugin in sections.section_plugins().values()]
+    assert places == sorted(set(places))
 
 
 def test_sections_never_import_one_another() -> None:
@@ -77,7 +121,7 @@ def test_what_the_appendix_shows_is_what_was_executed(late_job: Store, monkeypat
 
     monkeypatch.setattr(late_job, "query", noted)
     context = Context(late_job, 1, {}, None)
-    for plugin in page.section_plugins().values():
+    for plugin in sections.section_plugins().values():
         plugin.build(context)
     assert {executed.sql for executed in context.executed.values()} <= set(asked)
     assert len(context.executed) >= 15

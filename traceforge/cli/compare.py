@@ -38,7 +38,7 @@ def compare(
     `traceforge compare job.duckdb --run-a old --run-b new --json`
     """
     from traceforge import api
-    from traceforge.report.summary import comparison_document
+    from traceforge.report.comparison_text import comparison_document
 
     if after is None and (run_a is None or run_b is None):
         hint = "give a second database or folder, or name two runs of one with --run-a and --run-b"
@@ -63,7 +63,7 @@ def comparison_lines(found: "Comparison") -> list[str]:
     """The comparison as at most 15 lines of plain text."""
     from textwrap import wrap
 
-    from traceforge.report import comparison_words as words
+    from traceforge.report import comparison_text as words
     from traceforge.report.terminal import plain
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)

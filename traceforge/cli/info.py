@@ -36,8 +36,8 @@ def info(
 
 def info_lines(found: "Inventory") -> list[str]:
     """The facts as lines of text."""
+    from traceforge.report.formatting import clean, count, size
     from traceforge.report.terminal import plain
-    from traceforge.report.words import clean, count, size
 
     stages = f"built by traceforge {found.built_by}" if found.built_by else "not built"
     lines = [
@@ -52,7 +52,7 @@ def info_lines(found: "Inventory") -> list[str]:
 
 
 def _run_lines(run: "Mapping[str, object]") -> list[str]:
-    from traceforge.report.words import clean, listed, plural, size
+    from traceforge.report.formatting import clean, listed, plural, size
 
     def number(key: str) -> int:
         return int(str(run[key] or 0))

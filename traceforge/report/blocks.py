@@ -6,12 +6,9 @@ escaped there. A section that cannot be built says with `Missing` what is absent
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
-from traceforge.report.islands import Dataset
-
-if TYPE_CHECKING:
-    from traceforge.report.context import Context
+from traceforge.report.embedded_data import Dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +36,23 @@ class Subheading:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table; numbers are set right, `code` in a fixed-width face, `wide` texts may break."""
+class TableColumn:
+    """A column of a table; numbers are set right, `code` in a fixed-width face, `wide` texts may break.
+
+    Attributes:
+        cell: the finished text of a row.
+    """
 
     title: str
+    cell: Callable[[Any], str]
     numeric: bool = False
     code: bool = False
     wide: bool = False
+
+
+def number(title: str, cell: Callable[[Any], str]) -> TableColumn:
+    """A column of numbers."""
+    return TableColumn(title, cell, numeric=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +66,25 @@ class Table:
     """
 
     template: ClassVar[str] = "table"
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[str]]
     omitted: int = 0
     summary: str | None = None
     queries: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Any],
+        columns: Sequence[TableColumn],
+        most: int | None = None,
+        summary: str | None = None,
+        queries: Sequence[str] = (),
+    ) -> "Table":
+        """A table of these rows, the first `most` of them shown."""
+        shown = rows[:most]
+        cells = [[column.cell(row) for column in columns] for row in shown]
+        return cls(columns, cells, len(rows) - len(shown), summary, queries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,15 +294,26 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Definitions:
     """Words and what they mean."""
 
-    template: ClassVar[str] = "terms"
+    template: ClassVar[str] = "definitions"
     entries: Sequence[tuple[str, str]]
 
 
 Block = (
-    Paragraph | Note | Subheading | Table | Tiles | Cards | Briefs | VerdictPanel | Figure | TableFigure | Code | Terms
+    Paragraph
+    | Note
+    | Subheading
+    | Table
+    | Tiles
+    | Cards
+    | Briefs
+    | VerdictPanel
+    | Figure
+    | TableFigure
+    | Code
+    | Definitions
 )
 
 
@@ -304,18 +336,3 @@ class Missing:
     why: str
     how: str
     blocks: Sequence[Block] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """A section: one file in `traceforge/report/sections/` exposing `SECTION`.
-
-    Attributes:
-        title: its heading.
-        short_title: its name in the list of contents; empty for one that belongs to the section above it.
-        build: reads tables, returns what to draw; None for a section that was not asked for.
-    """
-
-    title: str
-    short_title: str
-    build: "Callable[[Context], Section | Missing | None]"

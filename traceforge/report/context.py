@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from traceforge.compare import Comparison
 from traceforge.redaction import Redaction
-from traceforge.report.cost import Cost, Price, read_costs
+from traceforge.report.cost import DailyCost, Price, read_costs
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
-from traceforge.report.job import Job, read_job
+from traceforge.report.job import JobFacts, read_job
 from traceforge.report.trust import Trust, read_trust
 from traceforge.store.database import Store
 
@@ -80,7 +80,11 @@ class Context:
 
     def frame(self, name: str, **numbers: Number) -> "pl.DataFrame":
         """The same as a frame, for queries of many rows."""
-        sql = _filled(_text(name), {"run_id": self.run_id, **numbers})
+        return self.ask(name, _text(name), **numbers)
+
+    def ask(self, name: str, sql: str, **numbers: Number) -> "pl.DataFrame":
+        """The rows of a query whose text stands in the code; its first line is a comment, its title."""
+        sql = _filled(sql, {"run_id": self.run_id, **numbers})
         self.record(name, sql)
         found = self.store.query(sql)
         return self.redaction.frame(found) if self.redaction else found
@@ -90,7 +94,7 @@ class Context:
         self.executed[name] = Query(name, _title(sql), sql)
 
     @cached_property
-    def job(self) -> Job:
+    def job(self) -> JobFacts:
         """Ranks, hosts, files and iterations."""
         return read_job(self.rows, self.run_id)
 
@@ -100,7 +104,7 @@ class Context:
         return read_diagnosis(self.rows)
 
     @cached_property
-    def costs(self) -> Mapping[int, Cost]:
+    def costs(self) -> Mapping[int, DailyCost]:
         """What each finding costs a day, by its identifier."""
         return read_costs(self.rows, self.price)
 

@@ -1,4 +1,4 @@
-"""What a finding costs a day, in GPU-hours and money. In: query `cost` and a price. Out: `Cost` by finding, and tiles.
+"""What a finding costs a day, in GPU-hours and money. In: query `cost` and a price. Out: `DailyCost`, tiles.
 
 A delayed iteration holds up every rank of the job, recorded or not; each rank is taken to be one GPU. The day is one
 at the recorded pace: a trace of some seconds cannot tell whether the job runs like this all day, and the page says so.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traceforge.report.blocks import Tile
-from traceforge.report.words import gpu_hours, money, plural
+from traceforge.report.formatting import gpu_hours, money, plural
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -37,7 +37,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class DailyCost:
     """What one finding costs; `money` is None without a price."""
 
     gpus: int
@@ -46,20 +46,20 @@ class Cost:
     money: Amount | None
 
 
-def read_costs(rows: Rows, price: Price | None) -> Mapping[int, Cost]:
+def read_costs(rows: Rows, price: Price | None) -> Mapping[int, DailyCost]:
     """Costs by finding; findings of a run without iterations that count have none."""
     asked = rows("cost", price_per_1000_gpu_hours=[price.per_1000_gpu_hours] if price else [])
     return {row["finding_id"]: _cost(row) for row in asked if row["lost_gpu_hours_per_day"] is not None}
 
 
-def _cost(row: dict[str, Any]) -> Cost:
+def _cost(row: dict[str, Any]) -> DailyCost:
     hours, paid = (
         Amount(*(row[f"{end}_{what}_per_day"] for end in ("lost", "low", "high"))) for what in ("gpu_hours", "money")
     )
-    return Cost(row["gpus"], row["gpu_hours_per_day"], hours, None if paid.lost is None else paid)
+    return DailyCost(row["gpus"], row["gpu_hours_per_day"], hours, None if paid.lost is None else paid)
 
 
-def cost_tiles(cost: Cost, price: Price | None) -> list[Tile]:
+def cost_tiles(cost: DailyCost, price: Price | None) -> list[Tile]:
     """The cost as the verdict shows it: GPU-hours, and money where there is a price."""
     hours = cost.gpu_hours
     detail = f"at this pace, of the {gpu_hours(cost.gpu_hours_per_day)} of {plural(cost.gpus, 'GPU')}"

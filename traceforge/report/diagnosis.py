@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from traceforge.report.words import clean, duration, duration_range, mode_name, spaced
+from traceforge.report.formatting import clean, duration, duration_range, mode_name, spaced
 
 Rows = Callable[..., list[dict[str, Any]]]
 

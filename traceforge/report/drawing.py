@@ -19,10 +19,10 @@ from traceforge.report.blocks import Block, Figure, Missing, Panel
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Diagnosis, Finding
-from traceforge.report.islands import Columns, Dataset, Runs
-from traceforge.report.page import section_plugins
+from traceforge.report.embedded_data import Columns, Dataset, IntervalTable
+from traceforge.report.formatting import percent, spaced
 from traceforge.report.palette import LIGHT
-from traceforge.report.words import percent, spaced
+from traceforge.report.sections import section_plugins
 
 _WIDTH = {"wide": 760, "narrow": 300}
 _COLOUR = re.compile(r"var\(--([\w-]+)\)|url\(#hatch-([\w-]+)\)")
@@ -93,7 +93,7 @@ def _svg(panel: Panel, chosen: Mapping[str, Any]) -> str:
 
 def _columns(dataset: Dataset) -> Columns:
     """A table by column, intervals written out."""
-    if not isinstance(dataset, Runs):
+    if not isinstance(dataset, IntervalTable):
         return dataset
     cells = [(run.label, *cell) for run in dataset.rows for cell in zip(run.codes, run.starts, run.ends, strict=True)]
     return {

@@ -3,11 +3,11 @@
 The queries lie beside the section. Nothing here is a measured time.
 """
 
-from traceforge.report.blocks import Block, Column, Figure, LegendEntry, Panel, Table, TableFigure
+from traceforge.report.blocks import Block, Figure, LegendEntry, Panel, Table, TableColumn, TableFigure, number
+from traceforge.report.charts.parts import bars_spec, bars_table, share_axis
 from traceforge.report.charts.ring import PATHS, ring_spec
-from traceforge.report.charts.share import share_spec, share_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import clean, count, listed, percent, plural, rank_list, size
+from traceforge.report.formatting import clean, count, listed, percent, plural, rank_list, size
 
 _MOST_BARS = 24
 _MOST_CHANNELS = 24
@@ -22,37 +22,17 @@ def _nic(row: Row) -> str:
     return f"{clean(row['name'], 40)} ({number})" if row["name"] else number
 
 
+def _gpu(row: Row) -> str:
+    return clean(row["pci_address"] or ("—" if row["device"] is None else f"device {row['device']}"), 40)
+
+
 def figure_of_ranks(context: Context) -> list[Block]:
     """Which rank uses which NIC; nothing where no NIC is used."""
     rows = context.rows("sections/fabric_ranks")
     if not rows:
         return []
-    columns = [
-        Column("rank", numeric=True),
-        Column("host"),
-        Column("GPU", code=True),
-        Column("NIC"),
-        Column("path to it", code=True),
-        Column("connections", numeric=True),
-        Column("GPU Direct RDMA"),
-        Column("relayed by another GPU"),
-    ]
-    table = [
-        [
-            "—" if row["rank"] is None else str(row["rank"]),
-            clean(row["host"], 60),
-            clean(row["pci_address"] or ("—" if row["device"] is None else f"device {row['device']}"), 40),
-            _nic(row),
-            clean(row["path_type"] or "—", 20),
-            count(row["connections"]),
-            "yes" if row["is_gdr"] else "no",
-            "yes" if row["is_relayed"] else "no",
-        ]
-        for row in rows
-    ]
-    limit = context.limits.table_rows
-    shown = Table(columns, table[:limit], max(0, len(table) - limit), summary=f"{plural(len(rows), 'pair')}")
-    return [TableFigure("fabric-ranks", _ranks_caption(rows), shown, ["sections/fabric_ranks"])]
+    table = Table.of(rows, _RANK_COLUMNS, context.limits.table_rows, plural(len(rows), "pair"))
+    return [TableFigure("fabric-ranks", _ranks_caption(rows), table, ["sections/fabric_ranks"])]
 
 
 def _ranks_caption(rows: list[Row]) -> str:
@@ -76,36 +56,15 @@ def figure_of_nics(context: Context) -> list[Block]:
     labels = [f"{clean(row['host'], 40)} {_nic(row)}" for row in rows]
     shares = [float(row["edge_share"]) for row in rows]
     shown = min(len(rows), _MOST_BARS)
-    data = share_table(labels[:shown], values[:shown], shares[:shown])
-    columns = [
-        Column("host"),
-        Column("NIC"),
-        Column("ranks"),
-        Column("connections", numeric=True),
-        Column("with GPU Direct RDMA", numeric=True),
-        Column("share of the host's", numeric=True),
-        Column("bytes sent", numeric=True),
-    ]
-    table = [
-        [
-            clean(row["host"], 60),
-            _nic(row),
-            rank_list(row["ranks"]) if row["ranks"] else "—",
-            count(row["edge_count"]),
-            count(row["gdr_edge_count"]),
-            percent(row["edge_share"]),
-            size(row["send_bytes"]),
-        ]
-        for row in rows
-    ]
-    limit = context.limits.table_rows
-    panel = Panel(share_spec(values[:shown], "share of the host's connections"), {"shares": data}, "Share of each NIC.")
+    data = bars_table(labels[:shown], values[:shown], "share", shares[:shown])
+    spec = bars_spec("shares", share_axis("share of the host's connections"), ("NIC", "carries"), values[:shown])
+    panel = Panel(spec, {"shares": data}, "Share of each NIC.")
     return [
         Figure(
             name="fabric-nics",
             caption=_nics_caption(rows, used),
             panels=[panel],
-            table=Table(columns, table[:limit], max(0, len(table) - limit)),
+            table=Table.of(rows, _NIC_COLUMNS, context.limits.table_rows),
             queries=["sections/fabric_nics"],
             notes=[_MODEL, *([f"The first {shown} of {len(rows)} NICs are drawn."] if shown < len(rows) else [])],
         )
@@ -137,7 +96,8 @@ def figure_of_rings(context: Context) -> list[Block]:
     channels = sorted({row["channel"] for row in rows})
     length = max(row["position"] for row in rows) + 1
     room = max(1, min(_MOST_CHANNELS, context.limits.marks // length))
-    drawn = [row for row in rows if row["channel"] in set(channels[:room])]
+    rings = [[row for row in rows if row["channel"] == channel] for channel in channels]
+    drawn = [row for ring in rings[:room] for row in ring]
     panel = Panel(ring_spec(len(channels[:room]), length), {"cells": _cells(drawn)}, "Rings by channel and place.")
     seen = {row["path_class"] or "unknown" for row in rows}
     notes = ["Each cell is a rank; its colour is the path to the next one, the last one's leads back to the first."]
@@ -150,7 +110,7 @@ def figure_of_rings(context: Context) -> list[Block]:
             name="fabric-rings",
             caption=_rings_caption(rows, channels),
             panels=[panel],
-            table=_ring_table(rows, channels, context.limits.table_rows),
+            table=Table.of(rings, _RING_COLUMNS, context.limits.table_rows),
             queries=["sections/fabric_rings"],
             legend=[LegendEntry(swatch, words) for path, (swatch, words) in PATHS.items() if path in seen],
             notes=notes,
@@ -194,16 +154,28 @@ def _rings_caption(rows: list[Row], channels: list[int]) -> str:
     return f"{text}; the first crosses the network {plural(hops, 'time')}{extra}."
 
 
-def _ring_table(rows: list[Row], channels: list[int], limit: int) -> Table:
-    columns = [
-        Column("channel", numeric=True),
-        Column("ranks in order", wide=True),
-        Column("complete"),
-        Column("known by"),
-    ]
-    table = []
-    for channel in channels[:limit]:
-        own = [row for row in rows if row["channel"] == channel]
-        order = " → ".join(_rank(row) for row in own)
-        table.append([str(channel), order, "yes" if own[0]["is_complete"] else "no", own[0]["origin"]])
-    return Table(columns, table, max(0, len(channels) - limit))
+_RANK_COLUMNS = (
+    number("rank", lambda row: "—" if row["rank"] is None else str(row["rank"])),
+    TableColumn("host", lambda row: clean(row["host"], 60)),
+    TableColumn("GPU", _gpu, code=True),
+    TableColumn("NIC", _nic),
+    TableColumn("path to it", lambda row: clean(row["path_type"] or "—", 20), code=True),
+    number("connections", lambda row: count(row["connections"])),
+    TableColumn("GPU Direct RDMA", lambda row: "yes" if row["is_gdr"] else "no"),
+    TableColumn("relayed by another GPU", lambda row: "yes" if row["is_relayed"] else "no"),
+)
+_NIC_COLUMNS = (
+    TableColumn("host", lambda row: clean(row["host"], 60)),
+    TableColumn("NIC", _nic),
+    TableColumn("ranks", lambda row: rank_list(row["ranks"]) if row["ranks"] else "—"),
+    number("connections", lambda row: count(row["edge_count"])),
+    number("with GPU Direct RDMA", lambda row: count(row["gdr_edge_count"])),
+    number("share of the host's", lambda row: percent(row["edge_share"])),
+    number("bytes sent", lambda row: size(row["send_bytes"])),
+)
+_RING_COLUMNS = (
+    number("channel", lambda ring: str(ring[0]["channel"])),
+    TableColumn("ranks in order", lambda ring: " → ".join(_rank(row) for row in ring), wide=True),
+    TableColumn("complete", lambda ring: "yes" if ring[0]["is_complete"] else "no"),
+    TableColumn("known from", lambda ring: ring[0]["origin"]),
+)

@@ -1,4 +1,4 @@
-"""The job in numbers: ranks, hosts, files, iterations. In: queries on meta.* and timeline.iteration. Out: `Job`.
+"""The job in numbers: ranks, hosts, files, iterations. In: queries on meta.* and timeline.iteration. Out: `JobFacts`.
 
 Warm-up and partial iterations take no part in any statistics of the report; they are counted and drawn apart.
 """
@@ -6,11 +6,12 @@ Warm-up and partial iterations take no part in any statistics of the report; the
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from traceforge.errors import UsageError
-from traceforge.report.words import clean
+from traceforge.report.formatting import clean
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -43,7 +44,7 @@ class SourceCount:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobFacts:
     """A run; names are cleaned. `host_of` maps each recorded rank to its host, None where no file says it."""
 
     name: str
@@ -82,25 +83,14 @@ class Job:
         """Coefficient of variation of the used iterations (sample standard deviation over mean)."""
         if len(self.durations_ns) < 2 or not self.mean_ns:
             return None
-        mean = self.mean_ns
-        variance = sum((value - mean) ** 2 for value in self.durations_ns) / (len(self.durations_ns) - 1)
-        return sqrt(variance) / mean
+        return float(np.std(self.durations_ns, ddof=1)) / self.mean_ns
 
-    def quantile_ns(self, share: float) -> int | None:
+    def quantile_ns(self, share: float) -> float | None:
         """A quantile of the used iterations' durations, linearly interpolated, ns."""
-        return round(quantile(self.durations_ns, share)) if self.durations_ns else None
+        return float(np.quantile(self.durations_ns, share)) if self.durations_ns else None
 
 
-def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which a share 0..1 of the values lies, linearly interpolated; values must not be empty."""
-    ordered = sorted(values)
-    position = share * (len(ordered) - 1)
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
-
-
-def read_job(rows: Rows, run_id: int) -> Job:
+def read_job(rows: Rows, run_id: int) -> JobFacts:
     """The job of a run.
 
     Raises:
@@ -110,19 +100,10 @@ def read_job(rows: Rows, run_id: int) -> Job:
     if not runs:
         hint = "list them with `traceforge sql DB 'FROM meta.run'`"
         raise UsageError(f"the database holds no run {run_id}", hint=hint)
-    return Job(
+    return JobFacts(
         name=clean(runs[0]["run_name"], 120),
         world_size=runs[0]["world_size"],
         host_of={row["rank"]: None if row["host"] is None else clean(row["host"], 80) for row in rows("ranks")},
         sources=[SourceCount(**{**row, "kind": clean(row["kind"], 80)}) for row in rows("sources")],
-        iterations=[
-            Iteration(
-                number=row["iteration"],
-                start_ns=row["start_ns"],
-                duration_ns=row["duration_ns"],
-                is_warmup=row["is_warmup"],
-                is_partial=row["is_partial"],
-            )
-            for row in rows("iterations")
-        ],
+        iterations=[Iteration(number=row.pop("iteration"), **row) for row in rows("iterations")],
     )

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from traceforge.compare import Comparison
-from traceforge.errors import PluginError
 from traceforge.redaction import Redaction
-from traceforge.registry import discover
-from traceforge.report import sections
-from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Plugin, Section
+from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
 from traceforge.report.charts.parts import theme
 from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
-from traceforge.report.islands import island, packed
-from traceforge.report.masthead import masthead
+from traceforge.report.embedded_data import embedded_json, packed
+from traceforge.report.page_header import page_header
 from traceforge.report.palette import MODES
+from traceforge.report.plugin import Plugin
+from traceforge.report.sections import section_plugins
 from traceforge.report.summary import summarise
 from traceforge.report.terminal import verdict_lines
 from traceforge.store.database import Store
@@ -73,7 +72,7 @@ def build_report(
         versions: what made it, by name, as the appendix shows it.
         command: the command that asked for it, or None.
         comparison: what changed since a baseline, shown in a section of its own; None where none was given.
-        price: what a GPU costs; without it costs are told in GPU-hours only.
+        price: what a GPU costs; without it costs are in GPU-hours only.
         redaction: replaces the names of hosts, files, users and the job, in everything that is returned.
 
     Raises:
@@ -105,21 +104,6 @@ def _redacted(comparison: Comparison, redaction: Redaction) -> Comparison:
     return replace(comparison, before=before, after=after)
 
 
-@cache
-def section_plugins() -> Mapping[str, Plugin]:
-    """The sections in their order on the page.
-
-    Raises:
-        PluginError: a file of the folder has no place in the order, or the order names a file that is absent.
-    """
-    found = discover(sections.__name__, "SECTION")
-    if set(found) != set(sections.ORDER):
-        odd = ", ".join(sorted(set(found) ^ set(sections.ORDER)))
-        raise PluginError(f"sections and their order disagree about {odd}", where=sections.__name__)
-    plugins = {name: found[name] for name in sections.ORDER}
-    return {name: plugin for name, plugin in plugins.items() if isinstance(plugin, Plugin)}
-
-
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """A built section with its name and headings, as the template takes it."""
@@ -142,10 +126,10 @@ def _render(context: Context) -> str:
         _environment()
         .get_template("page.html.j2")
         .render(
-            masthead=masthead(context, is_thinned=context.limits != _LIMITS[0]),
+            header=page_header(context, is_thinned=context.limits != _LIMITS[0]),
             sections=placed,
-            islands={figure.name: island(_figure_data(figure)) for figure in figures},
-            theme=island(theme()),
+            embedded={figure.name: embedded_json(_figure_data(figure)) for figure in figures},
+            theme=embedded_json(theme()),
             policy=Markup(content_security_policy(scripts, page_style())),  # noqa: S704  # hashes and keywords only
             style=Markup(page_style()),  # noqa: S704  # our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704  # checked for what would end the element

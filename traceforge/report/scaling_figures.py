@@ -5,11 +5,12 @@ The queries lie beside the section. Every table marks what lies beyond the measu
 
 from collections.abc import Sequence
 
-from traceforge.report.blocks import Block, Column, Figure, Panel, Paragraph, Table, TableFigure
+from traceforge.report.blocks import Block, Figure, Panel, Paragraph, Table, TableColumn, TableFigure, number
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.context import Context, Row
 from traceforge.report.cost import Price
-from traceforge.report.words import capital, change, clean, count, duration, listed, money, percent, plural, spaced
+from traceforge.report.formatting import capital, change, clean, count, duration, listed, money, percent, plural, spaced
+from traceforge.thresholds import report as thresholds
 
 ASSUMED_PRICE = Price(2.5, "")
 _ENSEMBLE, _MEASURED = "ensemble", "measured"
@@ -23,6 +24,7 @@ _MEASURES = {
     "p99_over_median": "99 % over median",
 }
 _RESTART = "repeated_iterations"
+_METHODS = {"measured": "measured", "rank_blocks": "resampled measured ranks", "tail": "fitted tail"}
 _PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
 
 
@@ -121,32 +123,18 @@ def _assumptions(context: Context) -> str:
 
 
 def _plan_table(plan: Sequence[Row], price: Price) -> Table:
-    columns = [
-        Column("ranks", numeric=True),
-        Column(""),
-        Column("iterations/s times ranks", numeric=True),
-        Column("band", numeric=True),
-        Column("efficiency", numeric=True),
-        Column("one more rank adds", numeric=True),
-        Column("time that is work", numeric=True),
-        Column("cost of 1M samples", numeric=True),
-        Column("band", numeric=True),
-    ]
-    rows = [
-        [
-            count(row["ranks"]),
-            "extrapolated" if row["extrapolated"] else "measured range",
-            _number(row["throughput"]),
-            _band(row["throughput_low"], row["throughput_high"]),
-            percent(row["efficiency"]),
-            percent(row["marginal_efficiency"]),
-            percent(row["work_share"]),
-            "—" if row["cost"] is None else money(row["cost"], price.currency),
-            _band(row["cost_low"], row["cost_high"]),
-        ]
-        for row in plan
-    ]
-    return Table(columns, rows)
+    columns = (
+        number("ranks", lambda row: count(row["ranks"])),
+        TableColumn("", lambda row: "extrapolated" if row["extrapolated"] else "measured range"),
+        number("iterations/s times ranks", lambda row: _number(row["throughput"])),
+        number("band", lambda row: _band(row["throughput_low"], row["throughput_high"])),
+        number("efficiency", lambda row: percent(row["efficiency"])),
+        number("one more rank adds", lambda row: percent(row["marginal_efficiency"])),
+        number("time that is work", lambda row: percent(row["work_share"])),
+        number("cost of 1M samples", lambda row: _price(row["cost"], price)),
+        number("band", lambda row: _band(row["cost_low"], row["cost_high"])),
+    )
+    return Table.of(plan, columns)
 
 
 def model_blocks(context: Context) -> list[Block]:
@@ -154,24 +142,9 @@ def model_blocks(context: Context) -> list[Block]:
     fits, margin = context.rows("sections/scaling_fits"), context.rows("sections/scaling_margin")
     blocks: list[Block] = []
     if fits:
-        columns = [
-            Column("model"),
-            Column("error at the largest scale", numeric=True),
-            Column("weight", numeric=True),
-            Column("parameters", wide=True),
-        ]
-        rows = [
-            [
-                _model(row),
-                "not tested: too few scales" if row["backtest"] is None else change(1 + row["backtest"]),
-                percent(row["weight"]) if row["is_used"] else "left out",
-                clean(row["parameters"]).replace(",", ", "),
-            ]
-            for row in fits
-        ]
         used = [_model(row) for row in fits if row["is_used"]]
         caption = f"In the band: {listed(used)}. Errors are those of fits to all other scales."
-        blocks.append(TableFigure("scaling-models", caption, Table(columns, rows), ["sections/scaling_fits"]))
+        blocks.append(TableFigure("scaling-models", caption, Table.of(fits, _MODEL_COLUMNS), ["sections/scaling_fits"]))
     if margin:
         blocks.append(_margin(margin))
     return blocks
@@ -179,20 +152,21 @@ def model_blocks(context: Context) -> list[Block]:
 
 def _margin(margin: Sequence[Row]) -> TableFigure:
     parts = list(dict.fromkeys(row["part"] for row in margin if row["part"] == "useful"))
-    parts += sorted({row["part"] for row in margin if row["part"] != "useful" and abs(row["share"]) >= 0.0005})
+    parts += sorted(
+        {
+            row["part"]
+            for row in margin
+            if row["part"] != "useful" and abs(row["share"]) >= thresholds.LEAST_MARGIN_SHARE
+        }
+    )
     by_ranks: dict[int, dict[str, Row]] = {}
     for row in margin:
         by_ranks.setdefault(row["ranks"], {})[row["part"]] = row
-    columns = [Column("added to ranks", numeric=True), *(Column(_part(part), numeric=True) for part in parts)]
-    columns.append(Column("one more rank"))
-    rows = [
-        [
-            count(ranks),
-            *(percent(found[part]["share"]) if part in found else "—" for part in parts),
-            _VERDICTS.get(next(iter(found.values()))["one_more_rank"], "—"),
-        ]
-        for ranks, found in by_ranks.items()
-    ]
+    columns = (
+        number("added to ranks", lambda found: count(next(iter(found.values()))["ranks"])),
+        *(_share_column(part) for part in parts),
+        TableColumn("one more rank", lambda found: _VERDICTS.get(next(iter(found.values()))["one_more_rank"], "—")),
+    )
     first = by_ranks[min(by_ranks)]
     lost = sorted(((row["share"], _part(part)) for part, row in by_ranks[max(by_ranks)].items() if part != "useful"))
     caption = (
@@ -200,7 +174,13 @@ def _margin(margin: Sequence[Row]) -> TableFigure:
     )
     if lost and lost[-1][0] > 0:
         caption += f"; added to {count(max(by_ranks))}, {lost[-1][1]} takes the most of it, {percent(lost[-1][0])}"
-    return TableFigure("scaling-margin", f"{caption}.", Table(columns, rows), ["sections/scaling_margin"])
+    return TableFigure(
+        "scaling-margin", f"{caption}.", Table.of(list(by_ranks.values()), columns), ["sections/scaling_margin"]
+    )
+
+
+def _share_column(part: str) -> TableColumn:
+    return number(_part(part), lambda found: percent(found[part]["share"]) if part in found else "—")
 
 
 def _model(row: Row) -> str:
@@ -217,25 +197,17 @@ def change_blocks(context: Context) -> list[Block]:
     rows = context.rows("sections/scaling_what_if", price_per_1000_gpu_hours=price.per_1000_gpu_hours)
     if not rows:
         return []
-    columns = [
-        Column("change", wide=True),
-        Column("throughput", numeric=True),
-        Column("interval", numeric=True),
-        Column("worth in GPUs", numeric=True),
-        Column("worth an hour", numeric=True),
-        Column("may cost a GPU-hour", numeric=True),
-    ]
-    table = [
-        [
-            clean(row["change"]),
-            change(row["throughput_ratio"]),
-            "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}",
-            _number(row["gpus"]),
-            "—" if row["worth_per_hour"] is None else money(row["worth_per_hour"], price.currency),
-            "—" if row["break_even_price"] <= 0 else money(row["break_even_price"], price.currency),
-        ]
-        for row in rows
-    ]
+    columns = (
+        TableColumn("change", lambda row: clean(row["change"]), wide=True),
+        number("throughput", lambda row: change(row["throughput_ratio"])),
+        number("interval", lambda row: "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}"),
+        number("worth in GPUs", lambda row: _number(row["gpus"])),
+        number("worth an hour", lambda row: _price(row["worth_per_hour"], price)),
+        number(
+            "break-even price per GPU-hour",
+            lambda row: "—" if row["break_even_price"] <= 0 else _price(row["break_even_price"], price),
+        ),
+    )
     best = max(rows, key=lambda row: row["throughput_ratio"])
     caption = f"At {plural(best['ranks'], 'rank')} the most would come of this: {clean(best['change'])}, "
     caption += f"{change(best['throughput_ratio'])} throughput"
@@ -245,7 +217,11 @@ def change_blocks(context: Context) -> list[Block]:
     for basis in dict.fromkeys(row["basis"] for row in rows):
         kinds = [spaced(row["kind"]).replace("sgd", "SGD") for row in rows if row["basis"] == basis]
         notes.append(f"{capital(listed(list(dict.fromkeys(kinds))))}: {clean(basis, 300)}.")
-    return [TableFigure("scaling-changes", f"{caption}.", Table(columns, table), ["sections/scaling_what_if"], notes)]
+    return [TableFigure("scaling-changes", f"{caption}.", Table.of(rows, columns), ["sections/scaling_what_if"], notes)]
+
+
+def _price(amount: float | None, price: Price) -> str:
+    return "—" if amount is None else money(amount, price.currency)
 
 
 def outlook_blocks(context: Context) -> list[Block]:
@@ -273,24 +249,16 @@ def _variation(context: Context) -> str:
 
 def _outlook(outlook: Sequence[Row]) -> TableFigure:
     known = [row for row in outlook if row["slowest_ns"] is not None]
-    columns = [
-        Column("ranks", numeric=True),
-        Column("slowest after the mean rank", numeric=True),
-        Column("interval", numeric=True),
-        Column("quantile of one rank that sets the step", numeric=True),
-        Column("how it is known"),
-    ]
-    methods = {"measured": "measured", "rank_blocks": "ranks drawn from the measured", "tail": "fitted tail"}
-    rows = [
-        [
-            count(row["ranks"]),
-            duration(row["slowest_ns"]),
-            "—" if row["low_ns"] is None else f"{duration(row['low_ns'])} to {duration(row['high_ns'])}",
-            f"{100 * row['step_quantile']:.2f} %",
-            methods.get(row["method"], spaced(row["method"])),
-        ]
-        for row in known
-    ]
+    columns = (
+        number("ranks", lambda row: count(row["ranks"])),
+        number("slowest after the mean rank", lambda row: duration(row["slowest_ns"])),
+        number(
+            "interval",
+            lambda row: "—" if row["low_ns"] is None else f"{duration(row['low_ns'])} to {duration(row['high_ns'])}",
+        ),
+        number("quantile of one rank that sets the step", lambda row: f"{100 * row['step_quantile']:.2f} %"),
+        TableColumn("method", lambda row: _METHODS.get(row["method"], spaced(row["method"]))),
+    )
     first, last = known[0], known[-1]
     caption = (
         f"The slowest of {plural(first['ranks'], 'rank')} comes {duration(first['slowest_ns'])} after the mean one"
@@ -300,29 +268,23 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
     caption += f". {percent(first['persistent_share'])} of the spread between ranks stays with the same ranks."
     refused = [row["refusal"] for row in outlook if row["refusal"]]
     notes = [f"No number for more ranks: {clean(refused[0], 300)}"] if refused else []
-    return TableFigure("scaling-outlook", caption, Table(columns, rows), ["sections/scaling_outlook"], notes)
+    return TableFigure("scaling-outlook", caption, Table.of(known, columns), ["sections/scaling_outlook"], notes)
 
 
 def _stability(stability: Sequence[Row]) -> TableFigure:
     verdict = next((row["meaning"] for row in stability if row["measure"] == "verdict"), None)
-    columns = [
-        Column("measure"),
-        Column("value", numeric=True),
-        Column("interval", numeric=True),
-        Column("", wide=True),
-    ]
-    rows = [
-        [
-            _MEASURES.get(row["measure"]) or capital(spaced(row["measure"])),
-            _measure(row["measure"], row["value"]),
-            "—" if row["low"] is None else f"{_measure('', row['low'])} to {_measure('', row['high'])}",
-            clean(row["meaning"], 400),
-        ]
-        for row in stability
-        if row["measure"] != "verdict"
-    ]
+    columns = (
+        TableColumn("measure", lambda row: _MEASURES.get(row["measure"]) or capital(spaced(row["measure"]))),
+        number("value", lambda row: _measure(row["measure"], row["value"])),
+        number(
+            "interval",
+            lambda row: "—" if row["low"] is None else f"{_measure('', row['low'])} to {_measure('', row['high'])}",
+        ),
+        TableColumn("", lambda row: clean(row["meaning"], 400), wide=True),
+    )
+    rows = [row for row in stability if row["measure"] != "verdict"]
     caption = clean(verdict, 500) if verdict else "How steady the run is; too little was recorded for a verdict."
-    return TableFigure("stability", caption, Table(columns, rows), ["sections/scaling_stability"])
+    return TableFigure("stability", caption, Table.of(rows, columns), ["sections/scaling_stability"])
 
 
 def _measure(name: str, value: float | None) -> str:
@@ -339,3 +301,14 @@ def _number(value: float | None) -> str:
 
 def _band(low: float | None, high: float | None) -> str:
     return "—" if low is None or high is None else f"{_number(low)} to {_number(high)}"
+
+
+_MODEL_COLUMNS = (
+    TableColumn("model", _model),
+    number(
+        "error at the largest scale",
+        lambda row: "not tested: too few scales" if row["backtest"] is None else change(1 + row["backtest"]),
+    ),
+    number("weight", lambda row: percent(row["weight"]) if row["is_used"] else "left out"),
+    TableColumn("parameters", lambda row: clean(row["parameters"]).replace(",", ", "), wide=True),
+)

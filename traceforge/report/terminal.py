@@ -7,9 +7,9 @@ whoever prints the lines must not take them for markup.
 import re
 from textwrap import wrap
 
-from traceforge.report.absence import missing
 from traceforge.report.context import Context
-from traceforge.report.words import duration, percent, plural
+from traceforge.report.formatting import duration, percent, plural
+from traceforge.report.missing_data import missing
 
 _WIDTH = 100
 _LINES = 15

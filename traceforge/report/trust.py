@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from traceforge.report.words import clean
+from traceforge.report.formatting import clean
+from traceforge.thresholds import report as thresholds
 
 Rows = Callable[..., list[dict[str, Any]]]
 
-_RESOLUTION_FACTOR = 3
 _SEVERITIES = ("error", "warning", "info")
 
 
@@ -29,7 +29,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class IssueCount:
     """Something skipped, repaired or guessed, summed over files."""
 
     stage: str
@@ -54,7 +54,7 @@ class Trust:
     """
 
     clocks: Sequence[Clock]
-    issues: Sequence[Issue]
+    issues: Sequence[IssueCount]
     collectives: int
     complete: int
     matched_share: float | None
@@ -70,7 +70,7 @@ class Trust:
     @property
     def resolution_ns(self) -> float:
         """Waits below this are not trusted, ns; 0 where no residual is known."""
-        return _RESOLUTION_FACTOR * (self.largest_residual_ns or 0)
+        return thresholds.CLOCK_RESIDUALS * (self.largest_residual_ns or 0)
 
     @property
     def matched(self) -> float:
@@ -104,11 +104,11 @@ def _clock(row: dict[str, Any]) -> Clock:
     return Clock(**{**row, "host": None if row["host"] is None else clean(row["host"], 80)})
 
 
-def _issue(row: dict[str, Any]) -> Issue:
+def _issue(row: dict[str, Any]) -> IssueCount:
     texts = {name: clean(row[name] or "", 400) for name in ("stage", "code", "severity", "first_at", "detail")}
-    return Issue(**{**row, **texts})
+    return IssueCount(**{**row, **texts})
 
 
-def _issue_order(issue: Issue) -> tuple[int, int, str, str]:
+def _issue_order(issue: IssueCount) -> tuple[int, int, str, str]:
     place = _SEVERITIES.index(issue.severity) if issue.severity in _SEVERITIES else len(_SEVERITIES)
     return (place, -issue.count, issue.code, issue.stage)

@@ -1,5 +1,5 @@
 // Draws the charts of the page when they come into view, and all of them before printing.
-// In: JSON islands written by the report. Out: SVG. Reads nothing else, loads nothing, keeps no state between visits.
+// In: JSON data written by the report. Out: SVG. Reads nothing else, loads nothing, keeps no state between visits.
 (() => {
   "use strict";
 
@@ -46,16 +46,16 @@
     tooltip: { disableDefaultStyle: true },
   };
 
-  const islands = new Map();
-  const islandOf = (figure) => {
+  const cache = new Map();
+  const dataOf = (figure) => {
     const name = figure.dataset.figure;
-    if (!islands.has(name)) islands.set(name, read(`data-${name}`));
-    return islands.get(name);
+    if (!cache.has(name)) cache.set(name, read(`data-${name}`));
+    return cache.get(name);
   };
 
-  const chosenData = (figure, island) => {
+  const chosenData = (figure, figureData) => {
     const select = figure.querySelector("select");
-    return select ? island.choices[Number(select.value)].data : {};
+    return select ? figureData.choices[Number(select.value)].data : {};
   };
 
   const views = new WeakMap();
@@ -64,16 +64,16 @@
     if (chart.dataset.state) return;
     chart.dataset.state = "drawing";
     const figure = chart.closest("figure");
-    const island = islandOf(figure);
-    const panel = island.panels[Number(chart.dataset.panel)];
-    const chosen = chart.dataset.panel === "0" ? chosenData(figure, island) : {};
+    const figureData = dataOf(figure);
+    const panel = figureData.panels[Number(chart.dataset.panel)];
+    const chosen = chart.dataset.panel === "0" ? chosenData(figure, figureData) : {};
     const spec = { ...panel.spec, datasets: unpackAll({ ...panel.data, ...chosen }) };
     vegaEmbed(chart, spec, options).then(
       (result) => {
         views.set(chart, result.view);
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";
-        if (island.drill_down && chart.dataset.panel === "0" && document.getElementById(`data-${island.drill_down.figure}`)) {
+        if (figureData.drill_down && chart.dataset.panel === "0" && document.getElementById(`data-${figureData.drill_down.figure}`)) {
           drills.push(new Drill(chart, result.view));
         }
       },
@@ -86,13 +86,13 @@
   };
 
   const choose = (figure) => {
-    const island = islandOf(figure);
+    const figureData = dataOf(figure);
     const place = Number(figure.querySelector("select").value);
-    figure.querySelector("figcaption").textContent = island.choices[place].caption;
+    figure.querySelector("figcaption").textContent = figureData.choices[place].caption;
     markColumns(figure.dataset.figure, place);
     const view = views.get(figure.querySelector('[data-panel="0"]'));
     if (!view) return;
-    Object.entries(island.choices[place].data).forEach(([name, table]) => view.data(name, unpack(table)));
+    Object.entries(figureData.choices[place].data).forEach(([name, table]) => view.data(name, unpack(table)));
     view.runAsync();
   };
 
@@ -109,11 +109,11 @@
     constructor(chart, view) {
       const figure = chart.closest("figure");
       this.chart = chart;
-      this.opens = islandOf(figure).drill_down;
+      this.opens = dataOf(figure).drill_down;
       this.readout = figure.querySelector(".readout");
       this.target = document.querySelector(`[data-figure="${this.opens.figure}"]`);
       this.cells = new Map(
-        unpack(islandOf(figure).panels[0].data[this.opens.table]).map((cell) => [
+        unpack(dataOf(figure).panels[0].data[this.opens.table]).map((cell) => [
           `${cell.rank} ${cell.iteration}`, cell[this.opens.value],
         ]),
       );
@@ -201,7 +201,7 @@
 
   const charts = [...document.querySelectorAll(".chart")];
   charts.forEach((chart) => {
-    const { spec } = islandOf(chart.closest("figure")).panels[Number(chart.dataset.panel)];
+    const { spec } = dataOf(chart.closest("figure")).panels[Number(chart.dataset.panel)];
     chart.style.minHeight = `${Number(spec.height) + 50}px`;
   });
 

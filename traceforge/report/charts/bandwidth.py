@@ -12,7 +12,7 @@ from types import MappingProxyType
 import altair as alt
 
 from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
-from traceforge.report.islands import Columns
+from traceforge.report.embedded_data import Columns
 from traceforge.report.palette import variable
 
 _HEIGHT = 240

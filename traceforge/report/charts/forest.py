@@ -18,7 +18,7 @@ from traceforge.report.charts.parts import (
     row_axis,
     rows_of,
 )
-from traceforge.report.islands import Dataset
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 _NARROWEST = 1.0  # per cent either side of zero, so that an effect of nothing looks like nothing
@@ -26,7 +26,7 @@ _SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+.3~f')"
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class ForestRow:
     """A row with its change, in the unit of the axis; the ceiling is the gain no pacing can exceed."""
 
     label: str
@@ -47,7 +47,7 @@ class Axis:
     reach: float = _NARROWEST
 
 
-def forest_spec(predictions: Sequence[Prediction], wording: Axis = Axis()) -> Spec:  # frozen
+def forest_spec(predictions: Sequence[ForestRow], wording: Axis = Axis()) -> Spec:  # frozen
     """The chart for these rows."""
     base = rows_of("policies")
     y = row_axis()
@@ -75,7 +75,7 @@ def forest_spec(predictions: Sequence[Prediction], wording: Axis = Axis()) -> Sp
     return finished(layers.properties(width="container", height=len(predictions) * LABELLED_ROW_HEIGHT))
 
 
-def forest_table(predictions: Sequence[Prediction]) -> Dataset:
+def forest_table(predictions: Sequence[ForestRow]) -> Dataset:
     """The policies by column."""
     return {
         "row": list(range(len(predictions))),

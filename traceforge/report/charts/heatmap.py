@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 
 import altair as alt
+import numpy as np
 
 from traceforge.report.charts.parts import Spec, finished, row_height, rows_of
-from traceforge.report.job import quantile
 from traceforge.report.palette import DIVERGING_STEPS, variable
 
 _INMOST = 0.1
 _STEPS = (0, 1 / 6, 4 / 9, 1)  # between the inmost limit and the outermost: 1, 2.5, 5 and 10 times the inmost
 
 
-def thresholds(lateness_ms: Mapping[int, Sequence[float]], resolution_ms: float, least_ms: float) -> list[float]:
+def colour_limits(lateness_ms: Mapping[int, Sequence[float]], resolution_ms: float, least_ms: float) -> list[float]:
     """Eight limits between the nine colours, ms, symmetric around zero.
 
     The outermost is what all but a hundredth of the cells stay within, or, if that is more, what some row has in half
@@ -28,9 +28,9 @@ def thresholds(lateness_ms: Mapping[int, Sequence[float]], resolution_ms: float,
         resolution_ms: what the clocks resolve, ms; nothing below it is coloured.
         least_ms: the outermost limit is no less, ms, so that a run without trouble looks like one.
     """
-    rows = [[abs(value) for value in row] for row in lateness_ms.values()]
-    common = quantile([value for row in rows for value in row], 0.99)
-    habitual = max(quantile(row, 0.5) for row in rows)
+    rows = [np.abs(row) for row in lateness_ms.values()]
+    common = float(np.quantile(np.concatenate(rows), 0.99))
+    habitual = max(float(np.median(row)) for row in rows)
     outermost = max(_rounded_down(max(common, habitual, least_ms)), 2 * resolution_ms)
     inmost = max(_INMOST * outermost, resolution_ms)
     upper = [inmost + (outermost - inmost) * step for step in _STEPS]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.report.charts.parts import Spec, finished, phase_colour, rank_axis, row_height, rows_of, time_axis
-from traceforge.report.islands import Run, Runs
+from traceforge.report.embedded_data import IntervalRow, IntervalTable
 from traceforge.report.palette import PHASES
 
 Integers = NDArray[np.int64]
@@ -69,7 +69,7 @@ def lanes_spec(rows: int) -> Spec:
     return finished(chart.properties(width="container", height=max(40, rows * row_height(rows))))
 
 
-def lanes_table(lanes: Lanes) -> Runs:
+def lanes_table(lanes: Lanes) -> IntervalTable:
     """The intervals of every row, in the order of the rows, in ms."""
     bounds = np.searchsorted(lanes.row, np.arange(len(lanes.labels) + 1))
     rows = []
@@ -78,8 +78,8 @@ def lanes_table(lanes: Lanes) -> Runs:
         starts, ends = (np.rint(times[own] / _STEP_NS).astype(np.int64) for times in (lanes.start_ns, lanes.end_ns))
         seen = ends > starts
         codes = "".join(map(str, lanes.phase[own][seen]))
-        rows.append(Run(label, codes, tuple(starts[seen].tolist()), tuple(ends[seen].tolist())))
-    return Runs("rank", "phase", "start_ms", "end_ms", PHASES, _STEP_NS / 1e6, tuple(rows))
+        rows.append(IntervalRow(label, codes, tuple(starts[seen].tolist()), tuple(ends[seen].tolist())))
+    return IntervalTable("rank", "phase", "start_ms", "end_ms", PHASES, _STEP_NS / 1e6, tuple(rows))
 
 
 def thinned(lanes: Lanes, slot_ns: float) -> Lanes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
-from traceforge.report.islands import Dataset
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 _HEIGHT = 260

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from traceforge.report.islands import Dataset
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import MODES, PHASES, fill, variable
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'
@@ -85,6 +85,12 @@ def time_axis(field: str, title: str, *, nice: bool = True) -> alt.X:
     """A zero-based axis of times in ms; it ends at a round number if `nice`, else with the data."""
     scale = alt.Scale(zero=True, nice=nice)
     return alt.X(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=TICKS))
+
+
+def share_axis(title: str) -> alt.X:
+    """A zero-based axis of shares, in per cent."""
+    axis = alt.Axis(format="%", tickCount=5)
+    return alt.X("share:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=axis)
 
 
 def rank_axis(rows: int) -> alt.Y:

@@ -18,7 +18,7 @@ from traceforge.report.charts.parts import (
     rows_of,
     time_axis,
 )
-from traceforge.report.islands import Dataset
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 # What a rank does by itself, then the waiting, then the data: late ranks reach far to the right before they wait.

@@ -21,7 +21,7 @@ from traceforge.report.charts.parts import (
     row_axis,
     rows_of,
 )
-from traceforge.report.islands import Columns
+from traceforge.report.embedded_data import Columns
 
 _ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
 

@@ -5,19 +5,18 @@ the many tensor-parallel groups of a job do. Waiting here counts also where comp
 phase.
 """
 
-from traceforge.report.absence import missing
 from traceforge.report.blocks import (
     Block,
-    Column,
     Figure,
     LegendEntry,
     Missing,
     Note,
     Panel,
-    Plugin,
     Section,
     Table,
+    TableColumn,
     TableFigure,
+    number,
 )
 from traceforge.report.charts.bandwidth import (
     OTHER,
@@ -27,12 +26,14 @@ from traceforge.report.charts.bandwidth import (
     shown_operations,
 )
 from traceforge.report.context import Context, Row
-from traceforge.report.words import clean, count, duration, listed, plural, rate, size
+from traceforge.report.formatting import clean, count, duration, listed, plural, rate, size
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
+from traceforge.thresholds import report as thresholds
 
 _MOST_ROWS = 40
 _MOST_KINDS = 400
 _FEW_SIZES = 3
-_MUCH_MORE = 2.0
 _NOTE = (
     "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean over "
     "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
@@ -44,7 +45,7 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/collectives")
     if not rows:
         return missing("There is no collective to show", context)
-    table = Table(_COLUMNS, [_row(row) for row in rows[:_MOST_ROWS]], max(0, len(rows) - _MOST_ROWS))
+    table = Table.of(rows, _COLUMNS, _MOST_ROWS)
     blocks: list[Block] = [TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])]
     return Section([*blocks, *_bandwidth(rows), _slowest(context)])
 
@@ -64,25 +65,12 @@ def _bandwidth(rows: list[Row]) -> list[Block]:
     notes = ["Dots are medians, lines the middle nine tenths of the calls; both axes are logarithmic."]
     if len(known) > len(drawn):
         notes.append(f"The {count(len(drawn))} kinds that take most time are drawn, of {count(len(known))}.")
-    columns = [Column("group"), Column("operation"), Column("size", numeric=True), Column("calls", numeric=True)]
-    columns += [Column(f"bus bandwidth, {which}", numeric=True) for which in ("median", "5 %", "95 %")]
-    names = ("bandwidth_bytes_per_s", "low_bandwidth_bytes_per_s", "high_bandwidth_bytes_per_s")
-    cells = [
-        [
-            clean(row["group_name"], 60),
-            _operation(row),
-            size(row["size_bytes"]),
-            count(row["calls"]),
-            *(rate(row[name]) for name in names),
-        ]
-        for row in drawn[:_MOST_ROWS]
-    ]
     return [
         Figure(
             name="bandwidth",
             caption=_bandwidth_caption(drawn),
             panels=[panel],
-            table=Table(columns, cells, len(known) - len(cells)),
+            table=Table.of(known, _BANDWIDTH_COLUMNS, _MOST_ROWS),
             queries=["sections/collectives"],
             legend=[LegendEntry(operation_swatch(place), name) for place, name in enumerate(operations)],
             notes=notes,
@@ -124,29 +112,6 @@ def _slowest(context: Context) -> Block:
     rows = context.rows("sections/collectives_slowest")
     if not rows:
         return Note("No single call took twice as long as others of its group, operation and size.")
-    columns = [
-        Column("iteration", numeric=True),
-        Column("group"),
-        Column("operation"),
-        Column("size", numeric=True),
-        Column("transfer", numeric=True),
-        Column("usually", numeric=True),
-        Column("lost", numeric=True),
-        Column("of so many alike", numeric=True),
-        Column("bus bandwidth", numeric=True),
-    ]
-    cells = [
-        [
-            "—" if row["iteration"] is None else count(row["iteration"]),
-            clean(row["group_name"], 60),
-            _operation(row),
-            size(row["size_bytes"]),
-            *(duration(row[name]) for name in ("transfer_ns", "reference_transfer_ns", "lost_ns")),
-            count(row["alike"]),
-            rate(row["bus_bandwidth_bytes_per_s"]),
-        ]
-        for row in rows
-    ]
     worst = rows[0]
     iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
     caption = f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes"
@@ -156,40 +121,12 @@ def _slowest(context: Context) -> Block:
         which = "It falls" if len(rows) == 1 else f"The worst {plural(len(rows), 'call')} fall"
         caption += f" {which} into {'iteration' if len(iterations) == 1 else 'iterations'} {listed(iterations)}."
     notes = ["Listed: transfers of more than twice the first quartile of their group, operation and size."]
-    return TableFigure("slowest", caption, Table(columns, cells), ["sections/collectives_slowest"], notes)
+    return TableFigure("slowest", caption, Table.of(rows, _SLOWEST_COLUMNS), ["sections/collectives_slowest"], notes)
 
 
-_COLUMNS = [
-    Column("group"),
-    Column("ranks", numeric=True),
-    Column("operation"),
-    Column("size", numeric=True),
-    Column("type"),
-    Column("calls", numeric=True),
-    Column("complete", numeric=True),
-    Column("transfer", numeric=True),
-    Column("skew", numeric=True),
-    Column("wait", numeric=True),
-    Column("bus bandwidth", numeric=True),
-]
-
-
-def _row(row: Row) -> list[str]:
-    groups = row["communicators"]
+def _group(row: Row) -> str:
     name = clean(row["group_name"], 60)
-    return [
-        f"{name} ({count(groups)} groups)" if groups > 1 else name,
-        "—" if row["ranks"] is None else count(row["ranks"]),
-        clean(row["op"] or "unknown", 40),
-        size(row["size_bytes"]),
-        clean(row["dtype"] or "—", 24),
-        count(row["calls"]),
-        count(row["complete"]),
-        duration(row["transfer_ns"]),
-        duration(row["skew_ns"]),
-        duration(row["wait_ns"]),
-        rate(row["bandwidth_bytes_per_s"]),
-    ]
+    return f"{name} ({count(row['communicators'])} groups)" if row["communicators"] > 1 else name
 
 
 def _caption(rows: list[Row]) -> str:
@@ -199,9 +136,43 @@ def _caption(rows: list[Row]) -> str:
     text = f"Most time goes into {name}: {duration(first['transfer_ns'])} of transfer"
     text += f" after {duration(first['skew_ns'])} between first and last arrival."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))
-    if skew > _MUCH_MORE * transfer:
+    if skew > thresholds.SKEW_OVER_TRANSFER * transfer:
         return f"{text} Over all calls the ranks' uneven arrival outweighs the transfer."
     return text
 
 
-SECTION = Plugin("Collectives", "Collectives", _build)
+_CALL_COLUMNS = (
+    TableColumn("group", lambda row: clean(row["group_name"], 60)),
+    TableColumn("operation", _operation),
+    number("size", lambda row: size(row["size_bytes"])),
+)
+_BANDWIDTH_COLUMNS = (
+    *_CALL_COLUMNS,
+    number("calls", lambda row: count(row["calls"])),
+    number("bus bandwidth, median", lambda row: rate(row["bandwidth_bytes_per_s"])),
+    number("bus bandwidth, 5 %", lambda row: rate(row["low_bandwidth_bytes_per_s"])),
+    number("bus bandwidth, 95 %", lambda row: rate(row["high_bandwidth_bytes_per_s"])),
+)
+_SLOWEST_COLUMNS = (
+    number("iteration", lambda row: "—" if row["iteration"] is None else count(row["iteration"])),
+    *_CALL_COLUMNS,
+    number("transfer", lambda row: duration(row["transfer_ns"])),
+    number("usual transfer", lambda row: duration(row["reference_transfer_ns"])),
+    number("lost", lambda row: duration(row["lost_ns"])),
+    number("similar calls", lambda row: count(row["alike"])),
+    number("bus bandwidth", lambda row: rate(row["bus_bandwidth_bytes_per_s"])),
+)
+_COLUMNS = (
+    TableColumn("group", _group),
+    number("ranks", lambda row: "—" if row["ranks"] is None else count(row["ranks"])),
+    *_CALL_COLUMNS[1:],
+    TableColumn("type", lambda row: clean(row["dtype"] or "—", 24)),
+    number("calls", lambda row: count(row["calls"])),
+    number("complete", lambda row: count(row["complete"])),
+    number("transfer", lambda row: duration(row["transfer_ns"])),
+    number("skew", lambda row: duration(row["skew_ns"])),
+    number("wait", lambda row: duration(row["wait_ns"])),
+    number("bus bandwidth", lambda row: rate(row["bandwidth_bytes_per_s"])),
+)
+
+SECTION = Plugin(90, "Collectives", "Collectives", _build)

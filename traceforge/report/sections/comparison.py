@@ -4,11 +4,23 @@ Reads the `Comparison` of the context, whose queries were asked of both database
 """
 
 from traceforge.compare import Change, Comparison
-from traceforge.report.blocks import Block, Column, Figure, Note, Panel, Paragraph, Plugin, Section, Table, TableFigure
-from traceforge.report.charts.forest import Axis, Prediction, forest_spec, forest_table
-from traceforge.report.comparison_words import (
+from traceforge.report.blocks import (
+    Block,
+    Figure,
+    Note,
+    Panel,
+    Paragraph,
+    Section,
+    Table,
+    TableColumn,
+    TableFigure,
+    number,
+)
+from traceforge.report.charts.forest import Axis, ForestRow, forest_spec, forest_table
+from traceforge.report.comparison_text import (
     FAMILY_TITLES,
     ONE_RUN_EACH,
+    comparison_document,
     headline,
     judged,
     moved,
@@ -18,7 +30,9 @@ from traceforge.report.comparison_words import (
     warnings,
 )
 from traceforge.report.context import Context
-from traceforge.report.words import capital, clean, duration, duration_range, signed
+from traceforge.report.formatting import capital, clean, duration, duration_range, signed
+from traceforge.report.plugin import Plugin
+from traceforge.thresholds import compare
 
 _MOST_DRAWN = 10
 _MOST_ROWS = 12
@@ -54,8 +68,8 @@ def _drawn(comparison: Comparison) -> list[Change]:
 
 def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
     predictions = [
-        Prediction(
-            label=f"{capital(change.family.replace('_', ' '))}: {subject(change)}",
+        ForestRow(
+            label=_label(change),
             value=signed(change.difference_ns),
             change=change.difference_ns / 1e6,
             low=None if change.low_ns is None else change.low_ns / 1e6,
@@ -65,14 +79,15 @@ def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
         for change in drawn
     ]
     axis = Axis(
-        "change from the baseline, ms an iteration", "part", "change", 0.005 * comparison.iteration.before_ns / 1e6
+        "change from the baseline, ms an iteration",
+        "part",
+        "change",
+        compare.LEAST_SHARE * comparison.iteration.before_ns / 1e6,
     )
     data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
     panel = Panel(forest_spec(predictions, axis), data, "Significant changes from the baseline with their intervals.")
-    table = Table(
-        [Column("part"), Column("change", wide=True)],
-        [[p.label, moved(c)] for p, c in zip(predictions, drawn, strict=True)],
-    )
+    columns = [TableColumn("part", _label), TableColumn("change", moved, wide=True)]
+    table = Table.of(drawn, columns)
     left = sum(change.is_significant for change in comparison.changes) - len(drawn)
     notes = ["Point: change of the mean; line: its interval. Left of zero is faster than before."]
     notes += [f"{left} further significant changes in the tables only."] if left else []
@@ -80,31 +95,32 @@ def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
     return Figure("comparison", summary(comparison), [panel], table, queries, notes=notes)
 
 
+def _label(change: Change) -> str:
+    return f"{capital(change.family.replace('_', ' '))}: {subject(change)}"
+
+
 def _table(family: str, comparison: Comparison) -> TableFigure:
     rows = comparison.of(family)
-    columns = [
-        Column("part"),
-        *(Column(name, numeric=True) for name in ("baseline", "this run", "change", "95 % interval")),
-        Column("judgement"),
-    ]
-    cells = [
-        [
-            capital(subject(change)) if family == "cause" else subject(change),
-            duration(change.before_ns),
-            duration(change.after_ns),
-            signed(change.difference_ns),
-            duration_range(change.low_ns, change.high_ns) or "—",
-            judged(change),
-        ]
-        for change in rows[:_MOST_ROWS]
-    ]
     queries = [f"comparison/{'rank_own' if family == 'rank_work' else family}"]
-    table = Table(columns, cells, max(0, len(rows) - _MOST_ROWS))
     changed = sum(change.is_significant for change in rows)
     caption = (
         f"{FAMILY_TITLES[family]}: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
     )
+    table = Table.of(rows, _COLUMNS, _MOST_ROWS)
     return TableFigure(f"comparison-{family.replace('_', '-')}", caption, table, queries, [_SAME_UNIT])
 
 
-SECTION = Plugin("Compared with the baseline", "Baseline", _build)
+def _summarise(context: Context) -> dict[str, object]:
+    return {} if context.comparison is None else {"comparison": comparison_document(context.comparison)}
+
+
+_COLUMNS = (
+    TableColumn("part", lambda change: capital(subject(change)) if change.family == "cause" else subject(change)),
+    number("baseline", lambda change: duration(change.before_ns)),
+    number("this run", lambda change: duration(change.after_ns)),
+    number("change", lambda change: signed(change.difference_ns)),
+    number("95 % interval", lambda change: duration_range(change.low_ns, change.high_ns) or "—"),
+    TableColumn("judgement", judged),
+)
+
+SECTION = Plugin(130, "Compared with the baseline", "Baseline", _build, _summarise)

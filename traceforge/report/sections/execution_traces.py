@@ -3,9 +3,10 @@
 Reads graph.quality, graph.link, graph.divergence and graph.baseline. A graph without times is named as such.
 """
 
-from traceforge.report.blocks import Block, Column, Missing, Note, Paragraph, Plugin, Section, Table, TableFigure
+from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
-from traceforge.report.words import clean, count, duration, percent, plural
+from traceforge.report.formatting import clean, count, duration, percent, plural
+from traceforge.report.plugin import Plugin
 
 _METHODS = {
     "rf_id": "operation handles",
@@ -14,17 +15,6 @@ _METHODS = {
     None: "—",
 }
 _LABELS = {"timed": "timed", "modelled": "modelled by a generator", "structure_only": "structure only"}
-_COLUMNS = [
-    Column("rank", numeric=True),
-    Column("file", code=True, wide=True),
-    Column("tied to the timeline by"),
-    Column("operations paired", numeric=True),
-    Column("names equal", numeric=True),
-    Column("nodes", numeric=True),
-    Column("device nodes with successors", numeric=True),
-    Column("dangling", numeric=True),
-    Column("graph"),
-]
 _SCENARIOS = {"instant_transfer": "transfers took no time", "no_communication": "communication cost nothing at all"}
 _MOST_SEQUENCES = 8
 
@@ -37,9 +27,7 @@ def _build(context: Context) -> Section | Missing:
             "`profile(…, execution_trace_observer=ExecutionTraceObserver().register_callback('rank0.et.json'))` writes"
             " one; use it on every rank.",
         )
-    limit = context.limits.table_rows
-    rows = [_trace_row(trace) for trace in traces[:limit]]
-    table = Table(_COLUMNS, rows, max(0, len(traces) - limit))
+    table = Table.of(traces, _COLUMNS, context.limits.table_rows)
     blocks: list[Block] = [TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"])]
     blocks += [Note(_sequence(row)) for row in context.rows("sections/execution_traces_sequences")[:_MOST_SEQUENCES]]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
@@ -52,20 +40,6 @@ def _summary(traces: list[Row]) -> str:
     if bare:
         text += f" {count(bare)} without times tell structure only, and nothing is computed from them."
     return text
-
-
-def _trace_row(trace: Row) -> list[str]:
-    shares = (trace[name] for name in ("matched_share", "name_agreement"))
-    return [
-        "—" if trace["rank"] is None else str(trace["rank"]),
-        clean(trace["path"], 200),
-        _METHODS.get(trace["method"], clean(trace["method"], 40)),
-        *("—" if share is None else percent(share) for share in shares),
-        count(trace["node_count"]),
-        "—" if trace["device_successor_share"] is None else percent(trace["device_successor_share"]),
-        count(trace["dangling_edge_count"]),
-        _LABELS.get(trace["label"], clean(trace["label"], 40)),
-    ]
 
 
 def _sequence(row: Row) -> str:
@@ -104,4 +78,16 @@ def _replay(rows: list[Row]) -> list[Block]:
     return [Paragraph(text)]
 
 
-SECTION = Plugin("Execution traces", "Execution traces", _build)
+_COLUMNS = (
+    number("rank", lambda trace: "—" if trace["rank"] is None else str(trace["rank"])),
+    TableColumn("file", lambda trace: clean(trace["path"], 200), code=True, wide=True),
+    TableColumn("tied to the timeline by", lambda trace: _METHODS.get(trace["method"], clean(trace["method"], 40))),
+    number("operations paired", lambda trace: percent(trace["matched_share"])),
+    number("names equal", lambda trace: percent(trace["name_agreement"])),
+    number("nodes", lambda trace: count(trace["node_count"])),
+    number("device nodes with successors", lambda trace: percent(trace["device_successor_share"])),
+    number("dangling edges", lambda trace: count(trace["dangling_edge_count"])),
+    TableColumn("graph", lambda trace: _LABELS.get(trace["label"], clean(trace["label"], 40))),
+)
+
+SECTION = Plugin(140, "Execution traces", "Execution traces", _build)

@@ -7,20 +7,22 @@ from traceforge.report.blocks import (
     Block,
     Card,
     Cards,
-    Column,
     Missing,
     Note,
-    Plugin,
     Section,
     Subheading,
     Table,
+    TableColumn,
     Tile,
     Tiles,
+    number,
 )
 from traceforge.report.charts.ring import PATHS
 from traceforge.report.context import Context, Row
 from traceforge.report.fabric_figures import figure_of_nics, figure_of_ranks, figure_of_rings
-from traceforge.report.words import capital, clean, count, duration, listed, percent, plural, size, spaced
+from traceforge.report.formatting import capital, clean, count, duration, listed, percent, plural, size, spaced
+from traceforge.report.machine_readable import MOST_ENTRIES
+from traceforge.report.plugin import Plugin
 
 _MOST_CARDS = 12
 _ACRONYMS = {
@@ -115,70 +117,27 @@ def _kind(code: str) -> str:
 
 
 def _tables(context: Context, paths: list[Row]) -> list[Block]:
+    limit = context.limits.table_rows
     blocks: list[Block] = []
     if paths:
-        columns = [
-            Column("path"),
-            Column("network"),
-            Column("connections", numeric=True),
-            Column("relayed", numeric=True),
-            Column("channels", numeric=True),
-        ]
-        table = [
-            [
-                PATHS[row["path_class"]][1],
-                clean(row["network"] or "—", 40),
-                count(row["connections"]),
-                count(row["relayed"]),
-                count(row["channels"]),
-            ]
-            for row in paths
-        ]
-        blocks += [Subheading("Classes of paths"), Table(columns, table, queries=["sections/fabric_paths"])]
-    collectives = context.rows("sections/fabric_collectives")
-    if collectives:
-        blocks += [Subheading("How the timeline's collectives travel"), _collective_table(collectives, context)]
-    trees = context.rows("sections/fabric_trees")
-    if trees:
-        blocks += [Subheading("Trees of the largest communicator"), _tree_table(trees, context.limits.table_rows)]
-    choices = context.rows("sections/fabric_choices")
-    if choices:
-        blocks += [Subheading("Algorithms NCCL chose"), _choice_table(choices, context.limits.table_rows)]
+        blocks += [Subheading("Classes of paths"), Table.of(paths, _PATH_COLUMNS, queries=["sections/fabric_paths"])]
+    for query, title, columns in (
+        ("sections/fabric_collectives", "Paths of the timeline's collectives", _COLLECTIVE_COLUMNS),
+        ("sections/fabric_trees", "Trees of the largest communicator", _TREE_COLUMNS),
+        ("sections/fabric_choices", "Algorithms NCCL chose", _CHOICE_COLUMNS),
+    ):
+        if rows := context.rows(query):
+            fold = plural(len(rows), "tree") if columns is _TREE_COLUMNS else None
+            blocks += [Subheading(title), Table.of(rows, columns, limit, fold, [query])]
     return blocks
 
 
-def _collective_table(rows: list[Row], context: Context) -> Table:
-    columns = [
-        Column("group"),
-        Column("operation"),
-        Column("size", numeric=True),
-        Column("calls", numeric=True),
-        Column("algorithm"),
-        Column("channels", numeric=True),
-        Column("path"),
-        Column("NICs"),
-        Column("transfer", numeric=True),
-        Column("bus bandwidth", numeric=True),
-        Column("match", numeric=True),
-    ]
-    table = [
-        [
-            clean(row["group_name"], 60),
-            clean(row["op"] or "unknown", 40),
-            size(row["size_bytes"]),
-            count(row["calls"]),
-            " ".join(clean(word, 30) for word in (row["algorithm"], row["protocol"]) if word) or "not stated",
-            "—" if row["channel_count"] is None else count(row["channel_count"]),
-            "not stated" if row["path_class"] is None else PATHS[row["path_class"]][1],
-            listed([clean(name, 40) for name in row["nics"]]) or "none",
-            duration(row["transfer_ns"]),
-            "—" if row["bandwidth_bytes_per_s"] is None else f"{size(row['bandwidth_bytes_per_s'])}/s",
-            percent(row["score"]),
-        ]
-        for row in rows
-    ]
-    limit = context.limits.table_rows
-    return Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_collectives"])
+def _bus_bandwidth(row: Row) -> str:
+    return "—" if row["bandwidth_bytes_per_s"] is None else f"{size(row['bandwidth_bytes_per_s'])}/s"
+
+
+def _algorithm(row: Row) -> str:
+    return " ".join(clean(word, 30) for word in (row["algorithm"], row["protocol"]) if word) or "not stated"
 
 
 def _measured(context: Context) -> list[Block]:
@@ -186,43 +145,12 @@ def _measured(context: Context) -> list[Block]:
     rows = context.rows("sections/fabric_measured")
     if not rows:
         return []
-    columns = [
-        Column("communicator", code=True),
-        Column("ranks", numeric=True),
-        Column("operation"),
-        Column("size", numeric=True),
-        Column("calls", numeric=True),
-        Column("transfer", numeric=True),
-        Column("95 % below", numeric=True),
-        Column("bus bandwidth", numeric=True),
-        Column("skew", numeric=True),
-        Column("last most often"),
-    ]
-    table = [
-        [
-            clean(row["comm_hash"] or "—", 40),
-            "—" if row["rank_count"] is None else count(row["rank_count"]),
-            clean(row["op"], 40),
-            size(row["size_bytes"]),
-            count(row["calls"]),
-            duration(row["transfer_ns"]),
-            duration(row["slow_transfer_ns"]),
-            "—" if row["bandwidth_bytes_per_s"] is None else f"{size(row['bandwidth_bytes_per_s'])}/s",
-            "—" if row["skew_ns"] is None else duration(row["skew_ns"]),
-            _last(row),
-        ]
-        for row in rows
-    ]
     note = Note(
-        "Measured by NCCL's Inspector on each rank, without a timeline. A rank's time begins with its own arrival: the "
-        "shortest is the transfer, and by how much the longest exceeds it is the skew of arrivals. Medians."
+        "Measured by NCCL's Inspector on each rank, without a timeline. A rank's time starts with its own arrival: the "
+        "shortest is the transfer; how much longer the longest takes is the skew of the arrivals. Medians."
     )
-    limit = context.limits.table_rows
-    return [
-        Subheading("Collectives as NCCL's Inspector measured them"),
-        note,
-        Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_measured"]),
-    ]
+    table = Table.of(rows, _MEASURED_COLUMNS, context.limits.table_rows, queries=["sections/fabric_measured"])
+    return [Subheading("Collectives as measured by NCCL's Inspector"), note, table]
 
 
 def _last(row: Row) -> str:
@@ -232,50 +160,73 @@ def _last(row: Row) -> str:
     return f"{whose} {row['last_rank']}, in {count(row['last_times'])} of {count(row['complete'])}"
 
 
-def _tree_table(rows: list[Row], limit: int) -> Table:
-    columns = [
-        Column("channel", numeric=True),
-        Column("ranks", numeric=True),
-        Column("root"),
-        Column("most children", numeric=True),
-        Column("links between hosts", numeric=True),
+def _summarise(context: Context) -> dict[str, object]:
+    facts = context.rows("sections/fabric")[0]
+    findings = [
+        {
+            **{name: row[name] for name in ("code", "severity", "subject_kind", "basis", "line")},
+            "subject": clean(row["subject"], 120),
+            "path": clean(row["path"], 200),
+        }
+        for row in context.rows("sections/fabric_findings")[:MOST_ENTRIES]
     ]
-    table = [
-        [
-            str(row["channel"]),
-            count(row["ranks"]),
-            str(row["root"]) if row["roots"] == 1 else plural(row["roots"], "root"),
-            count(row["most_children"] or 0),
-            count(row["crossings"]),
-        ]
-        for row in rows
-    ]
-    return Table(
-        columns, table[:limit], max(0, len(rows) - limit), plural(len(rows), "tree"), ["sections/fabric_trees"]
-    )
+    return {
+        "fabric": {
+            "processes": facts["processes"],
+            "communicators": facts["communicators"],
+            "findings": findings,
+        }
+    }
 
 
-def _choice_table(rows: list[Row], limit: int) -> Table:
-    columns = [
-        Column("operation"),
-        Column("size", numeric=True),
-        Column("algorithm"),
-        Column("protocol"),
-        Column("channels"),
-        Column("chosen", numeric=True),
-    ]
-    table = [
-        [
-            clean(row["op"] or "unknown", 40),
-            size(row["size_bytes"]),
-            clean(row["algorithm"], 40),
-            clean(row["protocol"] or "—", 40),
-            "—" if row["channel_low"] is None else f"{row['channel_low']} to {row['channel_high']}",
-            count(row["choices"]),
-        ]
-        for row in rows
-    ]
-    return Table(columns, table[:limit], max(0, len(rows) - limit), queries=["sections/fabric_choices"])
+_PATH_COLUMNS = (
+    TableColumn("path", lambda row: PATHS[row["path_class"]][1]),
+    TableColumn("network", lambda row: clean(row["network"] or "—", 40)),
+    number("connections", lambda row: count(row["connections"])),
+    number("relayed", lambda row: count(row["relayed"])),
+    number("channels", lambda row: count(row["channels"])),
+)
+_COLLECTIVE_COLUMNS = (
+    TableColumn("group", lambda row: clean(row["group_name"], 60)),
+    TableColumn("operation", lambda row: clean(row["op"] or "unknown", 40)),
+    number("size", lambda row: size(row["size_bytes"])),
+    number("calls", lambda row: count(row["calls"])),
+    TableColumn("algorithm", _algorithm),
+    number("channels", lambda row: "—" if row["channel_count"] is None else count(row["channel_count"])),
+    TableColumn("path", lambda row: "not stated" if row["path_class"] is None else PATHS[row["path_class"]][1]),
+    TableColumn("NICs", lambda row: listed([clean(name, 40) for name in row["nics"]]) or "none"),
+    number("transfer", lambda row: duration(row["transfer_ns"])),
+    number("bus bandwidth", _bus_bandwidth),
+    number("match", lambda row: percent(row["score"])),
+)
+_TREE_COLUMNS = (
+    number("channel", lambda row: str(row["channel"])),
+    number("ranks", lambda row: count(row["ranks"])),
+    TableColumn("root", lambda row: str(row["root"]) if row["roots"] == 1 else plural(row["roots"], "root")),
+    number("most children", lambda row: count(row["most_children"] or 0)),
+    number("links between hosts", lambda row: count(row["crossings"])),
+)
+_CHOICE_COLUMNS = (
+    TableColumn("operation", lambda row: clean(row["op"] or "unknown", 40)),
+    number("size", lambda row: size(row["size_bytes"])),
+    TableColumn("algorithm", lambda row: clean(row["algorithm"], 40)),
+    TableColumn("protocol", lambda row: clean(row["protocol"] or "—", 40)),
+    TableColumn(
+        "channels", lambda row: "—" if row["channel_low"] is None else f"{row['channel_low']} to {row['channel_high']}"
+    ),
+    number("chosen", lambda row: count(row["choices"])),
+)
+_MEASURED_COLUMNS = (
+    TableColumn("communicator", lambda row: clean(row["comm_hash"] or "—", 40), code=True),
+    number("ranks", lambda row: "—" if row["rank_count"] is None else count(row["rank_count"])),
+    TableColumn("operation", lambda row: clean(row["op"], 40)),
+    number("size", lambda row: size(row["size_bytes"])),
+    number("calls", lambda row: count(row["calls"])),
+    number("transfer", lambda row: duration(row["transfer_ns"])),
+    number("95 % below", lambda row: duration(row["slow_transfer_ns"])),
+    number("bus bandwidth", _bus_bandwidth),
+    number("skew", lambda row: duration(row["skew_ns"])),
+    TableColumn("last most often", _last),
+)
 
-
-SECTION = Plugin("Fabric", "Fabric", _build)
+SECTION = Plugin(100, "Fabric", "Fabric", _build, _summarise)

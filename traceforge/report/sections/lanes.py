@@ -5,18 +5,19 @@ there are too many, the longest of neighbours stands for them. With more ranks t
 ranks stands for them, in each iteration anew. So nothing that is late is ever left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import Choice, Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import Choice, Figure, LegendEntry, Missing, Panel, Section, Table, number
 from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
 from traceforge.report.context import Context, Row
-from traceforge.report.exemplars import Exemplar, pictured
+from traceforge.report.formatting import count, duration, plural
+from traceforge.report.missing_data import missing
 from traceforge.report.palette import PHASES
-from traceforge.report.words import count, duration, plural
+from traceforge.report.plugin import Plugin
+from traceforge.report.representatives import Representative, drawn_iterations
 
 _FINEST_SLOTS = 160
 _WORTH_A_LOOK, _ALL = "Worth a look", "All iterations"
@@ -30,7 +31,7 @@ class _Picture:
         slot_ns: what the intervals were thinned to, ns; None where they were not.
     """
 
-    exemplar: Exemplar
+    representative: Representative
     order: list[Row]
     lanes: Lanes
     slot_ns: float | None = None
@@ -58,8 +59,8 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _pictures(ranks_per_row: int, context: Context) -> list[_Picture]:
-    chosen = pictured(context.job.used, context.limits.pictures)
-    numbers = sorted(exemplar.iteration.number for exemplar in chosen)
+    chosen = drawn_iterations(context.job.used, context.limits.pictures)
+    numbers = sorted(representative.iteration.number for representative in chosen)
     if not numbers:
         return []
     order: dict[int, list[Row]] = {}
@@ -68,9 +69,9 @@ def _pictures(ranks_per_row: int, context: Context) -> list[_Picture]:
     frame = context.frame("sections/lanes", iterations=numbers, ranks_per_row=ranks_per_row)
     intervals = {int(part["iteration"][0]): part for part in frame.partition_by("iteration")}
     return [
-        _Picture(exemplar, order[number], _lanes(intervals[number], order[number]))
-        for exemplar in chosen
-        if (number := exemplar.iteration.number) in intervals and number in order
+        _Picture(representative, order[number], _lanes(intervals[number], order[number]))
+        for representative in chosen
+        if (number := representative.iteration.number) in intervals and number in order
     ]
 
 
@@ -92,35 +93,35 @@ def _within_limits(pictures: list[_Picture], context: Context) -> list[_Picture]
     slots = context.limits.marks
     while True:
         thin = [_thinned(picture, slots, context) for picture in pictures]
-        told = sum(picture.lanes.intervals for picture in thin if not picture.exemplar.reason)
-        if told <= context.limits.runs or slots <= 1:
+        drawn = sum(picture.lanes.intervals for picture in thin if not picture.representative.reason)
+        if drawn <= context.limits.runs or slots <= 1:
             return thin
         slots = min(slots, 2 * _FINEST_SLOTS) // 2
 
 
 def _thinned(picture: _Picture, slots: int, context: Context) -> _Picture:
     lanes = picture.lanes
-    if not picture.exemplar.reason and slots <= _FINEST_SLOTS:
+    if not picture.representative.reason and slots <= _FINEST_SLOTS:
         slot_ns = lanes.span_ns / slots
     elif lanes.intervals > context.limits.marks:
         slot_ns = lanes.span_ns / max(1, context.limits.marks // len(lanes.labels) - 1)
     else:
         return picture
-    return _Picture(picture.exemplar, picture.order, thinned(lanes, slot_ns), slot_ns)
+    return _Picture(picture.representative, picture.order, thinned(lanes, slot_ns), slot_ns)
 
 
 def _choice(picture: _Picture, resolution_ns: float) -> Choice:
-    exemplar = picture.exemplar
-    details = [exemplar.reason, duration(exemplar.iteration.duration_ns)]
-    label = f"{exemplar.iteration.number} — {', '.join(filter(None, details))}"
-    group = _WORTH_A_LOOK if exemplar.reason else _ALL
+    representative = picture.representative
+    details = [representative.reason, duration(representative.iteration.duration_ns)]
+    label = f"{representative.iteration.number} — {', '.join(filter(None, details))}"
+    group = _WORTH_A_LOOK if representative.reason else _ALL
     return Choice(label, _caption(picture, resolution_ns), {"lanes": lanes_table(picture.lanes)}, group)
 
 
 def _caption(picture: _Picture, resolution_ns: float) -> str:
-    exemplar, last = picture.exemplar, picture.order[0]
-    details = ", ".join(filter(None, [exemplar.reason, duration(exemplar.iteration.duration_ns)]))
-    place = f"Iteration {exemplar.iteration.number} ({details})"
+    representative, last = picture.representative, picture.order[0]
+    details = ", ".join(filter(None, [representative.reason, duration(representative.iteration.duration_ns)]))
+    place = f"Iteration {representative.iteration.number} ({details})"
     if last["late_ns"] is None or len(picture.order) < 2:
         return f"{place}: no matched collective tells who arrived when."
     if last["behind_median_ns"] < resolution_ns:
@@ -149,26 +150,18 @@ def _notes(pictures: list[_Picture], ranks_per_row: int, context: Context) -> li
 
 
 def _table(pictures: list[_Picture], context: Context) -> Table:
-    columns = [
-        Column("iteration", numeric=True),
-        Column("rank", numeric=True),
-        Column("mean lateness", numeric=True),
-        Column("waiting", numeric=True),
-        Column("compute", numeric=True),
-        Column("transfer", numeric=True),
-    ]
-    rows = [
-        [
-            count(row["iteration"]),
-            str(row["rank"]),
-            *(duration(row[name]) for name in ("late_ns", "wait_ns", "compute_ns", "transfer_ns")),
-        ]
-        for picture in pictures
-        if picture.exemplar.reason
-        for row in picture.order
-    ]
-    limit = context.limits.table_rows
-    return Table(columns, rows[:limit], sum(len(picture.order) for picture in pictures) - len(rows[:limit]))
+    rows = [row for picture in pictures if picture.representative.reason for row in picture.order]
+    table = Table.of(rows, _COLUMNS, context.limits.table_rows)
+    return replace(table, omitted=sum(len(picture.order) for picture in pictures) - len(table.rows))
 
 
-SECTION = Plugin("One iteration, rank by rank", "", _build)
+_COLUMNS = (
+    number("iteration", lambda row: count(row["iteration"])),
+    number("rank", lambda row: str(row["rank"])),
+    number("mean lateness", lambda row: duration(row["late_ns"])),
+    number("waiting", lambda row: duration(row["wait_ns"])),
+    number("compute", lambda row: duration(row["compute_ns"])),
+    number("transfer", lambda row: duration(row["transfer_ns"])),
+)
+
+SECTION = Plugin(70, "One iteration, rank by rank", "", _build)

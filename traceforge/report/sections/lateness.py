@@ -8,27 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import (
-    Column,
-    DrillDown,
-    Figure,
-    LegendEntry,
-    Missing,
-    Panel,
-    Plugin,
-    Section,
-    Table,
-)
-from traceforge.report.charts.heatmap import heatmap_spec, thresholds
+from traceforge.report.blocks import DrillDown, Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
+from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.context import Context, Limits, Row
-from traceforge.report.exemplars import nearest_picture, pictured
-from traceforge.report.islands import Dataset
-from traceforge.report.job import Job
-from traceforge.report.words import count, duration, plural, span
-
-_HABITUALLY = 0.5
-_WORTH_COLOUR = 0.02  # of a mean iteration: the least lateness that gets the strongest colour
+from traceforge.report.embedded_data import Dataset
+from traceforge.report.formatting import count, duration, plural, span
+from traceforge.report.job import JobFacts
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
+from traceforge.report.representatives import drawn_iterations, nearest_drawn
+from traceforge.thresholds import report as thresholds
 
 
 def _build(context: Context) -> Section | Missing:
@@ -42,8 +31,8 @@ def _build(context: Context) -> Section | Missing:
     by_row: dict[int, list[float]] = {}
     for cell in cells:
         by_row.setdefault(cell["rank_cell"], []).append(cell["lateness_ns"] / 1e6)
-    least_ms = _WORTH_COLOUR * (context.job.mean_ns or 0) / 1e6 + 1e-3
-    limits = thresholds(by_row, context.trust.resolution_ns / 1e6, least_ms)
+    least_ms = thresholds.LATENESS_COLOUR_SHARE * (context.job.mean_ns or 0) / 1e6 + 1e-3
+    limits = colour_limits(by_row, context.trust.resolution_ns / 1e6, least_ms)
     figure = Figure(
         name="lateness",
         caption=_caption(last, cells, sizes, context),
@@ -59,7 +48,7 @@ def _build(context: Context) -> Section | Missing:
 
 def _drill_down(cells: list[Row], context: Context) -> DrillDown:
     """Each column opens the picture of its longest iteration."""
-    pictures = pictured(context.job.used, context.limits.pictures)
+    pictures = drawn_iterations(context.job.used, context.limits.pictures)
     columns = {cell["iteration_cell"]: (cell["first_iteration"], cell["last_iteration"]) for cell in cells}
     rows = {cell["rank_cell"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
     ordered = sorted(columns)
@@ -69,11 +58,11 @@ def _drill_down(cells: list[Row], context: Context) -> DrillDown:
         value="lateness_ms",
         rows=[rows[row] for row in sorted(rows)],
         columns=[span(*columns[column]) for column in ordered],
-        choices=[nearest_picture(pictures, *columns[column]) or 0 for column in ordered],
+        choices=[nearest_drawn(pictures, *columns[column]) or 0 for column in ordered],
     )
 
 
-def _cell_sizes(job: Job, limits: Limits) -> tuple[int, int]:
+def _cell_sizes(job: JobFacts, limits: Limits) -> tuple[int, int]:
     """Ranks and iterations a cell, so that rows, columns and their product stay within the limits.
 
     Where every host has as many ranks, a row holds a part of a host, or whole hosts.
@@ -87,7 +76,7 @@ def _cell_sizes(job: Job, limits: Limits) -> tuple[int, int]:
     return ranks_per_cell, max(1, -(-len(job.used) // columns))
 
 
-def _ranks_per_host(job: Job) -> int | None:
+def _ranks_per_host(job: JobFacts) -> int | None:
     """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
     hosts = [job.host_of[rank] for rank in job.ranks]
     size = hosts.count(hosts[0])
@@ -156,7 +145,8 @@ def _is_habit(times: int, iterations: int, ranks: int) -> bool:
     """Whether a rank is last in most iterations, and more often than chance would have it."""
     expected = iterations / ranks
     scatter = sqrt(expected * (1 - 1 / ranks))
-    return times >= _HABITUALLY * iterations and times > expected + 2 * scatter
+    is_often = times >= thresholds.HABITUALLY_LAST_SHARE * iterations
+    return is_often and times > expected + thresholds.HABITUALLY_LAST_SIGMAS * scatter
 
 
 def _legend(limits: Sequence[float], cells: list[Row]) -> list[LegendEntry]:
@@ -188,27 +178,15 @@ def _because(limits: Sequence[float], context: Context) -> str:
 
 
 def _table(context: Context) -> Table:
-    columns = [
-        Column("rank", numeric=True),
-        Column("host"),
-        Column("arrivals", numeric=True),
-        Column("last to arrive", numeric=True),
-        Column("mean lateness", numeric=True),
-        Column("mean wait", numeric=True),
-    ]
-    rows = [
-        [
-            str(row["rank"]),
-            context.job.host_of.get(row["rank"]) or "unknown",
-            count(row["arrivals"]),
-            count(row["times_last"]),
-            duration(row["late_ns"]),
-            duration(row["wait_ns"]),
-        ]
-        for row in context.rows("sections/lateness_ranks")
-    ]
-    limit = context.limits.table_rows
-    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+    columns = (
+        number("rank", lambda row: str(row["rank"])),
+        TableColumn("host", lambda row: context.job.host_of.get(row["rank"]) or "unknown"),
+        number("arrivals", lambda row: count(row["arrivals"])),
+        number("last to arrive", lambda row: count(row["times_last"])),
+        number("mean lateness", lambda row: duration(row["late_ns"])),
+        number("mean wait", lambda row: duration(row["wait_ns"])),
+    )
+    return Table.of(context.rows("sections/lateness_ranks"), columns, context.limits.table_rows)
 
 
-SECTION = Plugin("Who is late, and when", "Who is late", _build)
+SECTION = Plugin(60, "Who is late, and when", "Who is late", _build)

@@ -5,24 +5,22 @@ Reads attribute.delay, finding and evidence. Every mode is named, found or not: 
 
 from collections.abc import Sequence
 
-from traceforge.report.absence import missing
 from traceforge.report.blocks import (
     Block,
     Card,
     Cards,
-    Column,
     Missing,
     Note,
-    Plugin,
     Section,
     Subheading,
     Table,
+    TableColumn,
     TableFigure,
+    number,
 )
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import CONFIDENCES, Finding, anchor
-from traceforge.report.palette import MODES
-from traceforge.report.words import (
+from traceforge.report.formatting import (
     capital,
     change,
     duration,
@@ -34,6 +32,9 @@ from traceforge.report.words import (
     plural,
     spaced,
 )
+from traceforge.report.missing_data import missing
+from traceforge.report.palette import MODES
+from traceforge.report.plugin import Plugin
 
 _MOST_CARDS = 8
 _SETTLES = {
@@ -69,27 +70,16 @@ def _modes(findings: list[Finding]) -> list[str]:
 
 
 def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
-    columns = [
-        Column("failure mode"),
-        Column("answer"),
-        Column("lost per iteration", numeric=True),
-        Column("of the iteration", numeric=True),
-        Column("mostly"),
-        Column("what would settle it", wide=True),
-    ]
+    columns = (
+        TableColumn("failure mode", mode_name),
+        TableColumn("answer", lambda mode: _answer(mode, findings)),
+        number("lost per iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
+        number("of the iteration", lambda mode: percent(rows[mode]["share"]) if mode in rows else "—"),
+        TableColumn("mostly", lambda mode: _largest_cause(rows.get(mode))),
+        TableColumn("what would settle it", lambda mode: _SETTLES[mode].replace("`", ""), wide=True),
+    )
     modes = sorted(MODES, key=lambda mode: -(rows[mode]["delay_ns"] if mode in rows else 0))
-    table = [
-        [
-            mode_name(mode),
-            _answer(mode, findings),
-            duration(rows[mode]["delay_ns"]) if mode in rows else "—",
-            percent(rows[mode]["share"]) if mode in rows else "—",
-            _largest_cause(rows.get(mode)),
-            _SETTLES[mode].replace("`", ""),
-        ]
-        for mode in modes
-    ]
-    return TableFigure("modes", _caption(findings), Table(columns, table), ["sections/modes", "findings"])
+    return TableFigure("modes", _caption(findings), Table.of(modes, columns), ["sections/modes", "findings"])
 
 
 def _answer(mode: str, findings: Sequence[Finding]) -> str:
@@ -148,4 +138,4 @@ def _card(finding: Finding, context: Context) -> Card:
     )
 
 
-SECTION = Plugin("Failure modes", "Failure modes", _build)
+SECTION = Plugin(80, "Failure modes", "Failure modes", _build)

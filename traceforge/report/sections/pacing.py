@@ -6,22 +6,14 @@ the run shows no coupling that pacing could use, a sentence and a folded table a
 
 from collections import Counter
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import (
-    Block,
-    Column,
-    Figure,
-    Missing,
-    Panel,
-    Paragraph,
-    Plugin,
-    Section,
-    Table,
-)
-from traceforge.report.charts.forest import Prediction, forest_spec, forest_table
+from traceforge.report.blocks import Block, Figure, Missing, Panel, Paragraph, Section, Table, TableColumn, number
+from traceforge.report.charts.forest import ForestRow, forest_spec, forest_table
 from traceforge.report.charts.pareto import Trial, pareto_spec, trials_table
 from traceforge.report.context import Context, Row
-from traceforge.report.words import capital, change, clean, count, duration, listed, percent, plural, spaced
+from traceforge.report.formatting import capital, change, clean, count, duration, listed, percent, plural, spaced
+from traceforge.report.machine_readable import MOST_ENTRIES, share
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
 
 _MOST_ROWS = 12
 _MOST_TRIALS = 40
@@ -45,8 +37,7 @@ def _build(context: Context) -> Section | Missing:
     if trials or any(row["verdict"] == "supported" for row in rows):
         blocks.append(_forest(rows))
     else:
-        rows_told = [_row(row) for row in rows]
-        folded = Table(_COLUMNS, rows_told, 0, "All policies that were replayed", ["sections/pacing"])
+        folded = Table.of(rows, _COLUMNS, None, "All policies that were replayed", ["sections/pacing"])
         blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
     if trials:
         blocks.append(_pareto(rows, trials))
@@ -64,7 +55,7 @@ def _coupling(context: Context) -> str:
 
 def _forest(rows: list[Row]) -> Figure:
     drawn = [row for row in rows if row["throughput_ratio"] is not None][:_MOST_ROWS]
-    table = Table(_COLUMNS, [_row(row) for row in rows], summary=None)
+    table = Table.of(rows, _COLUMNS)
     predictions = [_prediction(row) for row in drawn]
     data = {"policies": forest_table(predictions), "zero": {"at": [0]}}
     panel = Panel(forest_spec(predictions), data, "Predicted change of throughput by pacing policy.")
@@ -81,19 +72,7 @@ def _pareto(rows: list[Row], trials: list[Row]) -> Figure:
         "front": trials_table(front),
         "zero": {"change": [0.0] * len(zero), "variation": zero, "label": ["the run as it was"] * len(zero)},
     }
-    columns = [Column("policy"), Column("parameters", code=True), Column("verdict")]
-    columns += [Column(name, numeric=True) for name in ("throughput", "from", "to", "variation", "from", "to")]
-    cells = [
-        [
-            spaced(row["policy"]),
-            clean(row["parameters"] or "—", 120),
-            _verdict(row),
-            *(change(row[f"throughput_ratio{end}"]) for end in ("", "_low", "_high")),
-            *(percent(row[f"cv{end}"]) for end in ("", "_low", "_high")),
-        ]
-        for row in trials[:_MOST_TRIALS]
-    ]
-    table = Table(columns, cells, omitted=max(0, len(trials) - _MOST_TRIALS))
+    table = Table.of(trials, _TRIAL_COLUMNS, _MOST_TRIALS)
     panel = Panel(pareto_spec(), data, "Throughput against variation of the iteration time, by parameters of policies.")
     caption = (
         f"Of {plural(len(trials), 'combination')} of parameters nothing beats {count(len(front))}: "
@@ -121,44 +100,24 @@ def _trial(row: Row) -> Trial:
 
 
 def _what_if(rows: list[Row]) -> Table:
-    columns = [Column("if"), Column("with", code=True)]
-    columns += [Column(name, numeric=True) for name in ("throughput", "from", "to", "saved per iteration")]
-    columns += [Column("taken for granted, or why it cannot be told", wide=True)]
-    cells = [
-        [
-            spaced(row["edit"]),
-            clean(row["parameters"] or "—", 80),
-            *(change(row[f"throughput_ratio{end}"]) for end in ("", "_low", "_high")),
-            duration(row["saved_ns_per_iteration"]),
-            clean(row["reason"] or "—", 300),
-        ]
-        for row in rows[:_MOST_CHANGES]
-    ]
     summary = "Other changes to the job, replayed one at a time; their settings are examples, not advice"
-    return Table(columns, cells, max(0, len(rows) - _MOST_CHANGES), summary, ["sections/pacing_what_if"])
+    return Table.of(rows, _WHAT_IF_COLUMNS, _MOST_CHANGES, summary, ["sections/pacing_what_if"])
 
 
-_COLUMNS = [
-    Column("policy"),
-    Column("parameters", code=True),
-    Column("verdict"),
-    Column("throughput", numeric=True),
-    Column("from", numeric=True),
-    Column("to", numeric=True),
-    Column("ceiling", numeric=True),
-    Column("variation", numeric=True),
-    Column("p50", numeric=True),
-    Column("p95", numeric=True),
-    Column("p99", numeric=True),
-    Column("reason", wide=True),
-]
+def _changes(title: str) -> tuple[TableColumn, TableColumn, TableColumn]:
+    """The predicted change of throughput and the ends of its interval."""
+    return (
+        number(title, lambda row: change(row["throughput_ratio"])),
+        number("from", lambda row: change(row["throughput_ratio_low"])),
+        number("to", lambda row: change(row["throughput_ratio_high"])),
+    )
 
 
-def _prediction(row: Row) -> Prediction:
+def _prediction(row: Row) -> ForestRow:
     low, high, ceiling = row["throughput_ratio_low"], row["throughput_ratio_high"], row["gain_ceiling"]
     name = spaced(row["policy"])
     parameters = clean(row["parameters"] or "", 60)
-    return Prediction(
+    return ForestRow(
         label=f"{name} ({parameters})" if parameters else name,
         value=f"{change(row['throughput_ratio'])} · {_verdict(row)}",
         change=100 * (row["throughput_ratio"] - 1),
@@ -170,23 +129,6 @@ def _prediction(row: Row) -> Prediction:
 
 def _verdict(row: Row) -> str:
     return _VERDICT_WORDS.get(row["verdict"], spaced(row["verdict"] or "—"))
-
-
-def _row(row: Row) -> list[str]:
-    return [
-        spaced(row["policy"]),
-        clean(row["parameters"] or "—", 120),
-        _verdict(row),
-        change(row["throughput_ratio"]),
-        change(row["throughput_ratio_low"]),
-        change(row["throughput_ratio_high"]),
-        "—" if row["gain_ceiling"] is None else change(1 + row["gain_ceiling"]),
-        percent(row["cv"]),
-        duration(row["p50_ns"]),
-        duration(row["p95_ns"]),
-        duration(row["p99_ns"]),
-        clean(row["reason"] or "—", 600),
-    ]
 
 
 def _caption(rows: list[Row]) -> str:
@@ -216,4 +158,49 @@ def _notes(not_drawn: int) -> list[str]:
     return notes
 
 
-SECTION = Plugin("Would pacing help?", "Pacing", _build)
+def _summarise(context: Context) -> dict[str, object]:
+    rows = context.rows("sections/pacing")[:MOST_ENTRIES]
+    return {
+        "replay": [
+            {
+                "policy": clean(row["policy"], 80),
+                "parameters": clean(row["parameters"] or "", 160),
+                "verdict": row["verdict"],
+                "throughput_ratio": share(row["throughput_ratio"]),
+                "gain_ceiling": share(row["gain_ceiling"]),
+            }
+            for row in rows
+        ]
+    }
+
+
+_POLICY_COLUMNS = (
+    TableColumn("policy", lambda row: spaced(row["policy"])),
+    TableColumn("parameters", lambda row: clean(row["parameters"] or "—", 120), code=True),
+    TableColumn("verdict", _verdict),
+    *_changes("throughput"),
+)
+_COLUMNS = (
+    *_POLICY_COLUMNS,
+    number("ceiling", lambda row: "—" if row["gain_ceiling"] is None else change(1 + row["gain_ceiling"])),
+    number("variation", lambda row: percent(row["cv"])),
+    number("p50", lambda row: duration(row["p50_ns"])),
+    number("p95", lambda row: duration(row["p95_ns"])),
+    number("p99", lambda row: duration(row["p99_ns"])),
+    TableColumn("reason", lambda row: clean(row["reason"] or "—", 600), wide=True),
+)
+_TRIAL_COLUMNS = (
+    *_POLICY_COLUMNS,
+    number("variation", lambda row: percent(row["cv"])),
+    number("from", lambda row: percent(row["cv_low"])),
+    number("to", lambda row: percent(row["cv_high"])),
+)
+_WHAT_IF_COLUMNS = (
+    TableColumn("if", lambda row: spaced(row["edit"])),
+    TableColumn("with", lambda row: clean(row["parameters"] or "—", 80), code=True),
+    *_changes("throughput"),
+    number("saved per iteration", lambda row: duration(row["saved_ns_per_iteration"])),
+    TableColumn("assumptions, or why it cannot be predicted", lambda row: clean(row["reason"] or "—", 300), wide=True),
+)
+
+SECTION = Plugin(110, "Would pacing help?", "Pacing", _build, _summarise)

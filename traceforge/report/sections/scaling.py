@@ -5,29 +5,31 @@ curve; what it gives is where the time of an iteration goes, term by term, how l
 and the list of measurements that would make a forecast possible.
 """
 
-from traceforge.report.absence import missing
 from traceforge.report.blocks import (
     Block,
-    Column,
+    Definitions,
     Figure,
     Missing,
     Panel,
     Paragraph,
-    Plugin,
     Section,
     Subheading,
     Table,
-    Terms,
+    TableColumn,
+    number,
 )
-from traceforge.report.charts.budget import budget_spec, budget_table
+from traceforge.report.charts.parts import bars_spec, bars_table, time_axis
 from traceforge.report.context import Context, Row
+from traceforge.report.formatting import capital, clean, duration, listed, percent, plural, spaced
+from traceforge.report.machine_readable import MOST_ENTRIES
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
 from traceforge.report.scaling_figures import (
     change_blocks,
     curve_blocks,
     model_blocks,
     outlook_blocks,
 )
-from traceforge.report.words import capital, clean, duration, listed, percent, plural, spaced
 
 _MOST_TERMS = 12
 _NO_CURVE = "No scaling curve is drawn: one size of job does not show how its terms grow with the number of ranks."
@@ -44,7 +46,7 @@ def _build(context: Context) -> Section | Missing:
         blocks += model_blocks(context)
     if needs:
         blocks.append(Paragraph("To forecast other sizes, or to be surer of them, measure:"))
-        blocks.append(Terms([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
+        blocks.append(Definitions([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
     if terms:
         blocks.append(_budget(terms))
     changes = change_blocks(context)
@@ -67,15 +69,23 @@ def _budget(terms: list[Row]) -> Figure:
     shown = terms[:_MOST_TERMS]
     labels = [capital(spaced(term["term"])) for term in shown]
     values = [f"{duration(term['duration_ns_per_iteration'])} · {percent(term['share'])}" for term in shown]
-    data = budget_table(labels, values, [term["duration_ns_per_iteration"] / 1e6 for term in shown])
-    columns = [Column("term"), Column("per iteration", numeric=True), Column("share", numeric=True)]
-    rows = [
-        [capital(spaced(term["term"])), duration(term["duration_ns_per_iteration"]), percent(term["share"])]
-        for term in terms
-    ]
+    lengths = [term["duration_ns_per_iteration"] / 1e6 for term in shown]
+    data = bars_table(labels, values, "duration_ms", lengths)
+    spec = bars_spec("terms", time_axis("duration_ms", "ms per iteration"), ("term", "time"), values)
+    columns = (
+        TableColumn("term", lambda term: capital(spaced(term["term"]))),
+        number("per iteration", lambda term: duration(term["duration_ns_per_iteration"])),
+        number("share", lambda term: percent(term["share"])),
+    )
     caption = f"The largest term of an iteration is {spaced(shown[0]['term'])}: {values[0].replace(' · ', ', ')}."
-    panel = Panel(budget_spec(values), {"terms": data}, "Duration of each term of an iteration.")
-    return Figure("budget", caption, [panel], Table(columns, rows), ["sections/scaling_terms"])
+    panel = Panel(spec, {"terms": data}, "Duration of each term of an iteration.")
+    return Figure("budget", caption, [panel], Table.of(terms, columns), ["sections/scaling_terms"])
 
 
-SECTION = Plugin("Scaling and cost", "Scaling", _build)
+def _summarise(context: Context) -> dict[str, object]:
+    needs = context.rows("sections/scaling_needs")[:MOST_ENTRIES]
+    is_extrapolated = any(row["extrapolated"] for row in context.rows("sections/scaling"))
+    return {"forecast": {"refused": not is_extrapolated, "needs": [clean(need["item"], 160) for need in needs]}}
+
+
+SECTION = Plugin(120, "Scaling and cost", "Scaling", _build, _summarise)

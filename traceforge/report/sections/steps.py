@@ -6,16 +6,16 @@ of them that waits least: a mean would hide the rank that the others wait for.
 
 from dataclasses import dataclass
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.phases import STACK, hidden_spec, phases_spec, phases_table
 from traceforge.report.context import Context
-from traceforge.report.islands import Dataset
+from traceforge.report.embedded_data import Dataset
+from traceforge.report.formatting import capital, duration, listed, percent
+from traceforge.report.machine_readable import share
+from traceforge.report.missing_data import missing
 from traceforge.report.palette import PHASES
-from traceforge.report.words import capital, duration, listed, percent
-
-_HARDLY_DIFFERENT = 1.1
-_WORTH_TELLING = 0.01
+from traceforge.report.plugin import Plugin
+from traceforge.thresholds import report as thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,16 @@ def _panels(steps: list[_Step], labels: list[str]) -> list[Panel]:
 def _caption(steps: list[_Step]) -> str:
     whole_ns = sum(step.duration_ns for step in steps)
     shares = {phase: sum(step.phases_ns.get(phase, 0.0) for step in steps) / whole_ns for phase in PHASES}
-    told = sorted((phase for phase in PHASES if shares[phase] >= _WORTH_TELLING), key=lambda phase: -shares[phase])
-    text = f"{capital(listed([f'{phase} takes {percent(shares[phase])}' for phase in told], 7))} of an iteration."
+    named = sorted(
+        (phase for phase in PHASES if shares[phase] >= thresholds.LEAST_PHASE_SHARE), key=lambda phase: -shares[phase]
+    )
+    text = f"{capital(listed([f'{phase} takes {percent(shares[phase])}' for phase in named], 7))} of an iteration."
     least, most = (pick(steps, key=lambda step: step.wait_ns) for pick in (min, max))
-    if len(steps) > 1 and most.wait_ns > _HARDLY_DIFFERENT * least.wait_ns + _WORTH_TELLING * most.duration_ns:
+    if (
+        len(steps) > 1
+        and most.wait_ns
+        > thresholds.UNEVEN_WAIT_RATIO * least.wait_ns + thresholds.LEAST_PHASE_SHARE * most.duration_ns
+    ):
         little = f"waits least ({duration(least.wait_ns)})" if least.wait_ns else "never waits"
         text += f" Rank {least.rank} {little}, "
         text += f"rank {most.rank} waits most ({duration(most.wait_ns)})."
@@ -111,19 +117,24 @@ def _notes(steps: list[_Step], per_row: int) -> list[str]:
 
 def _table(steps: list[_Step], context: Context) -> Table:
     seen = [phase for phase in PHASES if any(step.phases_ns.get(phase) for step in steps)]
-    columns = [Column("rank", numeric=True), Column("iteration", numeric=True)]
-    columns += [Column(phase, numeric=True) for phase in seen] + [Column("hidden communication", numeric=True)]
-    rows = [
-        [
-            str(step.rank),
-            duration(step.duration_ns),
-            *(duration(step.phases_ns.get(phase, 0.0)) for phase in seen),
-            duration(step.hidden_ns),
-        ]
-        for step in steps
-    ]
-    limit = context.limits.table_rows
-    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+    columns = (
+        number("rank", lambda step: str(step.rank)),
+        number("iteration", lambda step: duration(step.duration_ns)),
+        *(_phase_column(phase) for phase in seen),
+        number("hidden communication", lambda step: duration(step.hidden_ns)),
+    )
+    return Table.of(steps, columns, context.limits.table_rows)
 
 
-SECTION = Plugin("What each rank does in an iteration", "", _build)
+def _phase_column(phase: str) -> TableColumn:
+    return number(phase, lambda step: duration(step.phases_ns.get(phase, 0.0)))
+
+
+def _summarise(context: Context) -> dict[str, object]:
+    rows = context.rows("sections/steps")
+    totals = {phase: sum(row["iterations"] * row[f"{phase}_ns"] for row in rows) for phase in PHASES}
+    whole_ns = sum(totals.values())
+    return {"phase_shares": {phase: share(total / whole_ns) for phase, total in totals.items()} if whole_ns else {}}
+
+
+SECTION = Plugin(40, "What each rank does in an iteration", "", _build, _summarise)

@@ -5,17 +5,19 @@ spans fastest and slowest. The time axis does not start at zero, and the caption
 """
 
 from collections.abc import Sequence
+from statistics import median
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import Column, Figure, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.strip import strip_spec
 from traceforge.report.context import Context
-from traceforge.report.exemplars import Change, largest_change, median_iteration, worst_iteration
-from traceforge.report.islands import Dataset
-from traceforge.report.job import Iteration, Job, quantile
-from traceforge.report.words import change, count, duration, percent, plural, span
+from traceforge.report.embedded_data import Dataset
+from traceforge.report.formatting import change, count, duration, percent, plural, span
+from traceforge.report.job import Iteration, JobFacts
+from traceforge.report.machine_readable import share, whole
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
+from traceforge.report.representatives import LastingChange, lasting_change, median_iteration, worst_iteration
 
-_MOST_COLUMNS = 600
 _FEW = 3
 
 
@@ -28,15 +30,15 @@ def _build(context: Context) -> Section | Missing:
     marks = _marks(job)
     data = {
         "iterations": _columns(shown, per_column),
-        "median": {"duration_ms": [round(quantile(job.durations_ns, 0.5) / 1e6, 5)]},
+        "median": {"duration_ms": [round((job.quantile_ns(0.5) or 0) / 1e6, 5)]},
         **marks,
     }
     spec = strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6, marks)
     figure = Figure(
         name="strip",
-        caption=_caption(job, largest_change(job.used)),
+        caption=_caption(job, lasting_change(job.used)),
         panels=[Panel(spec, data, "Duration of each iteration over the run.")],
-        table=_table(job, context),
+        table=Table.of(job.iterations, _COLUMNS, context.limits.table_rows),
         queries=["iterations"],
         notes=_notes(job, per_column),
     )
@@ -55,7 +57,7 @@ def _columns(iterations: Sequence[Iteration], per_column: int) -> Dataset:
         "to": [group[-1].number + 0.4 for group in groups],
         "label": [_label(group) for group in groups],
         "state": [_state(group[0]) for group in groups],
-        "duration_ms": [round(quantile(values, 0.5), 5) for values in durations],
+        "duration_ms": [round(median(values), 5) for values in durations],
         "low_ms": [round(min(values), 5) for values in durations],
         "high_ms": [round(max(values), 5) for values in durations],
     }
@@ -65,13 +67,13 @@ def _label(group: Sequence[Iteration]) -> str:
     return span(group[0].number, group[-1].number)
 
 
-def _marks(job: Job) -> dict[str, Dataset]:
+def _marks(job: JobFacts) -> dict[str, Dataset]:
     """Words at the median and the worst iteration, on opposite sides, and a line where the run changed."""
     middle, worst = median_iteration(job.used), worst_iteration(job.used)
     marks: dict[str, Dataset] = {"above": _word("worst", worst)}
     if middle != worst:
         marks["below"] = _word("median", middle)
-    if found := largest_change(job.used):
+    if found := lasting_change(job.used):
         marks["change"] = {"at": [found.first.number - 0.5]}
     return marks
 
@@ -80,7 +82,7 @@ def _word(word: str, iteration: Iteration) -> Dataset:
     return {"at": [iteration.number], "duration_ms": [round(iteration.duration_ns / 1e6, 5)], "label": [word]}
 
 
-def _caption(job: Job, found: Change | None) -> str:
+def _caption(job: JobFacts, found: LastingChange | None) -> str:
     middle_ns, slow_ns = job.quantile_ns(0.5), job.quantile_ns(0.95)
     if len(job.used) < _FEW:
         return f"Only {plural(len(job.used), 'iteration')} can be used; the mean is {duration(job.mean_ns)}."
@@ -93,9 +95,9 @@ def _caption(job: Job, found: Change | None) -> str:
     return f"{text} From iteration {found.first.number} on they take {after} instead of {before} ({size})."
 
 
-def _notes(job: Job, per_column: int) -> list[str]:
+def _notes(job: JobFacts, per_column: int) -> list[str]:
     notes = ["The time axis does not start at zero. The dashed line across is the median."]
-    if largest_change(job.used):
+    if lasting_change(job.used):
         notes.append("The upright line marks the change.")
     left_out = len(job.iterations) - len(job.used)
     if per_column > 1:
@@ -106,11 +108,24 @@ def _notes(job: Job, per_column: int) -> list[str]:
     return notes
 
 
-def _table(job: Job, context: Context) -> Table:
-    columns = [Column("iteration", numeric=True), Column("duration", numeric=True), Column("state")]
-    rows = [[count(one.number), duration(one.duration_ns), _state(one)] for one in job.iterations]
-    limit = context.limits.table_rows
-    return Table(columns, rows[:limit], max(0, len(rows) - limit))
+def _summarise(context: Context) -> dict[str, object]:
+    job = context.job
+    return {
+        "iterations": {
+            "used": len(job.used),
+            "all": len(job.iterations),
+            "mean_ns": whole(job.mean_ns),
+            **{f"p{percentile}_ns": whole(job.quantile_ns(percentile / 100)) for percentile in (50, 95, 99)},
+            "variation": share(job.variation),
+        }
+    }
 
 
-SECTION = Plugin("Iteration time over the run", "", _build)
+_MOST_COLUMNS = 600
+_COLUMNS = (
+    number("iteration", lambda one: count(one.number)),
+    number("duration", lambda one: duration(one.duration_ns)),
+    TableColumn("state", _state),
+)
+
+SECTION = Plugin(50, "Iteration time over the run", "", _build, _summarise)

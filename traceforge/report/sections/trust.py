@@ -3,13 +3,17 @@
 Reads align.clock, timeline.collective, attribute.delay and meta.issue. States are said in words beside their colour.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from math import inf
 
-from traceforge.report.blocks import Block, Column, Missing, Note, Plugin, Section, Table, TableFigure, Tile, Tiles
+from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, Tile, Tiles, number
 from traceforge.report.context import Context
-from traceforge.report.trust import Clock, Issue
-from traceforge.report.words import count, duration, duration_range, percent, plural, rank_list
+from traceforge.report.formatting import count, duration, duration_range, percent, plural, rank_list
+from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
+from traceforge.report.plugin import Plugin
+from traceforge.report.trust import Clock
+from traceforge.thresholds import report as thresholds
 
 _STATUS_WORDS = {
     "reference": "reference",
@@ -18,7 +22,6 @@ _STATUS_WORDS = {
     "bounded": "bounded only",
     "unaligned": "not aligned",
 }
-_MOST_UNEXPLAINED = 0.25
 _MOST_HOSTS = 8
 
 
@@ -51,24 +54,34 @@ def _matching_tile(context: Context) -> Tile:
     if not trust.collectives:
         return Tile("—", "Collectives matched", "No collective was matched across ranks.", "caution")
     text = f"of the calls; {count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
-    return Tile(_cautious_percent(trust.matched), "Collectives matched", text, _state(trust.matched, 0.99, 0.8))
+    return Tile(
+        _cautious_percent(trust.matched),
+        "Collectives matched",
+        text,
+        _state(trust.matched, thresholds.GOOD_MATCHED_SHARE, thresholds.FAIR_MATCHED_SHARE),
+    )
 
 
 def _events_tile(context: Context) -> Tile:
     trust = context.trust
     if not trust.events:
         return Tile("—", "Events kept", "No event was read.", "caution")
-    share = 1 - trust.lost_events / trust.events
+    kept = 1 - trust.lost_events / trust.events
     text = f"of {count(trust.events)} events; {count(trust.lost_events)} not stored"
-    return Tile(_cautious_percent(share), "Events kept", text, _state(share, 0.999, 0.9))
+    return Tile(
+        _cautious_percent(kept),
+        "Events kept",
+        text,
+        _state(kept, thresholds.GOOD_KEPT_SHARE, thresholds.FAIR_KEPT_SHARE),
+    )
 
 
 def _unexplained_tile(context: Context) -> Tile:
-    share = context.trust.unexplained
-    if share is None:
+    unexplained = context.trust.unexplained
+    if unexplained is None:
         return Tile("—", "Unexplained", "There is no delay to explain.", "plain")
-    state = "good" if share <= _MOST_UNEXPLAINED else "caution"
-    return Tile(percent(share), "Unexplained", "part of the delay that no cause owns", state)
+    state = "good" if unexplained <= thresholds.MOST_UNEXPLAINED_SHARE else "caution"
+    return Tile(percent(unexplained), "Unexplained", "part of the delay that no cause owns", state)
 
 
 def _cautious_percent(share: float) -> str:
@@ -85,16 +98,13 @@ def _clock_blocks(context: Context) -> list[Block]:
     by_host: dict[str | None, list[Clock]] = {}
     for clock in clocks:
         by_host.setdefault(clock.host, []).append(clock)
-    hosts = sorted(by_host.items(), key=lambda item: -_worst_ns(item[1]))
-    rows = [_clock_row(host, members) for host, members in hosts[:_MOST_HOSTS]]
-    table = Table(_CLOCK_COLUMNS, rows, max(0, len(hosts) - _MOST_HOSTS))
+    hosts = sorted(by_host.values(), key=lambda members: -_worst_ns(members))
+    table = Table.of(hosts, _CLOCK_COLUMNS, _MOST_HOSTS)
     context.rows("clock_hosts")  # what the rows of hosts are printed beside
     blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clock_hosts", "clocks"])]
     if len(by_host) < len(clocks):
-        limit = context.limits.table_rows
-        singles = [_clock_row(clock.host, [clock]) for clock in clocks[:limit]]
-        fold = f"Clocks of all {len(clocks)} ranks"
-        blocks.append(Table(_CLOCK_COLUMNS, singles, max(0, len(clocks) - limit), fold, ["clocks"]))
+        singles, fold = [[clock] for clock in clocks], f"Clocks of all {len(clocks)} ranks"
+        blocks.append(Table.of(singles, _CLOCK_COLUMNS, context.limits.table_rows, fold, ["clocks"]))
     return blocks
 
 
@@ -103,15 +113,17 @@ def _worst_ns(clocks: Sequence[Clock]) -> float:
     return max(inf if clock.status == "unaligned" else clock.residual_ns or 0.0 for clock in clocks)
 
 
-_CLOCK_COLUMNS = [
-    Column("host"),
-    Column("ranks"),
-    Column("clock"),
-    Column("offset", numeric=True),
-    Column("drift, ppm", numeric=True),
-    Column("residual", numeric=True),
-    Column("anchors", numeric=True),
-]
+def _status(clock: Clock) -> str:
+    return _STATUS_WORDS.get(clock.status, clock.status)
+
+
+def _drift(clocks: Sequence[Clock]) -> str:
+    drift = clocks[0].drift_ppb
+    return "—" if len(clocks) > 1 or drift is None else f"{drift / 1000:.2f}"
+
+
+def _known(clocks: Sequence[Clock], name: str) -> list[int]:
+    return [value for clock in clocks if (value := getattr(clock, name)) is not None]
 
 
 def _clock_caption(context: Context) -> str:
@@ -126,23 +138,6 @@ def _clock_caption(context: Context) -> str:
     return f"The least certain clock is that of {place}, known to within {duration(worst.residual_ns)}."
 
 
-def _clock_row(host: str | None, clocks: Sequence[Clock]) -> list[str]:
-    first = clocks[0]
-    statuses = list(dict.fromkeys(_STATUS_WORDS.get(clock.status, clock.status) for clock in clocks))
-    residuals = [clock.residual_ns for clock in clocks if clock.residual_ns is not None]
-    anchors = [clock.anchors for clock in clocks if clock.anchors is not None]
-    several = len(clocks) > 1
-    return [
-        host or "unknown",
-        rank_list([clock.rank for clock in clocks]),
-        ", ".join(statuses),
-        _span([clock.offset_ns for clock in clocks]),
-        "—" if several or first.drift_ppb is None else f"{first.drift_ppb / 1000:.2f}",
-        duration(max(residuals)) if residuals else "—",
-        count(min(anchors)) if anchors else "—",
-    ]
-
-
 def _span(values_ns: Sequence[float | None]) -> str:
     known = [value for value in values_ns if value is not None]
     if not known or min(known) == max(known):
@@ -155,23 +150,45 @@ def _issue_figure(context: Context) -> TableFigure:
     lost = sum(issue.lost_events for issue in issues)
     noted = plural(len(issues), "kind")
     caption = f"{noted} of row skipped, repaired or guessed on the way; {plural(lost, 'event')} not stored."
-    columns = [
-        Column("severity"),
-        Column("code", code=True),
-        Column("what", wide=True),
-        Column("count", numeric=True),
-        Column("events lost", numeric=True),
-        Column("files", numeric=True),
-        Column("first at", wide=True),
-    ]
-    limit = context.limits.table_rows
-    table = Table(columns, [_issue_row(issue) for issue in issues[:limit]], max(0, len(issues) - limit))
-    return TableFigure("issues", caption, table, ["issues"])
+    return TableFigure("issues", caption, Table.of(issues, _ISSUE_COLUMNS, context.limits.table_rows), ["issues"])
 
 
-def _issue_row(issue: Issue) -> list[str]:
-    numbers = [count(issue.count), count(issue.lost_events), count(issue.files)]
-    return [issue.severity, issue.code, issue.detail, *numbers, issue.first_at or "—"]
+def _summarise(context: Context) -> dict[str, object]:
+    trust = context.trust
+    return {
+        "trust": {
+            "clocks": dict(sorted(Counter(clock.status for clock in trust.clocks).items())),
+            "largest_residual_ns": whole(trust.largest_residual_ns),
+            "collectives": trust.collectives,
+            "collectives_complete": trust.complete,
+            "events": trust.events,
+            "events_lost": trust.lost_events,
+            "unexplained": share(trust.unexplained),
+        },
+        "issues": [
+            {"code": issue.code, "severity": issue.severity, "count": issue.count, "lost_events": issue.lost_events}
+            for issue in trust.issues[:MOST_ENTRIES]
+        ],
+    }
 
 
-SECTION = Plugin("How far to trust this", "Trust", _build)
+_CLOCK_COLUMNS = (
+    TableColumn("host", lambda clocks: clocks[0].host or "unknown"),
+    TableColumn("ranks", lambda clocks: rank_list([clock.rank for clock in clocks])),
+    TableColumn("clock", lambda clocks: ", ".join(dict.fromkeys(_status(clock) for clock in clocks))),
+    number("offset", lambda clocks: _span([clock.offset_ns for clock in clocks])),
+    number("drift, ppm", _drift),
+    number("residual", lambda clocks: duration(max(_known(clocks, "residual_ns"), default=None))),
+    number("anchors", lambda clocks: count(min(anchors)) if (anchors := _known(clocks, "anchors")) else "—"),
+)
+_ISSUE_COLUMNS = (
+    TableColumn("severity", lambda issue: issue.severity),
+    TableColumn("code", lambda issue: issue.code, code=True),
+    TableColumn("what", lambda issue: issue.detail, wide=True),
+    number("count", lambda issue: count(issue.count)),
+    number("events lost", lambda issue: count(issue.lost_events)),
+    number("files", lambda issue: count(issue.files)),
+    TableColumn("first at", lambda issue: issue.first_at or "—", wide=True),
+)
+
+SECTION = Plugin(20, "How far to trust this", "Trust", _build, _summarise)

@@ -5,12 +5,14 @@ Reads attribute.verdict, finding and evidence. A run without a verdict gets one 
 
 from collections.abc import Sequence
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import Block, Brief, Briefs, Missing, Plugin, Section, Tile, VerdictPanel
+from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, VerdictPanel
 from traceforge.report.context import Context
 from traceforge.report.cost import cost_tiles
 from traceforge.report.diagnosis import Finding, anchor
-from traceforge.report.words import change, duration, percent
+from traceforge.report.formatting import change, duration, percent
+from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
 
 _MOST_BRIEFS = 3
 _MOST_REASONS = 3
@@ -40,8 +42,8 @@ def _build(context: Context) -> Section | Missing:
 def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
     tiles = [Tile(duration(finding.delay_ns), "Lost in each iteration", _interval(finding))]
     if context.job.mean_ns:
-        share = percent(finding.delay_ns / context.job.mean_ns)
-        tiles.append(Tile(share, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
+        of_mean = percent(finding.delay_ns / context.job.mean_ns)
+        tiles.append(Tile(of_mean, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
     if cost := context.costs.get(finding.finding_id):
         tiles += cost_tiles(cost, context.price)
     if finding.gain_if_fixed is not None:
@@ -83,4 +85,31 @@ def _briefs(context: Context) -> Sequence[Block]:
     return [Briefs(title, shown, ["findings"])]
 
 
-SECTION = Plugin("Verdict", "Verdict", _build)
+def _summarise(context: Context) -> dict[str, object]:
+    verdict, findings = context.diagnosis.verdict, context.diagnosis.findings[:MOST_ENTRIES]
+    parts = ("kind", "headline", "confidence", "next_step")
+    return {
+        "verdict": {name: getattr(verdict, name) for name in parts} if verdict else None,
+        "findings": [_entry(finding) for finding in findings],
+    }
+
+
+def _entry(finding: Finding) -> dict[str, object]:
+    return {
+        "mode": finding.mode,
+        "cause": finding.cause,
+        "subject_kind": finding.subject_kind,
+        "subject": finding.subject,
+        "delay_ns_per_iteration": whole(finding.delay_ns),
+        "delay_low_ns": whole(finding.low_ns),
+        "delay_high_ns": whole(finding.high_ns),
+        "share": share(finding.share),
+        "confidence": finding.confidence,
+        "gain_if_fixed": share(finding.gain_if_fixed),
+        "first_iteration": finding.first_iteration,
+        "last_iteration": finding.last_iteration,
+        "pattern": finding.pattern,
+    }
+
+
+SECTION = Plugin(10, "Verdict", "Verdict", _build, _summarise)

@@ -6,12 +6,13 @@ cause, and where those are too many by failure mode. Intervals come from the fin
 
 from dataclasses import dataclass
 
-from traceforge.report.absence import missing
-from traceforge.report.blocks import Column, Figure, LegendEntry, Missing, Panel, Plugin, Section, Table
+from traceforge.report.blocks import Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.context import Context, Row
+from traceforge.report.formatting import capital, duration, lowered, mode_name, percent, plural, spaced
+from traceforge.report.missing_data import missing
 from traceforge.report.palette import MODES
-from traceforge.report.words import capital, duration, lowered, mode_name, percent, plural, spaced
+from traceforge.report.plugin import Plugin
 
 _MOST_BARS = 12
 _LEAST_AXIS = 0.02  # of a mean iteration
@@ -46,7 +47,7 @@ def _build(context: Context) -> Section | Missing:
         name="waterfall",
         caption=_caption(parts, total_ns, mean_ns),
         panels=[panel],
-        table=_table(parts),
+        table=Table.of(parts, _COLUMNS),
         queries=["sections/waterfall", "sections/waterfall_excess", "findings"],
         legend=[LegendEntry(mode, mode_name(mode)) for mode in seen],
         notes=_notes(excess["iterations"], bars),
@@ -58,14 +59,14 @@ def _parts(rows: list[Row]) -> list[_Part]:
     """The rows as they are; where they do not fit, those that do not stand alone summed by failure mode."""
     known = [row for row in rows if not row["is_unexplained"]]
     if len(known) > _MOST_BARS:
-        alone = [row for row in known if row["is_alone"]]
         rest = [row for row in known if not row["is_alone"]]
-        known = [*alone, *(_sum([row for row in rest if row["mode"] == mode]) for mode in _modes(rest))]
-        known.sort(key=lambda row: (-row["delay_ns"], row["mode"], row["told_cause"]))
-    told = {(row["mode"], row["told_cause"]) for row in known if row["is_alone"]}
+        known = [row for row in known if row["is_alone"]]
+        known += [*(_sum([row for row in rest if row["mode"] == mode]) for mode in _modes(rest))]
+        known.sort(key=lambda row: (-row["delay_ns"], row["mode"], row["shown_cause"]))
+    alone = {(row["mode"], row["shown_cause"]) for row in known if row["is_alone"]}
     unexplained = [row for row in rows if row["is_unexplained"]]
     none = _Part(_UNEXPLAINED, mode_name(_UNEXPLAINED), 0.0, 0.0, 0.0)
-    return [*(_part(row, told) for row in known), _part(_sum(unexplained), told) if unexplained else none]
+    return [*(_part(row, alone) for row in known), _part(_sum(unexplained), alone) if unexplained else none]
 
 
 def _modes(rows: list[Row]) -> list[str]:
@@ -79,7 +80,7 @@ def _sum(rows: list[Row]) -> Row:
     shares = [row["share_of_delay"] for row in rows]
     return {
         **rows[0],
-        "told_cause": rows[0]["mode"],
+        "shown_cause": rows[0]["mode"],
         "ranks": sum(row["ranks"] for row in rows),
         "delay_ns": sum(row["delay_ns"] for row in rows),
         "share": sum(row["share"] for row in rows),
@@ -87,8 +88,8 @@ def _sum(rows: list[Row]) -> Row:
     }
 
 
-def _part(row: Row, told: set[tuple[str, str]]) -> _Part:
-    mode, cause = row["mode"], row["told_cause"]
+def _part(row: Row, alone: set[tuple[str, str]]) -> _Part:
+    mode, cause = row["mode"], row["shown_cause"]
     name = mode_name(mode) if cause == mode else capital(spaced(cause))
     label = name
     if row["is_unexplained"]:
@@ -96,7 +97,7 @@ def _part(row: Row, told: set[tuple[str, str]]) -> _Part:
     elif row["ranks"] == 1:
         label = f"{name}, rank {row['rank']}"
     elif row["ranks"]:
-        label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in told else 'rank')}"
+        label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in alone else 'rank')}"
     rank = row["rank"] if row["ranks"] == 1 else None
     return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], rank, cause)
 
@@ -153,25 +154,12 @@ def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     return notes
 
 
-def _table(parts: list[_Part]) -> Table:
-    columns = [
-        Column("failure mode"),
-        Column("cause and culprit"),
-        Column("lost per iteration", numeric=True),
-        Column("of the iteration", numeric=True),
-        Column("of the delay", numeric=True),
-    ]
-    rows = [
-        [
-            mode_name(part.mode),
-            part.label,
-            duration(part.delay_ns),
-            percent(part.share),
-            percent(part.share_of_delay),
-        ]
-        for part in parts
-    ]
-    return Table(columns, rows)
+_COLUMNS = (
+    TableColumn("failure mode", lambda part: mode_name(part.mode)),
+    TableColumn("cause and culprit", lambda part: part.label),
+    number("lost per iteration", lambda part: duration(part.delay_ns)),
+    number("of the iteration", lambda part: percent(part.share)),
+    number("of the delay", lambda part: percent(part.share_of_delay)),
+)
 
-
-SECTION = Plugin("Where the time goes", "Time", _build)
+SECTION = Plugin(30, "Where the time goes", "Time", _build)

@@ -13,7 +13,7 @@ ledger AS (
     delay.cause,
     delay.rank,
     SUM(delay.delay_ns) / ANY_VALUE(counted.iterations) AS delay_ns,
-    -- What no cause owns stands at the end; a credit of its own name is told apart.
+    -- What no cause owns stands at the end; a credit of its own name is kept apart.
     delay.mode = 'unexplained' AND (delay.cause = 'unexplained' OR SUM(delay.delay_ns) >= 0) AS is_unexplained
   FROM attribute.delay AS delay
   CROSS JOIN counted
@@ -23,13 +23,15 @@ ledger AS (
 weighed AS (
   SELECT
     *,
-    NOT is_unexplained AND ABS(delay_ns) >= 0.05 * SUM(ABS(delay_ns)) OVER () AS is_heavy,
+    NOT is_unexplained AND ABS(delay_ns) >= (
+      SELECT value FROM meta.threshold WHERE name = 'report.LEAST_CULPRIT_SHARE'
+    ) * SUM(ABS(delay_ns)) OVER () AS is_heavy,
     ROW_NUMBER() OVER (ORDER BY is_unexplained, ABS(delay_ns) DESC, mode, cause, rank NULLS FIRST) AS place
   FROM ledger
 )
 SELECT
   weighed.mode,
-  CASE WHEN weighed.is_unexplained THEN 'unexplained' ELSE weighed.cause END AS told_cause,
+  CASE WHEN weighed.is_unexplained THEN 'unexplained' ELSE weighed.cause END AS shown_cause,
   weighed.is_unexplained,
   weighed.is_heavy AND weighed.place <= 7 AS is_alone,
   MIN(weighed.rank) AS rank,
@@ -40,6 +42,6 @@ SELECT
 FROM weighed
 CROSS JOIN counted
 GROUP BY
-  weighed.mode, told_cause, weighed.is_unexplained, is_alone,
+  weighed.mode, shown_cause, weighed.is_unexplained, is_alone,
   CASE WHEN weighed.is_heavy AND weighed.place <= 7 THEN weighed.place END
-ORDER BY is_unexplained, delay_ns DESC, weighed.mode, told_cause, rank NULLS FIRST
+ORDER BY is_unexplained, delay_ns DESC, weighed.mode, shown_cause, rank NULLS FIRST

@@ -4,7 +4,7 @@ The terminal and the page say the same. Where a change is not more than scatter 
 """
 
 from traceforge.compare import Change, Comparison
-from traceforge.report.words import (
+from traceforge.report.formatting import (
     capital,
     clean,
     duration,
@@ -17,6 +17,8 @@ from traceforge.report.words import (
     size,
     spaced,
 )
+from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
+from traceforge.thresholds import report as thresholds
 
 FAMILY_TITLES = {
     "phase": "By phase (mean over ranks)",
@@ -27,9 +29,6 @@ FAMILY_TITLES = {
     "rank_delay": "By rank: delay that it owns",
 }
 """Headings of the families of rows, in their order."""
-
-_LEAST_EPISODE = 3
-_EPISODE_SHARE = 0.1
 
 ONE_RUN_EACH = (
     "Scatter is that between iterations within each run. How much one run of the same job differs from the next, "
@@ -43,7 +42,9 @@ def headline(comparison: Comparison) -> str:
     times = f"{duration(whole.before_ns)} → {duration(whole.after_ns)} an iteration"
     if not whole.is_significant:
         slow = _slow_iterations(comparison)
-        if slow >= max(_LEAST_EPISODE, _EPISODE_SHARE * len(comparison.durations_ns[1])):
+        if slow >= max(
+            thresholds.LEAST_EPISODE_ITERATIONS, thresholds.LEAST_EPISODE_SHARE * len(comparison.durations_ns[1])
+        ):
             but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
             return f"No significant change of the mean, {times} ({_ratio(whole)}), {but}"
         said = "No significant change" if whole.low_ns is not None else "Change not judged"
@@ -64,8 +65,8 @@ def _seen(comparison: Comparison) -> str:
 def _ratio(change: Change) -> str:
     if not change.before_ns:
         return "new"
-    share = change.difference_ns / change.before_ns
-    return f"{'+' if share > 0 else ''}{percent(share)}"
+    relative = change.difference_ns / change.before_ns
+    return f"{'+' if relative > 0 else ''}{percent(relative)}"
 
 
 def _percent_range(change: Change) -> str:
@@ -138,3 +139,36 @@ def summary(comparison: Comparison) -> str:
 def warnings(comparison: Comparison) -> list[str]:
     """Why the runs are not fully comparable, by the name of the field."""
     return [f"{o.field} ({clean(o.before, 60)} against {clean(o.after, 60)}): {o.why}" for o in comparison.objections]
+
+
+def comparison_document(comparison: Comparison) -> dict[str, object]:
+    """A comparison; the significant rows and the largest others of each family, times in whole ns."""
+    return {
+        "baseline": {"run": clean(comparison.before.run_name), "iterations": comparison.before.iterations},
+        "run": {"run": clean(comparison.after.run_name), "iterations": comparison.after.iterations},
+        "iteration": _change_document(comparison.iteration),
+        "slower_share": share(comparison.slower_share),
+        "changes": [
+            _change_document(change) for family in FAMILY_TITLES for change in comparison.of(family)[:MOST_ENTRIES]
+        ],
+        "not_comparable_by": [
+            {"field": o.field, "baseline": clean(o.before), "run": clean(o.after), "why": o.why}
+            for o in comparison.objections
+        ],
+    }
+
+
+def _change_document(change: Change) -> dict[str, object]:
+    return {
+        "family": change.family,
+        "name": clean(change.name),
+        "baseline_ns": whole(change.before_ns),
+        "run_ns": whole(change.after_ns),
+        "difference_ns": whole(change.difference_ns),
+        "difference_low_ns": whole(change.low_ns),
+        "difference_high_ns": whole(change.high_ns),
+        "p_value": change.p_value,
+        "chance": change.p_value,  # Former name of p_value; goes with the next version.
+        "significant": change.is_significant,
+        "below_resolution": change.below_resolution,
+    }

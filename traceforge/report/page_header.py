@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from traceforge.report.context import Context
-from traceforge.report.job import Job
-from traceforge.report.words import count, listed, percent, plural, rank_list, size
+from traceforge.report.formatting import count, listed, percent, plural, rank_list, size
+from traceforge.report.job import JobFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Masthead:
+class PageHeader:
     """Name of the run, facts about it, and a note where the page was cut down."""
 
     name: str
@@ -16,7 +16,7 @@ class Masthead:
     note: str
 
 
-def masthead(context: Context, *, is_thinned: bool) -> Masthead:
+def page_header(context: Context, *, is_thinned: bool) -> PageHeader:
     """The head of the page."""
     job = context.job
     facts = [
@@ -26,10 +26,10 @@ def masthead(context: Context, *, is_thinned: bool) -> Masthead:
         ("Files", _files(job)),
     ]
     note = "This run is so large that figures and tables were thinned further to keep the page small."
-    return Masthead(job.name, facts, note if is_thinned else "")
+    return PageHeader(job.name, facts, note if is_thinned else "")
 
 
-def _ranks(job: Job) -> str:
+def _ranks(job: JobFacts) -> str:
     seen = len(job.ranks)
     if not seen:
         return f"none of {count(job.world_size)}" if job.world_size else "none"
@@ -39,13 +39,13 @@ def _ranks(job: Job) -> str:
     return f"{count(seen)} of {count(job.world_size)} ({share}): {rank_list(job.ranks)}"
 
 
-def _hosts(job: Job) -> str:
+def _hosts(job: JobFacts) -> str:
     unknown = sum(host is None for host in job.host_of.values())
     text = f"{count(len(job.hosts))}: {listed(job.hosts, 4)}" if job.hosts else "none named in the traces"
     return f"{text}; {plural(unknown, 'rank')} on unknown hosts" if unknown and job.hosts else text
 
 
-def _iterations(job: Job) -> str:
+def _iterations(job: JobFacts) -> str:
     warmup = sum(iteration.is_warmup for iteration in job.iterations)
     partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
     parts = [f"{count(len(job.used))} used"]
@@ -54,7 +54,7 @@ def _iterations(job: Job) -> str:
     return ", ".join(parts)
 
 
-def _files(job: Job) -> str:
+def _files(job: JobFacts) -> str:
     kinds = [f"{count(source.used_files)} {source.kind}" for source in job.sources if source.used_files]
     whole = size(sum(source.size_bytes for source in job.sources))
     unused = sum(source.files - source.used_files for source in job.sources)

@@ -25,7 +25,7 @@ MODE_NAMES = {
 }
 
 
-class Quantity(str):
+class ShownNumber(str):
     """A number as it is read, with the number it was rounded from.
 
     Attributes:
@@ -38,7 +38,7 @@ class Quantity(str):
     value: float
     unit: str
 
-    def __new__(cls, text: str, value: float, unit: str) -> "Quantity":
+    def __new__(cls, text: str, value: float, unit: str) -> "ShownNumber":
         """The text of a value in a unit."""
         made = super().__new__(cls, text)
         made.value = value
@@ -91,18 +91,20 @@ def duration(duration_ns: float | None) -> str:
     if duration_ns is None:
         return "—"
     text = _joined(format_ns(abs(duration_ns)))
-    return Quantity(_MINUS + text if duration_ns < 0 else text, duration_ns, "ns")
+    return ShownNumber(_MINUS + text if duration_ns < 0 else text, duration_ns, "ns")
 
 
 def size(size_bytes: float | None) -> str:
     """A size in bytes with its unit, `—` where there is none."""
-    return "—" if size_bytes is None else Quantity(_joined(format_bytes(size_bytes)), size_bytes, "bytes")
+    return "—" if size_bytes is None else ShownNumber(_joined(format_bytes(size_bytes)), size_bytes, "bytes")
 
 
 def rate(bytes_per_s: float | None) -> str:
     """A bandwidth in bytes/s with its unit, `—` where there is none."""
     return (
-        "—" if bytes_per_s is None else Quantity(f"{_joined(format_bytes(bytes_per_s))}/s", bytes_per_s, "bytes_per_s")
+        "—"
+        if bytes_per_s is None
+        else ShownNumber(f"{_joined(format_bytes(bytes_per_s))}/s", bytes_per_s, "bytes_per_s")
     )
 
 
@@ -122,12 +124,12 @@ def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
 
 def gpu_hours(hours: float) -> str:
     """GPU-hours to three significant digits, without the unit."""
-    return Quantity(_three_digits(hours), hours, "gpu_hours")
+    return ShownNumber(_three_digits(hours), hours, "gpu_hours")
 
 
 def money(amount: float, currency: str) -> str:
     """An amount of money to three significant digits; whole above a hundred."""
-    return Quantity(f"{_three_digits(amount)}{_JOINED}{currency}".rstrip(_JOINED), amount, "money")
+    return ShownNumber(f"{_three_digits(amount)}{_JOINED}{currency}".rstrip(_JOINED), amount, "money")
 
 
 def _three_digits(value: float) -> str:
@@ -142,7 +144,7 @@ def percent(share: float | None) -> str:
     if share is None:
         return "—"
     text = _joined(format_share(abs(share)))
-    return Quantity(_MINUS + text if share < 0 and float(text[:-2]) else text, share, "share")
+    return ShownNumber(_MINUS + text if share < 0 and float(text[:-2]) else text, share, "share")
 
 
 def change(ratio: float | None) -> str:
@@ -152,12 +154,12 @@ def change(ratio: float | None) -> str:
     percentage = 100 * (ratio - 1)
     text = f"{abs(percentage):.1f}{_JOINED}%"
     sign = "±" if text.startswith("0.0") else "+" if percentage > 0 else _MINUS
-    return Quantity(sign + text, ratio, "ratio")
+    return ShownNumber(sign + text, ratio, "ratio")
 
 
 def count(number: int) -> str:
     """A whole number with its thousands set apart by a narrow space."""
-    return Quantity(f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"), number, "count")
+    return ShownNumber(f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"), number, "count")
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -18,7 +18,7 @@ _GAP = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class IntervalRow:
     """Intervals of one row in order of time, in whole steps; `codes` holds a digit each."""
 
     label: str
@@ -28,7 +28,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class IntervalTable:
     """A table of intervals, a row of the table each, kept by row of the picture.
 
     Attributes:
@@ -43,15 +43,15 @@ class Runs:
     end: str
     names: tuple[str, ...]
     step: float
-    rows: tuple[Run, ...]
+    rows: tuple[IntervalRow, ...]
 
 
-Dataset = Columns | Runs
+Dataset = Columns | IntervalTable
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def island(value: object) -> Markup:
+def embedded_json(value: object) -> Markup:
     """A value as JSON text that is safe between `<script type="application/json">` and `</script>`.
 
     Raises:
@@ -65,23 +65,23 @@ def island(value: object) -> Markup:
 
 def packed(dataset: Dataset) -> dict[str, object]:
     """A table in the form the page's script unpacks."""
-    if isinstance(dataset, Runs):
+    if isinstance(dataset, IntervalTable):
         columns = [dataset.row, dataset.code, dataset.start, dataset.end]
-        return {"runs": [columns, dataset.names, dataset.step, [_packed_run(run) for run in dataset.rows]]}
+        return {"runs": [columns, dataset.names, dataset.step, [_packed_row(row) for row in dataset.rows]]}
     return {name: _packed_column(values) for name, values in dataset.items()}
 
 
-def _packed_run(run: Run) -> list[object]:
+def _packed_row(row: IntervalRow) -> list[object]:
     """Label, codes, and the lengths between the edges from 0 on; what lies between intervals has a code of its own."""
     codes, lengths, reached = [], [], 0
-    for code, start, end in zip(run.codes, run.starts, run.ends, strict=True):
+    for code, start, end in zip(row.codes, row.starts, row.ends, strict=True):
         if start > reached:
             codes.append(_GAP)
             lengths.append(start - reached)
         codes.append(code)
         lengths.append(end - max(start, reached))
         reached = end
-    return [run.label, "".join(codes), lengths]
+    return [row.label, "".join(codes), lengths]
 
 
 def _packed_column(values: Sequence[object]) -> object:
@@ -95,6 +95,6 @@ def _packed_column(values: Sequence[object]) -> object:
 
 def row_count(dataset: Dataset) -> int:
     """Number of rows of a table."""
-    if isinstance(dataset, Runs):
+    if isinstance(dataset, IntervalTable):
         return sum(len(run.codes) for run in dataset.rows)
     return len(next(iter(dataset.values()), ()))

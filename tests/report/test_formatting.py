@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceforge.report.words import (
+from traceforge.report.formatting import (
     change,
     count,
     duration,

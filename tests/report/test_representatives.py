@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from traceforge.report.exemplars import exemplars, largest_change
-from traceforge.report.job import Iteration, quantile
+from traceforge.report.job import Iteration
+from traceforge.report.representatives import lasting_change, representatives
 
 
 def run(durations_ms: Sequence[float]) -> list[Iteration]:
@@ -15,7 +15,7 @@ def run(durations_ms: Sequence[float]) -> list[Iteration]:
 
 def test_a_lasting_step_is_a_change() -> None:
     # 250 ─────┐ then 280
-    found = largest_change(run([250, 251, 249, 250, 280, 281, 279, 280]))
+    found = lasting_change(run([250, 251, 249, 250, 280, 281, 279, 280]))
     assert found is not None
     assert found.first.number == 4
     assert found.before_ns == 250e6
@@ -23,23 +23,23 @@ def test_a_lasting_step_is_a_change() -> None:
 
 
 def test_a_single_spike_is_no_change() -> None:
-    assert largest_change(run([250, 251, 249, 400, 250, 251, 249, 250])) is None
+    assert lasting_change(run([250, 251, 249, 400, 250, 251, 249, 250])) is None
 
 
 def test_scatter_is_no_change() -> None:
-    assert largest_change(run([250, 260, 245, 255, 250, 262, 244, 256, 251, 259])) is None
+    assert lasting_change(run([250, 260, 245, 255, 250, 262, 244, 256, 251, 259])) is None
 
 
 def test_a_step_too_small_to_matter_is_not_told() -> None:
-    assert largest_change(run([250.0] * 10 + [251.0] * 10)) is None
+    assert lasting_change(run([250.0] * 10 + [251.0] * 10)) is None
 
 
 def test_few_iterations_allow_no_statement() -> None:
-    assert largest_change(run([100, 100, 200, 200, 200])) is None
+    assert lasting_change(run([100, 100, 200, 200, 200])) is None
 
 
 def test_median_worst_and_change_are_shown_once_each() -> None:
-    chosen = exemplars(run([250, 251, 249, 250, 280, 281, 279, 290]))
+    chosen = representatives(run([250, 251, 249, 250, 280, 281, 279, 290]))
     assert [(one.iteration.number, one.reason) for one in chosen] == [
         (1, "median"),
         (7, "worst"),
@@ -48,12 +48,6 @@ def test_median_worst_and_change_are_shown_once_each() -> None:
 
 
 def test_one_iteration_may_have_two_reasons() -> None:
-    chosen = exemplars(run([250]))
+    chosen = representatives(run([250]))
     assert [(one.iteration.number, one.reason) for one in chosen] == [(0, "median and worst")]
-    assert exemplars([]) == []
-
-
-def test_quantiles_are_interpolated() -> None:
-    assert quantile([10, 20, 30], 0.5) == 20
-    assert quantile([10, 20], 0.25) == 12.5
-    assert quantile([7], 0.99) == 7
+    assert representatives([]) == []

@@ -1,0 +1,113 @@
+"""What a report says of a run, and what it colours as good or bad."""
+
+from typing import Annotated
+
+from traceforge.thresholds import Meaning
+
+LEAST_ITERATIONS_OF_A_LEVEL: Annotated[
+    float, Meaning("iterations", "Each side of a lasting change of iteration time has so many.", "lasting change")
+] = 3
+
+CLEAR_CHANGE_ERRORS: Annotated[
+    float,
+    Meaning(
+        "standard errors", "A lasting change is larger: the search over all splits makes 3 common.", "lasting change"
+    ),
+] = 4.5
+
+LEAST_CHANGE_SHARE: Annotated[
+    float, Meaning("share of the mean before", "A smaller lasting change is not reported.", "lasting change")
+] = 0.02
+
+LEAST_EPISODE_ITERATIONS: Annotated[
+    float,
+    Meaning(
+        "iterations", "So many iterations slower than the whole baseline may be an episode.", "headline of a comparison"
+    ),
+] = 3
+
+LEAST_EPISODE_SHARE: Annotated[
+    float,
+    Meaning("share of iterations", "An episode covers at least this much of the run.", "headline of a comparison"),
+] = 0.1
+
+HABITUALLY_LAST_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of iterations",
+        "A rank that is last in fewer is not called habitually late.",
+        "caption of the lateness chart",
+    ),
+] = 0.5
+
+HABITUALLY_LAST_SIGMAS: Annotated[
+    float,
+    Meaning(
+        "standard deviations", "Excess over an equal chance of each rank to be last.", "caption of the lateness chart"
+    ),
+] = 2
+
+LATENESS_COLOUR_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration", "Less lateness never gets the strongest colour.", "colours of the lateness chart"
+    ),
+] = 0.02
+
+LEAST_PHASE_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the iteration", "Phases and differences of waiting below this are not named.", "caption of the phases"
+    ),
+] = 0.01
+
+UNEVEN_WAIT_RATIO: Annotated[
+    float,
+    Meaning("ratio", "Ranks whose longest and shortest waits differ by less wait alike.", "caption of the phases"),
+] = 1.1
+
+SKEW_OVER_TRANSFER: Annotated[
+    float,
+    Meaning("ratio", "Total skew above this many times the transfer is pointed out.", "caption of the collectives"),
+] = 2
+
+GOOD_MATCHED_SHARE: Annotated[
+    float,
+    Meaning("share of calls", "Matched collective calls from which the tile is good.", "trust: collectives matched"),
+] = 0.99
+
+FAIR_MATCHED_SHARE: Annotated[
+    float,
+    Meaning("share of calls", "Matched collective calls below which the tile is bad.", "trust: collectives matched"),
+] = 0.8
+
+GOOD_KEPT_SHARE: Annotated[
+    float, Meaning("share of events", "Stored events from which the tile is good.", "trust: events kept")
+] = 0.999
+
+FAIR_KEPT_SHARE: Annotated[
+    float, Meaning("share of events", "Stored events below which the tile is bad.", "trust: events kept")
+] = 0.9
+
+MOST_UNEXPLAINED_SHARE: Annotated[
+    float, Meaning("share of the delay", "More unexplained delay calls for caution.", "trust: unexplained")
+] = 0.25
+
+CLOCK_RESIDUALS: Annotated[
+    float,
+    Meaning(
+        "clock residuals", "A wait below this many of the largest residual supports no finding.", "trust: resolution"
+    ),
+] = 3
+
+LEAST_CULPRIT_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of all delay", "A culprit that owns less is summed with others of its cause.", "bars of the waterfall"
+    ),
+] = 0.05
+
+LEAST_MARGIN_SHARE: Annotated[
+    float,
+    Meaning("share of a rank's time", "Smaller parts of an added rank's time are left out.", "table of one more rank"),
+] = 0.0005
