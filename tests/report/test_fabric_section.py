@@ -115,5 +115,5 @@ def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics(
     with built(store, "forecast") as joined:
         words = words_of(build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None), "fabric")
 
-    assert "How the timeline's collectives travel" in words.replace("&#39;", "'")
+    assert "Paths of the timeline's collectives" in words.replace("&#39;", "'")
     assert re.search(r"all_reduce .{0,40} ring simple 8 network, GPU Direct RDMA mlx5_0", words)

@@ -16,7 +16,7 @@ from traceforge.compare import Comparison
 from traceforge.redaction import Redaction
 from traceforge.report.cost import DailyCost, Price, read_costs
 from traceforge.report.diagnosis import Diagnosis, read_diagnosis
-from traceforge.report.job import JobFacts, read_job
+from traceforge.report.job import JobOverview, read_job
 from traceforge.report.trust import Trust, read_trust
 from traceforge.store.database import Store
 
@@ -94,7 +94,7 @@ class Context:
         self.executed[name] = Query(name, _title(sql), sql)
 
     @cached_property
-    def job(self) -> JobFacts:
+    def job(self) -> JobOverview:
         """Ranks, hosts, files and iterations."""
         return read_job(self.rows, self.run_id)
 

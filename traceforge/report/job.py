@@ -1,4 +1,4 @@
-"""The job in numbers: ranks, hosts, files, iterations. In: queries on meta.* and timeline.iteration. Out: `JobFacts`.
+"""Ranks, hosts, files, iterations of the job. In: queries on meta.* and timeline.iteration. Out: one `JobOverview`.
 
 Warm-up and partial iterations take no part in any statistics of the report; they are counted and drawn apart.
 """
@@ -44,7 +44,7 @@ class SourceCount:
 
 
 @dataclass(frozen=True)
-class JobFacts:
+class JobOverview:
     """A run; names are cleaned. `host_of` maps each recorded rank to its host, None where no file says it."""
 
     name: str
@@ -90,7 +90,7 @@ class JobFacts:
         return float(np.quantile(self.durations_ns, share)) if self.durations_ns else None
 
 
-def read_job(rows: Rows, run_id: int) -> JobFacts:
+def read_job(rows: Rows, run_id: int) -> JobOverview:
     """The job of a run.
 
     Raises:
@@ -100,7 +100,7 @@ def read_job(rows: Rows, run_id: int) -> JobFacts:
     if not runs:
         hint = "list them with `traceforge sql DB 'FROM meta.run'`"
         raise UsageError(f"the database holds no run {run_id}", hint=hint)
-    return JobFacts(
+    return JobOverview(
         name=clean(runs[0]["run_name"], 120),
         world_size=runs[0]["world_size"],
         host_of={row["rank"]: None if row["host"] is None else clean(row["host"], 80) for row in rows("ranks")},

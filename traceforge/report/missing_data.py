@@ -6,7 +6,7 @@ The reasons are tried from the root outwards, so that a reader is told the first
 from traceforge.report.blocks import Missing
 from traceforge.report.context import Context
 from traceforge.report.formatting import plural, rank_list
-from traceforge.report.job import JobFacts
+from traceforge.report.job import JobOverview
 
 _RECORD_STEPS = (
     "Call `prof.step()` once per training step inside `torch.profiler.profile(schedule=…)`; "
@@ -48,7 +48,7 @@ def _reason(context: Context) -> tuple[str, str]:
     return "the analysis left no rows for it", _DOCTOR
 
 
-def _reason_without_iterations(job: JobFacts) -> tuple[str, str]:
+def _reason_without_iterations(job: JobOverview) -> tuple[str, str]:
     if not job.ranks:
         return "none of the files belongs to a known rank", _DOCTOR
     if not job.iterations:

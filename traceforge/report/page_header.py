@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from traceforge.report.context import Context
 from traceforge.report.formatting import count, listed, percent, plural, rank_list, size
-from traceforge.report.job import JobFacts
+from traceforge.report.job import JobOverview
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def page_header(context: Context, *, is_thinned: bool) -> PageHeader:
     return PageHeader(job.name, facts, note if is_thinned else "")
 
 
-def _ranks(job: JobFacts) -> str:
+def _ranks(job: JobOverview) -> str:
     seen = len(job.ranks)
     if not seen:
         return f"none of {count(job.world_size)}" if job.world_size else "none"
@@ -39,13 +39,13 @@ def _ranks(job: JobFacts) -> str:
     return f"{count(seen)} of {count(job.world_size)} ({share}): {rank_list(job.ranks)}"
 
 
-def _hosts(job: JobFacts) -> str:
+def _hosts(job: JobOverview) -> str:
     unknown = sum(host is None for host in job.host_of.values())
     text = f"{count(len(job.hosts))}: {listed(job.hosts, 4)}" if job.hosts else "none named in the traces"
     return f"{text}; {plural(unknown, 'rank')} on unknown hosts" if unknown and job.hosts else text
 
 
-def _iterations(job: JobFacts) -> str:
+def _iterations(job: JobOverview) -> str:
     warmup = sum(iteration.is_warmup for iteration in job.iterations)
     partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
     parts = [f"{count(len(job.used))} used"]
@@ -54,7 +54,7 @@ def _iterations(job: JobFacts) -> str:
     return ", ".join(parts)
 
 
-def _files(job: JobFacts) -> str:
+def _files(job: JobOverview) -> str:
     kinds = [f"{count(source.used_files)} {source.kind}" for source in job.sources if source.used_files]
     whole = size(sum(source.size_bytes for source in job.sources))
     unused = sum(source.files - source.used_files for source in job.sources)

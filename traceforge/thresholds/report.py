@@ -111,3 +111,11 @@ LEAST_MARGIN_SHARE: Annotated[
     float,
     Meaning("share of a rank's time", "Smaller parts of an added rank's time are left out.", "table of one more rank"),
 ] = 0.0005
+
+LEAST_SIZES: Annotated[
+    float, Meaning("sizes", "Fewer sizes of collectives show no trend of bandwidth.", "chart of bus bandwidth")
+] = 3
+
+LEAST_ITERATIONS: Annotated[
+    float, Meaning("iterations", "Fewer are described by their mean alone.", "caption of the iteration times")
+] = 3

@@ -33,7 +33,6 @@ from traceforge.thresholds import report as thresholds
 
 _MOST_ROWS = 40
 _MOST_KINDS = 400
-_FEW_SIZES = 3
 _NOTE = (
     "Transfer runs from the last arrival to the end, skew from the first arrival to the last; wait is the mean over "
     "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
@@ -54,7 +53,7 @@ def _bandwidth(rows: list[Row]) -> list[Block]:
     """Size against bandwidth; nothing where there are too few known sizes to see anything."""
     known = [row for row in rows if row["bandwidth_bytes_per_s"] and row["size_bytes"]]
     drawn = known[:_MOST_KINDS]
-    if len({row["size_bytes"] for row in drawn}) < _FEW_SIZES:
+    if len({row["size_bytes"] for row in drawn}) < thresholds.LEAST_SIZES:
         return []
     operations = shown_operations([_operation(row) for row in drawn])
     panel = Panel(

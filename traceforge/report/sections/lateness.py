@@ -13,7 +13,7 @@ from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.context import Context, Limits, Row
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.formatting import count, duration, plural, span
-from traceforge.report.job import JobFacts
+from traceforge.report.job import JobOverview
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 from traceforge.report.representatives import drawn_iterations, nearest_drawn
@@ -62,7 +62,7 @@ def _drill_down(cells: list[Row], context: Context) -> DrillDown:
     )
 
 
-def _cell_sizes(job: JobFacts, limits: Limits) -> tuple[int, int]:
+def _cell_sizes(job: JobOverview, limits: Limits) -> tuple[int, int]:
     """Ranks and iterations a cell, so that rows, columns and their product stay within the limits.
 
     Where every host has as many ranks, a row holds a part of a host, or whole hosts.
@@ -76,7 +76,7 @@ def _cell_sizes(job: JobFacts, limits: Limits) -> tuple[int, int]:
     return ranks_per_cell, max(1, -(-len(job.used) // columns))
 
 
-def _ranks_per_host(job: JobFacts) -> int | None:
+def _ranks_per_host(job: JobOverview) -> int | None:
     """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
     hosts = [job.host_of[rank] for rank in job.ranks]
     size = hosts.count(hosts[0])

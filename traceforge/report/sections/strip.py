@@ -12,13 +12,12 @@ from traceforge.report.charts.strip import strip_spec
 from traceforge.report.context import Context
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.formatting import change, count, duration, percent, plural, span
-from traceforge.report.job import Iteration, JobFacts
+from traceforge.report.job import Iteration, JobOverview
 from traceforge.report.machine_readable import share, whole
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 from traceforge.report.representatives import LastingChange, lasting_change, median_iteration, worst_iteration
-
-_FEW = 3
+from traceforge.thresholds import report as thresholds
 
 
 def _build(context: Context) -> Section | Missing:
@@ -67,7 +66,7 @@ def _label(group: Sequence[Iteration]) -> str:
     return span(group[0].number, group[-1].number)
 
 
-def _marks(job: JobFacts) -> dict[str, Dataset]:
+def _marks(job: JobOverview) -> dict[str, Dataset]:
     """Words at the median and the worst iteration, on opposite sides, and a line where the run changed."""
     middle, worst = median_iteration(job.used), worst_iteration(job.used)
     marks: dict[str, Dataset] = {"above": _word("worst", worst)}
@@ -82,9 +81,9 @@ def _word(word: str, iteration: Iteration) -> Dataset:
     return {"at": [iteration.number], "duration_ms": [round(iteration.duration_ns / 1e6, 5)], "label": [word]}
 
 
-def _caption(job: JobFacts, found: LastingChange | None) -> str:
+def _caption(job: JobOverview, found: LastingChange | None) -> str:
     middle_ns, slow_ns = job.quantile_ns(0.5), job.quantile_ns(0.95)
-    if len(job.used) < _FEW:
+    if len(job.used) < thresholds.LEAST_ITERATIONS:
         return f"Only {plural(len(job.used), 'iteration')} can be used; the mean is {duration(job.mean_ns)}."
     text = f"Half of the iterations take less than {duration(middle_ns)}, 95 % less than {duration(slow_ns)}"
     text += f"; they vary by {percent(job.variation)}."
@@ -95,7 +94,7 @@ def _caption(job: JobFacts, found: LastingChange | None) -> str:
     return f"{text} From iteration {found.first.number} on they take {after} instead of {before} ({size})."
 
 
-def _notes(job: JobFacts, per_column: int) -> list[str]:
+def _notes(job: JobOverview, per_column: int) -> list[str]:
     notes = ["The time axis does not start at zero. The dashed line across is the median."]
     if lasting_change(job.used):
         notes.append("The upright line marks the change.")
