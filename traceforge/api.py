@@ -202,7 +202,7 @@ def report(
         run: name of the run; may be None where the database holds one.
         command: the command that makes the report, shown in its appendix.
         baseline: what `compare` found against an earlier run, shown in a section of its own.
-        price: what a GPU costs an hour; without it costs are told in GPU-hours only.
+        price: what a GPU costs an hour; without it costs are in GPU-hours only.
         redact: replace the names of hosts, files, users and the job.
 
     Raises:

@@ -54,7 +54,7 @@ def test_what_cannot_be_checked_is_said(healthy: Path, tmp_path: Path) -> None:
     (tmp_path / "text.json").write_text("[1, 2", encoding="utf-8")
     (tmp_path / "list.json").write_text("[1, 2]", encoding="utf-8")
     for arguments, code, message in (
-        ([], 2, "there is no limit"),
+        ([], 2, "no limit given"),
         (["--max", "speed=1"], 2, "metrics: iteration_ms"),
         (["--tolerance", "5%"], 2, "--tolerance without --baseline"),
         (["--baseline", tmp_path / "gone.json"], 3, "cannot be read"),

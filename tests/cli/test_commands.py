@@ -80,7 +80,7 @@ def test_what_counts_as_on_time_is_chosen_and_stays_chosen(healthy: Path, tmp_pa
         (["sql", "LICENSE", "SELECT 1"], 3, "not a DuckDB database"),
         (["sql", "{tmp}/missing.duckdb", "SELECT 1"], 3, "no such database"),
         (["sql", "{db}", "SELEC 1"], 2, "refused the query"),
-        (["sql", "{db}"], 2, "there is no query"),
+        (["sql", "{db}"], 2, "no query given"),
         (["sql", "{db}", "--name", "nonsense"], 2, "no named query"),
         (["sql", "{db}", "--describe", "nonsense"], 2, "no table"),
         (["sql", "{db}", "SELECT * FROM read_csv('/etc/passwd')"], 2, "refused the query"),

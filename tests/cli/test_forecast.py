@@ -26,7 +26,7 @@ def test_a_table_of_throughputs_becomes_a_plan(table: Path) -> None:
     assert lines[0] == "FORECAST  4 scales measured, 4 to 32 ranks; throughput in samples/s"
     assert any(line.startswith("    64*       7,678     6,226 to 8,668") for line in lines)
     assert "peak from 101" in result.stdout
-    assert "taken for equal" in result.stderr
+    assert "assumed equal" in result.stderr
 
 
 def test_the_same_as_json_with_prices_of_ones_own(table: Path) -> None:
@@ -47,7 +47,7 @@ def test_two_scales_are_warned_of(tmp_path: Path) -> None:
 
     result = run("forecast", "--points", path)
 
-    assert "warning: two scales test no model" in result.stdout
+    assert "warning: two scales cannot test a model" in result.stdout
     assert json.loads(run("forecast", "--points", path, "--json").stdout)["plan"][0]["throughput_low"] is None
 
 

@@ -74,9 +74,9 @@ def test_many_iterations_are_binned_and_said_so() -> None:
 def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> None:
     with store_of(Job(residual_ns=20 * MS)) as store:
         page = words(report_of(store).html)
-    assert "All ranks arrive together, as far as the clocks can tell." in page
-    assert "which the clocks cannot tell apart" in page
-    assert "are left uncoloured: they lie below what the clocks resolve" in page
+    assert "All ranks arrive together, within the resolution of the clocks." in page
+    assert "which is below the resolution of the clocks" in page
+    assert "are left uncoloured: they are below the resolution of the clocks" in page
 
 
 def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
@@ -96,7 +96,7 @@ def test_a_run_without_unexplained_delay_still_shows_its_bar() -> None:
     with store_of(Job()) as store:
         store.execute("DELETE FROM attribute.delay WHERE mode = 'unexplained'")
         page = words(report_of(store).html)
-    assert "0 ns (0.0 % of it) stay unexplained" in page
+    assert "0 ns (0.0 % of it) remains unexplained" in page
 
 
 def test_many_small_culprits_are_summed_by_cause() -> None:

@@ -71,7 +71,7 @@ def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> No
 def test_ranks_nics_and_rings_are_told_in_words() -> None:
     words = words_of(report_on(two_hosts()), "fabric")
 
-    assert "4 ranks of 2 hosts use 4 NICs, each rank its own." in words
+    assert "4 ranks of 2 hosts use 4 NICs, one per rank." in words
     assert "runs 1 ring through 4 ranks; the first crosses the network 2 times." in words
     assert "mlx5_2 (IB/2) carry none" in words
     assert "network, GPU Direct RDMA" in words

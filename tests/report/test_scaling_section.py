@@ -124,7 +124,7 @@ def test_variation_by_scale_and_restarts_are_told(store: Store) -> None:
     page = words(report_of(store).html)
 
     assert "by scale: 2.0 % at 4 ranks, 4.0 % at 8 ranks, 9.0 % at 16 ranks and 15 % at 32 ranks." in page
-    assert "This run goes on from within run before: 5 iterations were done twice (600 ms), 90.0 s after" in page
+    assert "This run goes on from within run before: 5 iterations were repeated (600 ms), 90.0 s after" in page
 
 
 def test_a_price_that_is_given_scales_all_costs(store: Store) -> None:

@@ -34,7 +34,7 @@ _NO_ROOM = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, 
 
 app = typer.Typer(
     name="traceforge",
-    help="Why a distributed training job scales badly: the reason, its cost and what would help, from the traces "
+    help="Why a distributed training job scales badly: the cause, its cost and what would help, from the traces "
     "already on disk. Offline.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -94,9 +94,9 @@ def main() -> None:
         if os.environ.get("TRACEFORGE_DEBUG"):
             traceback.print_exc()
         if any(reason in str(error) for reason in _NO_ROOM):
-            hint = "make room beside the database and run again: whole files are kept, the rest is read"
+            hint = "free disk space and run again: files already read are kept"
             print_error(f"the disk is full, or a limit on file sizes is reached: {error}\n\nhint: {hint}")
             sys.exit(InputUnusableError.exit_code)
-        hint = "this is a fault of traceforge; run again with TRACEFORGE_DEBUG=1 and report what it prints"
+        hint = "this is a bug in traceforge; run again with TRACEFORGE_DEBUG=1 and report the output"
         print_error(f"{type(error).__name__}: {error}\n\nhint: {hint}")
         sys.exit(1)

@@ -31,18 +31,18 @@ def check(
     ] = None,
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(help="What may be lost against the baseline: 5% (the default), or NAME=10%, which adds NAME."),
+        typer.Option(help="Allowed loss against the baseline: 5% (the default), or NAME=10%, which adds NAME."),
     ] = None,
     run: Annotated[str | None, typer.Option(help="Run to check, where the database holds several.")] = None,
     fail_within_noise: Annotated[
-        bool, typer.Option("--fail-within-noise", help="Count a breach that may be chance as exceeded.")
+        bool, typer.Option("--fail-within-noise", help="Treat a breach within noise as exceeded.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write a markdown table.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON in the place of lines.")] = False,
     list_metrics: Annotated[bool, typer.Option("--list", help="List the metrics with what they mean.")] = False,
 ) -> None:
-    """Hold a run against limits. Exit code 0: all kept; 10: one exceeded; 3: one cannot be measured.
+    """Check a run against limits. Exit code 0: all kept; 10: one exceeded; 3: one cannot be measured.
 
     A value above a limit that its 95 % interval (over iterations) still includes is reported as `within noise` and
     passes, unless --fail-within-noise: a gate that fails by chance is soon ignored. Against a baseline, times may grow
@@ -84,9 +84,7 @@ def _limits(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> 
     elif tolerance:
         raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
     if not limits:
-        raise UsageError(
-            "there is no limit", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names"
-        )
+        raise UsageError("no limit given", hint="give --max NAME=VALUE or --baseline SUMMARY.json; --list shows names")
     return limits
 
 
@@ -109,9 +107,9 @@ def _summary(path: Path) -> "Mapping[str, object]":
     except OSError as error:
         raise InputUnusableError(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise InputUnusableError(f"no JSON document: {error}", where=str(path), hint=hint) from error
+        raise InputUnusableError(f"not a JSON document: {error}", where=str(path), hint=hint) from error
     if not isinstance(document, dict):
-        raise InputUnusableError("no summary of a report", where=str(path), hint=hint)
+        raise InputUnusableError("not a summary of a report", where=str(path), hint=hint)
     return document
 
 

@@ -28,11 +28,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Write every row as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare although the numbers of ranks differ.")] = False,
 ) -> None:
-    """Say what changed from run A to run B: iteration time, phases, causes, collectives, ranks.
+    """Show what changed from run A to run B: iteration time, phases, causes, collectives, ranks.
 
     A change is called significant only if it is more than the scatter between iterations (Welch's t with the variance
-    of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and more than
-    the clocks leave unsure. Runs of other numbers of ranks are refused.
+    of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and above
+    the clock resolution. Runs with different numbers of ranks are refused.
 
     Examples: `traceforge compare good.duckdb bad.duckdb` · `traceforge compare traces/monday traces/tuesday` ·
     `traceforge compare job.duckdb --run-a old --run-b new --json`
@@ -42,15 +42,13 @@ def compare(
 
     if after is None and (run_a is None or run_b is None):
         hint = "give a second database or folder, or name two runs of one with --run-a and --run-b"
-        raise UsageError("there is nothing to compare with", hint=hint)
+        raise UsageError("nothing to compare with", hint=hint)
     with ExitStack() as stack:
         first = stack.enter_context(opened(before))
         same = after is None or after.resolve() == before.resolve()
         second = first if same or after is None else stack.enter_context(opened(after))
         if same and run_a == run_b:
-            raise UsageError(
-                "a run is the same as itself", hint="name two runs of the database with --run-a and --run-b"
-            )
+            raise UsageError("A and B are the same run", hint="name two runs of the database with --run-a and --run-b")
         found = api.compare(first, second, run_before=run_a, run_after=run_b, force=force)
     if as_json:
         print_json(comparison_document(found))
@@ -68,9 +66,7 @@ def comparison_lines(found: "Comparison") -> list[str]:
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
-    warned = [
-        line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable by {warning}")
-    ]
+    warned = [line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable: {warning}")]
     rows: list[str] = []
     for family in words.FAMILY_TITLES:
         for change in found.of(family, only_significant=True)[:_MOST_A_FAMILY]:

@@ -19,7 +19,7 @@ def demo(
     fault: FaultNames = None,
     seed: Seed = 0,
 ) -> None:
-    """Show what a report says of a job of which we know what is wrong. Takes a few seconds."""
+    """Make a small job with a known fault, and show the verdict beside the truth. Takes a few seconds."""
     from traceforge import api
     from traceforge.store.database import Store
     from traceforge.synth.cluster import Cluster

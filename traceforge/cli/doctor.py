@@ -21,9 +21,9 @@ def doctor(
     rank_regex: RankRegex = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Say what these traces lack for each question, and the exact setting that records it next time.
+    """Show what these traces lack for each question, and the setting that records it next time.
 
-    Questions stand in order of value. What a job does not need (NCCL logs of a gloo job) is not asked for.
+    Questions are in order of value. What a job does not need (NCCL logs of a gloo job) is left out.
 
     Examples: `traceforge doctor traces/job42` · `traceforge doctor job42.duckdb --json`
     """
@@ -52,7 +52,7 @@ def doctor_lines(found: "Sequence[Examination]") -> list[str]:
         lines += [f"         next:  {one.check.remedy}"]
         lines += [f"                {one.check.setting}"] if one.check.setting else []
     if blocked := [one for one in found if one.status is Status.blocked]:
-        lines += ["", "Cannot be told before the above is there:"]
+        lines += ["", "Cannot be answered before that is recorded:"]
         lines += [f"  {one.check.question} {one.evidence}" for one in blocked]
     if there:
         lines += ["", "Complete:"] if lines else ["Complete:"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from traceforge.redaction import Redaction
     from traceforge.store.database import Store
 
-export = typer.Typer(help="Write what a database holds as files of other programs.", no_args_is_help=True)
+export = typer.Typer(help="Export the contents of a database for other programs.", no_args_is_help=True)
 Redact = Annotated[
     bool,
     typer.Option("--redact", help="Replace the names of hosts, files, users, processes and the job: host-1, path-1 …"),
@@ -22,7 +22,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 @export.callback()
 def _formats() -> None:
-    """Write what a database holds as files of other programs."""
+    """Export the contents of a database for other programs."""
 
 
 @export.command()

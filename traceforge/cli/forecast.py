@@ -60,7 +60,7 @@ def forecast(
     lines = one_scale_lines(found) if found.ensemble is None else curve_lines(found)
     print("\n".join(printable(line) for line in lines))
     if found.ensemble is not None and found.unknown:
-        note(f"taken for equal, for no file states it of all: {', '.join(found.unknown)}")
+        note(f"assumed equal, as not all files state it: {', '.join(found.unknown)}")
 
 
 def document(found: "Answer") -> dict[str, Any]:

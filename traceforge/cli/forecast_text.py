@@ -23,7 +23,7 @@ def curve_lines(found: "Answer") -> list[str]:
     first, last = ensemble.smallest.ranks, ensemble.largest.ranks
     lines = [f"FORECAST  {len(ensemble.points)} scales measured, {first} to {last} ranks; throughput in {_rate(found)}"]
     if len(ensemble.points) == 2:
-        lines.append("warning: two scales test no model; Amdahl's line is drawn by assumption, without a band")
+        lines.append("warning: two scales cannot test a model; Amdahl's law is assumed, without a band")
     lines += _table(found)
     lines.append("Knees: " + "; ".join(_knee(knee) for knee in found.knees))
     parts = sorted(((name, share) for name, share in found.parts.items() if name != "useful"), key=lambda p: -p[1])
@@ -50,9 +50,9 @@ def curve_lines(found: "Answer") -> list[str]:
 
 
 def one_scale_lines(found: "Answer") -> list[str]:
-    """What one scale shows: terms and outlook, no curve."""
+    """Terms and outlook of a single scale, without a curve."""
     point = found.points[0]
-    lines = [f"No scaling curve: all that was measured is one scale, {point.ranks} rank{'s' * (point.ranks != 1)}."]
+    lines = [f"No scaling curve: only one scale was measured, {point.ranks} rank{'s' * (point.ranks != 1)}."]
     pace = point.throughput * (found.assumed.batch or 1)
     steady = "" if point.cv is None else f", variation {format_share(point.cv)}"
     lines.append(f"Measured: {_pace(pace)} {_rate(found)}{steady}")
@@ -63,7 +63,7 @@ def one_scale_lines(found: "Answer") -> list[str]:
         lines += _outlook(tables["outlook"])
         lines += [row["meaning"] for row in tables["stability"] if row["measure"] == "verdict"]
         lines += _changes(found.what_ifs)
-    lines.append("To draw a curve, measure:")
+    lines.append("For a curve, measure:")
     lines += [f"  {item}. {why}" for item, why in found.needs]
     lines.append(_assumed(found))
     return lines
@@ -116,7 +116,7 @@ def _changes(changes: "list[WhatIfRow]") -> Iterator[str]:
     worth = [change for change in changes if change.throughput_ratio >= 1.001][:_MOST_CHANGES]
     for change in worth:
         band = "" if change.low is None or change.high is None else f" [{_gain(change.low)}, {_gain(change.high)}]"
-        gpus = "more than any number of GPUs in range" if change.gpus is None else f"{_short(change.gpus)} GPUs"
+        gpus = "more GPUs than any in range" if change.gpus is None else f"{_short(change.gpus)} GPUs"
         money = "" if change.worth_per_hour is None else f", {_short(change.worth_per_hour)} an hour"
         pays = ""
         if change.kind == "faster_fabric":
@@ -143,10 +143,10 @@ def _outlook(rows: list[dict[str, object]]) -> Iterator[str]:
 
 
 def _energy(found: "Answer") -> Iterator[str]:
-    known = [row for row in found.plan if row.energy_per_sample_j is not None]
-    if known:
-        listed = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in known[:_MOST_ROWS])
-        yield f"Energy, J for one unit of throughput: {listed}"
+    shown = [row for row in found.plan if row.energy_per_sample_j is not None]
+    if shown:
+        said = ", ".join(f"{_short(row.energy_per_sample_j)} at {row.ranks}" for row in shown[:_MOST_ROWS])
+        yield f"Energy, J for one unit of throughput: {said}"
 
 
 def _assumed(found: "Answer") -> str:

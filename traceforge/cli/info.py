@@ -18,7 +18,7 @@ def info(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Say what a database holds: runs, files, ranks, hosts, versions, iterations, events, issues, size, stages built.
+    """Show what a database holds: runs, files, ranks, hosts, versions, iterations, events, issues, size, stages built.
 
     Example: `traceforge info job42.duckdb`
     """
@@ -67,9 +67,9 @@ def _run_lines(run: "Mapping[str, object]") -> list[str]:
         "NCCL logs": number("log_ranks") or number("log_processes"),
     }
     # Where timelines are missing, or cover fewer ranks than other files do.
-    told = [f"{known} in {where}" for where, known in elsewhere.items() if known > number("ranks")]
-    if told:
-        ranks = ", ".join([f"{ranks} in timelines" if number("ranks") else "no timeline", *told])
+    shown = [f"{known} in {where}" for where, known in elsewhere.items() if known > number("ranks")]
+    if shown:
+        ranks = ", ".join([f"{ranks} in timelines" if number("ranks") else "no timeline", *shown])
     hosts = (
         f", {plural(len(names('hosts')), 'host')}: {listed(names('hosts'), 4)}" if names("hosts") else ", hosts unknown"
     )

@@ -28,7 +28,7 @@ RankRegex = Annotated[
 Reference = Annotated[
     ReferenceRule | None,
     typer.Option(
-        help="What counts as on time: median durations (the default), their first quartile, or the best rank's."
+        help="Reference for delays: median durations (the default), their first quartile, or those of the best rank."
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
@@ -36,7 +36,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anythin
 
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Trace files, or folders that hold them.")],
-    db: Annotated[Path, typer.Option(help="DuckDB file to make or to add to.")],
+    db: Annotated[Path, typer.Option(help="DuckDB file to create or extend.")],
     run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
@@ -44,7 +44,7 @@ def ingest(
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     strict: Strict = False,
 ) -> None:
-    """Read traces into a database and analyse them. Files that are in it already are not read again."""
+    """Read traces into a database and analyse them. Files it already holds are not read again."""
     from traceforge.store.database import Store
 
     if args not in ("communication", "all"):
@@ -89,4 +89,6 @@ def check_complete(store: "Store", run_id: int, *, strict: bool) -> None:
     for code, count in issues:
         note(f"warning: {code}: {count} (see meta.issue)")
     if issues and strict:
-        raise PartialDataError("data are partial, and --strict was given", hint="FROM meta.issue lists what and where")
+        raise PartialDataError(
+            "data is incomplete, and --strict was given", hint="FROM meta.issue lists what and where"
+        )

@@ -63,7 +63,7 @@ def _unknown(name: str) -> Command:
 
 
 def _guarded(command: Command, argument: str) -> None:
-    """Run a command; an error is told and the prompt goes on."""
+    """Run a command; an error is printed and the prompt goes on."""
     try:
         command(argument)
     except TraceforgeError as error:

@@ -30,13 +30,13 @@ def replay(
     db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="Such as bounded_delay:window=4,gain=0.5; may be repeated. By default all policies."),
+        typer.Option(help="Policy, such as bounded_delay:window=4,gain=0.5; may be repeated. Default: all policies."),
     ] = None,
     what_if: Annotated[
         list[str] | None,
         typer.Option(
             help="Change the job, such as fix_rank:rank=2 or scale_transfer:factor=0.5; of several each alone and all "
-            "together. `--what-if list` tells which there are."
+            "together. `--what-if list` shows them."
         ),
     ] = None,
     sweep: Annotated[
@@ -47,7 +47,7 @@ def replay(
 ) -> None:
     """Replay the recorded iterations under pacing policies, or with something of the job changed.
 
-    A gain from pacing is promised only where the run itself shows that something gets slower where ranks are early.
+    A gain from pacing is predicted only where the run itself shows that early arrivals slow something down.
     """
     from traceforge import api
     from traceforge.replay.edit import parse_edit
@@ -126,10 +126,10 @@ def _what_ifs(
     return found
 
 
-def _note_reasons(told: "Sequence[tuple[str, str]]") -> None:
+def _note_reasons(shown: "Sequence[tuple[str, str]]") -> None:
     """Each sentence of the reasons once, behind all that it holds for."""
     names: dict[str, list[str]] = {}
-    for name, reason in told:
+    for name, reason in shown:
         for sentence in _SENTENCE_END.split(reason):
             names.setdefault(sentence, []).append(name)
     groups: dict[str, list[str]] = {}

@@ -38,7 +38,7 @@ ORDER BY 1
 
 
 class Format(StrEnum):
-    """How rows are written."""
+    """Output format."""
 
     table = "table"
     csv = "csv"
@@ -58,9 +58,9 @@ def sql(
     name: Annotated[
         str | None, typer.Option(help="Run a named query (see --list).", autocompletion=_complete_query)
     ] = None,
-    output_format: Annotated[Format, typer.Option("--format", help="How rows are written.")] = Format.table,
+    output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
 ) -> None:
-    """Ask a trace database in SQL, at a prompt if no query is given. It opens read-only; SQL cannot reach other files.
+    """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files.
 
     Examples: `traceforge sql job.duckdb "FROM timeline.iteration"` · `traceforge sql job.duckdb --name late_ranks` ·
     `traceforge sql job.duckdb --list` · `traceforge sql job.duckdb --name ledger --format csv > ledger.csv`
@@ -101,7 +101,7 @@ def _text(query: str | None, name: str | None) -> str:
     if query == "-":
         return sys.stdin.read()
     if query is None:
-        raise UsageError("there is no query", hint="give SQL, --name NAME, or --list to see what there is")
+        raise UsageError("no query given", hint="give SQL, --name NAME, or --list to see what there is")
     return query
 
 

@@ -21,7 +21,7 @@ FaultNames = Annotated[
         "may be repeated. None: a healthy job.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed makes the same files.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same files.")]
 
 
 def synth(
@@ -40,9 +40,9 @@ def synth(
     execution_traces: Annotated[
         bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
     ] = False,
-    stamped: Annotated[bool, typer.Option("--stamped", help="With time stamps in these logs (2.27.5).")] = False,
+    stamped: Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")] = False,
 ) -> None:
-    """Make traces of a job with known trouble, and truth.json that says what each fault costs."""
+    """Generate traces of a job with known faults, and a truth.json with the cost of each."""
     from traceforge.synth.cluster import Cluster
     from traceforge.synth.folder import write_scenario
     from traceforge.synth.nccl_grammar import NcclLogs
@@ -94,5 +94,7 @@ def _injection(text: str) -> "Injection":
         try:
             values[key] = kinds[key](value)
         except (KeyError, ValueError) as error:
-            raise UsageError(f"`{part}` is no parameter of a fault", hint=f"known are: {', '.join(kinds)}") from error
+            raise UsageError(
+                f"`{part}` is not a parameter of a fault", hint=f"known are: {', '.join(kinds)}"
+            ) from error
     return Injection(name, **values)  # type: ignore[arg-type]  # converted above

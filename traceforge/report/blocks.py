@@ -224,7 +224,7 @@ class DrillDown:
 
     Attributes:
         figure: name of the other figure.
-        table, value: the table of the cells, and its column that is told to who moves over the cells by keyboard, ms.
+        table, value: the table of the cells, and the column that is read out on a keyboard, ms.
         rows, columns: names of the ranks and iterations of the cells, in order.
         choices: entry of the selection by column.
     """

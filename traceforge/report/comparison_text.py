@@ -25,14 +25,14 @@ FAMILY_TITLES = {
     "cause": "By cause (adds up to the iteration)",
     "collective_transfer": "By collective: transfer, summed over the calls of an iteration",
     "collective_skew": "By collective: first to last arrival, summed over the calls of an iteration",
-    "rank_work": "By rank: work of its own (all but waiting and transfer)",
-    "rank_delay": "By rank: delay that it owns",
+    "rank_work": "By rank: own work (all but waiting and transfer)",
+    "rank_delay": "By rank: delay attributed to it",
 }
 """Headings of the families of rows, in their order."""
 
 ONE_RUN_EACH = (
-    "Scatter is that between iterations within each run. How much one run of the same job differs from the next, "
-    "one run of each cannot tell: repeat the baseline to know."
+    "Scatter here is between iterations within each run. How much two runs of the same job differ "
+    "is unknown from one run of each: repeat the baseline to find out."
 )
 
 
@@ -57,7 +57,7 @@ def headline(comparison: Comparison) -> str:
 def _seen(comparison: Comparison) -> str:
     whole = comparison.iteration
     if whole.low_ns is None or whole.high_ns is None:
-        return "too few iterations to tell scatter from change"
+        return "too few iterations to separate a change from scatter"
     least = (whole.high_ns - whole.low_ns) / 2
     return f"a change of {duration(least)} ({percent(least / whole.before_ns)}) or more would have shown"
 
@@ -122,7 +122,7 @@ def judged(change: Change) -> str:
     if change.is_significant:
         return "slower" if change.difference_ns > 0 else "faster"
     if change.p_value is None:
-        return "cannot be told"
+        return "cannot be determined"
     return "below the clocks' resolution" if change.below_resolution else "no significant change"
 
 
@@ -132,8 +132,8 @@ def summary(comparison: Comparison) -> str:
     if not significant:
         return "No phase, cause, collective or rank changed significantly."
     causes = comparison.of("cause", only_significant=True) or significant
-    told = [f"{subject(change)} ({signed(change.difference_ns)})" for change in causes]
-    return f"What changed most: {listed(told, 3)}."
+    shown = [f"{subject(change)} ({signed(change.difference_ns)})" for change in causes]
+    return f"What changed most: {listed(shown, 3)}."
 
 
 def warnings(comparison: Comparison) -> list[str]:

@@ -1,7 +1,7 @@
 """What a finding costs a day, in GPU-hours and money. In: query `cost` and a price. Out: `DailyCost`, tiles.
 
 A delayed iteration holds up every rank of the job, recorded or not; each rank is taken to be one GPU. The day is one
-at the recorded pace: a trace of some seconds cannot tell whether the job runs like this all day, and the page says so.
+at the recorded pace: a trace of some seconds does not show whether it goes on like this, and the page says so.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,13 +62,13 @@ def _cost(row: dict[str, Any]) -> DailyCost:
 def cost_tiles(cost: DailyCost, price: Price | None) -> list[Tile]:
     """The cost as the verdict shows it: GPU-hours, and money where there is a price."""
     hours = cost.gpu_hours
-    detail = f"at this pace, of the {gpu_hours(cost.gpu_hours_per_day)} of {plural(cost.gpus, 'GPU')}"
+    detail = f"at this rate, of {gpu_hours(cost.gpu_hours_per_day)} of {plural(cost.gpus, 'GPU')}"
     if hours.low is not None and hours.high is not None:
         detail = f"{gpu_hours(hours.low)} to {gpu_hours(hours.high)} {detail}"
-    tiles = [Tile(gpu_hours(hours.lost), "GPU-hours lost a day", detail)]
+    tiles = [Tile(gpu_hours(hours.lost), "GPU-hours lost per day", detail)]
     if cost.money is not None and price is not None:
         low, high = cost.money.low, cost.money.high
         interval = "" if low is None or high is None else f"{money(low, '')} to {money(high, '')}; "
         detail = f"{interval}at {price.per_gpu_hour:g} {price.currency} a GPU-hour"
-        tiles.append(Tile(money(cost.money.lost, price.currency), "Lost a day", detail))
+        tiles.append(Tile(money(cost.money.lost, price.currency), "Lost per day", detail))
     return tiles

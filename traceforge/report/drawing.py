@@ -129,7 +129,7 @@ def findings_html(diagnosis: Diagnosis) -> str:
     """The findings as a table; a sentence where there are none."""
     if not diagnosis.findings:
         return "<p>No finding.</p>"
-    head = ("finding", "concerns", "lost in each iteration", "share", "confidence", "next")
+    head = ("finding", "concerns", "lost per iteration", "share", "confidence", "next")
     rows = [
         (finding.summary, _who(finding), finding.cost, percent(finding.share), finding.confidence, finding.next_step)
         for finding in diagnosis.findings

@@ -12,8 +12,8 @@ from traceforge.report.formatting import clean, count, listed, percent, plural, 
 _MOST_BARS = 24
 _MOST_CHANNELS = 24
 _MODEL = (
-    "By NCCL's plan, not measured: connections of rings and trees, and, where calls are logged, their bytes times the "
-    "share that a ring's links carry, split evenly over channels."
+    "Planned by NCCL, not measured: connections of rings and trees and, where calls are logged, their bytes times the "
+    "share that the links of a ring carry, split evenly over channels."
 )
 
 
@@ -43,7 +43,7 @@ def _ranks_caption(rows: list[Row]) -> str:
     text = f"{plural(len(ranks), 'rank')} of {plural(len({row['host'] for row in rows}), 'host')} use "
     text += plural(len(users), "NIC")
     most = max(len(ranks) for ranks in users.values())
-    return f"{text}, up to {most} ranks a NIC." if most > 1 else f"{text}, each rank its own."
+    return f"{text}, up to {most} ranks a NIC." if most > 1 else f"{text}, one per rank."
 
 
 def figure_of_nics(context: Context) -> list[Block]:
@@ -89,7 +89,7 @@ def _nics_caption(rows: list[Row], used: list[Row]) -> str:
 
 
 def figure_of_rings(context: Context) -> list[Block]:
-    """The rings of the largest communicator; nothing where none is told."""
+    """The rings of the largest communicator; nothing where none is known."""
     rows = context.rows("sections/fabric_rings")
     if not rows:
         return []
@@ -100,7 +100,7 @@ def figure_of_rings(context: Context) -> list[Block]:
     drawn = [row for ring in rings[:room] for row in ring]
     panel = Panel(ring_spec(len(channels[:room]), length), {"cells": _cells(drawn)}, "Rings by channel and place.")
     seen = {row["path_class"] or "unknown" for row in rows}
-    notes = ["Each cell is a rank; its colour is the path to the next one, the last one's leads back to the first."]
+    notes = ["Each cell is a rank; its colour is the path to the next rank, the last one's to the first."]
     if "unknown" in seen:
         notes.append("A ring is planned at init; NCCL 2.22 and later connects it only when it is first used.")
     if room < len(channels):
@@ -150,7 +150,7 @@ def _rings_caption(rows: list[Row], channels: list[int]) -> str:
     hops = sum((row["path_class"] or "").startswith(("network", "socket")) for row in first)
     if not hops:
         return f"{text}, without leaving a node." if nodes == 1 else f"{text}."
-    extra = f", more than its {nodes} nodes ask for" if hops > nodes else ""
+    extra = f", more than its {nodes} nodes need" if hops > nodes else ""
     return f"{text}; the first crosses the network {plural(hops, 'time')}{extra}."
 
 

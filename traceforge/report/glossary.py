@@ -3,11 +3,11 @@
 GLOSSARY = (
     ("Iteration", "One training step over all ranks: from the first rank's start to the last rank's end."),
     ("Rank", "One process of the job, usually one GPU."),
-    ("Delay and wait", "The culprit is delayed, the victims wait. Delays are accounted to culprits, never to victims."),
+    ("Delay and wait", "The culprit is late, the victims wait. Delay is attributed to culprits, never to victims."),
     ("Reference", "What an iteration would take if every operation took its usual time; delay is counted above it."),
     ("Lateness", "How long after the median rank, or where said after the first, a rank reaches its collectives."),
     ("Skew", "Time between the first and the last arrival at a collective."),
-    ("Transfer", "Time from the last arrival at a collective until its end: the data travel."),
+    ("Transfer", "Time from the last arrival at a collective until its end: data moves."),
     ("Wait", "Time a rank spends in a collective while another rank is still missing."),
     ("Hidden communication", "Communication that runs while the rank computes; it costs no time of its own."),
     (
@@ -18,22 +18,25 @@ GLOSSARY = (
         ),
     ),
     ("Bus bandwidth", "Bytes over transfer time, scaled by the operation, comparable to the speed of a link."),
-    ("Clock residual", "Scatter that is left after the ranks' clocks are brought to one; the error of any lateness."),
+    ("Clock residual", "Scatter left after aligning the ranks' clocks; the error of every lateness."),
     ("Below resolution", "A wait shorter than three times the largest clock residual; it supports no finding."),
     ("Synchronisation amplification", "A late rank makes every other rank wait at the next collective."),
     ("Fabric contention", "Transfers take longer than usual for their size."),
     ("GPU locality", "A rank's place in its machine (path to NIC, NUMA node) makes it slower."),
-    ("Runtime and control plane", "The host keeps the device waiting: launches, allocation, input, garbage."),
-    ("Unexplained", "Delay that no cause owns. It is never spread over the others."),
-    ("Confidence", "High and medium are findings; low is a hint that the data cannot carry alone."),
+    (
+        "Runtime and control plane",
+        "The host keeps the device waiting: launches, allocation, input, garbage collection.",
+    ),
+    ("Unexplained", "Delay without an attributed cause. It is never spread over other causes."),
+    ("Confidence", "High and medium are findings; low is a hint that needs more data."),
     ("Variation", "Standard deviation of iteration time over its mean."),
-    ("Gain if fixed", "Throughput of a replay without that delay: a ceiling, as other delays may take its place."),
-    ("Pacing", "Holding early ranks back on purpose, so that arrivals come closer together."),
+    ("Gain if fixed", "Throughput in a replay without that delay: an upper bound, as other delays may take its place."),
+    ("Pacing", "Deliberately delaying early ranks so that arrivals are closer together."),
     (
         "Verdicts on pacing",
         (
-            "Supported: the whole interval lies above zero. No effect: no pacing could gain a relevant share. "
-            "Would harm: it lies below zero. Cannot be told: the data do not identify the coupling a gain needs."
+            "Supported: the whole interval is above zero. No effect: no pacing could gain a relevant share. "
+            "Would harm: it is below zero. Cannot be determined: the data do not identify the coupling."
         ),
     ),
 )

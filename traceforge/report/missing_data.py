@@ -1,6 +1,6 @@
 """Why something cannot be shown, and what to record next time. In: job and trust. Out: `Missing`.
 
-The reasons are tried from the root outwards, so that a reader is told the first thing to mend, not its consequences.
+The reasons are tried from the root outwards, so that a reader sees the first thing to fix, not its consequences.
 """
 
 from traceforge.report.blocks import Missing

@@ -15,7 +15,7 @@ from traceforge.thresholds import report as thresholds
 ASSUMED_PRICE = Price(2.5, "")
 _ENSEMBLE, _MEASURED = "ensemble", "measured"
 _KNEES = {"knee_70": "70 %", "knee_50": "50 %", "peak": "peak"}
-_DOTTED = "Dotted: from here on one more rank adds less than so much of what one added at first (marginal efficiency)."
+_DOTTED = "Dotted: from here on, an added rank contributes less than this share of what the first ones did."
 _VERDICTS = {"helps": "helps", "harms": "harms", "cannot_be_told": "unclear: models differ"}
 _MODELS = {"amdahl": "Amdahl's law", "usl": "Universal Scalability Law", "power_law": "Power law"}
 _MEASURES = {
@@ -103,7 +103,7 @@ def _caption(plan: Sequence[Row], knees: Sequence[Row]) -> str:
         text += f"; at {count(far['ranks'])} it would be {percent(far['efficiency'])}{band}, by extrapolation"
     knee = next((row for row in knees if row["knee"] == "knee_50" and row["ranks"]), None)
     if knee:
-        text += f". From {plural(knee['ranks'], 'rank')} on, one more adds less than half of what one added at first"
+        text += f". From {plural(knee['ranks'], 'rank')} on, an added rank brings less than half of what the first did"
     return f"{text}."
 
 
@@ -209,11 +209,11 @@ def change_blocks(context: Context) -> list[Block]:
         ),
     )
     best = max(rows, key=lambda row: row["throughput_ratio"])
-    caption = f"At {plural(best['ranks'], 'rank')} the most would come of this: {clean(best['change'])}, "
+    caption = f"At {plural(best['ranks'], 'rank')} the best change is: {clean(best['change'])}, "
     caption += f"{change(best['throughput_ratio'])} throughput"
     if best["low"] is not None:
         caption += f" [{change(best['low'])} to {change(best['high'])}]"
-    notes = ["Worth: the GPUs that would have to be added for the same throughput, and what they cost an hour."]
+    notes = ["Worth: the GPUs that would have to be added for the same throughput, and their hourly cost."]
     for basis in dict.fromkeys(row["basis"] for row in rows):
         kinds = [spaced(row["kind"]).replace("sgd", "SGD") for row in rows if row["basis"] == basis]
         notes.append(f"{capital(listed(list(dict.fromkeys(kinds))))}: {clean(basis, 300)}.")
@@ -265,7 +265,7 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
     )
     if last is not first:
         caption += f"; of {count(last['ranks'])} it would come {duration(last['slowest_ns'])} after"
-    caption += f". {percent(first['persistent_share'])} of the spread between ranks stays with the same ranks."
+    caption += f". {percent(first['persistent_share'])} of the spread between ranks persists with the same ranks."
     refused = [row["refusal"] for row in outlook if row["refusal"]]
     notes = [f"No number for more ranks: {clean(refused[0], 300)}"] if refused else []
     return TableFigure("scaling-outlook", caption, Table.of(known, columns), ["sections/scaling_outlook"], notes)

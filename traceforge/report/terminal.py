@@ -46,7 +46,7 @@ def _cost(context: Context) -> list[str]:
     if leading is None:
         return []
     share = f", {percent(leading.delay_ns / mean_ns)} of {duration(mean_ns)}" if mean_ns else ""
-    return _labelled("costs", f"{leading.cost} in each iteration{share}", 1)
+    return _labelled("costs", f"{leading.cost} per iteration{share}", 1)
 
 
 def _trust(context: Context) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traceforge.report.formatting import clean
-from traceforge.thresholds import report as thresholds
+from traceforge.thresholds import attribute as thresholds
 
 Rows = Callable[..., list[dict[str, Any]]]
 

@@ -93,13 +93,6 @@ MOST_UNEXPLAINED_SHARE: Annotated[
     float, Meaning("share of the delay", "More unexplained delay calls for caution.", "trust: unexplained")
 ] = 0.25
 
-CLOCK_RESIDUALS: Annotated[
-    float,
-    Meaning(
-        "clock residuals", "A wait below this many of the largest residual supports no finding.", "trust: resolution"
-    ),
-] = 3
-
 LEAST_CULPRIT_SHARE: Annotated[
     float,
     Meaning(

@@ -65,7 +65,7 @@ def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) 
         shape=alt.Shape("op:N", legend=None, scale=alt.Scale(domain=list(operations), range=shapes)),
         tooltip=[
             alt.Tooltip("label:N", title="collective"),
-            alt.Tooltip("told:N", title="median"),
+            alt.Tooltip("shown:N", title="median"),
             alt.Tooltip("calls:Q", title="calls"),
         ],
     )
@@ -81,5 +81,5 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def bandwidth_table(rows: Sequence[Mapping[str, object]]) -> Columns:
     """The kinds by column; bandwidths in GB/s."""
-    names = ("op", "label", "told", "size_bytes", "calls", "median_gb_s", "low_gb_s", "high_gb_s")
+    names = ("op", "label", "shown", "size_bytes", "calls", "median_gb_s", "low_gb_s", "high_gb_s")
     return {name: [row[name] for row in rows] for name in names}

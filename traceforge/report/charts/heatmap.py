@@ -1,7 +1,7 @@
 """Lateness by rank and iteration: purple is early, orange is late, a dot marks the last to arrive.
 
 In: cells of lateness in ms. Out: specification and tables. The scale has nine steps around zero; its inmost step is
-never narrower than the clocks' resolution, so that nothing is coloured that the clocks cannot tell.
+never narrower than the clocks' resolution, so that nothing below the clocks' resolution is coloured.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Parameters of pacing policies: throughput against variation, with what nothing beats joined by a line.
 
 In: one row a combination of parameters, per cent. Out: specification and table. Only points on the front carry their
-intervals; the run as it was is where the dashed lines cross.
+intervals; the unpaced run is where the dashed lines cross.
 """
 
 from collections.abc import Sequence

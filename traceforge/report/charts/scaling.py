@@ -126,20 +126,20 @@ def _tooltip(name: str, title: str) -> list[alt.Tooltip]:
 
 
 def _band_table(points: Sequence[CurvePoint]) -> Columns:
-    told = [point for point in points if point.low is not None and point.high is not None]
+    shown = [point for point in points if point.low is not None and point.high is not None]
     return {
-        "ranks": [point.ranks for point in told],
-        "low": [round(point.low or 0.0, 4) for point in told],
-        "high": [round(point.high or 0.0, 4) for point in told],
+        "ranks": [point.ranks for point in shown],
+        "low": [round(point.low or 0.0, 4) for point in shown],
+        "high": [round(point.high or 0.0, 4) for point in shown],
     }
 
 
 def _line_table(points: Sequence[CurvePoint], part: str) -> Columns:
-    told = [point for point in points if point.value is not None]
+    shown = [point for point in points if point.value is not None]
     return {
-        "ranks": [point.ranks for point in told],
-        "value": [round(point.value or 0.0, 4) for point in told],
-        "part": [part] * len(told),
+        "ranks": [point.ranks for point in shown],
+        "value": [round(point.value or 0.0, 4) for point in shown],
+        "part": [part] * len(shown),
     }
 
 

@@ -1,4 +1,4 @@
--- What speaks for and against each finding.
+-- Evidence for and against each finding.
 SELECT
   finding_id,
   direction,

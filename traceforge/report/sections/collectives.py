@@ -43,7 +43,7 @@ _NOTE = (
 def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/collectives")
     if not rows:
-        return missing("There is no collective to show", context)
+        return missing("No collective to show", context)
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
     blocks: list[Block] = [TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])]
     return Section([*blocks, *_bandwidth(rows), _slowest(context)])
@@ -87,7 +87,7 @@ def _kind(row: Row, operations: list[str]) -> Row:
     return {
         "op": operation if operation in operations else OTHER,
         "label": f"{operation} of {size(row['size_bytes'])} in {clean(row['group_name'], 60)}",
-        "told": str(rate(row["bandwidth_bytes_per_s"])),
+        "shown": str(rate(row["bandwidth_bytes_per_s"])),
         "size_bytes": row["size_bytes"],
         "calls": row["calls"],
         "median_gb_s": float(f"{median:.6g}"),
@@ -103,14 +103,14 @@ def _bandwidth_caption(rows: list[Row]) -> str:
     largest = max(rows, key=lambda row: row["size_bytes"])
     if largest["size_bytes"] == best["size_bytes"]:
         return f"{text}."
-    told = f"{_operation(largest)} of {size(largest['size_bytes'])}, reaches {rate(largest['bandwidth_bytes_per_s'])}"
-    return f"{text}. The largest, {told}."
+    shown = f"{_operation(largest)} of {size(largest['size_bytes'])}, reaches {rate(largest['bandwidth_bytes_per_s'])}"
+    return f"{text}. The largest, {shown}."
 
 
 def _slowest(context: Context) -> Block:
     rows = context.rows("sections/collectives_slowest")
     if not rows:
-        return Note("No single call took twice as long as others of its group, operation and size.")
+        return Note("No call took twice as long as others of its group, operation and size.")
     worst = rows[0]
     iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
     caption = f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes"
@@ -132,11 +132,11 @@ def _caption(rows: list[Row]) -> str:
     first = rows[0]
     amount = "" if first["size_bytes"] is None else f" of {size(first['size_bytes'])}"
     name = f"{clean(first['op'] or 'collective', 40)}{amount} in {clean(first['group_name'], 60)}"
-    text = f"Most time goes into {name}: {duration(first['transfer_ns'])} of transfer"
+    text = f"Most time is spent in {name}: {duration(first['transfer_ns'])} of transfer"
     text += f" after {duration(first['skew_ns'])} between first and last arrival."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))
     if skew > thresholds.SKEW_OVER_TRANSFER * transfer:
-        return f"{text} Over all calls the ranks' uneven arrival outweighs the transfer."
+        return f"{text} Over all calls, uneven arrival costs more than the transfer."
     return text
 
 

@@ -50,7 +50,7 @@ def _build(context: Context) -> Section | None:
         context.record(f"comparison/{name}", sql)
     before = f"Against the baseline {clean(comparison.before.run_name, 80)}"
     blocks: list[Block] = [Paragraph(f"{before}. {headline(comparison)}."), Paragraph(f"{capital(tail(comparison))}.")]
-    blocks += [Note(f"Not fully comparable by {warning}.") for warning in warnings(comparison)]
+    blocks += [Note(f"Not fully comparable: {warning}.") for warning in warnings(comparison)]
     if drawn := _drawn(comparison):
         blocks.append(_figure(comparison, drawn))
     else:

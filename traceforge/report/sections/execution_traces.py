@@ -36,9 +36,9 @@ def _build(context: Context) -> Section | Missing:
 def _summary(traces: list[Row]) -> str:
     timed = [trace for trace in traces if trace["label"] == "timed"]
     bare = sum(trace["label"] == "structure_only" for trace in traces)
-    text = f"{plural(len(timed), 'execution trace')} of {len(traces)} can be placed in time."
+    text = f"{plural(len(timed), 'execution trace')} of {len(traces)} have times."
     if bare:
-        text += f" {count(bare)} without times tell structure only, and nothing is computed from them."
+        text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
 
 

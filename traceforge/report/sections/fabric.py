@@ -34,10 +34,10 @@ _ACRONYMS = {
     "numa": "NUMA",
 }
 _MISSING = Missing(
-    "No log of NCCL is among the files, so paths, NICs and channels cannot be shown.",
+    "There is no NCCL log among the files, so paths, NICs and channels cannot be shown.",
     "Set `NCCL_DEBUG=INFO`, `NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH,TUNING` and "
-    "`NCCL_DEBUG_FILE=nccl_%h_%p.log` for one run, and put the logs into the folder of the traces. "
-    "Logging of every call (subsystem COLL) slows training down; the others do not.",
+    "`NCCL_DEBUG_FILE=nccl_%h_%p.log` for one run, and put the logs into the trace folder. "
+    "Logging every call (subsystem COLL) slows down training; the others do not.",
 )
 
 
@@ -66,23 +66,23 @@ def _tiles(facts: Row) -> Tiles:
             "Communicators",
             f"{count(facts['complete'])} with all ranks; the largest has {count(facts['largest'] or 0)}",
         ),
-        Tile(versions, "Version of NCCL"),
+        Tile(versions, "NCCL version"),
         Tile(
             percent(facts["understood_share"]),
-            "Of records understood",
-            "the rest is counted by kind in raw.nccl_unparsed",
+            "Records understood",
+            "the others are counted in raw.nccl_unparsed",
         ),
     ]
     if facts["direct_share"] is not None:
-        tiles.append(Tile(percent(facts["direct_share"]), "Of network connections use GPU Direct RDMA"))
+        tiles.append(Tile(percent(facts["direct_share"]), "Network connections with GPU Direct RDMA"))
     return Tiles(tiles, ["sections/fabric"])
 
 
 def _findings(rows: list[Row], context: Context) -> list[Block]:
     if not rows:
-        return [Note("The logs show nothing in the configuration that is known to cost time.")]
-    note = "What the logs show of the configuration; none of it is a measured delay. " + (
-        "Where the timeline shows a delay that fits, the verdict's evidence names it."
+        return [Note("The logs show no configuration that is known to cost time.")]
+    note = "Configuration as seen in the logs; none of it is a measured delay. " + (
+        "Where the timeline shows a matching delay, the evidence of the verdict names it."
         if context.job.used
         else "Record a timeline beside the logs to learn what it costs."
     )
@@ -103,7 +103,7 @@ def _card(row: Row) -> Card:
             ("Concerns", clean(whom, 120)),
             ("First seen", f"{clean(row['path'], 160)}, line {count(row['line'])}"),
             ("Shown by", plural(row["citation_count"], "line")),
-            *([("Measured delay that fits", clean(row["measured"], 300))] if row["measured"] else []),
+            *([("Matching measured delay", clean(row["measured"], 300))] if row["measured"] else []),
         ],
         evidence_for=(),
         evidence_against=(),

@@ -123,9 +123,11 @@ def _caption(picture: _Picture, resolution_ns: float) -> str:
     details = ", ".join(filter(None, [representative.reason, duration(representative.iteration.duration_ns)]))
     place = f"Iteration {representative.iteration.number} ({details})"
     if last["late_ns"] is None or len(picture.order) < 2:
-        return f"{place}: no matched collective tells who arrived when."
+        return f"{place}: no matched collective shows who arrived when."
     if last["behind_median_ns"] < resolution_ns:
-        return f"{place}: the ranks arrive within {duration(resolution_ns)}, which the clocks cannot tell apart."
+        return (
+            f"{place}: the ranks arrive within {duration(resolution_ns)}, which is below the resolution of the clocks."
+        )
     text = f"{place}: rank {last['rank']} arrives last, {duration(last['behind_median_ns'])} after the median rank"
     return f"{text}; the others spend {duration(last['others_wait_ns'])} waiting."
 
@@ -142,10 +144,10 @@ def _notes(pictures: list[_Picture], ranks_per_row: int, context: Context) -> li
         steps = duration(min(slots)) if len(set(slots)) == 1 else f"{duration(min(slots))} to {duration(max(slots))}"
         notes.append(f"Drawn in steps of {steps}; each shows the phase that fills most of it.")
     if ranks_per_row > 1:
-        notes.append(f"A row stands for {count(ranks_per_row)} neighbouring ranks and shows the latest of them.")
+        notes.append(f"A row represents {count(ranks_per_row)} neighbouring ranks and shows the latest of them.")
     left_out = len(context.job.used) - len(pictures)
     if left_out > 0:
-        notes.append(f"{plural(left_out, 'iteration')} not drawn: the longest of neighbours stands for the others.")
+        notes.append(f"{plural(left_out, 'iteration')} not drawn: the longest of each run of neighbours is shown.")
     return notes
 
 

@@ -125,20 +125,20 @@ def _host_starts(context: Context, cells: list[Row]) -> Dataset:
 
 def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context: Context) -> str:
     if not last:
-        return "All ranks arrive together, as far as the clocks can tell."
+        return "All ranks arrive together, within the resolution of the clocks."
     iterations = len(last)
     tally = Counter(row["last_rank"] for row in last)
     rank, times = min(tally.items(), key=lambda item: (-item[1], item[0]))
-    told = f"in {count(times)} of {plural(iterations, 'iteration')}"
+    shown = f"in {count(times)} of {plural(iterations, 'iteration')}"
     if iterations < len(context.job.used):
-        told += " in which the clocks can tell"
+        shown += " that the clocks resolve"
     if not _is_habit(times, iterations, len(context.job.ranks)):
-        return f"No rank is late by habit: most often last is rank {rank}, {told}."
+        return f"No rank is consistently late: the most frequent last arrival is rank {rank}, {shown}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
     if sizes != (1, 1) or not own:
-        return f"Rank {rank} is the last to arrive {told}."
+        return f"Rank {rank} is the last to arrive {shown}."
     mean = duration(sum(own) / len(own))
-    return f"Rank {rank} is the last to arrive {told}, on average {mean} after the median rank."
+    return f"Rank {rank} is the last to arrive {shown}, on average {mean} after the median rank."
 
 
 def _is_habit(times: int, iterations: int, ranks: int) -> bool:
@@ -168,13 +168,13 @@ def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) ->
         notes.append(f"A cell holds {' and '.join(share)} and shows the latest of them.")
     on_host = _ranks_per_host(context.job)
     if on_host and ranks_per_cell < on_host:
-        notes.append("Lines part the hosts.")
+        notes.append("Lines separate hosts.")
     return notes
 
 
 def _because(limits: Sequence[float], context: Context) -> str:
     is_coarse = context.trust.resolution_ns >= 0.999e6 * limits[4]
-    return ": they lie below what the clocks resolve" if is_coarse else ""
+    return ": they are below the resolution of the clocks" if is_coarse else ""
 
 
 def _table(context: Context) -> Table:

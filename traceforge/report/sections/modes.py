@@ -88,8 +88,8 @@ def _answer(mode: str, findings: Sequence[Finding]) -> str:
         if any(finding.confidence == confidence for finding in own):
             return f"found, confidence {confidence}"
     if own:
-        return "a hint only"
-    return "no cause owns it" if mode == "unexplained" else "nothing stands out"
+        return "only a hint"
+    return "not attributed" if mode == "unexplained" else "nothing stands out"
 
 
 def _largest_cause(row: Row | None) -> str:
@@ -102,27 +102,27 @@ def _caption(findings: Sequence[Finding]) -> str:
     ruled_out = [lowered(mode_name(mode)) for mode in MODES[:-1] if mode not in {one.mode for one in findings}]
     hinted = [lowered(mode_name(mode)) for mode in _modes(list(findings)) if mode not in found]
     if not findings:
-        return "No failure mode stands out of the scatter between iterations."
+        return "No failure mode exceeds the scatter between iterations."
     text = (
         f"{capital(listed([lowered(mode_name(mode)) for mode in found]))} found"
         if found
         else "No failure mode stands out"
     )
-    text += f"; of {listed(hinted)} there is a hint only" if hinted else ""
+    text += f"; only a hint of {listed(hinted)}" if hinted else ""
     if not ruled_out:
         return f"{text}."
     none = " or of ".join(filter(None, [", of ".join(ruled_out[:-1]), ruled_out[-1]]))
-    return f"{text}. Nothing of {none} stands out of the scatter between iterations."
+    return f"{text}. Nothing of {none} exceeds the scatter between iterations."
 
 
 def _card(finding: Finding, context: Context) -> Card:
-    facts = [("Lost in each iteration", finding.cost)]
+    facts = [("Lost per iteration", finding.cost)]
     if context.job.mean_ns:
         facts.append(("Of a mean iteration", percent(finding.delay_ns / context.job.mean_ns)))
     if cost := context.costs.get(finding.finding_id):
-        facts.append(("GPU-hours lost a day", gpu_hours(cost.gpu_hours.lost)))
+        facts.append(("GPU-hours lost per day", gpu_hours(cost.gpu_hours.lost)))
     if finding.gain_if_fixed is not None:
-        facts.append(("Throughput if it were gone", f"at most {change(1 + finding.gain_if_fixed)}, this cause alone"))
+        facts.append(("Throughput without it", f"at most {change(1 + finding.gain_if_fixed)}, this cause alone"))
     facts.append(("Seen", finding.period))
     return Card(
         title=finding.summary,

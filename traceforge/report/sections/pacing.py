@@ -24,7 +24,7 @@ _VERDICT_WORDS = {
     "supported": "supported",
     "no_effect": "no effect",
     "harm": "would harm",
-    "not_identifiable": "cannot be told",
+    "not_identifiable": "cannot be determined",
 }
 
 
@@ -37,7 +37,7 @@ def _build(context: Context) -> Section | Missing:
     if trials or any(row["verdict"] == "supported" for row in rows):
         blocks.append(_forest(rows))
     else:
-        folded = Table.of(rows, _COLUMNS, None, "All policies that were replayed", ["sections/pacing"])
+        folded = Table.of(rows, _COLUMNS, None, "All replayed policies", ["sections/pacing"])
         blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
     if trials:
         blocks.append(_pareto(rows, trials))
@@ -70,17 +70,17 @@ def _pareto(rows: list[Row], trials: list[Row]) -> Figure:
     data = {
         "trials": trials_table(shown),
         "front": trials_table(front),
-        "zero": {"change": [0.0] * len(zero), "variation": zero, "label": ["the run as it was"] * len(zero)},
+        "zero": {"change": [0.0] * len(zero), "variation": zero, "label": ["the unpaced run"] * len(zero)},
     }
     table = Table.of(trials, _TRIAL_COLUMNS, _MOST_TRIALS)
     panel = Panel(pareto_spec(), data, "Throughput against variation of the iteration time, by parameters of policies.")
     caption = (
-        f"Of {plural(len(trials), 'combination')} of parameters nothing beats {count(len(front))}: "
+        f"Of {plural(len(trials), 'combination')} of parameters, none beats {count(len(front))}: "
         "none of the others has more throughput and less variation."
     )
     notes = [
-        "Lines at the joined points: 95 % intervals. Dashed: the run as it was.",
-        "The best of many is partly luck: trust an interval, not a rank in this list.",
+        "Lines at the joined points: 95 % intervals. Dashed: the unpaced run.",
+        "The best of many is partly luck: trust intervals, not the order of this list.",
     ]
     return Figure("pacing-front", caption, [panel], table, ["sections/pacing_sweep"], notes=notes)
 
@@ -138,21 +138,21 @@ def _caption(rows: list[Row]) -> str:
     if supported:
         best = max(supported, key=lambda row: row["throughput_ratio"] or 0)
         low, high = change(best["throughput_ratio_low"]), change(best["throughput_ratio_high"])
-        return f"Pacing by {spaced(best['policy'])} would give {change(best['throughput_ratio'])} ({low} to {high})."
+        return f"Pacing with {spaced(best['policy'])} would give {change(best['throughput_ratio'])} ({low} to {high})."
     if len(policies) == 1:
         name = capital(spaced(policies[0]["policy"]))
-        text = f"{name} is the one policy replayed, and its verdict is: {_verdict(policies[0])}"
+        text = f"{name} is the only policy replayed; verdict: {_verdict(policies[0])}"
         return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
     tally = Counter(_verdict(row) for row in policies)
-    told = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
-    text = f"None of {plural(len(policies), 'policy', 'policies')} is predicted to help this run ({told})"
+    shown = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
+    text = f"None of {plural(len(policies), 'policy', 'policies')} is predicted to help this run ({shown})"
     if not policies:
-        text = "No policy but the run as it was has been replayed"
+        text = "Only the unpaced run was replayed"
     return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
 
 
 def _notes(not_drawn: int) -> list[str]:
-    notes = ["Point: prediction; line: its interval; tick: ceiling of any pacing. Zero is the run as it was."]
+    notes = ["Point: prediction; line: its interval; tick: ceiling of any pacing. Zero is the unpaced run."]
     if not_drawn:
         notes.append(f"{plural(not_drawn, 'further policy', 'further policies')} in the table only.")
     return notes

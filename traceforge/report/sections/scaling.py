@@ -32,7 +32,7 @@ from traceforge.report.scaling_figures import (
 )
 
 _MOST_TERMS = 12
-_NO_CURVE = "No scaling curve is drawn: one size of job does not show how its terms grow with the number of ranks."
+_NO_CURVE = "No scaling curve: one job size does not show how its terms grow with the number of ranks."
 
 
 def _build(context: Context) -> Section | Missing:
@@ -45,12 +45,12 @@ def _build(context: Context) -> Section | Missing:
     else:
         blocks += model_blocks(context)
     if needs:
-        blocks.append(Paragraph("To forecast other sizes, or to be surer of them, measure:"))
+        blocks.append(Paragraph("To forecast other sizes, or to narrow the forecast, measure:"))
         blocks.append(Definitions([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
     if terms:
         blocks.append(_budget(terms))
     changes = change_blocks(context)
-    blocks += [Subheading("What a change would bring"), *changes] if changes else []
+    blocks += [Subheading("Effect of possible changes"), *changes] if changes else []
     outlook = outlook_blocks(context)
     blocks += [Subheading("Stability and the slowest rank"), *outlook] if outlook else []
     return Section(blocks)

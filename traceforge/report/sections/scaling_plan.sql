@@ -1,4 +1,4 @@
--- What each number of ranks brings and costs, at a price of so many thousandths an hour of a GPU.
+-- What each number of ranks brings and costs, at a price of a GPU-hour in thousandths.
 WITH measured AS (
   SELECT ranks
   FROM forecast.scale

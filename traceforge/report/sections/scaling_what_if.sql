@@ -1,4 +1,4 @@
--- What a change would bring at this run's scale.
+-- Effect of possible changes at this run's scale.
 SELECT
   ranks,
   kind,

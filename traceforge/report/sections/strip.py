@@ -88,22 +88,22 @@ def _caption(job: JobOverview, found: LastingChange | None) -> str:
     text = f"Half of the iterations take less than {duration(middle_ns)}, 95 % less than {duration(slow_ns)}"
     text += f"; they vary by {percent(job.variation)}."
     if found is None:
-        return f"{text} No lasting change stands out of the scatter."
+        return f"{text} No lasting change exceeds the scatter."
     before, after = duration(found.before_ns), duration(found.after_ns)
     size = change(found.after_ns / found.before_ns)
     return f"{text} From iteration {found.first.number} on they take {after} instead of {before} ({size})."
 
 
 def _notes(job: JobOverview, per_column: int) -> list[str]:
-    notes = ["The time axis does not start at zero. The dashed line across is the median."]
+    notes = ["The time axis does not start at zero. The horizontal dashed line is the median."]
     if lasting_change(job.used):
-        notes.append("The upright line marks the change.")
+        notes.append("The vertical line marks the change.")
     left_out = len(job.iterations) - len(job.used)
     if per_column > 1:
         notes.append(f"{per_column} iterations share a column: the line is their median, the box their range.")
     elif left_out:
         pale = plural(left_out, "iteration")
-        notes.append(f"Pale: {pale} of warm-up or cut off, which count in no number; at the edge where off the scale.")
+        notes.append(f"Pale: {pale} of warm-up or cut off, excluded from all statistics; clipped where off the scale.")
     return notes
 
 

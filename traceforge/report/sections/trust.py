@@ -81,7 +81,7 @@ def _unexplained_tile(context: Context) -> Tile:
     if unexplained is None:
         return Tile("—", "Unexplained", "There is no delay to explain.", "plain")
     state = "good" if unexplained <= thresholds.MOST_UNEXPLAINED_SHARE else "caution"
-    return Tile(percent(unexplained), "Unexplained", "part of the delay that no cause owns", state)
+    return Tile(percent(unexplained), "Unexplained", "share of the delay without a cause", state)
 
 
 def _cautious_percent(share: float) -> str:
@@ -130,12 +130,12 @@ def _clock_caption(context: Context) -> str:
     trust = context.trust
     if trust.unaligned:
         ranks = rank_list(trust.unaligned)
-        return f"Ranks {ranks} stand on no common clock; their lateness is left out everywhere below."
+        return f"Ranks {ranks} could not be aligned to the common clock; their lateness is left out below."
     if trust.largest_residual_ns is None:
-        return "No residual is known, so lateness between ranks carries no error."
+        return "No clock residual is known, so lateness has no error estimate."
     worst = max(trust.clocks, key=lambda clock: (clock.residual_ns or 0, -clock.rank))
     place = f"rank {worst.rank}" + (f" on {worst.host}" if worst.host else "")
-    return f"The least certain clock is that of {place}, known to within {duration(worst.residual_ns)}."
+    return f"The least certain clock is on {place}, known to within {duration(worst.residual_ns)}."
 
 
 def _span(values_ns: Sequence[float | None]) -> str:
@@ -149,7 +149,7 @@ def _issue_figure(context: Context) -> TableFigure:
     issues = context.trust.issues
     lost = sum(issue.lost_events for issue in issues)
     noted = plural(len(issues), "kind")
-    caption = f"{noted} of row skipped, repaired or guessed on the way; {plural(lost, 'event')} not stored."
+    caption = f"{noted} of issue while reading (rows skipped, repaired or guessed); {plural(lost, 'event')} not stored."
     return TableFigure("issues", caption, Table.of(issues, _ISSUE_COLUMNS, context.limits.table_rows), ["issues"])
 
 

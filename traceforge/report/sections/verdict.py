@@ -40,7 +40,7 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
-    tiles = [Tile(duration(finding.delay_ns), "Lost in each iteration", _interval(finding))]
+    tiles = [Tile(duration(finding.delay_ns), "Lost per iteration", _interval(finding))]
     if context.job.mean_ns:
         of_mean = percent(finding.delay_ns / context.job.mean_ns)
         tiles.append(Tile(of_mean, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
@@ -50,7 +50,7 @@ def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
         tiles.append(
             Tile(
                 change(1 + finding.gain_if_fixed),
-                "Throughput if it were gone",
+                "Throughput without it",
                 "in replay, this cause alone; a ceiling",
             )
         )

@@ -1,7 +1,7 @@
 """Where the time is lost: the delay ledger as a waterfall from zero, with an explicit bar for the unexplained.
 
 Reads attribute.excess and delay. Culprits that own a twentieth of all delay stand alone; the others are summed by
-cause, and where those are too many by failure mode. Intervals come from the finding that speaks of the same culprit.
+cause, and where those are too many by failure mode. Intervals come from the finding on the same culprit.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _build(context: Context) -> Section | Missing:
     excess = context.rows("sections/waterfall_excess")[0]
     rows = context.rows("sections/waterfall")
     if not excess["iterations"] or not rows:
-        return missing("No delay could be accounted for", context)
+        return missing("No delay could be attributed", context)
     parts = _parts(rows)
     total_ns, mean_ns = excess["excess_ns"], excess["duration_ns"]
     bars = [*(_bar(part, context) for part in parts), _total_bar(excess)]
@@ -139,7 +139,7 @@ def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
     if known and known[0].delay_ns > 0:
         text += f" The largest part is {lowered(known[0].label)}: {duration(known[0].delay_ns)}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
-    return f"{text} {duration(unexplained.delay_ns)}{share} stay unexplained."
+    return f"{text} {duration(unexplained.delay_ns)}{share} remains unexplained."
 
 
 def _notes(iterations: int, bars: list[Bar]) -> list[str]:
@@ -147,7 +147,7 @@ def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     if any(bar.low_ms is not None for bar in bars):
         notes.append("Thin lines span the interval of the finding.")
         notes.append(
-            "Bars divide all delay by cause; a finding's cost is what a replay without it saves, and may differ."
+            "Bars divide all delay by cause. The cost of a finding is what a replay without it saves, and may differ."
         )
     if any(bar.delay_ms < 0 for bar in bars):
         notes.append("Negative bars are credits: faster than the reference.")
