@@ -43,7 +43,7 @@ def test_a_late_rank_appears_as_a_change_with_its_query(baseline: Store, late_jo
     assert "rank 2" in section
     assert 'href="#query-comparison-cause"' in section
     assert 'id="query-comparison-cause"' in made.html
-    assert "not fully comparable by op_mix" in section.lower()
+    assert "not fully comparable: op_mix" in section.lower()
 
 
 def test_names_of_the_baseline_are_text_and_no_markup(baseline: Store, late_job: Store) -> None:

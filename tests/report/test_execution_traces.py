@@ -62,4 +62,4 @@ def test_the_first_rank_that_differs_is_named() -> None:
     assert any(
         "do not issue the same collectives: rank 1, node 101 has all_reduce 20 bytes float" in text for text in said
     )
-    assert any("structure only, and nothing is computed from them" in text for text in said)
+    assert any("structure only; nothing is computed from them" in text for text in said)

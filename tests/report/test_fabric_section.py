@@ -80,7 +80,7 @@ def test_ranks_nics_and_rings_are_told_in_words() -> None:
 def test_a_run_without_logs_says_how_to_record_them(late_report: Report) -> None:
     words = words_of(late_report, "fabric")
 
-    assert "No log of NCCL is among the files" in words
+    assert "There is no NCCL log among the files" in words
     assert "NCCL_DEBUG=INFO" in words
 
 

@@ -48,7 +48,7 @@ def test_with_a_coupling_the_front_of_parameters_is_drawn() -> None:
         store.execute(_COUPLED)
         section = section_of(store)
 
-    assert "Pacing by bounded delay would give" in words(section)
+    assert "Pacing with bounded delay would give" in words(section)
     assert "Of 3 combinations of parameters, none beats 2" in words(section)
     assert "partly luck" in words(section)
 

@@ -203,7 +203,7 @@ def test_ranks_without_a_common_clock_are_named() -> None:
             "UPDATE align.clock SET status = 'unaligned', offset_ns = NULL, residual_ns = NULL WHERE rank = 3"
         )
         page = texts(report_of(store).html)
-    assert "Ranks 3 stand on no common clock" in page
+    assert "Ranks 3 could not be aligned to the common clock" in page
     assert "not aligned" in page
 
 
