@@ -81,6 +81,8 @@ def test_a_forecast_joins_runs_at_other_scales(tmp_path: Path) -> None:
         # then one scale makes no curve, and three do
         assert alone.ensemble is None
         assert alone.needs
+        terms = alone.runs[0].tables["terms"]
+        assert (terms[0]["term"], sum(term["share"] for term in terms)) == ("compute", pytest.approx(1))
         assert [point.ranks for point in joined.points] == [2, 4, 8]
         assert 32 in [row.ranks for row in joined.plan]
         with pytest.raises(UsageError, match="one scale"):

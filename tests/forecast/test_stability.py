@@ -75,6 +75,18 @@ def test_a_part_that_attribution_found_guilty_is_not_called_healthy(is_found: bo
     assert verdict(0.07, lasting, 0.73, 0.68, 12, is_found=is_found).meaning.startswith(said)
 
 
+@pytest.mark.parametrize(("low", "high", "said"), [
+    (0.03, 0.05, "A part is not healthy"),
+    (-0.01, 0.03, "Whether a part or the coupling is at fault is not clear"),
+    (-0.01, 0.01, "Each part is healthy"),
+])  # fmt: skip
+def test_lateness_that_lasts_is_at_fault_only_where_its_interval_says_so(low: float, high: float, said: str) -> None:
+    # given waiting of 7 %, and no finding
+    lasting = Measure("lasting_lateness", (low + high) / 2, low, high, 12, "")
+
+    assert verdict(0.07, lasting, 0.73, 0.68, 12).meaning.startswith(said)
+
+
 def test_ranks_that_wait_little_are_no_matter() -> None:
     assert verdict_of([[100 * MS, 101 * MS]] * 20).startswith("Ranks wait little for one another")
 

@@ -6,7 +6,7 @@ from tests.forecast.scaling_table import points_of
 from traceforge.forecast.ensemble import fit_ensemble
 from traceforge.forecast.goodput import Assumptions
 from traceforge.forecast.scale_point import ScalePoint, StepTerms
-from traceforge.forecast.what_if import Placement, Recorded, changes_of, fixed, gpus_for, what_ifs
+from traceforge.forecast.what_if import Recorded, changes_of, fixed, gpus_for, what_ifs
 
 # 100 ms: 80 of work, 10 of exposed communication, 10 of waiting; compute hides 10 more of communication
 POINT = ScalePoint("run", 8, 80.0, terms=StepTerms(0.08, 0.01, 0.01, 0.01))
@@ -14,7 +14,7 @@ FINDING = {
     "cause": "slow_compute", "subject_kind": "rank", "subject": "3", "gain_if_fixed": 0.25,
     "delay_ns_per_iteration": 20e6, "delay_low_ns": 16e6, "delay_high_ns": 24e6,
 }  # fmt: skip
-ONE_HOST = Placement(hosts=1, collectives=2.0)
+ONE_HOST = Recorded(hosts=1, collectives=2.0)
 
 
 def test_a_fix_is_told_in_gpus_and_money() -> None:
@@ -71,7 +71,7 @@ def test_scales_that_tell_them_apart_narrow_the_interval() -> None:
 def test_two_levels_need_several_ranks_on_several_hosts() -> None:
     point = ScalePoint("run", 8, 80.0, terms=POINT.terms, facts={"size_bytes": 2e8})
 
-    kinds = {change.kind for change in changes_of(point, None, Placement(hosts=2, collectives=2.0), Assumptions())}
+    kinds = {change.kind for change in changes_of(point, None, Recorded(hosts=2, collectives=2.0), Assumptions())}
 
     assert "hierarchical" in kinds
 
@@ -86,7 +86,7 @@ def test_what_the_replay_tells_is_not_told_by_a_model_too() -> None:
         }
     ]
 
-    found = what_ifs(POINT, None, Recorded(ONE_HOST, [FINDING], edits), Assumptions())
+    found = what_ifs(POINT, None, Recorded(1, 2.0, [FINDING], edits), Assumptions())
 
     assert [one.kind for one in found] == ["fix", "faster_fabric", "tree"] or found[0].kind == "fix"
     (fabric,) = (one for one in found if one.kind == "faster_fabric")

@@ -47,7 +47,7 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY edit ORDER BY parameters) = 1
 ORDER BY edit
 """
 
-_PLACEMENT = "SELECT hosts, collectives FROM forecast.point WHERE run_id = ?"
+_MACHINES = "SELECT hosts, collectives FROM forecast.point WHERE run_id = ?"
 
 _FINDINGS = """
 SELECT cause, subject_kind, subject, gain_if_fixed, delay_ns_per_iteration, delay_low_ns, delay_high_ns
@@ -74,30 +74,20 @@ class WhatIfRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """What the changes of communication need to know of a run.
-
-    Attributes:
-        hosts: None where none is named.
-        collectives: of a rank and iteration.
-    """
-
-    hosts: int | None
-    collectives: float
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """What a run's tables hold about changes.
 
     Attributes:
+        hosts: None where none is named.
+        collectives: of a rank and iteration.
         findings: rows of attribute.finding of high or medium confidence.
         edits: rows of replay.what_if that are of interest here.
     """
 
-    placement: Placement
-    findings: Sequence[Finding]
-    edits: Sequence[Edit]
+    hosts: int | None
+    collectives: float
+    findings: Sequence[Finding] = ()
+    edits: Sequence[Edit] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +100,7 @@ class CommunicationSplit:
 
 
 def changes_of(
-    point: ScalePoint, ensemble: Ensemble | None, placement: Placement, assumed: Assumptions
+    point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, assumed: Assumptions
 ) -> list[WhatIfRow]:
     """What other ways to communicate would bring at a run's own scale; none where it does not communicate.
 
@@ -125,7 +115,7 @@ def changes_of(
     )
     shown = terms.exposed_s / (terms.exposed_s + terms.hidden_s)
     result = []
-    for kind, change, latency_s, bytes_s in _networks(point, split, placement):
+    for kind, change, latency_s, bytes_s in _networks(point, split, recorded):
         exposed = shown * (latency_s + bytes_s + terms.contention_s)
         ratios: Array = point.step_s / (point.step_s - terms.exposed_s + exposed)
         result.append(_row(point, ensemble, assumed, kind, change, ratios, basis))
@@ -177,7 +167,7 @@ def gpus_for(point: ScalePoint, ensemble: Ensemble | None, ratio: float, gpus_pe
 
 
 def _networks(
-    point: ScalePoint, split: CommunicationSplit, placement: Placement
+    point: ScalePoint, split: CommunicationSplit, recorded: Recorded
 ) -> Iterator[tuple[str, str, Array, Array]]:
     n = np.array([float(point.ranks)])
     latency, transferred = split.latency_s, split.bytes_s
@@ -186,11 +176,11 @@ def _networks(
         fewer = float((steps(n, "tree") / steps(n))[0])
         more = float((bytes_factor(n, "tree") / bytes_factor(n))[0])
         yield "tree", "All-reduce by tree in the place of ring", latency * fewer, transferred * more
-    inside = point.ranks / placement.hosts if placement.hosts else 1.0
+    inside = point.ranks / recorded.hosts if recorded.hosts else 1.0
     size = point.facts.get("size_bytes")
-    if placement.hosts and placement.hosts > 1 and inside > 1 and isinstance(size, int | float):
-        of_host, hosts = np.array([inside]), np.array([float(placement.hosts)])
-        within_latency = placement.collectives * float(steps(of_host)[0]) * NVLINK_LATENCY_S
+    if recorded.hosts and recorded.hosts > 1 and inside > 1 and isinstance(size, int | float):
+        of_host, hosts = np.array([inside]), np.array([float(recorded.hosts)])
+        within_latency = recorded.collectives * float(steps(of_host)[0]) * NVLINK_LATENCY_S
         within_bytes = size * float(bytes_factor(of_host)[0]) / NVLINK_BYTES_PER_S
         yield (
             "hierarchical",
@@ -251,15 +241,15 @@ def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, a
     found = [fixed(point, ensemble, finding, assumed) for finding in recorded.findings]
     found += replayed_of(point, ensemble, recorded.edits, assumed)
     replayed = {one.kind for one in found}
-    found += [one for one in changes_of(point, ensemble, recorded.placement, assumed) if one.kind not in replayed]
+    found += [one for one in changes_of(point, ensemble, recorded, assumed) if one.kind not in replayed]
     return sorted(found, key=lambda one: (one.kind != "fix", -one.throughput_ratio))
 
 
 def recorded_of(store: Store, run_id: int) -> Recorded:
     """What a run's tables hold about changes: where it ran, its findings, and its replays."""
-    ((hosts, collectives),) = store.query(_PLACEMENT, [run_id]).rows()
+    ((hosts, collectives),) = store.query(_MACHINES, [run_id]).rows()
     findings, edits = (store.query(sql, [run_id]).to_dicts() for sql in (_FINDINGS, _REPLAYS))
-    return Recorded(Placement(hosts, collectives or 0.0), findings, [edit for edit in edits if edit["edit"] in _EDITS])
+    return Recorded(hosts, collectives or 0.0, findings, [edit for edit in edits if edit["edit"] in _EDITS])
 
 
 def rows(store: Store) -> pl.DataFrame:

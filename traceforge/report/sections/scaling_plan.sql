@@ -7,7 +7,10 @@ WITH measured AS (
 planned AS (
   SELECT ranks FROM measured
   UNION
-  SELECT UNNEST([2 * MAX(ranks), 4 * MAX(ranks)]) FROM measured
+  SELECT CAST(factor * MAX(ranks) AS INTEGER)
+  FROM measured
+  CROSS JOIN (SELECT 2 AS factor UNION SELECT value FROM meta.threshold WHERE name = 'forecast.FURTHEST_VALUE')
+  GROUP BY factor
 )
 SELECT
   ranks,
