@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.attribute.jobs import STALLS, traces_of
 from tests.given import US, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge.attribute import delay
 from traceforge.attribute.cause import MODES, causes
 from traceforge.attribute.delay import round_to_sum
 
@@ -14,8 +15,10 @@ Rows = list[tuple[object, ...]]
 
 
 def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:
-    with built(store_of(*traces), "attribute") as store:
-        return rows_of(store, f"SELECT {columns} FROM attribute.delay ORDER BY ALL")
+    # The ledger needs the stages up to the graph only.
+    with built(store_of(*traces), "graph") as store:
+        names = columns.split(", ")
+        return delay.rows(store).select(names).sort(names, nulls_last=True).rows()
 
 
 @pytest.mark.parametrize("cause", STALLS)

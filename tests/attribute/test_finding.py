@@ -12,6 +12,13 @@ from traceforge.attribute.finding import precedence
 from traceforge.store.database import Store
 
 STRAGGLER = {(i, 1): 40 * US for i in range(12)}
+FORMER_NAMES = {
+    "booked_ns_per_iteration": "ledger_ns_per_iteration",
+    "harm_alone_ns": "isolated_cost_ns",
+    "harm_alone_low_ns": "isolated_cost_low_ns",
+    "harm_alone_high_ns": "isolated_cost_high_ns",
+    "chance": "p_value",
+}
 STALL_ITERATIONS = (3, 9, 14, 20, 27)
 
 
@@ -49,6 +56,8 @@ def test_a_persistent_straggler_is_named_with_what_it_costs() -> None:
     )
 
     assert finding["share"] == pytest.approx(40 / 150)
+    for former, name in FORMER_NAMES.items():
+        assert finding[former] == finding[name]
     assert finding["gain_if_fixed"] == pytest.approx(150 / 110 - 1)
     assert finding["summary"] == (
         "Rank 1 computes longer than the other ranks before it reaches the collectives, in 12 of 12 iterations; "
