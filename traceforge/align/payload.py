@@ -5,7 +5,6 @@ that PyTorch writes for work handles move nothing and are left out.
 """
 
 import math
-from typing import TypeVar
 
 import msgspec
 import polars as pl
@@ -44,9 +43,6 @@ _SCHEMA = {
     "sequence": pl.Int64,
     "peer": pl.Int32,
 }
-
-
-T = TypeVar("T")
 
 
 class _PeerArguments(msgspec.Struct):
@@ -100,26 +96,26 @@ def _peer(row: dict[str, object], op: str | None, ranks: object) -> int | None:
     return first + place * stride if isinstance(first, int) and isinstance(stride, int) and stride > 0 else None
 
 
-def _decoded(text: object, kind: type[T]) -> T | None:
+def _stated_peer(args: object, op: str) -> int | None:
     try:
-        return msgspec.json.decode(str(text), type=kind)
+        stated = msgspec.json.decode(str(args), type=_PeerArguments)
     except msgspec.DecodeError:
         return None
-
-
-def _stated_peer(args: object, op: str) -> int | None:
-    stated = _decoded(args, _PeerArguments)
-    return None if stated is None else stated.destination if op == "send" else stated.source
+    return stated.destination if op == "send" else stated.source
 
 
 def _is_full_list(text: object, size: object) -> bool:
-    ranks = _decoded(text, list[int])
-    return bool(ranks) and (size is None or len(ranks or ()) == size)
+    try:
+        ranks = msgspec.json.decode(str(text), type=list[int])
+    except msgspec.DecodeError:
+        return False
+    return bool(ranks) and (size is None or len(ranks) == size)
 
 
 def _shaped_size(args: str) -> tuple[str | None, int | None]:
-    shapes = _decoded(args, _ShapeArguments)
-    if shapes is None:
+    try:
+        shapes = msgspec.json.decode(args, type=_ShapeArguments)
+    except msgspec.DecodeError:
         return None, None
     sizes = [
         math.prod(dims) * element_bytes()[kind.lower()]

@@ -8,7 +8,7 @@ empties columns of free text. Not handled: tables that others put into the datab
 
 import json
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -185,7 +185,9 @@ def _document(
                 "partitioned_by": "run_id" if table.is_partitioned else None,
                 "row_count": table.row_count,
                 "files": table.files,
-                "columns": [asdict(column) for column in table.columns],
+                "columns": [
+                    {"name": column.name, "type": column.type, "comment": column.comment} for column in table.columns
+                ],
             }
             for table in tables
         ],

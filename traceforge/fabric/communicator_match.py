@@ -69,9 +69,7 @@ class WindowFit:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateMatch:
-    """A communicator of the logs and a process group of the timeline with equal ranks, and how well they agree."""
-
+class _Pair:
     logged: int
     timed: int
     score: float
@@ -97,16 +95,16 @@ def _by_ranks(store: Store, query: str) -> Mapping[tuple[int, tuple[int, ...]], 
     return found
 
 
-def _pair(store: Store, run_id: int, logged: int, timed: int, candidates: int) -> CandidateMatch:
+def _pair(store: Store, run_id: int, logged: int, timed: int, candidates: int) -> _Pair:
     calls = store.query(_CALLS, [run_id, logged]).rows()
     window = store.query(_COLLECTIVES, [run_id, timed]).rows()
     if not calls or not window:
-        return CandidateMatch(logged, timed, 1 / candidates, "ranks", None)
+        return _Pair(logged, timed, 1 / candidates, "ranks", None)
     fit = best_fit(window, calls)
-    return CandidateMatch(logged, timed, fit.score, "sequence", fit.first)
+    return _Pair(logged, timed, fit.score, "sequence", fit.first)
 
 
-def assigned(pairs: Sequence[CandidateMatch]) -> Iterator[tuple[object, ...]]:
+def assigned(pairs: Sequence[_Pair]) -> Iterator[tuple[object, ...]]:
     """The best pairs, each communicator and each group once."""
     taken: set[tuple[str, int]] = set()
     for pair in sorted(pairs, key=lambda pair: (-pair.score, pair.logged, pair.timed)):
