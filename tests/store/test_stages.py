@@ -164,7 +164,7 @@ def test_a_stage_that_fails_keeps_nothing() -> None:
     assert asked == [0, 0]
 
 
-@pytest.mark.parametrize("stage", ["replay"])
+@pytest.mark.parametrize("stage", ["replay", "attribute"])
 def test_a_stage_loads_the_model_of_a_run_once(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = STAGES[STAGES.index(stage) - 1]
     with built(store_of(*data_parallel_job([[10, 30]] * 4)), until=before) as store:

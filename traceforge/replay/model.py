@@ -115,11 +115,13 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         calls=(group >= 0).any(axis=2).sum(axis=1),
         group=group,
         transfer_ns=_dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0),
-        awaited=_positions(arrivals, "awaited_position", shape),
+        awaited=_dense(arrivals, "awaited_position", shape, fill=-1),
         kinds=kinds,
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
-        queued=None if arrivals["queued_position"].is_null().all() else _positions(arrivals, "queued_position", shape),
+        queued=None
+        if arrivals["queued_position"].is_null().all()
+        else _dense(arrivals, "queued_position", shape, fill=-1),
         rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
     )
     for field in fields(model):
@@ -147,13 +149,10 @@ def _with_transfer(arrivals: pl.DataFrame) -> pl.DataFrame:
     return arrivals.with_columns(transfer_ns=pl.col("end_ns") - last)
 
 
-def _positions(arrivals: pl.DataFrame, column: str, shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    return _dense(arrivals.with_columns(pl.col(column).fill_null(-1)), column, shape, fill=-1)
-
-
 def _dense(frame: pl.DataFrame, column: str, shape: tuple[int, int, int], *, fill: int) -> NDArray[np.int64]:
     array = np.full(shape, fill, dtype=np.int64)
-    array[frame["i"].to_numpy(), frame["position"].to_numpy(), frame["r"].to_numpy()] = frame[column].to_numpy()
+    values = frame[column].fill_null(fill).to_numpy()
+    array[frame["i"].to_numpy(), frame["position"].to_numpy(), frame["r"].to_numpy()] = values
     return array
 
 

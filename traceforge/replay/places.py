@@ -63,15 +63,10 @@ def load_places(store: Store, run_id: int, model: StepModel) -> Places:
         members=pl.col("ranks").list.len(),
         hosts=pl.Series([max(1, len({hosts.get(rank) for rank in ranks})) for ranks in found["ranks"]], dtype=pl.Int64),
     ).cast(pl.Int64)
-    return Places(
-        communicator=_at_places(model, facts, "communicator_id"),
-        op=_at_places(model, facts, "op"),
-        size_bytes=_at_places(model, facts, "size_bytes"),
-        members=_at_places(model, facts, "members"),
-        hosts=_at_places(model, facts, "hosts"),
-        ops=ops,
-        host_of=tuple(hosts.get(rank) or "" for rank in model.ranks.tolist()),
-    )
+    columns = ("communicator_id", "op", "size_bytes", "members", "hosts")
+    communicator, op, size_bytes, members, at_hosts = (_at_places(model, facts, column) for column in columns)
+    host_of = tuple(hosts.get(rank) or "" for rank in model.ranks.tolist())
+    return Places(communicator, op, size_bytes, members, at_hosts, ops, host_of)
 
 
 def _at_places(model: StepModel, facts: pl.DataFrame, column: str) -> NDArray[np.int64]:
