@@ -227,6 +227,11 @@ def braces() -> Pair:
     return [first, second.says("NCCL_BUFFSIZE set by environment to 1")]
 
 
+def problem_and_notice() -> Pair:
+    """A problem that one line shows, and a notice that two lines show."""
+    return [process.says("NCCL_ALGO set by environment to Ring") for process in environments()]
+
+
 def test_every_rule_has_its_story() -> None:
     assert {*STORIES, "hang_recorded"} == set(finding_rules())
 
@@ -237,7 +242,7 @@ def stories() -> Iterator[Store]:
     with Store(None) as store:
         for code, (story, _, _) in STORIES.items():
             add_logs(store, story(), run_name=code)
-        for story in (healthy, only_sockets, braces):
+        for story in (healthy, only_sockets, braces, problem_and_notice):
             add_logs(store, story(), run_name=story.__name__)
         statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
         config = {"0": {"name": "0", "desc": "default_pg"}}
@@ -249,8 +254,10 @@ def stories() -> Iterator[Store]:
 
 
 def findings_of(store: Store, run_name: str) -> list[dict[str, Any]]:
-    rows = store.query("SELECT f.* FROM fabric.finding AS f JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?",
-                       [run_name])  # fmt: skip
+    rows = store.query(
+        "SELECT f.* FROM fabric.finding AS f JOIN meta.run USING (run_id) WHERE run_name = ? ORDER BY finding_id",
+        [run_name],
+    )
     return rows.to_dicts()
 
 
@@ -340,6 +347,15 @@ def test_findings_are_made_after_all_that_their_queries_may_read() -> None:
 
 def test_a_healthy_job_has_no_finding(stories: Store) -> None:
     assert findings_of(stories, "healthy") == []
+
+
+def test_problems_come_before_notices(stories: Store) -> None:
+    rows = findings_of(stories, "problem_and_notice")
+
+    assert [(row["finding_id"], row["code"], row["citation_count"]) for row in rows] == [
+        (0, "environment_differs", 1),
+        (1, "odd_algorithm", 2),
+    ]
 
 
 def test_sockets_are_no_problem_where_nothing_faster_is_known(stories: Store) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.fabric.logs import Process, add_logs
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
-from traceforge.fabric.communicator_match import Call, best_fit
+from traceforge.fabric.communicator_match import Call, CandidateMatch, assigned, best_fit
 
 CHOICE = "AllReduce: 4000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}"
 
@@ -80,6 +80,23 @@ def test_logs_of_other_ranks_are_not_matched() -> None:
     with built(store, "fabric") as joined:
         assert rows_of(joined, "FROM fabric.communicator_match") == []
         assert rows_of(joined, "FROM fabric.collective") == []
+
+
+def test_the_best_candidates_are_matched_and_each_side_once() -> None:
+    # given communicator 0, which fits group 5 best and 6 a little, and communicator 1, which fits 6 too badly
+    candidates = [
+        CandidateMatch(0, 5, 0.9, "sequence", 3),
+        CandidateMatch(0, 6, 0.6, "sequence", 3),
+        CandidateMatch(1, 6, 0.49, "sequence", None),
+    ]
+
+    assert list(assigned(candidates)) == [(0, 5, 0.9, "sequence", 3, False)]
+
+
+def test_a_match_is_ambiguous_where_another_communicator_fits_as_well() -> None:
+    candidates = [CandidateMatch(logged, 5, 0.9, "sequence", 3) for logged in (0, 1)]
+
+    assert list(assigned(candidates)) == [(0, 5, 0.9, "sequence", 3, True)]
 
 
 calls = st.lists(st.tuples(st.sampled_from(["all_reduce", "all_gather"]), st.integers(1, 3)), min_size=1, max_size=40)

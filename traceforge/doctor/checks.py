@@ -193,10 +193,6 @@ def _sequence(facts: Facts) -> Look:
     return _counted(facts.sequenced, facts.calls, "calls are numbered")
 
 
-def _sizes(facts: Facts) -> Look:
-    return _counted(facts.sized, facts.calls, "calls state their size")
-
-
 def _clocks(facts: Facts) -> Look:
     if facts.unaligned:
         return _partial(f"clocks of {facts.unaligned} of {facts.ranks} ranks could not be aligned")
@@ -227,14 +223,6 @@ def _execution_traces(facts: Facts) -> Look:
     if facts.ranks and facts.linked_ranks < facts.ranks:
         return _partial(f"{facts.linked_ranks} of {facts.ranks} ranks have one that fits their timeline")
     return _complete(f"{facts.execution_traces} execution traces")
-
-
-def _shapes(facts: Facts) -> Look:
-    return _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
-
-
-def _hosts(facts: Facts) -> Look:
-    return _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known")
 
 
 def _stacks(facts: Facts) -> Look:
@@ -282,7 +270,8 @@ CHECKS = (
           'torch.distributed.new_group(ranks, group_desc="dp")'),
     Check("sequence_numbers", "Are calls matched beyond doubt?", _needs_calls_of_several, _sequence,
           "PyTorch 2.12 or later numbers each call in its group.", "pip install 'torch>=2.12'"),
-    Check("sizes", "How fast is each transfer for its size?", _needs_calls, _sizes,
+    Check("sizes", "How fast is each transfer for its size?", _needs_calls,
+          lambda facts: _counted(facts.sized, facts.calls, "calls state their size"),
           "PyTorch 2.4 or later writes sizes with the arguments of collectives; before, record_shapes=True tells them.",
           "pip install 'torch>=2.4'"),
     Check("whole_files", "Are the files whole?", _needs_nothing, _whole_files,
@@ -294,14 +283,16 @@ CHECKS = (
     Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_devices, _nccl_choices,
           "Add TUNING to the subsystems of the log (one line a call and size).",
           "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
-    Check("hosts", "Is it one rank, or all of its host?", _needs_ranks, _hosts,
+    Check("hosts", "Is it one rank, or all of its host?", _needs_ranks,
+          lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known"),
           "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",
           'torch.profiler.tensorboard_trace_handler("traces")'),
     Check("execution_traces", "What depends on what, with which shapes?", _needs_nothing, _execution_traces,
           "Record an execution trace beside the timeline.",
           "torch.profiler.profile(..., execution_trace_observer=torch.profiler.ExecutionTraceObserver()"
           '.register_callback(f"traces/rank{rank}.et.json"))'),
-    Check("shapes", "Do ranks compute on equal work?", _needs_ranks, _shapes,
+    Check("shapes", "Do ranks compute on equal work?", _needs_ranks,
+          lambda facts: _counted(facts.shaped, facts.ranks, "ranks recorded with shapes"),
           "Record the shapes of operators.", "record_shapes=True"),
     Check("stacks", "Which line of the program is it?", _needs_ranks, _stacks,
           "Record Python stacks, in a run of its own: they slow the host down.", "with_stack=True"),

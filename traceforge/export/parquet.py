@@ -8,7 +8,7 @@ empties columns of free text. Not handled: tables that others put into the datab
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -185,9 +185,7 @@ def _document(
                 "partitioned_by": "run_id" if table.is_partitioned else None,
                 "row_count": table.row_count,
                 "files": table.files,
-                "columns": [
-                    {"name": column.name, "type": column.type, "comment": column.comment} for column in table.columns
-                ],
+                "columns": [asdict(column) for column in table.columns],
             }
             for table in tables
         ],

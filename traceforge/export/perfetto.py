@@ -165,12 +165,9 @@ def _candidates(store: Store, files: Sequence[_TraceFile], traces: Sequence[Path
         return find_files(traces)
     bases = [Path(), *([store.path.parent] if store.path is not None else [])]
     # The first part of a path is the ingested folder, or a file or folder in it.
-    places = [base.joinpath(*parts) for base in bases for file in files for parts in _tails(Path(file.path))]
-    return [place for place in dict.fromkeys(places) if place.is_file()]
-
-
-def _tails(path: Path) -> list[tuple[str, ...]]:
-    return [path.parts, path.parts[1:]] if len(path.parts) > 1 else [path.parts]
+    tails = [parts[start:] for file in files for parts in [Path(file.path).parts] for start in (0, 1) if parts[start:]]
+    places = dict.fromkeys(base.joinpath(*tail) for base in bases for tail in tails)
+    return [place for place in places if place.is_file()]
 
 
 def _found(files: Sequence[_TraceFile], candidates: Iterable[Path]) -> dict[str, Path]:

@@ -69,7 +69,9 @@ class WindowFit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class CandidateMatch:
+    """A communicator of the logs and a process group of the timeline with equal ranks, and how well they agree."""
+
     logged: int
     timed: int
     score: float
@@ -95,16 +97,16 @@ def _by_ranks(store: Store, query: str) -> Mapping[tuple[int, tuple[int, ...]], 
     return found
 
 
-def _pair(store: Store, run_id: int, logged: int, timed: int, candidates: int) -> _Pair:
+def _pair(store: Store, run_id: int, logged: int, timed: int, candidates: int) -> CandidateMatch:
     calls = store.query(_CALLS, [run_id, logged]).rows()
     window = store.query(_COLLECTIVES, [run_id, timed]).rows()
     if not calls or not window:
-        return _Pair(logged, timed, 1 / candidates, "ranks", None)
+        return CandidateMatch(logged, timed, 1 / candidates, "ranks", None)
     fit = best_fit(window, calls)
-    return _Pair(logged, timed, fit.score, "sequence", fit.first)
+    return CandidateMatch(logged, timed, fit.score, "sequence", fit.first)
 
 
-def assigned(pairs: Sequence[_Pair]) -> Iterator[tuple[object, ...]]:
+def assigned(pairs: Sequence[CandidateMatch]) -> Iterator[tuple[object, ...]]:
     """The best pairs, each communicator and each group once."""
     taken: set[tuple[str, int]] = set()
     for pair in sorted(pairs, key=lambda pair: (-pair.score, pair.logged, pair.timed)):

@@ -52,9 +52,6 @@ ends AS (
   SELECT *, target_host, receive_nic, target_rank, false FROM fabric.edge
   WHERE connection_index = 0 AND receive_nic IS NOT NULL AND target_host IS NOT NULL
 ),
-ringed AS (
-  SELECT run_id, communicator_id, channel, rank, next_rank FROM fabric.ring
-),
 used AS (
   SELECT
     e.run_id, e.host, e.network, e.nic,
@@ -67,7 +64,7 @@ used AS (
     ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.rank
   LEFT JOIN carried AS c ON c.run_id = e.run_id AND c.communicator_id = e.communicator_id
   LEFT JOIN channels AS h ON h.run_id = e.run_id AND h.communicator_id = e.communicator_id
-  LEFT JOIN ringed AS g
+  LEFT JOIN fabric.ring AS g
     ON g.run_id = e.run_id AND g.communicator_id = e.communicator_id AND g.channel = e.channel
     AND g.rank = e.source_rank AND g.next_rank = e.target_rank
   GROUP BY e.run_id, e.host, e.network, e.nic

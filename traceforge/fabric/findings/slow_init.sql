@@ -6,39 +6,30 @@
 -- Next step: kernels: loading of CUDA modules (see CUDA_MODULE_LOADING, storage of the container); bootstrap: the
 --   network of NCCL_SOCKET_IFNAME; topo and graphs: many GPUs and NICs; connections: the fabric. Fewer groups also
 --   help.
-WITH timed AS (
-  SELECT m.run_id, m.process, m.global_rank, t.source_id, t.handle_id, r.line, t.phase, t.duration_ns
+WITH by_communicator AS (
+  SELECT m.run_id, m.process, m.global_rank,
+    MAX(t.duration_ns) FILTER (WHERE t.phase = 'total') AS duration_ns,
+    COALESCE(ARG_MAX(t.phase, t.duration_ns) FILTER (WHERE t.phase <> 'total'), 'an unnamed part') AS phase,
+    MIN((t.source_id, r.line)) FILTER (WHERE t.phase = 'total') AS first
   FROM raw.nccl_timing AS t
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.member AS m ON m.source_id = t.source_id AND m.handle_id = t.handle_id
   WHERE t.scope = 'init'
+  GROUP BY m.run_id, m.process, m.global_rank, t.source_id, t.handle_id
 ),
 by_process AS (
-  SELECT run_id, process, SUM(duration_ns) AS total_ns, COUNT(*) AS communicators
-  FROM timed
-  WHERE phase = 'total'
+  SELECT run_id, process, SUM(duration_ns) AS total_ns, COUNT(duration_ns) AS communicators
+  FROM by_communicator
   GROUP BY run_id, process
-),
-slowest AS (
-  SELECT run_id, ARG_MAX((source_id, handle_id), duration_ns) AS handle, MAX(duration_ns) AS duration_ns,
-    ARG_MAX((source_id, line), duration_ns) AS first, ARG_MAX(global_rank, duration_ns) AS global_rank
-  FROM timed
-  WHERE phase = 'total'
-  GROUP BY run_id
-),
-part AS (
-  SELECT s.run_id, ARG_MAX(t.phase, t.duration_ns) AS phase
-  FROM slowest AS s
-  JOIN timed AS t ON t.run_id = s.run_id AND (t.source_id, t.handle_id) = s.handle AND t.phase <> 'total'
-  GROUP BY s.run_id
 )
 SELECT
-  s.run_id, 'job' AS subject_kind, 'all' AS subject, [s.global_rank] AS ranks,
-  COALESCE(p.phase, 'an unnamed part') AS phase, s.duration_ns / 1e9 AS slowest_s, MAX(b.total_ns) / 1e9 AS total_s,
-  ARG_MAX(b.communicators, b.total_ns) AS communicators, s.first, COUNT(*) AS citation_count
-FROM slowest AS s
-JOIN by_process AS b USING (run_id)
-LEFT JOIN part AS p USING (run_id)
-GROUP BY ALL
-HAVING s.duration_ns >= (SELECT value FROM meta.threshold WHERE name = 'fabric.SLOW_INIT_NS')
-  OR MAX(b.total_ns) >= (SELECT value FROM meta.threshold WHERE name = 'fabric.SLOW_INITS_NS')
+  run_id, 'job' AS subject_kind, 'all' AS subject,
+  [ARG_MAX(c.global_rank, c.duration_ns)] AS ranks, ARG_MAX(c.phase, c.duration_ns) AS phase,
+  MAX(c.duration_ns) / 1e9 AS slowest_s, MAX(p.total_ns) / 1e9 AS total_s,
+  ARG_MAX(p.communicators, p.total_ns) AS communicators,
+  ARG_MAX(c.first, c.duration_ns) AS first, COUNT(DISTINCT process) AS citation_count
+FROM by_communicator AS c
+JOIN by_process AS p USING (run_id, process)
+GROUP BY run_id
+HAVING MAX(c.duration_ns) >= (SELECT value FROM meta.threshold WHERE name = 'fabric.SLOW_INIT_NS')
+  OR MAX(p.total_ns) >= (SELECT value FROM meta.threshold WHERE name = 'fabric.SLOW_INITS_NS')
