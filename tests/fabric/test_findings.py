@@ -358,6 +358,12 @@ def test_problems_come_before_notices(stories: Store) -> None:
     ]
 
 
+def test_a_single_rank_is_named_in_the_singular(stories: Store) -> None:
+    (row,) = findings_of(stories, "completion_error")
+
+    assert row["summary"].endswith("towards 10.0.0.2 (rank 0).")
+
+
 def test_sockets_are_no_problem_where_nothing_faster_is_known(stories: Store) -> None:
     rows = findings_of(stories, "only_sockets")
 

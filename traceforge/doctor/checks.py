@@ -272,7 +272,7 @@ CHECKS = (
           "PyTorch 2.12 or later numbers each call in its group.", "pip install 'torch>=2.12'"),
     Check("sizes", "How fast is each transfer for its size?", _needs_calls,
           lambda facts: _counted(facts.sized, facts.calls, "calls state their size"),
-          "PyTorch 2.4 or later writes sizes with the arguments of collectives; before, record_shapes=True tells them.",
+          "PyTorch 2.4 or later writes sizes with the arguments of collectives; earlier, use record_shapes=True.",
           "pip install 'torch>=2.4'"),
     Check("whole_files", "Are the files whole?", _needs_nothing, _whole_files,
           "Let the profiler finish: stop it before the process ends, write to a local disk, and copy afterwards.",

@@ -59,7 +59,7 @@ def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
 def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
     ranks = sorted({rank for rank in row.get("ranks") or () if rank is not None})
     quoted = {name: _listed(value) if isinstance(value, list) else value for name, value in row.items()}
-    quoted["of_ranks"] = f" (ranks {_listed(ranks)})" if ranks else ""
+    quoted["of_ranks"] = f" ({'rank' if len(ranks) == 1 else 'ranks'} {_listed(ranks)})" if ranks else ""
     return {
         "run_id": row["run_id"],
         "severity": row.get("severity") or rule.severity,
