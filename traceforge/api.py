@@ -7,11 +7,10 @@ is a shell around the functions here.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from traceforge.store.ingest import IngestResult, ingest_files
 from traceforge.store.meter import OnProgress
 from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
+from traceforge.store.workers import reader_pool
 from traceforge.version import __version__
 
 if TYPE_CHECKING:
@@ -306,6 +306,5 @@ def _executor(given: Executor | None, jobs: int | None, files: int) -> Iterator[
     if workers == 1:
         yield None
         return
-    # Threads of polars do not survive a fork.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with reader_pool(workers) as pool:
         yield pool

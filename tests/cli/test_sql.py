@@ -149,3 +149,13 @@ def test_dots_begin_commands_and_quit_leaves() -> None:
 def test_the_prompt_goes_on_after_an_error_and_after_control_c(capsys: pytest.CaptureFixture[str]) -> None:
     assert conversation("SELEC 1;", "SELECT", "^C", "SELECT 3;")[0] == ["SELECT 3"]
     assert "error: refused" in capsys.readouterr().err
+
+
+def test_texts_in_csv_are_no_formulas_and_no_commands_for_a_terminal(two_runs: Path) -> None:
+    query = "SELECT '=HYPERLINK(1)' AS a, '@x' AS \"=b\", chr(27) || '[2J' AS c, '-5' AS d, -5 AS e, '-cmd' AS f"
+
+    shown = run("sql", two_runs, query, "--format", "csv").stdout
+    raw = run("sql", two_runs, query, "--format", "csv", "--raw").stdout
+
+    assert shown == "a,'=b,c,d,e,f\n'=HYPERLINK(1),'@x,\\x1b[2J,-5,-5,'-cmd\n"
+    assert raw == "a,=b,c,d,e,f\n=HYPERLINK(1),@x,\x1b[2J,-5,-5,-cmd\n"

@@ -132,6 +132,7 @@ def test_the_spool_of_an_ingest_that_was_killed_goes_with_the_next_one(tmp_path:
     left = tmp_path / "job.duckdb.spool" / "of-before" / "0"
     left.mkdir(parents=True)
     (left / "000000.parquet").write_bytes(b"half of it")
+    (tmp_path / "job.duckdb.spool" / ".made-by-traceforge").touch()
     # when
     with Store(path) as store, ThreadPoolExecutor(1) as executor:
         ingested(store, job, executor=executor)

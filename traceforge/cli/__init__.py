@@ -22,6 +22,7 @@ from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
 from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
+from traceforge.cli.process import prepared
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
 from traceforge.cli.sql import sql
@@ -78,7 +79,8 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does, where the encoding lacks a character
     try:
-        app()
+        with prepared():
+            app()
     except SystemExit as ending:
         # Libraries end the process with 1 where the reader of our output has gone (`| head`): it has what it wanted.
         is_cut = isinstance(ending.__context__, BrokenPipeError)
@@ -96,6 +98,10 @@ def main() -> None:
         if any(reason in str(error) for reason in _NO_ROOM):
             hint = "free disk space and run again: files already read are kept"
             print_error(f"the disk is full, or a limit on file sizes is reached: {error}\n\nhint: {hint}")
+            sys.exit(InputUnusableError.exit_code)
+        if isinstance(error, OSError) and error.strerror:
+            place = f"{error.filename}: " if error.filename else ""
+            print_error(f"{place}{error.strerror}\n\nhint: choose a place where you may write, or make room there")
             sys.exit(InputUnusableError.exit_code)
         hint = "this is a bug in traceforge; run again with TRACEFORGE_DEBUG=1 and report the output"
         print_error(f"{type(error).__name__}: {error}\n\nhint: {hint}")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,13 +27,14 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     """
     from traceforge import api
     from traceforge.store.database import Store
+    from traceforge.store.places import temporary_folder
 
     check_exists(target)
     if is_database(target):
         with api.open_built(target, options.reference if options else None) as store:
             yield store
         return
-    with tempfile.TemporaryDirectory(prefix="traceforge-") as folder, Store(Path(folder, "traces.duckdb")) as store:
+    with temporary_folder() as folder, Store(folder / "traces.duckdb") as store:
         ingest_shown([target], store, options or ShownOptions())
         yield store
 
@@ -59,7 +59,8 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        hint = "name a file in a folder where you may write"
+        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path), hint=hint) from error
 
 
 def print_json(document: Mapping[str, object]) -> None:

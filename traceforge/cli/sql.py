@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import sys
 from enum import StrEnum
 from importlib import resources
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_table
+from traceforge.cli.console import note, print_table, printable
 from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ ORDER BY 1
 """
 
 
+_FORMULA = ("=", "+", "-", "@")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
 class Format(StrEnum):
     """Output format."""
 
@@ -59,6 +64,7 @@ def sql(
         str | None, typer.Option(help="Run a named query (see --list).", autocompletion=_complete_query)
     ] = None,
     output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
+    raw: Annotated[bool, typer.Option("--raw", help="Leave texts in csv as they are, formulas and all.")] = False,
 ) -> None:
     """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files.
 
@@ -77,7 +83,7 @@ def sql(
         elif query is None and name is None and sys.stdin.isatty():
             _converse(store, output_format)
         else:
-            _write(store.query(_text(query, name)), output_format)
+            _write(store.query(_text(query, name)), output_format, raw=raw)
 
 
 def _converse(store: "Store", output_format: Format) -> None:
@@ -142,7 +148,7 @@ def _purpose(text: str) -> str:
     return text.splitlines()[0].removeprefix("--").strip()
 
 
-def _write(frame: "pl.DataFrame", output_format: Format) -> None:
+def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -> None:
     import polars as pl
 
     if output_format is Format.table:
@@ -152,7 +158,8 @@ def _write(frame: "pl.DataFrame", output_format: Format) -> None:
     elif output_format is Format.csv:
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         texts = [pl.Series(name, [_json_text(value) for value in frame[name].to_list()], pl.String) for name in nested]
-        sys.stdout.write(frame.with_columns(texts).write_csv())
+        flat = frame.with_columns(texts)
+        sys.stdout.write((flat if raw else _harmless(flat)).write_csv())
     elif output_format is Format.parquet:
         if sys.stdout.isatty():
             raise UsageError("Parquet is binary", hint="send it to a file: --format parquet > rows.parquet")
@@ -163,6 +170,22 @@ def _write(frame: "pl.DataFrame", output_format: Format) -> None:
         rows = [[_json_value(value) for value in row] for row in frame.rows()]
         document = {"schema_version": 1, "columns": frame.columns, "rows": rows}
         sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+
+
+def _harmless(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Texts that neither a terminal nor a spreadsheet takes for commands; names of columns too."""
+    import polars as pl
+
+    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical)]
+    columns = [pl.Series(name, [_harmless_text(text) for text in frame[name].cast(pl.String)]) for name in texts]
+    return frame.with_columns(columns).rename({name: _harmless_text(name) or name for name in frame.columns})
+
+
+def _harmless_text(text: str | None) -> str | None:
+    if text is None:
+        return None
+    shown = printable(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) and not _NUMBER.fullmatch(shown) else shown
 
 
 def _json_text(value: object) -> str | None:

@@ -7,6 +7,8 @@ without pyarrow.
 Not handled: several writers at once (DuckDB locks the file; the second is told so).
 """
 
+import glob
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.migrations import migrate, refuse_newer
+from traceforge.store.places import own_folder, place_beside, sweep
+from traceforge.store.trust import applied_migration, check_form
 from traceforge.thresholds import all_thresholds
 
 if TYPE_CHECKING:
@@ -27,6 +31,12 @@ _STORAGE_VERSION = "v1.0.0"
 _BLOCK_BYTES = 65_536
 _CATALOG = "trace"
 _KEPT_BYTES = 32 * 1024 * 1024
+_SAFE: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+_BESIDE = ("wal", "wal.checkpoint", "wal.recovery")
 _NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 Value = TypeVar("Value")
@@ -36,11 +46,20 @@ Arguments = TypeVarTuple("Arguments")
 class Store:
     """A trace database, open for reading or writing.
 
-    Use as a context manager. SQL sees the schemas `meta`, `raw`, `align`, `timeline` and so on.
+    Use as a context manager; a new file into which nothing was ingested because of an error is removed again. SQL sees
+    the schemas `meta`, `raw`, `align`, `timeline` and so on.
+
+    Attributes:
+        path: of the file; None in memory.
+        read_only: whether nothing may be changed.
+        scratch: the only folder whose files SQL may read and write; made where it is needed, see `places.own_folder`.
     """
 
     def __init__(self, path: Path | None, *, read_only: bool = False, threads: int | None = None) -> None:
         """Open or create a database; None keeps it in memory.
+
+        Neither the SQL that runs nor what is in the file reaches anything beside it and its scratch folder: no other
+        file, no extension, no network.
 
         Raises:
             InputUnusableError: the file is missing (when read only) or is no trace database.
@@ -50,13 +69,17 @@ class Store:
         import duckdb
 
         self.path = path
+        self.scratch = place_beside(path, is_shared=read_only)
         self.read_only = read_only
+        if path is not None and not _is_unicode(str(path)):
+            hint = "DuckDB takes no other names; rename it, or the folder above it"
+            raise InputUnusableError("the name of the database is not valid UTF-8", where=str(path), hint=hint)
         if read_only and (path is None or not path.exists()):
             hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
             raise InputUnusableError("no such database", where=str(path), hint=hint)
-        is_new = path is not None and not path.exists()
+        self._is_new = is_new = path is not None and not path.exists()
         self._kept: dict[tuple[object, ...], object] | None = None
-        self._connection = duckdb.connect(config={"threads": threads} if threads else {})
+        self._connection = duckdb.connect(config=_SAFE | ({"threads": threads} if threads else {}))
         try:
             if path is not None:
                 self._connection.execute("SET temp_directory = ?", [f"{path}.tmp"])
@@ -82,17 +105,27 @@ class Store:
         try:
             literal = target.replace("'", "''")
             self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {f'({options})' if options else ''}")
-            self._connection.execute(f"USE {_CATALOG}")
         except duckdb.Error as error:
             raise _open_error(path, error, is_new) from error
 
     def _adopt(self, read_only: bool) -> None:
-        applied = self._applied_migration()
-        tables = self.query("SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()")
-        if applied is None and (read_only or tables.height):
+        applied = applied_migration(self._rows, _CATALOG)
+        tables = self._rows(f"SELECT 1 FROM duckdb_tables() WHERE database_name = '{_CATALOG}'")
+        if applied is None and (read_only or tables):
             raise self._foreign_database()
         refuse_newer(applied, where=str(self.path))
+        if applied is not None:
+            check_form(self._rows, _CATALOG, applied, self.path)
+        self._connection.execute(f"USE {_CATALOG}")
+        self._connection.execute("SET allowed_directories = ?", [[str(self.scratch)]])
+        # Its own files are open to it anyway, but for names that look like those of files in the web.
+        stem, mark, rest = str(self.path).partition("?")
+        own = [] if self.path is None else [str(self.path), *(f"{stem}.{end}{mark}{rest}" for end in _BESIDE)]
+        self._connection.execute("SET allowed_paths = ?", [own])
+        self._connection.execute("SET enable_external_access = false")
         if not read_only:
+            if self.path is not None:
+                sweep(self.path.parent, f"{glob.escape(self.path.name)}.export-*")
             with self.transaction():
                 migrate(self._connection.execute, applied)
                 self._write_thresholds()
@@ -105,14 +138,8 @@ class Store:
         self._connection.execute("DELETE FROM meta.threshold")
         self._connection.executemany("INSERT INTO meta.threshold VALUES (?, ?, ?, ?, ?)", rows)
 
-    def _applied_migration(self) -> int | None:
-        exists = self.query(
-            "SELECT 1 FROM duckdb_tables()"
-            " WHERE table_name = 'traceforge_migration' AND database_name = current_database()"
-        )
-        if exists.is_empty():
-            return None
-        return int(self.query("SELECT COALESCE(MAX(number), 0) FROM main.traceforge_migration").item())
+    def _rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return list(self._connection.execute(sql).fetchall())
 
     def _foreign_database(self) -> InputUnusableError:
         return InputUnusableError(
@@ -124,8 +151,20 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
+        is_useless = kind is not None and self._is_new and self._holds_nothing()
         self.close()
+        if is_useless:
+            _remove(self.path)
+
+    def _holds_nothing(self) -> bool:
+        """Whether no file was added; false of a connection that cannot be asked any more."""
+        import duckdb
+
+        try:
+            return not self._rows("SELECT 1 FROM meta.source LIMIT 1")
+        except duckdb.Error:
+            return False
 
     def close(self) -> None:
         """Close the file; the object cannot be used afterwards."""
@@ -213,7 +252,11 @@ class Store:
         self._connection.execute(sql, list(parameters))
 
     def append(self, table: str, rows: "pl.DataFrame", *, source_id: int | None = None) -> None:
-        """Add rows to a table by column name, with their `source_id`; columns that are missing become NULL."""
+        """Add rows to a table by column name, with their `source_id`; columns that are missing become NULL.
+
+        Raises:
+            QueryError: the table has no column of some name.
+        """
         import polars as pl
 
         if rows.is_empty():
@@ -222,18 +265,24 @@ class Store:
         untyped = [name for name, dtype in rows.schema.items() if dtype == pl.Null]
         if untyped:
             rows = rows.with_columns(pl.col(untyped).cast(pl.Int32))
-        # DuckDB finds the variable by its name. A view, made by `register`, would hold on to the rows until the commit.
-        incoming_rows = _ArrowStream(rows)  # noqa: F841
-        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT {_extra(source_id)}* FROM incoming_rows")
+        # A view, made by `register`, would hold on to the rows until the commit; variables are not looked up in SQL
+        # once access to files is off.
+        incoming = self._connection.from_arrow(_ArrowStream(rows))
+        constants = {} if source_id is None else {"source_id": f"{source_id:d}"}
+        own = {name: '"' + name + '"' for name in rows.columns}
+        columns = self._connection.table(table).columns
+        if unknown := own.keys() - set(columns):
+            raise QueryError(f"{table} has no column {', '.join(sorted(unknown))}")
+        incoming.project(", ".join(constants.get(name) or own.get(name, "NULL") for name in columns)).insert_into(table)
 
-    def append_parquet(self, table: str, files: str, *, source_id: int | None = None) -> None:
-        """Add the rows of Parquet files (a path or a glob) to a table by column name, with their `source_id`.
+    def append_parquet(self, table: str, files: Sequence[Path], *, source_id: int | None = None) -> None:
+        """Add the rows of Parquet files to a table by column name, with their `source_id`.
 
         One statement for all files: DuckDB then writes to disk as it reads, and memory stays flat.
         """
         self._connection.execute(
             f"INSERT INTO {table} BY NAME SELECT {_extra(source_id)}* FROM read_parquet(?, union_by_name = true)",
-            [files],
+            [[str(file) for file in files]],
         )
 
     def write_parquet(self, query: str, path: Path) -> None:
@@ -244,10 +293,13 @@ class Store:
         """
         import duckdb
 
-        target = str(path).replace("'", "''")
         try:
-            self._connection.execute(f"COPY ({query}) TO '{target}' (FORMAT PARQUET, COMPRESSION ZSTD)")
-        except duckdb.IOException as error:
+            with own_folder(self.scratch) as scratch:
+                file = scratch / "rows.parquet"
+                literal = str(file).replace("'", "''")
+                self._connection.execute(f"COPY ({query}) TO '{literal}' (FORMAT PARQUET, COMPRESSION ZSTD)")
+                shutil.move(file, path)
+        except (duckdb.IOException, OSError) as error:
             raise InputUnusableError(f"cannot be written: {error}", where=str(path)) from error
 
     def create(self, document: Document) -> None:
@@ -257,9 +309,16 @@ class Store:
             self._connection.execute(statement)
 
     def lock_down(self) -> None:
-        """Refuse file access and setting changes from now on: for SQL that a person typed."""
-        self._connection.execute("SET enable_external_access = false")
+        """Refuse changes of settings from now on: for SQL that a person typed."""
         self._connection.execute("SET lock_configuration = true")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _remove(path: Path | None) -> None:

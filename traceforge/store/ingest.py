@@ -87,7 +87,7 @@ def ingest_files(
         raise failed[0][1] if failed else _nothing_recognised(unrecognised)
     run_id = _run_id(store, run_name)
     read: list[Path] = []
-    with spool_folder(store.path) as spool, watched(spool, on_progress):
+    with spool_folder(store.scratch) as spool, watched(spool, on_progress):
         tasks = _tasks(kinds, sources, spool, options)
         found = _read_spooled(store, tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
         with closing(found):
@@ -157,7 +157,7 @@ def _read_spooled(store: Store, tasks: Sequence[Task], executor: Executor, on_fi
             if isinstance(result, TraceforgeError):
                 raise result
             for table in result.tables:
-                store.append_parquet(table, str(result.folder / table / "*.parquet"), source_id=source_id)
+                store.append_parquet(table, sorted((result.folder / table).glob("*.parquet")), source_id=source_id)
             return result.summary
 
         yield path, fill

@@ -1,15 +1,16 @@
 """Files read by workers. In: tasks, an executor. Out: Parquet files below a spool folder, in the order of paths.
 
 Idea: workers share no state, so the executor may be any that sees the same file system. The folder lies beside the
-database, whose lock only one process can hold: so what an ingest finds there is of one that was killed, and goes.
+database, whose lock only one process can hold: so what an ingest finds there is of one that was killed, and goes if it
+bears our mark (see `places`).
 Workers that outlive a killed ingest stop at the next batch, since their own folder is gone.
 """
 
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Executor, as_completed, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from pathlib import Path
 from traceforge.errors import TraceforgeError
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.failures import failure_of
+from traceforge.store.places import own_folder
+
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +43,11 @@ class Spooled:
 
 
 @contextmanager
-def spool_folder(database: Path | None) -> Iterator[Path]:
-    """A folder for the spool of one ingest, beside the database that this process has open; removed in the end."""
-    if database is None:
-        with tempfile.TemporaryDirectory(prefix="traceforge-spool-") as folder:
-            yield Path(folder)
-        return
-    beside = database.with_name(f"{database.name}.spool")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir()
-    try:
+def spool_folder(scratch: Path) -> Iterator[Path]:
+    """A folder for the spool of one ingest, below the scratch folder of the open database; removed in the end."""
+    with own_folder(scratch) as folder:
         # A name never used before, so that workers of a killed ingest do not write into this one's folder.
-        yield Path(tempfile.mkdtemp(dir=beside))
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        yield Path(tempfile.mkdtemp(dir=folder))
 
 
 def spool_file(task: Task) -> Spooled:
@@ -85,7 +80,7 @@ def read_by_workers(
     waiting = [task.path for task in tasks]
     done: dict[Path, Spooled | TraceforgeError] = {}
     try:
-        for future in as_completed(jobs):
+        for future in _completed(jobs):
             path = jobs[future]
             try:
                 done[path] = future.result()
@@ -101,7 +96,16 @@ def read_by_workers(
         # After an interruption nobody wants the rest; what is being read ends before its folder goes.
         for job in jobs:
             job.cancel()
-        wait(jobs)
+        for _ in _completed(jobs):
+            pass
+
+
+def _completed(futures: Iterable[Future[Spooled]]) -> Iterator[Future[Spooled]]:
+    """Futures as they end. Waits in short steps: a signal that comes while processes start wakes nobody who sleeps."""
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=_PAUSE_S, return_when=FIRST_COMPLETED)
+        yield from done
 
 
 def _remove_tables(spooled: Spooled) -> None:

@@ -1,0 +1,232 @@
+"""However a command ends, it leaves no process, no file and no traceback behind."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from traceforge.store.database import Store
+
+PATIENCE_S = 30
+
+
+def trace(rank: int, events: int = 50) -> bytes:
+    listed = [
+        {"ph": "X", "cat": "cpu_op", "name": f"op {n}", "pid": 1, "tid": 1, "ts": 10 * n, "dur": 5}
+        for n in range(events)
+    ]
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": listed}).encode()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for rank in range(4):
+        (folder / f"rank{rank}.json.gz").write_bytes(gzip.compress(trace(rank)))
+    return folder
+
+
+@pytest.fixture
+def slow_job(tmp_path: Path) -> Path:
+    """Two ranks that take seconds to read, even by the fast reader: nothing in them is plain."""
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    for rank in range(2):
+        events = b",".join([b'{"ph": "X", "name": "\\ud800", "pid": [1], "tid": 1, "ts": "x", "dur": 1}'] * 300_000)
+        (folder / f"rank{rank}.json").write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + events + b"]}")
+    return folder
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp"), "COLUMNS": "200", **more}
+
+
+def started(tmp_path: Path, *words: object) -> subprocess.Popen[str]:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background would ignore it
+    return subprocess.Popen(
+        [sys.executable, "-m", "traceforge", *map(str, words)],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(tmp_path: Path, words: Sequence[object], **more: object) -> subprocess.CompletedProcess[str]:
+    given = {"env": environment(tmp_path), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    return subprocess.run(
+        [sys.executable, "-m", "traceforge", *map(str, words)],
+        text=True,
+        check=False,
+        timeout=120,
+        **given,  # type: ignore[call-overload]
+    )
+
+
+def children_of(pid: int) -> set[int]:
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.add(int(status.parent.name))
+    return found
+
+
+def readers_of(process: subprocess.Popen[str]) -> set[int]:
+    """The processes that read for another one, once there are some, and their helper."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if len(found := children_of(process.pid)) >= 3:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("no readers were started")
+
+
+def all_gone(pids: set[int]) -> bool:
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        if not any(_lives(pid) for pid in pids):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
+def test_readers_die_with_a_parent_that_is_killed(tmp_path: Path, slow_job: Path) -> None:
+    ingest = started(tmp_path, "ingest", slow_job, "--db", tmp_path / "job.duckdb", "--jobs", 2)
+    readers = readers_of(ingest)
+
+    ingest.kill()
+    ingest.communicate()
+
+    assert all_gone(readers)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_readers_and_temporary_files_at_once(tmp_path: Path, slow_job: Path, number: int) -> None:
+    report = started(tmp_path, "report", slow_job, "-o", tmp_path / "out.html", "--jobs", 2)
+    readers = readers_of(report)
+
+    report.send_signal(number)
+    _, said = report.communicate(timeout=PATIENCE_S)
+
+    assert report.returncode == 128 + number
+    assert said.strip().splitlines()[-1].startswith("ended by SIG")
+    assert "Traceback" not in said
+    assert all_gone(readers)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_what_a_killed_report_left_is_removed_by_the_next_one(tmp_path: Path, slow_job: Path, job: Path) -> None:
+    report = started(tmp_path, "report", slow_job, "-o", tmp_path / "out.html", "--jobs", 1)
+    until = time.monotonic() + PATIENCE_S
+    while not list((tmp_path / "tmp").glob("*/traces.duckdb")) and time.monotonic() < until:
+        time.sleep(0.05)
+    report.kill()
+    report.communicate()
+    assert list((tmp_path / "tmp").iterdir())
+
+    assert ended(tmp_path, ["report", job, "-o", tmp_path / "out.html", "--jobs", 1]).returncode == 0
+
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_first_ingest_that_fails_leaves_no_database(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no trace")
+
+    assert ended(tmp_path, ["ingest", tmp_path / "notes.txt", "--db", tmp_path / "job.duckdb"]).returncode == 3
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "tmp"]
+
+
+@pytest.mark.parametrize("name", ["job[1].duckdb", "a*? with 'quotes' \".duckdb"])
+def test_a_database_may_have_any_name(tmp_path: Path, job: Path, name: str) -> None:
+    done = ended(tmp_path, ["ingest", job, f"--db={tmp_path / name}", "--jobs", 2])
+
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / name, read_only=True) as store:
+        assert store.query("SELECT COUNT(*) FROM meta.source").item() == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["job", "tmp", name])
+
+
+def test_names_that_are_no_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (Path(os.fsdecode(os.fsencode(folder) + b"/rank0_\xff\xfe.json"))).write_bytes(trace(0))
+
+    done = ended(tmp_path, ["ingest", folder, "--db", tmp_path / "job.duckdb"])
+
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "job.duckdb", read_only=True) as store:
+        assert store.query("SELECT path FROM meta.source").item() == "job/rank0_\\xff\\xfe.json"
+
+
+def test_a_database_name_that_is_no_utf8_is_refused_in_a_sentence(tmp_path: Path, job: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/job\xff.duckdb")
+
+    done = ended(tmp_path, ["ingest", job, "--db", name])
+
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "bug in traceforge" not in done.stderr
+
+
+def test_a_terminal_of_ascii_gets_escapes(tmp_path: Path, job: Path) -> None:
+    env = environment(tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
+
+    done = ended(tmp_path, ["report", job, "-o", tmp_path / "out.html"], env=env)
+
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirection", [">&- 2>&- <&-"])
+def test_streams_may_be_closed(tmp_path: Path, job: Path, redirection: str) -> None:
+    words = f"{sys.executable} -m traceforge report {job} -o {tmp_path / 'out.html'} {redirection}"
+
+    done = subprocess.run(["sh", "-c", words], env=environment(tmp_path), check=False, timeout=120)
+
+    assert done.returncode == 0
+    assert (tmp_path / "out.html").read_bytes().startswith(b"<!")
+
+
+def test_a_stream_that_takes_nothing_is_said_so(tmp_path: Path, job: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = ended(tmp_path, ["report", job, "-o", tmp_path / "out.html"], stdout=full)
+
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "bug in traceforge" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["ingest", "{job}", "--db", "/proc/a.duckdb"], ["report", "{job}", "-o", "/proc/x.html"]]
+)
+def test_places_where_nothing_can_be_written_are_said_so(tmp_path: Path, job: Path, words: list[str]) -> None:
+    done = ended(tmp_path, [word.format(job=job) for word in words])
+
+    assert done.returncode == 3, done.stderr
+    assert "hint:" in done.stderr
+    assert "bug in traceforge" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,120 @@
+"""Whether a database has the form that traceforge gives it. In: an attached file. Out: nothing, or a refusal.
+
+Idea: a database from elsewhere may define what it likes under our names: a view that reads files, a macro in the place
+of a function. What every command relies on must be base tables with the columns of the migrations that the database
+states, and views that read as ours. This is asked before the file becomes the default catalogue, so that nothing in it
+is found by a bare name. Not handled: untrue facts in tables of the right form.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from traceforge.errors import InputUnusableError
+from traceforge.store.documents import Document, parse_schema
+from traceforge.store.migrations import migrations
+
+Rows = list[tuple[Any, ...]]
+Run = Callable[[str], Rows]
+"""Runs a statement, returns its rows."""
+_MIGRATION = "main.traceforge_migration"
+_INCOMING = "main.incoming_rows"
+_REFERENCE = "reference_form"
+_NO_MEANING = re.compile(r"[\s()]+")
+_OWN_SCHEMAS = "('main', 'meta', 'raw')"
+_RELATIONS = """
+SELECT schema_name || '.' || table_name, 'table' FROM duckdb_tables() WHERE database_name = '{catalog}'
+UNION ALL
+SELECT schema_name || '.' || view_name, 'view' FROM duckdb_views() WHERE database_name = '{catalog}' AND NOT internal
+"""
+_COLUMNS = """
+SELECT schema_name || '.' || table_name, column_name FROM duckdb_columns()
+WHERE database_name = '{catalog}' AND schema_name IN ('meta', 'raw')
+ORDER BY schema_name, table_name, column_index
+"""
+_MACROS = """
+SELECT schema_name || '.' || function_name FROM duckdb_functions()
+WHERE database_name = '{catalog}' AND NOT internal AND schema_name IN {schemas}
+"""
+_VIEW = (
+    "SELECT sql FROM duckdb_views() WHERE database_name = '{catalog}' AND schema_name || '.' || view_name = '{name}'"
+)
+
+
+def applied_migration(run: Run, catalog: str) -> int | None:
+    """Number of the newest migration of an attached database; None where it is empty or no database of ours."""
+    if (_MIGRATION, "table") not in run(_RELATIONS.format(catalog=catalog)):
+        return None
+    ((number,),) = run(f"SELECT COALESCE(MAX(number), 0) FROM {catalog}.{_MIGRATION}")
+    return int(str(number))
+
+
+def check_form(run: Run, catalog: str, applied: int, path: Path | None) -> None:
+    """Refuse a database in which something of ours is not what it should be.
+
+    Args:
+        run: on the connection that has the database attached, but not as its default.
+        catalog: name it is attached by.
+        applied: its newest migration.
+        path: of the database, for the error.
+
+    Raises:
+        InputUnusableError: a table is missing, is a view, or has other columns; or there are macros among ours.
+    """
+    expected = _expected(applied)
+    found = {str(name): str(kind) for name, kind in run(_RELATIONS.format(catalog=catalog))}
+    columns: dict[str, list[str]] = {}
+    for name, column in run(_COLUMNS.format(catalog=catalog)):
+        columns.setdefault(str(name), []).append(str(column))
+    for name, document in expected.items():
+        if found.get(name) != document.kind.lower():
+            _refuse(path, f"{name} is {'missing' if name not in found else 'no ' + document.kind.lower()}")
+        if columns.get(name) != list(document.columns):
+            _refuse(path, f"{name} has other columns")
+        if document.kind == "VIEW" and _text(run, catalog, name) != _own_text(run, name, expected):
+            _refuse(path, f"{name} is not the view that it should be")
+    for name, kind in found.items():
+        if name == _INCOMING or (kind == "view" and name not in expected and name.startswith(("meta.", "raw."))):
+            _refuse(path, f"{name} is none of its tables")
+    for (name,) in run(_MACROS.format(catalog=catalog, schemas=_OWN_SCHEMAS)):
+        _refuse(path, f"it brings a macro, {name}")
+
+
+def _expected(applied: int) -> Mapping[str, Document]:
+    """What migrations up to one leave behind, by name; a later one may make a view of a table."""
+    return {
+        document.name: document
+        for number, title, text in migrations()
+        if number <= applied
+        for document in parse_schema(text, title)
+    }
+
+
+def _text(run: Run, catalog: str, name: str) -> str:
+    """A view's SQL without blanks and parentheses, of which DuckDB writes more before it is read from a file."""
+    ((text,),) = run(_VIEW.format(catalog=catalog, name=name))
+    return _NO_MEANING.sub("", str(text))
+
+
+def _own_text(run: Run, name: str, expected: Mapping[str, Document]) -> str:
+    """A view as DuckDB writes it once it is made from our own source."""
+    run(f"ATTACH ':memory:' AS {_REFERENCE}")
+    try:
+        view = expected[name]
+        for document in [*(expected[read] for read in sorted(view.reads & expected.keys())), view]:
+            run(f"CREATE SCHEMA IF NOT EXISTS {_REFERENCE}.{document.name.partition('.')[0]}")
+            run(f"USE {_REFERENCE}")
+            run(document.statement)
+        return _text(run, _REFERENCE, name)
+    finally:
+        run("USE memory")
+        run(f"DETACH {_REFERENCE}")
+
+
+def _refuse(path: Path | None, what: str) -> None:
+    raise InputUnusableError(
+        f"this database is not as traceforge makes it: {what}",
+        where=str(path),
+        hint="ingest the traces into a new database",
+    )
