@@ -9,9 +9,6 @@ import grimp
 
 from tests.conventions.test_source_tree import PYTHON, relative, tree
 
-# Class names that several modules still share. Only ever shorter.
-_SHARED_NAMES = {"Calls", "Interval", "Job", "Prediction"}
-
 
 def circle_of(imports: Mapping[str, set[str]]) -> list[str]:
     """One circle of modules, the first of it again at the end; empty where there is none."""
@@ -40,6 +37,4 @@ def test_a_class_name_stands_for_one_thing() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(relative(path))
 
-    shared = {name: files for name, files in places.items() if len(files) > 1}
-
-    assert {name: files for name, files in shared.items() if name not in _SHARED_NAMES} == {}
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

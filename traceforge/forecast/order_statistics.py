@@ -16,9 +16,6 @@ from traceforge.stats import percentile_interval
 
 Array = NDArray[np.float64]
 
-FURTHEST_BLOCKS = 4
-"""Blocks are drawn up to this many times the measured ranks."""
-
 _DRAWS = 100
 _FEWEST_DRAWS = 20
 # Values drawn for one interval: a thousand ranks take no more than a second.

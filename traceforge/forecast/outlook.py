@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.forecast.order_statistics import FURTHEST_BLOCKS, parts_of, slowest_of, step_quantile
+from traceforge.forecast.order_statistics import parts_of, slowest_of, step_quantile
 from traceforge.forecast.own_time import own_time
 from traceforge.forecast.points import run_ids
 from traceforge.forecast.tail import Tail, fit_tail
@@ -16,7 +16,7 @@ from traceforge.units import format_share
 
 Array = NDArray[np.float64]
 
-_BLOCKS = (2, FURTHEST_BLOCKS)
+_BLOCKS = (2, thresholds.FURTHEST_BLOCKS)
 _TAIL = (16, 64)
 
 

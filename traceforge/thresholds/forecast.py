@@ -26,6 +26,9 @@ FURTHEST_VALUE: Annotated[
 FURTHEST_BAND: Annotated[
     int, Meaning("times the largest measured scale", "Beyond it nothing is given.", "traceforge forecast --ranks")
 ] = 64
+FURTHEST_BLOCKS: Annotated[
+    int, Meaning("times the measured ranks", "Beyond it the tail is fitted, not drawn in blocks.", "forecast.outlook")
+] = 4
 KNEE_70: Annotated[float, Meaning("marginal efficiency", "Below it lies the first knee.", "forecast.fit.knee_70")] = 0.7
 KNEE_50: Annotated[float, Meaning("marginal efficiency", "Below it lies the second.", "forecast.fit.knee_50")] = 0.5
 MODELS_APART: Annotated[
