@@ -47,7 +47,8 @@ WITH limits AS (
     (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share
 ),
 judged AS (
-  SELECT e.run_id, COUNT(*) AS iterations, AVG(i.duration_ns) AS duration_ns, AVG(e.excess_ns) AS excess_ns
+  SELECT e.run_id, COUNT(*) AS iterations, CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) AS duration_ns,
+    CAST(ROUND(AVG(e.excess_ns)) AS BIGINT) AS excess_ns
   FROM attribute.excess AS e
   JOIN timeline.iteration AS i USING (run_id, iteration)
   WHERE NOT i.is_warmup
