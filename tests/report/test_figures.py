@@ -1,0 +1,114 @@
+"""What charts draw is what the tables hold: the right rank, the right iteration, the right unit."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from traceforge.report import Report
+from traceforge.store.database import Store
+
+
+@pytest.fixture(scope="module")
+def figures(late_report: Report) -> dict[str, Any]:
+    """The data of each figure, as the page's script reads them."""
+    found = re.findall(
+        r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', late_report.html, re.DOTALL
+    )
+    return {name: json.loads(text) for name, text in found}
+
+
+def column(values: Any) -> list[Any]:
+    return [values["values"][code] for code in values["codes"]] if isinstance(values, dict) else values
+
+
+def table(panel: dict[str, Any], name: str) -> dict[str, list[Any]]:
+    return {key: column(values) for key, values in panel["data"][name].items()}
+
+
+def test_the_strip_draws_each_iteration_at_its_own_duration(figures: dict[str, Any], late_job: Store) -> None:
+    drawn = table(figures["strip"]["panels"][0], "iterations")
+
+    asked = late_job.query("SELECT iteration, duration_ns / 1e6 FROM timeline.iteration ORDER BY iteration").rows()
+    found = [(round(left + 0.4), duration) for left, duration in zip(drawn["from"], drawn["duration_ms"], strict=True)]
+    assert found == [(number, pytest.approx(duration_ms, abs=1e-5)) for number, duration_ms in asked]
+
+
+def test_the_lanes_draw_each_rank_with_its_own_phases(figures: dict[str, Any], late_job: Store) -> None:
+    # given each picture of one iteration
+    for choice in figures["lanes"]["choices"]:
+        iteration = int(re.match(r"Iteration (\d+)", choice["caption"])[1])  # type: ignore[index]
+        _, names, step, rows = choice["data"]["lanes"]["runs"]
+
+        # when the drawn time of every rank is summed by phase
+        drawn = {
+            (int(rank), names[int(code)]): length * step
+            for rank, codes, lengths in rows
+            for code, length in zip(codes, lengths, strict=True)
+            if code != "-"
+        }
+
+        # then it is that of the table, ms, and the ranks are in order of arrival
+        asked = late_job.query(
+            "SELECT rank, phase, SUM(duration_ns) / 1e6 FROM timeline.segment WHERE iteration = ? GROUP BY ALL",
+            [iteration],
+        ).rows()
+        assert drawn == {(rank, phase): pytest.approx(value, abs=2e-3) for rank, phase, value in asked}
+        arrivals = late_job.query(
+            "SELECT rank FROM timeline.arrival WHERE iteration = ? ORDER BY arrival_ns DESC, rank", [iteration]
+        )
+        assert [int(rank) for rank, *_ in rows] == arrivals["rank"].to_list()
+
+
+def test_the_heat_map_draws_each_cell_at_its_rank_and_iteration(figures: dict[str, Any], late_job: Store) -> None:
+    drawn = table(figures["lateness"]["panels"][0], "cells")
+
+    asked = late_job.query(
+        "SELECT rank, iteration, (arrival_ns - MEDIAN(arrival_ns) OVER (PARTITION BY iteration)) / 1e6"
+        " FROM timeline.arrival JOIN timeline.iteration USING (run_id, iteration) WHERE NOT is_warmup"
+    ).rows()
+    found = {
+        (int(rank), int(iteration)): value
+        for rank, iteration, value in zip(drawn["rank"], drawn["iteration"], drawn["lateness_ms"], strict=True)
+    }
+    assert found == {(rank, iteration): pytest.approx(value, abs=1e-3) for rank, iteration, value in asked}
+
+
+def test_the_stacks_draw_each_rank_with_its_mean_phases(figures: dict[str, Any], late_job: Store) -> None:
+    drawn = table(figures["steps"]["panels"][0], "phases")
+
+    asked = late_job.query(
+        "SELECT rank, phase, SUM(p.duration_ns) / 1e6 / (SELECT COUNT(*) FROM timeline.iteration WHERE NOT is_warmup)"
+        " FROM timeline.phase AS p JOIN timeline.iteration AS i USING (run_id, iteration)"
+        " WHERE NOT i.is_warmup GROUP BY ALL HAVING SUM(p.duration_ns) > 0"
+    ).rows()
+    found = {
+        (int(rank), phase): value
+        for rank, phase, value in zip(drawn["rank"], drawn["phase"], drawn["duration_ms"], strict=True)
+    }
+    assert found == {(rank, phase): pytest.approx(value, abs=1e-4) for rank, phase, value in asked}
+
+
+def test_a_bar_of_the_waterfall_has_the_interval_of_its_own_finding(figures: dict[str, Any], late_job: Store) -> None:
+    bars = table(figures["waterfall"]["panels"][0], "bars")
+
+    low, high = late_job.query(
+        "SELECT delay_low_ns / 1e6, delay_high_ns / 1e6 FROM attribute.finding WHERE finding_id = 0"
+    ).row(0)
+    with_interval = [place for place, end in enumerate(bars["low_ms"]) if end is not None]
+    assert [bars["label"][place] for place in with_interval] == ["Slow compute, rank 2"]
+    place = with_interval[0]
+    assert bars["low_ms"][place] - bars["start_ms"][place] == pytest.approx(low, abs=1e-5)
+    assert bars["high_ms"][place] - bars["start_ms"][place] == pytest.approx(high, abs=1e-5)
+
+
+def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job: Store) -> None:
+    asked = late_job.query(
+        "SELECT finding_id, delay_ns_per_iteration / mean_ns * 24 * 4 AS hours FROM attribute.finding, "
+        "(SELECT AVG(duration_ns) AS mean_ns FROM timeline.iteration WHERE NOT is_warmup)"
+    ).rows()
+    for finding_id, hours in asked:
+        card = late_report.html.partition(f' id="finding-{finding_id}">')[2]
+        shown = re.findall(r'<data value="([\d.e-]+)" data-unit="gpu_hours">', card)[0]
+        assert float(shown) == pytest.approx(hours)
