@@ -58,8 +58,8 @@ def test_what_cannot_be_checked_is_said(healthy: Path, tmp_path: Path) -> None:
         (["--max", "speed=1"], 2, "metrics: iteration_ms"),
         (["--tolerance", "5%"], 2, "--tolerance without --baseline"),
         (["--baseline", tmp_path / "gone.json"], 3, "cannot be read"),
-        (["--baseline", tmp_path / "text.json"], 3, "no JSON document"),
-        (["--baseline", tmp_path / "list.json"], 3, "no summary"),
+        (["--baseline", tmp_path / "text.json"], 3, "not a JSON document"),
+        (["--baseline", tmp_path / "list.json"], 3, "not a summary"),
         (["--max", "cv=1", "--junit", tmp_path / "no" / "x.xml"], 3, "cannot be written"),
     ):
         result = run("check", healthy, *arguments)

@@ -35,7 +35,7 @@ def test_a_folder_is_read_first(healthy: Path) -> None:
 def test_what_cannot_be_compared_is_a_usage_error_with_a_hint(healthy: Path, two_runs: Path, tmp_path: Path) -> None:
     for arguments, message in (
         ([healthy], "nothing to compare with"),
-        ([healthy, healthy], "the same as itself"),
+        ([healthy, healthy], "A and B are the same run"),
         ([two_runs, healthy], "several runs"),
         ([two_runs, "--run-a", "healthy", "--run-b", "gone"], "no run `gone`"),
     ):
