@@ -95,5 +95,5 @@ def test_a_straggler_and_the_links_speed_are_seen_without_a_timeline(straggling:
 def test_the_report_shows_it_also_without_any_log(straggling: tuple[str, Store]) -> None:
     html = api.report(straggling[1]).html
 
-    assert "Collectives as NCCL" in html
+    assert "Collectives as measured by NCCL" in html
     assert "rank 2, in 16 of 16" in html or "rank in the group 2, in 16 of 16" in html
