@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from traceforge.report import Report
+from traceforge.report import Report, build_report
 from traceforge.store.database import Store
+
+from .tables import Job, store_of
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,23 @@ def test_a_bar_of_the_waterfall_has_the_interval_of_its_own_finding(figures: dic
     place = with_interval[0]
     assert bars["low_ms"][place] - bars["start_ms"][place] == pytest.approx(low, abs=1e-5)
     assert bars["high_ms"][place] - bars["start_ms"][place] == pytest.approx(high, abs=1e-5)
+
+
+def test_a_bar_never_has_the_interval_of_another_rank() -> None:
+    # given a finding of the same cause on another rank, and first in order
+    with store_of(Job()) as store:
+        store.execute("UPDATE attribute.finding SET finding_id = 5 WHERE finding_id = 0")
+        store.execute(
+            "UPDATE attribute.finding SET mode = 'synchronization_amplification', cause = 'slow_compute'"
+            " WHERE finding_id = 1"
+        )
+        html = build_report(store, run_id=1, versions={}, command=None).html
+        low = store.query("SELECT delay_low_ns / 1e6 FROM attribute.finding WHERE finding_id = 5").item()
+
+    # then the bar of rank 2 keeps its own
+    bars = table(json.loads(re.findall(r'id="data-waterfall">(.*?)</script>', html, re.DOTALL)[0])["panels"][0], "bars")
+    place = bars["label"].index("Slow compute, rank 2")
+    assert bars["low_ms"][place] - bars["start_ms"][place] == pytest.approx(low, abs=1e-5)
 
 
 def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job: Store) -> None:
