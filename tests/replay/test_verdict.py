@@ -63,7 +63,7 @@ def test_a_gain_with_everything_known_is_supported_and_its_controls_are_told() -
 @pytest.mark.parametrize(
     ("change", "verdict", "words"),
     [
-        ({"interval": Interval(1.0, 1.08)}, "not_identifiable", "does not tell a gain from a loss"),
+        ({"interval": Interval(1.0, 1.08)}, "not_identifiable", "holds both a gain and a loss"),
         ({"interval": Interval(0.995, 1.005), "ratio": 1.0}, "no_effect", "less than 1 %"),
         ({"interval": Interval(0.97, 0.98), "ratio": 0.975}, "harm", "more than they gain"),
         ({"interval": Interval(0.97, 0.995), "ratio": 0.985}, "harm", "a loss"),

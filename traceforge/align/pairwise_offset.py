@@ -7,7 +7,7 @@ time. Not handled: a constant skew of the ends (such as a rank's place in a ring
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,7 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
     instants = other_ends_ns[[0, len(order) // 2, -1]]
     halves = [_fitted(ends_ns[n::2], other_ends_ns[n::2], drift_ppb).course.at(instants) for n in (0, 1)]
     half_error = int(np.abs(halves[0] - halves[1]).max())
-    fields = (offset.drift_ppb, offset.raw_anchor_ns, half_error, offset.slope, offset.pieces)
-    return Offset(offset.offset_ns, offset.residual_ns, offset.anchors, offset.status, *fields)
+    return replace(offset, half_error_ns=half_error)
 
 
 def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
@@ -96,16 +95,13 @@ def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offs
         drift_ppb = round(slope.ppb) if slope.is_certain else 0
     level = differences - (other_ends_ns - anchor) * drift_ppb // BILLION
     offset = exact_median(level)
-    residual = mad_sd(level)
+    line = Offset(offset, round(mad_sd(level)), len(differences), "fitted", drift_ppb, anchor, None, slope)
     pieces = _pieces(other_ends_ns, level - offset)
-    if pieces is not None:
-        knots, bends, residual = pieces
-        line = offset + (knots - anchor) * drift_ppb // BILLION
-        return Offset(
-            offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope,
-            course_through(knots, line + bends),
-        )  # fmt: skip
-    return Offset(offset, round(residual), len(differences), "fitted", drift_ppb, anchor, None, slope)
+    if pieces is None:
+        return line
+    knots, bends, residual = pieces
+    course = course_through(knots, offset + (knots - anchor) * drift_ppb // BILLION + bends)
+    return replace(line, residual_ns=round(residual), pieces=course)
 
 
 def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:

@@ -5,6 +5,7 @@ that PyTorch writes for work handles move nothing and are left out.
 """
 
 import math
+from typing import TypeVar
 
 import msgspec
 import polars as pl
@@ -43,6 +44,9 @@ _SCHEMA = {
     "sequence": pl.Int64,
     "peer": pl.Int32,
 }
+
+
+T = TypeVar("T")
 
 
 class _PeerArguments(msgspec.Struct):
@@ -96,26 +100,26 @@ def _peer(row: dict[str, object], op: str | None, ranks: object) -> int | None:
     return first + place * stride if isinstance(first, int) and isinstance(stride, int) and stride > 0 else None
 
 
-def _stated_peer(args: object, op: str) -> int | None:
+def _decoded(text: object, kind: type[T]) -> T | None:
     try:
-        stated = msgspec.json.decode(str(args), type=_PeerArguments)
+        return msgspec.json.decode(str(text), type=kind)
     except msgspec.DecodeError:
         return None
-    return stated.destination if op == "send" else stated.source
+
+
+def _stated_peer(args: object, op: str) -> int | None:
+    stated = _decoded(args, _PeerArguments)
+    return None if stated is None else stated.destination if op == "send" else stated.source
 
 
 def _is_full_list(text: object, size: object) -> bool:
-    try:
-        ranks = msgspec.json.decode(str(text), type=list[int])
-    except msgspec.DecodeError:
-        return False
-    return bool(ranks) and (size is None or len(ranks) == size)
+    ranks = _decoded(text, list[int])
+    return bool(ranks) and (size is None or len(ranks or ()) == size)
 
 
 def _shaped_size(args: str) -> tuple[str | None, int | None]:
-    try:
-        shapes = msgspec.json.decode(args, type=_ShapeArguments)
-    except msgspec.DecodeError:
+    shapes = _decoded(args, _ShapeArguments)
+    if shapes is None:
         return None, None
     sizes = [
         math.prod(dims) * element_bytes()[kind.lower()]

@@ -37,7 +37,7 @@ class Cause:
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in.
-        is_like_taken_cores: whether other programs on the same cores make a job without devices look like it.
+        is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Cause:
 UNEXPLAINED = Cause(
     name="unexplained",
     mode="unexplained",
-    phrase="was late for a reason the trace does not tell",
+    phrase="was late for a reason the trace does not show",
     next_step="Record host activity as well (profile_memory, with_stack), so that {subject}'s gaps get names.",
 )
 

@@ -40,7 +40,7 @@ ORDER BY run_id, rank, start_ns
 
 _RECORDED = "SELECT run_id, iteration, rank FROM timeline.window ORDER BY run_id, iteration, rank"
 
-# At most so many other streams are kept in mind as what may have held a queued collective up.
+# Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
 _KEY = ("run_id", "iteration", "rank")
 _COLUMNS = ("position", "collective_id", "arrival_ns", "end_ns", "awaited_position", "queued_position", "is_regular")

@@ -105,7 +105,7 @@ def _generated(store: Store, traces: pl.DataFrame) -> Row:
 
 
 def longest_path(nodes: pl.DataFrame, edges: pl.DataFrame) -> tuple[int, int]:
-    """Largest sum of durations along dependencies, ns, and the number of nodes left out because they form circles.
+    """Largest sum of durations along dependencies, ns, and the number of nodes left out because they form cycles.
 
     Args:
         nodes: node, duration_ns.

@@ -1,5 +1,5 @@
 -- What the dependency graph gives back when it is replayed: one row a (run, scenario, rank), and one for
--- all ranks together. It tells whether the graph explains the measured time, and whether it reacts to a change at all.
+-- all ranks together. It shows whether the graph explains the measured time, and whether it reacts to a change.
 --
 -- Linked traces of all ranks are replayed together: host calls in order with the host's own work between them, device
 -- work behind its launch, its stream and the streams it waits for, collectives once all ranks have arrived. Traces of a
@@ -26,6 +26,6 @@ CREATE OR REPLACE TABLE graph.baseline (
   replayed_ns BIGINT NOT NULL,
   -- replayed_ns / measured_ns - 1; NULL where nothing was measured.
   difference DOUBLE,
-  -- Dependencies left out because measured times (or, of generated traces, a circle) contradict them.
+  -- Dependencies left out because measured times (or, of generated traces, a cycle) contradict them.
   contradicted_count BIGINT NOT NULL
 )

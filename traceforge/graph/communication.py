@@ -1,6 +1,6 @@
 """Recorded communication of all ranks, comparable. Reads raw.chakra_communication; fills graph.communication.
 
-One trace speaks for a rank: PyTorch's own rather than a converted one. A process group is known by its name; where old
+One trace stands for a rank: PyTorch's own rather than a converted one. A process group is known by its name; where old
 traces hold only a pointer, which differs between processes, by the order in which a rank first uses its groups.
 Members are those that the trace lists, or that start and stride state. Not handled: groups of one rank (left out).
 """
@@ -59,12 +59,14 @@ def rows(store: Store) -> pl.DataFrame:
     if calls.is_empty():
         return calls
     names = calls["collective_name"].unique().to_list()
-    spoken = {name: _operation(name) for name in names}
+    operations = {name: _operation(name) for name in names}
     dtype = pl.col("dtype").str.to_lowercase().str.replace(r"^.*::", "")
     empty = [pl.when(pl.col(name).list.len() > 0).then(pl.col(name)).alias(name) for name in _SPLITS]
     found = (
         _with_groups(calls)
-        .with_columns(*empty, op=pl.col("collective_name").replace_strict(spoken, return_dtype=pl.String), dtype=dtype)
+        .with_columns(
+            *empty, op=pl.col("collective_name").replace_strict(operations, return_dtype=pl.String), dtype=dtype
+        )
         .with_columns(ordinal=pl.int_range(pl.len()).over(*_PLACE, "process_group"))
     )
     return found.select(_COLUMNS)

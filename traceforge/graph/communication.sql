@@ -11,7 +11,7 @@ CREATE OR REPLACE TABLE graph.communication (
   position BIGINT NOT NULL,
   -- Id of the node as its file states it.
   node_id BIGINT,
-  -- Process group as ranks agree on it: its name, else its order of first use and size; NULL where nothing tells it.
+  -- Process group as ranks agree on it: its name, else its order of first use and size; NULL where it is unknown.
   process_group VARCHAR,
   -- Global ranks of the members; NULL where unknown.
   members BIGINT[],

@@ -1,8 +1,8 @@
 """Dependencies of linked traces. Reads graph.node and the timeline's ids; fills graph.derived_edge.
 
 The idea: a host thread makes its calls in order; a call launches device work; a stream does its work in order, and
-waits for another stream where the host told it so; a blocking call ends when the device work it waits for has ended.
-All of it can be told from correlation ids, streams and times. Not handled: waits inside kernels; events that are
+waits for another stream where the host says so; a blocking call ends when the device work it waits for has ended.
+All of it follows from correlation ids, streams and times. Not handled: waits inside kernels; events that are
 recorded long before they are waited for (the last work launched before the wait is taken).
 """
 

@@ -1,13 +1,13 @@
 -- Whether all ranks of a process group issue the same sequence of collectives: one row a (run, process group, members).
 --
 -- Compared are operation, element type and, where all ranks must move the same, bytes; no times. Sequence numbers align
--- the ranks where every call states one, else the order of calls. Where several values stand against each other, the one
--- most ranks have is expected (of equals, the lowest rank's).
+-- the ranks where every call states one, else the order of calls. Where ranks disagree, the
+-- value of most is expected (of equals, the lowest rank's).
 -- Reads: graph.communication
 CREATE OR REPLACE TABLE graph.divergence (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
-  -- As in graph.communication; NULL where nothing tells the group.
+  -- As in graph.communication; NULL where the group is unknown.
   process_group VARCHAR,
   -- Ranks compared.
   ranks BIGINT[] NOT NULL,

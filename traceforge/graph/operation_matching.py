@@ -244,7 +244,7 @@ def _between(ours: Int64s, theirs: Int64s, left: int, right: int) -> list[tuple[
     if not len(ours) or not len(theirs):
         return []
     if max(len(ours), len(theirs)) > _LARGEST_GAP:
-        # Before the first anchor and behind the last one only what touches them can be told.
+        # Before the first anchor and behind the last one only what touches them can be matched.
         ours_end, theirs_end = ours[::-1][:_LARGEST_GAP], theirs[::-1][:_LARGEST_GAP]
         size = min(len(ours_end), len(theirs_end))
         same = int(np.argmin(np.append(ours_end[:size] == theirs_end[:size], False)))

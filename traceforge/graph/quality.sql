@@ -1,4 +1,4 @@
--- What each execution trace's graph is good for, said aloud: one row a trace.
+-- What each execution trace's graph can be used for: one row a trace.
 CREATE OR REPLACE TABLE graph.quality (
   -- Joins meta.run.run_id.
   run_id,

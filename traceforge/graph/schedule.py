@@ -85,7 +85,7 @@ def calibrated(start_ns: Int64s, end_ns: Int64s, begin: Int64s, end: Int64s, kin
 
 
 def topological_order(count: int, begin: Int64s, end: Int64s) -> tuple[Int64s, int]:
-    """Nodes so that each comes after what it depends on, and how many are left out because they stand in a circle."""
+    """Nodes so that each comes after what it depends on, and how many are left out because they form a cycle."""
     missing = np.bincount(end, minlength=count)
     by_begin = np.argsort(begin, kind="stable")
     followers = end[by_begin].tolist()

@@ -1,7 +1,7 @@
 """Which rank an execution trace belongs to. Reads raw.chakra_file, meta.source and align.rank; fills graph.trace.
 
 Writers rarely state the rank. What is stated counts first; then the process id, if exactly one timeline of the run has
-it; then the number that alone tells the names of the files of one kind apart. Not handled: ranks by a pattern that
+it; then the only number in which the names of the files of one kind differ. Not handled: ranks by a pattern that
 a person gives.
 """
 

@@ -1,4 +1,5 @@
--- Couplings that could make pacing pay, and whether this run tells their size: one row a (run, mechanism).
+-- Couplings that could make pacing pay, as far as this run shows them: one row a (run, mechanism). Experimental: few
+-- recorded jobs with known couplings exist to check the intervals against.
 --
 -- Intervals are of 95 %. A coupling is called there where its 99 % interval leaves 0 out, so that one run in a hundred
 -- without any shows one. Without couplings no delay can shorten an iteration (see replay.outcome).
@@ -23,7 +24,7 @@ CREATE OR REPLACE TABLE replay.calibration (
   -- Collectives, kernels, host operations or iterations x ranks it was measured on.
   n BIGINT NOT NULL,
   -- identifiable: it is there, above 0 or below. absent: measured, may be 0, and less than 1 % of the time is at stake.
-  -- not_identifiable: this run does not tell.
+  -- not_identifiable: this run does not show it.
   verdict VARCHAR NOT NULL,
   -- Why.
   reason VARCHAR NOT NULL,

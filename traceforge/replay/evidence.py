@@ -54,7 +54,7 @@ class Evidence:
         high: upper ends.
         is_measured: whether it is known how transfers follow the spread of arrivals, if only that they do not.
         is_positive: whether a measured coupling, at its lower end, makes anything slower where ranks are early.
-        predictability: how well lateness can be told from the past, 0..1; None where it was not measured.
+        predictability: how well lateness can be predicted from the past, 0..1; None where it was not measured.
         reason: why the spread's coupling is not known, or what was found.
     """
 

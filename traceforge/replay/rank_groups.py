@@ -1,4 +1,4 @@
-"""Who meets whom at each place. In: the groups of a `StepModel`. Out: the layouts that occur, and which one where.
+"""Which ranks meet in each collective. In: groups of a `StepModel`. Out: the partitions that occur, and which where.
 
 The groups of a place are the same in most iterations, under other numbers; each distinct layout is found once, so
 that the replay needs no sorting.

@@ -1,11 +1,10 @@
 """Would it help? In: a predicted ratio with its interval, ceiling, controls and what is known. Out: verdict and reason.
 
-A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be told from the past
-(beyond 0.3), the interval of the gain lies above 0, the same delays dealt out at random gain less, and, where the
+A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be predicted from the
+past (beyond 0.3), the interval of the gain lies above 0, the same delays dealt out at random gain less, and, where the
 coupling is that of waiting hosts, the ranks that are held back seldom come last: measured against real paced runs, the
-replay then promises too much (`MOST_OVERSHOOT`). It has
-`no_effect` where even the ceiling is below 1 %, or its interval is; it is a `harm` where even its best case loses, and
-the best guess more than 1 %; everything else is `not_identifiable`.
+replay then promises too much (`MOST_OVERSHOOT`). It has `no_effect` where even the ceiling, or its interval, is below
+1 %; it is a `harm` where even its best case loses, and the best guess more than 1 %; all else is `not_identifiable`.
 """
 
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     low, high = given.interval.low, given.interval.high
     is_known_to_be_small = low <= 1 and low > 1 - thresholds.NOTICEABLE_SHARE and high < 1 + thresholds.NOTICEABLE_SHARE
     is_predictable = known.predictability is not None and known.predictability > thresholds.LEAST_PREDICTABILITY
-    bound = "A bound, not a policy: nobody knows beforehand who will wait"
+    bound = "A bound, not a policy: no job knows in advance who will wait"
     overshoots = known.point.host > 0 and given.overshoot > thresholds.MOST_OVERSHOOT
     comes_last = f"in {format_share(given.overshoot)} of the steps a rank is held back until it comes last"
     doubts = (
@@ -81,7 +80,7 @@ def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
         (is_known_to_be_small, "no_effect", f"{change}: less than 1 %; {controls}."),
         (high < 1 and given.ratio < 1 - thresholds.NOTICEABLE_SHARE, "harm", f"{change}: a loss; {controls}."),
         (high < 1, "no_effect", f"{change}: a loss of less than 1 %; {controls}."),
-        (low <= 1, "not_identifiable", f"{change}: the interval does not tell a gain from a loss; {controls}."),
+        (low <= 1, "not_identifiable", f"{change}: the interval holds both a gain and a loss; {controls}."),
         (
             given.steps < thresholds.LEAST_STEPS,
             "not_identifiable",
@@ -89,7 +88,11 @@ def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
         ),
         (given.placebo >= given.ratio, "no_effect", f"{change}, and delays at random do as much; {controls}."),
         (not known.is_positive, "not_identifiable", f"{change}, but the coupling's interval reaches 0; {controls}."),
-        (not is_predictable, "not_identifiable", f"{change}, but lateness cannot be told from the past; {controls}."),
+        (
+            not is_predictable,
+            "not_identifiable",
+            f"{change}, but lateness cannot be predicted from the past; {controls}.",
+        ),
         (overshoots, "not_identifiable", f"{change}, but {comes_last}, at a cost that no replay knows; {controls}."),
     )
     supported = ("supported", f"{change}; {controls}.")

@@ -2,7 +2,7 @@
 
 Each edit is tried alone with settings that suit the run (`Edit.usual`); `traceforge replay --what-if` tries others, and
 several together. Nobody is delayed. Couplings that were measured are in it: with a straggler goes the spread it made.
-Where none was measured, transfers are taken not to change with the spread of arrivals.
+Where none was measured, transfers are assumed not to change with the spread of arrivals.
 """
 
 from collections.abc import Sequence

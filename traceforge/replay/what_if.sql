@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE replay.what_if (
   edit VARCHAR NOT NULL,
   -- Its parameters, as on the command line; empty where it has none.
   parameters VARCHAR NOT NULL,
-  -- Samples a second with the edit over samples a second without; NULL where it cannot be told.
+  -- Samples a second with the edit over samples a second without; NULL where the run holds too little.
   throughput_ratio DOUBLE,
   -- Lower end of its 95 % interval.
   throughput_ratio_low DOUBLE,
@@ -22,6 +22,6 @@ CREATE OR REPLACE TABLE replay.what_if (
   iteration_ns BIGINT,
   -- How much shorter that is than recorded, ns; negative where it is longer.
   saved_ns_per_iteration BIGINT,
-  -- What was changed and taken for granted, or why it cannot be told.
+  -- What was changed and taken for granted, or why there is no answer.
   reason VARCHAR NOT NULL
 )

@@ -16,9 +16,9 @@ CREATE OR REPLACE TABLE timeline.arrival (
   late_ns,
   -- Time from this rank's arrival until the last arriver came, or until its own end if that is earlier, ns, >= 0.
   wait_ns,
-  -- True where the lateness is below three times the clock residual of the ranks compared: it supports no finding.
+  -- True where the lateness is below three clock residuals of the ranks compared: it supports no finding.
   below_resolution,
-  -- True where the wait is below three times the clock residual of the ranks compared: it supports no finding.
+  -- True where the wait is below three clock residuals of the ranks compared: it supports no finding.
   wait_below_resolution,
   -- When the host issued the call, on the aligned clock, ns.
   issue_ns,

@@ -2,7 +2,7 @@
 CREATE OR REPLACE TABLE timeline.collective (
   -- Joins meta.run.run_id.
   run_id,
-  -- Number of the collective within the run.
+  -- Identifier of the collective within the run.
   collective_id,
   -- Iteration in which it was issued; NULL outside of all iterations.
   iteration,

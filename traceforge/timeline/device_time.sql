@@ -1,7 +1,7 @@
 -- How each device spent its recorded time, over the whole file and all streams: one row a rank.
 --
--- The definitions are those of Holistic Trace Analysis' temporal breakdown and communication overlap; steps play no
--- part. See timeline.phase for iterations.
+-- The definitions are those of Holistic Trace Analysis' temporal breakdown and communication overlap, over the file
+-- regardless of steps. See timeline.phase for iterations.
 -- Reads: align.rank, align.name_class, raw.kineto_event
 CREATE OR REPLACE TABLE timeline.device_time (
   -- Joins meta.run.run_id.
@@ -16,7 +16,7 @@ CREATE OR REPLACE TABLE timeline.device_time (
   busy_duration_ns BIGINT NOT NULL,
   -- While nothing runs, ns; busy and idle add up to the span.
   idle_duration_ns BIGINT NOT NULL,
-  -- While a kernel runs that is no communication, ns.
+  -- While a kernel other than communication runs, ns.
   compute_duration_ns BIGINT NOT NULL,
   -- While only communication, copies or memory sets run, ns; with compute it adds up to busy.
   non_compute_duration_ns BIGINT NOT NULL,

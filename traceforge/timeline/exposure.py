@@ -1,8 +1,8 @@
 """How much of each collective its rank's compute hid. Reads timeline.arrival, collective and segment; fills
 timeline.exposure.
 
-A collective is hidden while its rank computes, and exposed else; before its last arrival it waits, after it it
-transfers. Each collective counts by itself: two that are exposed at once count twice, unlike in timeline.phase.
+A collective is hidden while its rank computes and exposed otherwise; it waits until the last arrival and transfers
+after it. Each counts by itself: two collectives exposed at once count twice, unlike in timeline.phase.
 """
 
 import numpy as np
@@ -39,12 +39,12 @@ def rows(store: Store) -> pl.DataFrame:
     for (run_id, rank), own in store.query(_ARRIVALS).group_by("run_id", "rank", maintain_order=True):
         compute = store.arrays(_COMPUTE, [run_id, rank])
         arrival, end, last = (own[name].to_numpy() for name in ("arrival_ns", "end_ns", "last_arrival_ns"))
-        turning = np.clip(last, arrival, np.maximum(arrival, end))
-        computed = [_before(compute, instants) for instants in (arrival, turning, np.maximum(arrival, end))]
+        all_arrived = np.clip(last, arrival, np.maximum(arrival, end))
+        computed = [_before(compute, instants) for instants in (arrival, all_arrived, np.maximum(arrival, end))]
         frames.append(
             own.select("run_id", "collective_id", "rank").with_columns(
-                exposed_wait_ns=pl.Series(turning - arrival - (computed[1] - computed[0])),
-                exposed_transfer_ns=pl.Series(np.maximum(arrival, end) - turning - (computed[2] - computed[1])),
+                exposed_wait_ns=pl.Series(all_arrived - arrival - (computed[1] - computed[0])),
+                exposed_transfer_ns=pl.Series(np.maximum(arrival, end) - all_arrived - (computed[2] - computed[1])),
                 hidden_ns=pl.Series(computed[2] - computed[0]),
             )
         )

@@ -1,10 +1,9 @@
 """Why a device had nothing to do. Reads timeline.segment, raw events and align.*; fills timeline.gap.
 
 A gap is a stretch of an iteration in which no kernel and no copy runs on any stream of the device. Its one cause is
-what the training thread did for most of it, where that is something particular: fetching data, a checkpoint, garbage
-collection, the allocator, a blocking copy, a synchronisation. Else what ends the gap decides: work that was launched
-after the gap began came late from the host; work that was launched before was held up on the device (its streams and
-events). Where the trace does not tell, or nothing ends the gap, it is unknown.
+what held the training thread for most of it (`gap_cause` in `vocabulary.toml`, or a copy call). Otherwise what ends the
+gap decides: work launched after the gap began came late from the host; work launched before was held up on the device
+(its streams and events). Where the trace does not say, or nothing ends the gap, it is unknown.
 """
 
 from itertools import chain
@@ -154,7 +153,7 @@ def _inside(copying: Intervals, pieces: pl.DataFrame) -> Times:
 
 
 def _launch_lead(starts_ns: Times, ends_ns: Times, work: pl.DataFrame) -> pl.Series:
-    """How long before each gap began the work that ends it was launched, ns; null where none does or tells."""
+    """How long before each gap began the work that ends it was launched, ns; null where unknown."""
     place = np.searchsorted(work["start_ns"].to_numpy(), ends_ns)
     ended = pl.DataFrame({"gap_end": ends_ns, "gap_start": starts_ns, "place": place})
     numbered = work.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))

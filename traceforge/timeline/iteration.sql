@@ -10,15 +10,15 @@ CREATE OR REPLACE TABLE timeline.iteration (
   duration_ns,
   -- Ranks that recorded it (of a run with aligned clocks, those that are).
   ranks,
-  -- True for the first iterations, as long as each takes more than twice the median (of fewer than half of the run):
-  -- kept, but left out of judgements.
+  -- True for the first iterations while each takes more than twice the median, in fewer than half of the run: kept, but
+  -- not judged.
   is_warmup,
   -- True where a rank of the run did not record it or is not aligned, where the trace marks no steps, or where the
-  -- window begins or ends within it: kept, but left out of judgements.
+  -- window begins or ends within it: kept, but not judged.
   is_partial
 ) AS
 WITH comparable AS (
-  -- A clock that is not aligned tells nothing of when the others' iterations began; where none is, all are taken.
+  -- An unaligned clock does not say when the others' iterations began; if no clock is aligned, all are taken.
   SELECT run_id, rank
   FROM align.clock
   QUALIFY status <> 'unaligned'

@@ -1,8 +1,8 @@
 """Interval arithmetic. In: starts and ends of any order. Out: unions, differences, and which are active when.
 
 All arithmetic is on int64 ns and half-open intervals. The idea: a layer is one bit; the ends of all layers, sorted
-once, switch bits on and off, so that a running sum tells which layers are active between any two ends. Cost is that
-of merging sorted ends, whatever overlaps what.
+once, switch bits on and off, so that a running sum gives the layers active between any two ends. The cost is that of
+sorting the ends, whatever overlaps.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW timeline.rank_lateness (
   rank,
   -- Collectives in which it took part.
   collectives,
-  -- Of these, those at which it arrived last by more than the clocks leave unsure.
+  -- Of these, those at which it arrived last by more than the clocks' resolution.
   last_count,
   -- Median lateness against the first arriver, ns.
   median_late_ns,

@@ -1,8 +1,8 @@
-"""What each rank was doing when. Reads raw events by class and matched arrivals; fills timeline.segment.
+"""What each rank did when. Reads raw events by class and matched arrivals; fills timeline.segment.
 
 Each rank's intervals become layers in the order compute, transfer, wait, copy, input, runtime, idle; the first that
-is active at an instant names its phase. A rank without device events uses host operations in the place of kernels,
-and outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
+is active at an instant names its phase. A rank without device events uses host operations in place of kernels, and
+outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,8 +63,8 @@ class RankLayers:
     """A rank's intervals.
 
     Attributes:
-        layers: intervals by name; those of activities bear their names.
-        phases: phase and the layers of which any brings it about, in order of precedence; a phase may come twice.
+        layers: intervals by name; those of an activity under its name.
+        phases: phases by precedence, each with the layers that cause it; a phase may come twice.
         remainder: phase of the instants that no layer covers.
     """
 
@@ -145,7 +145,7 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         layers["compute"] = _of(by_class, "compute")
         busy = tuple(one.name for one in activities if one.name != "input")
         return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", busy)), "idle")
-    # Host operations stand in for kernels; what fetches data or awaits communication is none.
+    # Host operations count as compute, except those that fetch data or wait for communication.
     working, layers["enclosing"] = _operations(training)
     layers["compute"] = subtract(working, join(layers["input"], _of(training, "communication_call")))
     pauses = tuple(one.name for one in activities if one.name != "input" and not one.replaces_device)
@@ -154,7 +154,7 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
 
 
 def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Intervals]:
-    """Host operations that work, and those that enclose a communication call and may block in it."""
+    """Host operations that compute, and those that enclose a communication call and may block in it."""
     operations, calls = training.get("operation"), training.get("communication_call")
     if operations is None or calls is None:
         return _of(training, "operation"), _NOTHING
@@ -169,8 +169,8 @@ def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Interv
 def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, Intervals]:
     """Transfer and wait. Communication without partners cannot be split; it counts as transfer."""
     arrivals, ends, last = (matched[name] for name in ("start_ns", "end_ns", "last_arrival_ns"))
-    turning = pl.select(pl.max_horizontal(arrivals, pl.min_horizontal(last, ends))).to_series()
-    wait, sending = _union(arrivals, turning), _union(turning, ends)
+    all_arrived = pl.select(pl.max_horizontal(arrivals, pl.min_horizontal(last, ends))).to_series()
+    wait, sending = _union(arrivals, all_arrived), _union(all_arrived, ends)
     return join(sending, subtract(communication, join(wait, sending))), wait
 
 

@@ -1,11 +1,11 @@
-"""A rank's host cannot launch work as fast as its device does it: the device runs dry between kernels."""
+"""A rank's host cannot launch work as fast as its device completes it: the device runs dry between kernels."""
 
 from traceforge.attribute.cause import Cause
 
 CAUSE = Cause(
     name="late_launch",
     mode="runtime_control_plane",
-    phrase="launches work more slowly than its device does it",
+    phrase="launches work more slowly than its device completes it",
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
     is_like_taken_cores=True,

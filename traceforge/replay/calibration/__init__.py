@@ -1,8 +1,9 @@
 """Which couplings this run shows, and how strong. Reads timeline.*, graph.*, align.*; fills replay.calibration.
 
-The idea: each mechanism that could make pacing pay is measured from variation within the run in this package, or
-refused with the reason. A coupling is there (`identifiable`) where its 99 % interval leaves 0 out; it is `absent` where
-it may be 0 and neither end of its interval could cost 1 % of the time; all else is `not_identifiable`.
+Experimental: few recorded jobs with known couplings exist to check the intervals against. The idea: each mechanism
+that could make pacing pay is measured from variation within the run (one module each), or refused with the reason. A
+coupling is there (`identifiable`) where its 99 % interval leaves 0 out; it is `absent` where it may be 0 and neither
+end of its interval could cost 1 % of the time; all else is `not_identifiable`.
 """
 
 from collections.abc import Iterator

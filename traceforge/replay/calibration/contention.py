@@ -1,4 +1,4 @@
-"""Is work slower while something goes on beside it? In: pieces of work as arrays. Out: a slow-down for each such thing.
+"""Is work slower while something else runs beside it? In: pieces of work as arrays. Out: a slow-down by each.
 
     duration = own level + sum over things of (eta / (1 + eta)) x time beside the thing + whatever else
 

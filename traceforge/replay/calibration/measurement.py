@@ -64,7 +64,7 @@ def measured(estimate: float, error: float, blocks: int, n: int, to: Callable[[f
     """An estimate with its 95 % and its surer interval.
 
     Args:
-        error: standard error from so many blocks.
+        error: standard error, from this many blocks.
         n: what it was measured on.
         to: turns the estimate and each end into what is said.
     """
@@ -75,7 +75,7 @@ def measured(estimate: float, error: float, blocks: int, n: int, to: Callable[[f
 
 
 def critical(blocks: int, level: float) -> float:
-    """What |t| over so many blocks exceeds by chance with probability 1 - level."""
+    """What |t| over this many blocks exceeds by chance with probability 1 - level."""
     return float(t_quantile(blocks - 1, level))
 
 

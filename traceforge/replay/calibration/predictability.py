@@ -3,8 +3,8 @@
     y = wait of a rank in an iteration less the mean over ranks;  coefficient = corr(y, y one iteration before)
 
 Waits beyond what 95 % of them stay below count as that much, so that a single pause does not decide.
-A rank that always waits and one that waits in turns of several iterations are both predictable. `lasting_share` tells
-them apart: the share of the variation of y that lies between ranks for good (intraclass correlation).
+A rank that always waits and one that waits in turns of several iterations are both predictable. `lasting_share`
+separates them: the share of the variation of y that lies between ranks for good (intraclass correlation).
 """
 
 from dataclasses import replace

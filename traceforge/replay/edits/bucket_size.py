@@ -3,7 +3,7 @@
 Transfers of all-reduces are taken for alpha + beta x bytes, fitted to this run by communicator. Larger buckets join
 neighbours that follow one another without a wait between them: the joined one starts with its last part and takes
 alpha + beta x all bytes. Smaller buckets only cost an alpha for each further one; that they could start earlier is
-not modelled, as no trace tells when their gradients would have been there.
+not modelled, as no trace shows when their gradients would have been ready.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def _apply(job: EditedJob, settings: Settings) -> EditedJob:
         for i in range(len(transfer)):
             _rebucket(job, i, own[i], limit, line, transfer[i], gone[i], awaited[i])
     if not is_fitted:
-        raise InsufficientData("All-reduces of two sizes or more are needed to tell latency from bandwidth.")
+        raise InsufficientData("All-reduces of two sizes or more are needed to separate latency from bandwidth.")
     return job.with_model(transfer_ns=transfer, awaited=awaited).without(gone)
 
 
@@ -99,7 +99,7 @@ def _usual(_job: EditedJob) -> Sequence[Settings]:
 
 EDIT = Edit(
     "bucket_size",
-    "All-reduces of gradients are joined into buckets of up to so many MB, or split; alpha-beta from this run.",
+    "All-reduces of gradients are joined into buckets of up to `megabytes`, or split; alpha-beta from this run.",
     MappingProxyType({"megabytes": 25.0}),
     _apply,
     _usual,

@@ -1,4 +1,4 @@
-"""Drop a host: its ranks take no part, and every iteration has so many samples less.
+"""Drop a host: its ranks take no part, and every iteration has fewer samples.
 
 The others keep their work and their transfers; a ring over fewer ranks would be a little faster, and one whose ranks
 hold parts of a model (tensor or pipeline parallel) could not run without them. So this answers whether a slow host

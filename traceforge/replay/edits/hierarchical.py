@@ -3,7 +3,7 @@
 A flat ring over N ranks moves 2 (N - 1) / N of the payload past each rank at the speed it was measured at. With g ranks
 on each of h hosts, the hierarchy moves 2 (g - 1) / g of it within hosts, `within_speed` times as fast, and
 2 (h - 1) / (h g) between hosts, where every rank has a path of the flat ring's speed. `within_speed` 0 takes the ratio
-of measured bus bandwidths within and between hosts; without both it cannot be told.
+of measured bus bandwidths within and between hosts; without both there is no answer.
 """
 
 from collections.abc import Sequence

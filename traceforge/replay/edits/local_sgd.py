@@ -1,7 +1,7 @@
 """Local SGD: gradients are exchanged in every K-th iteration only (Stich 2019; the paper's future work, section 7).
 
 Collectives that reduce or gather over the largest communicator are taken for the exchange of gradients; `communicator`
-names another. In iterations without them ranks go on at once. What that does to convergence no trace can tell.
+names another. In iterations without them ranks go on at once. What that does to convergence is not modelled.
 """
 
 from collections.abc import Sequence

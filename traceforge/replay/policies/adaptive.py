@@ -1,4 +1,4 @@
-"""Adaptive: bounded delay whose threshold and gain follow how well each rank's own slack can be told beforehand.
+"""Adaptive: bounded delay whose threshold and gain follow how well each rank's own slack can be forecast.
 
 A rank forecasts its slack by the mean of the last `window` values. Over its last `memory` iterations it keeps the
 root mean square of what those forecasts missed. It paces only while its forecast exceeds `threshold` times that
@@ -22,9 +22,11 @@ def _delay(past: Past, parameters: Parameters) -> Times:
     forecasts = sliding_window_view(slack, window, axis=0).mean(axis=2)
     error = np.mean((slack[window:] - forecasts[:-1]) ** 2, axis=0)
     power = np.mean(slack[window:] ** 2, axis=0)
-    told = 1 - np.divide(error, power, out=np.ones_like(error), where=power > 0)
-    delay = np.minimum(parameters["max_delay"] * past.mean_duration_ns(), parameters["gain"] * told * forecasts[-1])
-    engaged = (forecasts[-1] > parameters["threshold"] * np.sqrt(error)) & (told > 0)
+    explained = 1 - np.divide(error, power, out=np.ones_like(error), where=power > 0)
+    delay = np.minimum(
+        parameters["max_delay"] * past.mean_duration_ns(), parameters["gain"] * explained * forecasts[-1]
+    )
+    engaged = (forecasts[-1] > parameters["threshold"] * np.sqrt(error)) & (explained > 0)
     return np.where(engaged, delay, 0).astype(np.int64)
 
 
