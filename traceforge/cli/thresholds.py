@@ -23,5 +23,5 @@ def thresholds(
         print_json({"thresholds": [asdict(threshold) for threshold in found]})
         return
     for threshold in found:
-        print(f"{threshold.name} = {threshold.value:g} ({threshold.unit})")
+        print(f"{threshold.name} = {threshold.value:,.10g} ({threshold.unit})")
         print(f"    {threshold.meaning} Decides: {threshold.decides}.")
