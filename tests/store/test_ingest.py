@@ -53,7 +53,11 @@ class StorySource:
         if story.get("breaks"):
             raise InputUnusableError("ends in the middle of an event", where=str(path))
         lost = story.get("lost", 0)
-        issues = (Issue("story_torn", "warning", lost, "byte 9", "a line was torn", lost_events=lost),) if lost else ()
+        issues = (
+            (Issue(story.get("code", "story_torn"), "warning", lost, "byte 9", "a line was torn", lost_events=lost),)
+            if lost
+            else ()
+        )
         return SourceSummary(
             "kineto", story.get("rank"), None, story.get("world_size"), len(events) + lost, len(events), issues
         )
@@ -379,6 +383,39 @@ def test_of_an_archive_that_was_cut_off_the_whole_members_are_read(tmp_path: Pat
         (None, "archive_damaged", "error", 1, str(archive)),
         (None, "file_failed", "error", 1, str(archive / "b.json")),
     ]
+
+
+def _torn(path: Path, code: str, *names: str) -> Path:
+    """A file whose reader finds a damage of some code."""
+    return _write(path, *names, rank=0, lost=1, code=code)
+
+
+def test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off(tmp_path: Path) -> None:
+    # given a file that was read while it was still being copied
+    path = tmp_path / "a.json"
+    store = Store(None)
+    _ingest(store, [_torn(path, "story_truncated", "forward")])
+    # when it is there as a whole
+    _ingest(store, [_write(path, "forward", "backward", "step", "more", rank=0)])
+    # then nothing of the former is left
+    assert rows_of(store, SOURCES) == [(str(path), 0, None, "used", 4, 4)]
+    assert rows_of(store, EVENTS) == [("forward",), ("backward",), ("step",), ("more",)]
+    assert rows_of(store, ISSUES) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [("story_odd", ("a", "b", "c", "d", "e", "f")), ("story_truncated", ())],
+    ids=["the former was whole", "the new one is smaller"],
+)
+def test_no_other_file_of_the_same_name_is_replaced(tmp_path: Path, code: str, names: tuple[str, ...]) -> None:
+    path = tmp_path / "a.json"
+    store = Store(None)
+    _ingest(store, [_torn(path, code, "forward")])
+
+    _ingest(store, [_write(path, *names, rank=0)])
+
+    assert len(rows_of(store, SOURCES)) == 2
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -77,8 +77,8 @@ def _stated(row: dict[str, object]) -> tuple[object, ...]:
     size = int(str(elements)) * width if width and elements is not None else None
     ranks = row["process_group_ranks"] if _is_full_list(row["process_group_ranks"], row["group_size"]) else None
     return (
-        row["source_id"], row["event_id"], op, dtype, size,
-        row["process_group_name"], ranks, row["group_size"], row["sequence"], _peer(row, op, ranks),
+        row["source_id"], row["event_id"], op, dtype, _fitting(size, 63),
+        row["process_group_name"], ranks, row["group_size"], row["sequence"], _fitting(_peer(row, op, ranks), 31),
     )  # fmt: skip
 
 
@@ -112,6 +112,11 @@ def _stated_peer(args: object, op: str) -> int | None:
     return None if stated is None else stated.destination if op == "send" else stated.source
 
 
+def _fitting(number: int | None, bits: int) -> int | None:
+    """A number that fits its column, else None: a file may state anything."""
+    return number if number is not None and -(2**bits) <= number < 2**bits else None
+
+
 def _is_full_list(text: object, size: object) -> bool:
     ranks = _decoded(text, list[int])
     return bool(ranks) and (size is None or len(ranks or ()) == size)
@@ -126,4 +131,4 @@ def _shaped_size(args: str) -> tuple[str | None, int | None]:
         for dims, kind in zip(shapes.dims, shapes.types, strict=False)
         if kind.lower() in element_bytes() and isinstance(dims, list) and all(isinstance(d, int) for d in dims)
     ]
-    return (shapes.types[0].lower() if shapes.types else None), (sum(sizes) if sizes else None)
+    return (shapes.types[0].lower() if shapes.types else None), _fitting(sum(sizes) if sizes else None, 63)

@@ -51,6 +51,7 @@ _SCHEMA = {
     "is_whole": pl.Boolean,
 }
 
+_MOST_DIGITS = 9  # no job takes more steps, and more do not fit the column
 _INFERRED_FROM = {
     "annotation": "an annotation that repeats",
     "optimizer": "Optimizer.step",
@@ -161,8 +162,9 @@ def _profiler_steps(trace: RankTrace) -> Steps:
     found: dict[int, Step] = {}
     for annotation in trace.annotations:
         if annotation.is_profiler_step:
-            number = int("".join(filter(str.isdigit, annotation.name)))
-            found.setdefault(number, Step(number, annotation.start_ns, annotation.end_ns))
+            digits = "".join(filter(str.isdigit, annotation.name))
+            if len(digits) <= _MOST_DIGITS:
+                found.setdefault(int(digits), Step(int(digits), annotation.start_ns, annotation.end_ns))
     return sorted(found.values(), key=lambda step: step.start_ns)
 
 

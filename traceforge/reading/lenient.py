@@ -18,6 +18,8 @@ from traceforge.reading.json_values import ABSENT, UNDECODABLE
 
 _INTEGER = re.compile(rb'("?)\s*([+-]?[0-9]{1,40})(?:\.0{0,20})?\s*\1')
 _HEXADECIMAL = re.compile(rb'"\s*0[xX]([0-9a-fA-F]{1,40})\s*"')
+BEYOND_RANKS = re.compile(rb"[0-9]{10}")
+"""Found in a list of ranks, one of which is larger than any job."""
 _fields = msgspec.json.Decoder(dict[str, Raw])
 _text = msgspec.json.Decoder(str)
 

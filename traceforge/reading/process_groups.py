@@ -6,6 +6,7 @@ Seen: PyTorch 2.3 to 2.13. Not handled: groups that are made later, and members 
 
 from collections.abc import Mapping
 
+_RANK_LIMIT = 2**31
 INIT_NODE = "## process_group:init ##"
 """Name of the node that lists the groups."""
 
@@ -39,7 +40,7 @@ def _ranks(value: object) -> list[int] | None:
     if listed is None:
         return None
     ranks = [int(rank) for rank in listed if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit())]
-    return ranks if len(ranks) == len(listed) else None
+    return ranks if len(ranks) == len(listed) and all(0 <= rank < _RANK_LIMIT for rank in ranks) else None
 
 
 def world_size_of(rows: list[dict[str, object]]) -> int | None:

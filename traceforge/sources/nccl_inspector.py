@@ -12,8 +12,8 @@ import msgspec
 import polars as pl
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import open_bytes
-from traceforge.inflate import DAMAGE
+from traceforge.reading.lines import bounded_lines
+from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, Issue, ReadOptions, Source, SourceSummary
 
 _KIND = "nccl_inspector"
@@ -43,7 +43,10 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 _LARGEST = 2**63 - 1
 _ISSUES = {
-    "nccl_inspector_unreadable_line": ("warning", "lines that are no JSON object were left out"),
+    "nccl_inspector_unreadable_line": (
+        "warning",
+        "lines that are no JSON object, or above 16 MiB, were left out",
+    ),
     "nccl_inspector_without_operation": ("info", "lines that state no operation were left out"),
     "nccl_inspector_damaged_compression": ("warning", "the compressed data is damaged; what precedes it is read"),
 }
@@ -117,23 +120,18 @@ class NcclInspectorSource:
         rows: list[dict[str, object]] = []
         lost: dict[str, tuple[int, int]] = {}
         stored = number = 0
-        damaged = False
-        with open_bytes(path) as stream:
-            try:
-                for number, line in enumerate(stream, start=1):
-                    options.report_progress(len(line))
-                    row = _row(decoder, line, number, lost)
-                    if row is not None:
-                        rows.append(row)
-                    if len(rows) >= _BATCH_ROWS:
-                        stored += _hand_over(rows, emit)
-            except DAMAGE:
-                damaged = True
+        with ByteStream(path, options.report_progress) as stream:
+            for number, line in enumerate(bounded_lines(stream), start=1):
+                row = _row(decoder, line, number, lost)
+                if row is not None:
+                    rows.append(row)
+                if len(rows) >= _BATCH_ROWS:
+                    stored += _hand_over(rows, emit)
         stored += _hand_over(rows, emit)
         if not stored:
             raise InputUnusableError("no operation of the NCCL Inspector can be read", where=str(path))
         issues = [_issue(code, count, first) for code, (count, first) in lost.items()]
-        if damaged:
+        if stream.damage is not None:
             issues.append(_issue("nccl_inspector_damaged_compression", 1, number, is_lost=False))
         return SourceSummary(
             _KIND, None, None, None, stored + sum(one.lost_events for one in issues), stored, tuple(issues)
@@ -141,13 +139,13 @@ class NcclInspectorSource:
 
 
 def _row(
-    decoder: msgspec.json.Decoder[_Line], line: bytes, number: int, lost: dict[str, tuple[int, int]]
+    decoder: msgspec.json.Decoder[_Line], line: bytes | None, number: int, lost: dict[str, tuple[int, int]]
 ) -> dict[str, object] | None:
-    if not line.strip():
+    if line is not None and not line.strip():
         return None
     try:
-        stated = decoder.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+        stated = decoder.decode(line or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         code = "nccl_inspector_unreadable_line"
     else:
         perf = stated.coll_perf or stated.p2p_perf

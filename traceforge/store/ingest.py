@@ -20,6 +20,7 @@ from traceforge.store.failures import failure_of
 from traceforge.store.issues import Unused, issue_rows, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.naming import identify
+from traceforge.store.replacement import remove_cut_off
 from traceforge.store.spool import Spooled, Task, read_by_workers, spool_folder
 from traceforge.units import plural
 
@@ -185,6 +186,8 @@ def _add(store: Store, run_id: int, file: _InputFile, fill: _Fill, rank_pattern:
     with store.transaction():
         source_id = int(store.query("SELECT COALESCE(MAX(source_id), -1) + 1 FROM meta.source").item())
         summary = fill(source_id)
+        size = size_bytes(file.path)
+        remove_cut_off(store, run_id, source_id, file.shown_path, summary, size)
         identity = identify(Path(file.shown_path), summary, rank_pattern)
         store.execute(
             "INSERT INTO meta.source VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -199,12 +202,12 @@ def _add(store: Store, run_id: int, file: _InputFile, fill: _Fill, rank_pattern:
                 "used" if summary.stored_count else "empty",
                 summary.event_count,
                 summary.stored_count,
-                size_bytes(file.path),
+                size,
                 file.content_hash,
             ],
         )
         store.append("meta.issue", issue_rows(run_id, source_id, "ingest", summary.issues))
-        if summary.world_size is not None:
+        if summary.world_size is not None and summary.world_size < 2**31:
             store.execute(
                 "UPDATE meta.run SET world_size = GREATEST(COALESCE(world_size, 0), ?) WHERE run_id = ?",
                 [summary.world_size, run_id],

@@ -12,6 +12,7 @@ from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_LIMIT = 2**31
 _DIGITS = re.compile(r"[0-9]{1,6}")
 _HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
 # `rank_0.1698955063.pt.trace.json`: a worker name that the user chose; 0 is no process and `rank` no host.
@@ -54,7 +55,7 @@ def identify(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None
 
 
 def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -> tuple[int | None, str]:
-    if summary.rank is not None:
+    if summary.rank is not None and 0 <= summary.rank < _RANK_LIMIT:
         return summary.rank, "metadata"
     if pattern is not None:
         found = pattern.search(path.as_posix())

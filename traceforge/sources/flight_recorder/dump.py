@@ -126,9 +126,9 @@ def _groups(dump: Dump) -> list[dict[str, object]]:
         ranks = facts.get("ranks")
         found.append(
             {
-                "process_group_name": _text(facts.get("name")) or str(key),
+                "process_group_name": _text(facts.get("name")) or _key_text(key),
                 "description": _text(facts.get("desc")),
-                "ranks": ranks if isinstance(ranks, str) else _as_json(ranks),
+                "ranks": _text(ranks) or _as_json(ranks),
                 "last_enqueued": _integer(progress.get("last_enqueued_collective")),
                 "last_started": _integer(progress.get("last_started_collective")),
                 "last_completed": _integer(progress.get("last_completed_collective")),
@@ -141,7 +141,10 @@ def _stack(frames: object) -> str | None:
     if not isinstance(frames, list) or not frames:
         return None
     told = [frame for frame in frames[:_MOST_FRAMES] if isinstance(frame, dict)]
-    lines = (f"{frame.get('name')} at {frame.get('filename')}:{frame.get('line')}"[:_LONGEST_FRAME] for frame in told)
+    lines = (
+        f"{_text(frame.get('name'))} at {_text(frame.get('filename'))}:{_integer(frame.get('line'))}"[:_LONGEST_FRAME]
+        for frame in told
+    )
     return "\n".join(lines) or None
 
 
@@ -157,7 +160,12 @@ def _milliseconds(value: object) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    # Half a surrogate pair, which Python's texts may hold, is no Unicode.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _key_text(key: object) -> str:
+    return (_text(key) or _as_json(key) or "")[:_LONGEST_FRAME]
 
 
 def _as_json(value: object) -> str | None:

@@ -15,7 +15,7 @@ from msgspec import Raw, field
 
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE
-from traceforge.reading.lenient import integer_of, text_of
+from traceforge.reading.lenient import BEYOND_RANKS, integer_of, text_of
 from traceforge.records import Batch
 from traceforge.sources.kineto.decode import EventUnit
 from traceforge.sources.kineto.kinds import Flag, FlagArray
@@ -47,9 +47,10 @@ class _CollectiveArgs(msgspec.Struct, gc=False):
 _COLLECTIVE_KEY = re.compile(rb'"(?:Collective name|Process Group (?:Name|Ranks)|In msg nelems)"')
 _NOTHING = (b"", b"null")
 _INT64_BITS, _INT32_BITS = 63, 31
+_ELEMENT_BITS = 48  # 281 trillion elements: sums of sizes still fit their columns
 _BITS = {
-    "in_elements": _INT64_BITS,
-    "out_elements": _INT64_BITS,
+    "in_elements": _ELEMENT_BITS,
+    "out_elements": _ELEMENT_BITS,
     "sequence": _INT64_BITS,
     "group_size": _INT32_BITS,
     "group_rank": _INT32_BITS,
@@ -115,6 +116,8 @@ class CommunicationArgs:
         if name == "is_asynchronous":
             truth = _TRUTHS.get(token.strip(b'"').lower())
             return self._usable("wrong_type", event_id, truth, truth is not None)
+        if name == "process_group_ranks" and BEYOND_RANKS.search(token):
+            return self._usable("out_of_range", event_id, None, False)
         if name not in _BITS:
             return text_of(token)
         number = integer_of(token)
@@ -146,7 +149,7 @@ class CommunicationArgs:
     def _collectives(self) -> "pl.DataFrame":
         import polars as pl
 
-        dtypes = {_INT64_BITS: pl.Int64, _INT32_BITS: pl.Int32}
+        dtypes = {_INT64_BITS: pl.Int64, _ELEMENT_BITS: pl.Int64, _INT32_BITS: pl.Int32}
         schema: dict[str, type[pl.DataType]] = {"event_id": pl.Int64}
         for name in _CollectiveArgs.__struct_fields__:
             schema[name] = dtypes[_BITS[name]] if name in _BITS else pl.String

@@ -14,7 +14,7 @@ from msgspec import Raw
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_repair import repair_text
 from traceforge.reading.json_values import UNDECODABLE, trailing_place
-from traceforge.reading.lenient import integer_of, text_of
+from traceforge.reading.lenient import BEYOND_RANKS, integer_of, text_of
 from traceforge.sources.kineto.exact_time import LIMIT_NS
 from traceforge.sources.kineto.issues import new_log
 
@@ -152,13 +152,17 @@ class FileFacts:
                 "description": pl.Series([_text(group.get("pg_desc")) for group in groups], dtype=pl.String),
                 "backend": pl.Series([_text(group.get("backend_config")) for group in groups], dtype=pl.String),
                 "size": pl.Series([_int32(group.get("pg_size")) for group in groups], dtype=pl.Int32),
-                "ranks": pl.Series([_text(group.get("ranks")) for group in groups], dtype=pl.String),
+                "ranks": pl.Series([_ranks(group.get("ranks")) for group in groups], dtype=pl.String),
             }
         )
 
 
 def _text(raw: Raw | None) -> str | None:
     return None if raw is None else text_of(bytes(raw))
+
+
+def _ranks(raw: Raw | None) -> str | None:
+    return None if raw is None or BEYOND_RANKS.search(bytes(raw)) else _text(raw)
 
 
 def _integer(raw: Raw | None) -> int | None:

@@ -11,6 +11,7 @@ from calendar import timegm
 from dataclasses import dataclass
 
 _SECOND_NS = 1_000_000_000
+_FITTING = range(-(2**63), 2**63)
 _LONGEST = 64
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH = "|".join(_MONTHS)
@@ -60,6 +61,11 @@ def read_stamp(text: str) -> Stamp | None:
     match = _STAMP.search(text, max(0, len(text) - _LONGEST))
     if match is None:
         return None
+    stamp = _stamp(match)
+    return stamp if stamp is not None and stamp.time_ns in _FITTING else None
+
+
+def _stamp(match: re.Match[str]) -> Stamp | None:
     found = {name: value for name, value in match.groupdict().items() if value is not None}
     if "time" not in found:
         return _epoch_stamp(match, found)

@@ -1,0 +1,130 @@
+"""Dumps of the flight recorder are strangers' files: pickles are walked, never executed, and bounded."""
+
+import contextlib
+import json
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traceforge.errors import InputUnusableError
+from traceforge.records import Batch, ReadOptions
+from traceforge.sources.flight_recorder.dump import read_dump
+from traceforge.sources.flight_recorder.plain_pickle import load_plain
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text(), inner, max_size=5)
+        | st.tuples(inner)
+        | st.tuples(inner, inner)
+        | st.lists(inner, max_size=6).map(tuple)
+    ),
+    max_leaves=30,
+)
+
+
+@given(plain_values, st.integers(0, pickle.HIGHEST_PROTOCOL))
+def test_plain_values_come_back_as_they_were_by_any_protocol(value: object, protocol: int) -> None:
+    assert load_plain(pickle.dumps(value, protocol), where="dump") == value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    with contextlib.suppress(InputUnusableError):
+        load_plain(b"\x80\x02" + data + b".", where="dump")
+
+
+def test_shared_values_stay_shared() -> None:
+    frame = {"name": "forward", "line": 1}
+
+    found = load_plain(pickle.dumps([frame] * 1000), where="dump")
+
+    assert found == [frame] * 1000
+
+
+def test_lists_of_numbers_as_pytorch_writes_them_are_lists() -> None:
+    # given what the C++ pickler writes for [1, 2]
+    data = b"\x80\x02ctorch.jit._pickle\nbuild_intlist\n(](K\x01K\x02etR."
+
+    assert load_plain(data, where="dump") == [1, 2]
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        import os
+
+        return os.system, ("touch /tmp/harm",)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(_Harmful()),
+        pickle.dumps(_Harmful(), 0),
+        pickle.dumps({1, 2}),
+        pickle.dumps(Path("x")),
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"ctorch.jit._pickle\nbuild_intlist\n.",
+        b"ctorch.jit._pickle\nbuild_intlist\n](h.",
+        b"\x80\x02]q\x00h\x00a.",
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"]" * 500 + b"a" * 499 + b".",
+        b"(" * 100_000,
+        b"",
+    ],
+    ids=repr,
+)
+def test_what_is_no_plain_value_is_refused(data: bytes) -> None:
+    with pytest.raises(InputUnusableError, match="the pickle is not read"):
+        load_plain(data, where="dump")
+
+
+def test_a_huge_memo_index_costs_nothing() -> None:
+    assert load_plain(b"}r" + struct.pack("<I", 2**32 - 1) + b".", where="dump") == {}
+
+
+def test_lists_that_double_with_every_step_are_refused() -> None:
+    # given a few hundred bytes that are 2^90 values when written out
+    doubling = b"]q\x00" + b"".join(b"](h%ch%ceq%c" % (n, n, n + 1) for n in range(50)) + b"."
+
+    with pytest.raises(InputUnusableError, match=r"far larger|too deeply"):
+        load_plain(doubling, where="dump")
+
+
+@pytest.mark.parametrize("pack", [pickle.dumps, lambda value: json.dumps(value).encode()], ids=["pickle", "json"])
+def test_odd_values_cost_their_field_alone(tmp_path: Path, pack: Callable[[object], bytes]) -> None:
+    entry = {
+        "collective_seq_id": 2**70,
+        "duration_ms": 10**300,
+        "profiling_name": "nccl:all_reduce",
+        "frames": [{"name": "f", "filename": "x.py", "line": 2**80}],
+        "state": ["list"],
+    }
+    dump = {"entries": [entry, entry, 7], "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}}, "rank": 2**40}
+    (tmp_path / "dump_0").write_bytes(pack(dump))
+    batches: list[Batch] = []
+
+    summary = read_dump(tmp_path / "dump_0", batches.append, ReadOptions())
+
+    assert (summary.event_count, summary.stored_count) == (3, 2)
+    rows = pl.concat([batch.rows for batch in batches if batch.table.endswith("_entry")]).to_dicts()
+    assert {row["name"] for row in rows} == {"nccl:all_reduce"}
+    assert {(row["collective_sequence"], row["duration_ns"], row["state"]) for row in rows} == {(None, None, None)}
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path: Path) -> None:
+    dump = {"entries": [{"collective_seq_id": 1, "profiling_name": "a\ud800"}], "pg_config": {}}
+    (tmp_path / "dump_0").write_bytes(pickle.dumps(dump))
+    batches: list[Batch] = []
+
+    read_dump(tmp_path / "dump_0", batches.append, ReadOptions())
+
+    assert batches[0].rows["name"].to_list() == ["a?"]

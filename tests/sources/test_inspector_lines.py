@@ -1,0 +1,70 @@
+"""The lines of an Inspector file, in whatever container and of whatever length."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from traceforge.reading.lines import bounded_lines
+from traceforge.reading.stream import ByteStream
+from traceforge.records import Batch, ReadOptions, SourceSummary
+from traceforge.sources.nccl_inspector import SOURCE
+
+
+def line(number: int) -> bytes:
+    return json.dumps(
+        {
+            "header": {"id": "0x1", "rank": 0, "n_ranks": 2, "nnodes": 1},
+            "metadata": {"inspector_output_format_version": "v4.0"},
+            "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 1, "coll_exec_time_us": 3},
+        }
+    ).encode()
+
+
+def read(path: Path) -> SourceSummary:
+    batches: list[Batch] = []
+    return SOURCE.read(path, batches.append, ReadOptions())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress], ids=["plain", "gzip", "zstd"])
+def test_every_container_gives_the_same_lines(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "job"
+    path.write_bytes(pack(b"\n".join(line(n) for n in range(100))))
+
+    assert read(path).stored_count == 100
+
+
+def test_a_zstd_file_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "job.zst"
+    # given frames of which the last is not whole
+    frames = [zstandard.compress(b"\n".join(line(n) for n in range(k, k + 50)) + b"\n") for k in (0, 50)]
+    path.write_bytes(frames[0] + frames[1][:-3])
+
+    summary = read(path)
+
+    assert [issue.code for issue in summary.issues][-1] == "nccl_inspector_damaged_compression"
+
+
+def test_a_line_that_is_too_long_is_counted_and_the_next_one_read(tmp_path: Path) -> None:
+    path = tmp_path / "job.gz"
+    path.write_bytes(gzip.compress(line(0) + b"\n" + b" " * 20_000_000 + b"\n" + line(1)))
+
+    summary = read(path)
+
+    assert (summary.event_count, summary.stored_count) == (3, 2)
+    assert [(issue.code, issue.first_at) for issue in summary.issues] == [("nccl_inspector_unreadable_line", "line 2")]
+
+
+def test_of_lines_that_are_too_long_nothing_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"a\nlonger\n\nb\nlongest" * 100_000)
+
+    with ByteStream(path) as stream:
+        lines = list(bounded_lines(stream, 3))
+
+    assert lines[:5] == [b"a", None, b"", b"b", None]
+    assert lines[-1] is None
+    assert len(lines) == 4 * 100_000 + 1
