@@ -23,5 +23,6 @@ def thresholds(
         print_json({"thresholds": [asdict(threshold) for threshold in found]})
         return
     for threshold in found:
-        print(f"{threshold.name} = {threshold.value:,.10g} ({threshold.unit})")
+        value = f"{threshold.value:,.0f}" if threshold.value.is_integer() else f"{threshold.value:g}"
+        print(f"{threshold.name} = {value} ({threshold.unit})")
         print(f"    {threshold.meaning} Decides: {threshold.decides}.")
