@@ -7,8 +7,9 @@ real file once.
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -18,6 +19,8 @@ from traceforge.errors import InputUnusableError
 from traceforge.inflate import DAMAGE, inflated
 
 _PIECE_BYTES = 65_536
+_MOST_SEARCHED_BYTES = 64 * 1024 * 1024
+_LONGEST_LINE_START = 1024
 
 
 def find_files(paths: Iterable[Path]) -> list[Path]:
@@ -169,6 +172,23 @@ def read_head(path: Path) -> bytes:
             # A damaged file is judged by what precedes the damage; the source reports where it ends.
             pass
     return b"".join(pieces)
+
+
+def read_around(path: Path, marks: Sequence[bytes]) -> bytes:
+    """256 KiB from the first line on that holds one of some texts, which may stand far behind the head; else empty."""
+    pattern = re.compile(b"|".join(map(re.escape, marks)))
+    longest = max(map(len, marks))
+    window, searched = b"", 0
+    with open_bytes(path) as stream:
+        try:
+            while searched < _MOST_SEARCHED_BYTES and (piece := stream.read(HEAD_BYTES)):
+                window = window[-_LONGEST_LINE_START - longest :] + piece
+                searched += len(piece)
+                if found := pattern.search(window):
+                    return window[window.rfind(b"\n", 0, found.start()) + 1 :] + stream.read(HEAD_BYTES)
+        except DAMAGE:
+            pass
+    return b""
 
 
 def content_hash(path: Path) -> str:

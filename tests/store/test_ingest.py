@@ -1,5 +1,6 @@
 """Files become facts once, whole, or not at all; whatever is left out is counted."""
 
+import gzip
 import json
 import tarfile
 import tempfile
@@ -12,11 +13,12 @@ import polars as pl
 import pytest
 
 from tests.given import built, by_kind, rows_of
+from traceforge.api import sources
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.files import find_files, open_bytes
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.store.database import Store
-from traceforge.store.ingest import IngestResult, ingest_files
+from traceforge.store.ingest import IngestResult, ingest_files, kind_of
 
 MAGIC = b"STORY"
 
@@ -438,3 +440,16 @@ def test_whatever_a_reader_raises_costs_its_file_alone(tmp_path: Path, workers: 
     ]
     assert rows_of(store, ISSUES) == [(None, "file_failed", "error", 1, str(files[1]))]
     assert rows_of(store, EVENTS) == [("forward",), ("forward",)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_log_whose_first_known_line_stands_far_behind_is_found(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    # given the output of a training that says much before NCCL does
+    text = b"".join(b"epoch %d of a training that prints a line like this, loss 0.%d\n" % (n, n) for n in range(20_000))
+    (tmp_path / "train.log").write_bytes(pack(text + b"host1:100:101 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n"))
+    (tmp_path / "other.log").write_bytes(pack(text))
+
+    assert kind_of(tmp_path / "train.log", sources()) == "nccl_log"
+    assert kind_of(tmp_path / "other.log", sources()) is None

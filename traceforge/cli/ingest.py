@@ -9,11 +9,13 @@ import typer
 from traceforge.cli.console import note, progress
 from traceforge.errors import PartialDataError
 from traceforge.replay.reference_rule import ReferenceRule
+from traceforge.units import plural
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
     from traceforge.store.ingest import IngestResult
 
+_MOST_NAMES = 10
 _WARNINGS = """
 SELECT code, SUM(count) AS count FROM meta.issue
 WHERE run_id = ? AND severity <> 'info'
@@ -53,6 +55,10 @@ def ingest(
         options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
         result = ingest_shown(paths, store, options)
         note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
+        if result.unrecognised:
+            names = ", ".join(path.name for path in result.unrecognised[:_MOST_NAMES])
+            more = " …" if len(result.unrecognised) > _MOST_NAMES else ""
+            note(f"{plural(len(result.unrecognised), 'file')} of no known kind left out: {names}{more}")
         check_complete(store, result.run_id, strict=strict)
 
 

@@ -12,8 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from traceforge.archives import HEAD_BYTES
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import content_hash, read_head, size_bytes
+from traceforge.files import content_hash, read_around, read_head, size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.failures import failure_of
@@ -121,9 +122,15 @@ def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
     """Name of the first source that recognises the content of a file, or None."""
     try:
         head = read_head(path)
+        found = next((name for name, source in sources.items() if source.recognises(head)), None)
+        if found is not None or len(head) < HEAD_BYTES or b"\0" in head:
+            return found
+        # A long text of other things may stand before the first line that a source knows.
+        marked = {name: source for name, source in sources.items() if getattr(source, "marks", ())}
+        window = read_around(path, [mark for source in marked.values() for mark in getattr(source, "marks", ())])
+        return next((name for name, source in marked.items() if source.recognises(window)), None)
     except (InputUnusableError, OSError):
         return None
-    return next((name for name, source in sources.items() if source.recognises(head)), None)
 
 
 def _tasks(kinds: Mapping[Path, str], sources: Mapping[str, Source], spool: Path, options: ReadOptions) -> list[Task]:

@@ -23,6 +23,8 @@ class NcclLogSource:
     """The source `nccl_log`."""
 
     name = "nccl_log"
+    marks = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
+    """Texts of a first line, which in the output of a job may stand far behind the first bytes."""
 
     def recognises(self, head: bytes) -> bool:
         """Whether the first bytes hold records of NCCL; see recognition."""
