@@ -69,6 +69,36 @@ def test_whatever_a_cut_goes_through_it_costs_one_event(read_kineto: Read, cut: 
     assert reading.issue("kineto_truncated").lost_events == 1
 
 
+@pytest.mark.parametrize("size", [3_000, 5_000, 30_000])
+def test_an_event_that_is_too_large_costs_itself_alone(
+    read_kineto: Read, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a sound event beyond the limit, which here is 2,000 bytes
+    monkeypatch.setattr("traceforge.sources.kineto.elements.LARGEST_ELEMENT", 2_000)
+    monkeypatch.setattr("traceforge.sources.kineto.splitter.LARGEST_ELEMENT", 2_000)
+    large = json.dumps({"ph": "X", "name": "large", "ts": 1, "args": {"text": "y, " * (size // 3)}})
+    # when it is met with less of the file at hand than it takes
+    reading = read_kineto(trace(event(0), large, event(2), event(3)), unit_bytes=200)
+    # then nothing else is lost, and nothing else said
+    assert reading.names == ["op 0", "op 2", "op 3"]
+    assert reading.codes == ["kineto_oversized_event"]
+    assert reading.issue("kineto_oversized_event").lost_events == 1
+    assert counted(reading)
+
+
+def test_an_event_that_is_too_large_is_left_out_at_the_end_of_a_file_as_well(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("traceforge.sources.kineto.elements.LARGEST_ELEMENT", 2_000)
+    monkeypatch.setattr("traceforge.sources.kineto.splitter.LARGEST_ELEMENT", 2_000)
+
+    reading = read_kineto(trace(event(0), event(1), json.dumps({"ph": "X", "name": "n" * 5_000, "ts": 1})))
+
+    assert reading.names == ["op 0", "op 1"]
+    assert reading.codes == ["kineto_oversized_event"]
+    assert counted(reading)
+
+
 @pytest.mark.parametrize("unit_bytes", [1, 100_000])
 def test_an_event_with_many_nested_objects_beside_damage_is_kept(read_kineto: Read, unit_bytes: int) -> None:
     large = json.dumps({"ph": "X", "name": "large", "ts": 1, "args": {"list": [{"a": n} for n in range(500)]}})

@@ -21,7 +21,7 @@ from traceforge.sources.kineto.document import decode_members
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.lenient import NotAnObjectError, read_event
 
-_LARGEST_ELEMENT = 64 * 1024 * 1024
+LARGEST_ELEMENT = 64 * 1024 * 1024
 _LOOK_AHEAD = 4096
 _STEP_INTO_NESTING = 500  # bytes; text that is nested too deeply goes on so for at least twice as many
 _MEMBERS_OF_A_TRACE = frozenset(
@@ -38,6 +38,7 @@ _MEMBERS_OF_A_TRACE = frozenset(
     }
 )
 _BLANK = rb"[ \t\r\n]*"
+_BLANK_AND_COMMA = b" \t\r\n,"
 _SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 _BETWEEN_ELEMENTS = b" \t\r\n,[{"
 _RESUME = re.compile(rb'\{(?=%b")' % _BLANK)
@@ -58,6 +59,7 @@ class Text:
         first_id: position of the first element in the list of events.
         is_last: whether the file ends with it.
         in_object: whether the list of events is a member of an object.
+        behind_large: whether it begins inside an element that was too large and is counted already.
     """
 
     data: bytes
@@ -65,6 +67,7 @@ class Text:
     first_id: int
     is_last: bool
     in_object: bool
+    behind_large: bool = False
 
 
 @dataclass(slots=True)
@@ -76,18 +79,21 @@ class Walk:
         ended: whether the closing bracket of the list stands at `position`.
         next_id: position in the list of events of the next element.
         cut_off: events lost because the file ends inside them.
+        behind_large: whether it ends inside an element that is too large.
     """
 
     next_id: int
     position: int = 0
     ended: bool = False
     cut_off: int = 0
+    behind_large: bool = False
     events: list[Event] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     args: list[Raw] = field(default_factory=list)
 
     def keep(self, event: Event, args: Raw) -> None:
         """Take an event."""
+        self.behind_large = False
         self.events.append(event)
         self.args.append(args)
         self.ids.append(self.next_id)
@@ -121,7 +127,7 @@ def read_each(text: Text, issues: IssueLog) -> Walk:
 
 def read_damaged(text: Text, issues: IssueLog) -> Walk:
     """Read whatever can be read, up to an element that needs more bytes or the end of the list."""
-    walk = Walk(text.first_id)
+    walk = Walk(text.first_id, behind_large=text.behind_large)
     ends = ValueEnds(text.data)
     while _skip_separator(text, walk, issues):
         if text.data[walk.position] == ord("]"):
@@ -192,11 +198,13 @@ class _Element:
         return self._must_end() and self._skip_unfinished()
 
     def _must_end(self) -> bool:
-        return self._text.is_last or len(self._text.data) - self._start > _LARGEST_ELEMENT
+        return self._text.is_last or len(self._text.data) - self._start > LARGEST_ELEMENT
 
     def _read_object(self) -> int | None:
         end = self._ends.end(self._start)
-        if end is not None:
+        if end is not None and end - self._start > LARGEST_ELEMENT:
+            self._count_large()
+        elif end is not None:
             self._walk.keep(*_decode(self._text.data[self._start : end], self._place, self._issues))
         return end
 
@@ -228,10 +236,18 @@ class _Element:
         for place, found in self._objects_behind():
             if found and found.ph and found.name and found.ts is not NO_TOKEN:
                 return self._lose(place)
-        self._walk.cut_off += 1
-        self._walk.next_id += 1
+        if not self._walk.behind_large and self._text.is_last:
+            self._walk.cut_off += 1
+            self._walk.next_id += 1
+        elif not self._walk.behind_large:
+            self._count_large()
+        self._walk.behind_large = not self._text.is_last
         self._walk.position = len(self._text.data)
         return True
+
+    def _count_large(self) -> None:
+        self._issues.add("oversized_event", at=_byte(self._text, self._start), lost_events=1)
+        self._walk.next_id += 1
 
     def _objects_behind(self) -> Iterator[tuple[int, Event | None]]:
         """Places behind the beginning of the element where objects begin, None for one that the text cuts off."""
@@ -259,6 +275,11 @@ class _Element:
     def _lose(self, end: int) -> bool:
         """Step over text that cannot be read."""
         lost = self._text.data[self._start : end]
+        if self._walk.behind_large:
+            # The rest of an element that is counted already, without the comma behind it.
+            self._walk.behind_large = end == len(self._text.data)
+            self._walk.position = end if self._walk.behind_large else self._start + len(lost.rstrip(_BLANK_AND_COMMA))
+            return True
         is_event = b"{" in lost and lost.strip(_BETWEEN_ELEMENTS)
         count = max(1, events_in(lost)) if is_event else 0
         code = "undecodable_event" if count else "damaged_separator"

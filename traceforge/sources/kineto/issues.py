@@ -9,6 +9,7 @@ _MEANINGS = {
     "damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
     "trailing_data": ("warning", "bytes behind the end of the trace are not read"),
     "undecodable_event": ("error", "text between two good events is no JSON, even after repair"),
+    "oversized_event": ("warning", "an event of more than 64 MiB is not read"),
     "not_an_object": ("warning", "an element of the list of events is no JSON object"),
     "damaged_separator": ("warning", "events are not separated by exactly one comma; read nevertheless"),
     **REPAIRS,

@@ -18,7 +18,7 @@ from traceforge.reading.json_values import UNDECODABLE, is_incomplete
 from traceforge.reading.stream import ByteStream
 from traceforge.sources.kineto.decode import EventUnit, decode_events
 from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, read_members
-from traceforge.sources.kineto.elements import Text, Walk, events_in, read_damaged, read_each
+from traceforge.sources.kineto.elements import LARGEST_ELEMENT, Text, Walk, events_in, read_damaged, read_each
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit
 from traceforge.sources.kineto.opening import Opening
 
@@ -62,6 +62,7 @@ class Splitter:
         self._goal = unit_bytes
         self._is_last = False
         self._is_truncated = False
+        self._behind_large = False
         self.members: Members = {}
 
     def units(self) -> Iterator[AnyUnit]:
@@ -101,6 +102,8 @@ class Splitter:
     def _cut(self) -> AnyUnit | None:
         """A unit up to one of the last boundaries; None if none of them is sound."""
         end = len(self._text)
+        if end > LARGEST_ELEMENT:
+            return None  # an element among these is too large
         for step_back in _STEPS_BACK:
             boundary = _last_boundary(self._text, end - step_back)
             if boundary is None:
@@ -157,7 +160,7 @@ class Splitter:
         return walk.unit()
 
     def _stretch(self, text: bytes) -> Text:
-        return Text(text, self._offset(), self._next_id, self._is_last, self._in_object)
+        return Text(text, self._offset(), self._next_id, self._is_last, self._in_object, self._behind_large)
 
     def _offset(self) -> int:
         return self._stream.position - len(self._text)
@@ -165,6 +168,7 @@ class Splitter:
     def _walk(self) -> tuple[EventUnit, bool]:
         """Events one by one, and whether the list ended; wants more text for an element that has no end."""
         walk = read_damaged(self._stretch(self._text), self._issues)
+        self._behind_large = walk.behind_large
         self._text = self._text[walk.position :]
         if not walk.position:
             self._goal = 2 * max(len(self._text), self._unit_bytes)
@@ -188,6 +192,8 @@ class Splitter:
         Raises:
             msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is not.
         """
+        if len(self._text) > LARGEST_ELEMENT:
+            raise msgspec.DecodeError("an element may be too large")
         if not self._in_object:
             return self._decode(_without_bracket(self._text))
         if self._text.count(_EVENTS_KEY):
