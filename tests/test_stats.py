@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traceforge.stats import (
+    Trend,
     block_draws,
     block_length,
     bootstrap_interval,
@@ -166,3 +167,24 @@ def test_a_slope_holds_the_truth_as_often_as_it_says() -> None:
     assert np.mean([one.low < 0.5 < one.high for one in found]) == pytest.approx(0.95, abs=0.03)
     assert np.mean([one.value for one in found]) == pytest.approx(0.5, abs=0.02)
     assert np.mean([one.is_clear for one in found]) > 0.95
+
+
+def test_three_values_have_an_interval_and_two_have_none() -> None:
+    assert mean_interval(np.array([99.0, 101.0])) is None
+    found = mean_interval(np.array([99.0, 100.0, 101.0]))
+
+    # 100 ± 4.303 x sqrt(1/3): two degrees of freedom
+    assert found is not None
+    assert found.high - 100 == pytest.approx(4.303 * np.sqrt(1 / 3), rel=1e-3)
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3), (27, 3), (1000, 10)])
+def test_a_block_is_the_cube_root_of_the_number_once_there_are_five(count: int, length: int) -> None:
+    assert block_length(count) == length
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_clear"), [(0.1, 2, True), (-2, -0.1, True), (0, 2, False), (-2, 0, False), (-1, 1, False)]
+)
+def test_a_trend_is_clear_where_its_interval_excludes_zero(low: float, high: float, is_clear: bool) -> None:
+    assert Trend((low + high) / 2, low, high).is_clear is is_clear

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.report.tables import MS, Job, store_of
@@ -142,3 +143,14 @@ def test_quantiles_lie_inside_their_intervals(late: Store) -> None:
         assert quantity.low is not None
         assert quantity.high is not None
         assert quantity.low <= quantity.value <= quantity.high
+
+
+def test_two_iterations_vary_and_one_does_not() -> None:
+    # 90 and 110: standard deviation 14.14 over a mean of 100
+    none = np.array([], dtype=np.float64)
+    measured = [Measured(np.array(ns), {}, none, none, None, 0, None, None) for ns in ([90.0, 110.0], [100.0])]
+
+    varied = measured[0].variation()
+    assert varied is not None
+    assert varied.value == pytest.approx(0.1414, abs=1e-4)
+    assert measured[1].variation() is None

@@ -116,15 +116,17 @@ def test_causes_and_the_work_itself_add_up_to_the_iteration(sides: dict[str, Sid
 
 
 def test_another_number_of_ranks_is_refused_by_name(sides: dict[str, Side], healthy: Side) -> None:
-    with pytest.raises(UsageError, match=r"world_size \(4 against 2\)"):
+    with pytest.raises(UsageError, match=r"world_size \(4 against 2\)") as refusal:
         compare_runs(healthy, sides["two_ranks"])
+    assert "traceforge forecast" in str(refusal.value.hint)
     forced = compare_runs(healthy, sides["two_ranks"], force=True)
     assert forced.objections[0].field == "world_size"
 
 
 def test_a_run_without_iterations_is_refused_even_by_force(sides: dict[str, Side], healthy: Side) -> None:
-    with pytest.raises(UsageError, match=r"iterations \(12 against 0\)"):
+    with pytest.raises(UsageError, match=r"iterations \(12 against 0\)") as refusal:
         compare_runs(healthy, sides["no_steps"], force=True)
+    assert "traceforge doctor" in str(refusal.value.hint)
 
 
 def test_other_collectives_are_a_warning_by_name(sides: dict[str, Side], healthy: Side) -> None:
