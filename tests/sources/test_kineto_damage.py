@@ -86,13 +86,17 @@ def test_an_event_that_is_too_large_costs_itself_alone(
     assert counted(reading)
 
 
+@pytest.mark.parametrize("size", [5_000, 30_000])
+@pytest.mark.parametrize("unit_bytes", [200, 100_000])
 def test_an_event_that_is_too_large_is_left_out_at_the_end_of_a_file_as_well(
-    read_kineto: Read, monkeypatch: pytest.MonkeyPatch
+    read_kineto: Read, size: int, unit_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("traceforge.sources.kineto.elements.LARGEST_ELEMENT", 2_000)
     monkeypatch.setattr("traceforge.sources.kineto.splitter.LARGEST_ELEMENT", 2_000)
 
-    reading = read_kineto(trace(event(0), event(1), json.dumps({"ph": "X", "name": "n" * 5_000, "ts": 1})))
+    reading = read_kineto(
+        trace(event(0), event(1), json.dumps({"ph": "X", "name": "n" * size, "ts": 1})), unit_bytes=unit_bytes
+    )
 
     assert reading.names == ["op 0", "op 1"]
     assert reading.codes == ["kineto_oversized_event"]

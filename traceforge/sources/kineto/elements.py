@@ -227,6 +227,10 @@ class _Element:
             is_cut_off = found is None and _PHASE_KEY.search(self._text.data, place) is not None
             if is_cut_off or (found and _may_be_event(found)):
                 return self._lose(place)
+        if self._walk.behind_large and not self._text.is_last:
+            # No event begins here, unless the text is cut off in its first characters.
+            place = self._text.data.rfind(b"{", max(self._start + 1, len(self._text.data) - _LOOK_AHEAD))
+            return self._lose(len(self._text.data) if place < 0 else place)
         if not self._must_end():
             return False
         return self._lose(_end_behind_damage(self._text, self._start + 1) or len(self._text.data))
