@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from traceforge import api
 from traceforge.store.database import Store
@@ -14,7 +14,14 @@ from traceforge.store.database import Store
 # What lands is judged by the same examples each time; on a developer's machine every run tries new ones. `.ci/run`
 # tries new ones, too, in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
 settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("fresh", derandomize=False, print_blob=True, database=None, deadline=None)
+settings.register_profile(
+    "fresh",
+    derandomize=False,
+    print_blob=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no counterexample
+)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
 
