@@ -7,7 +7,7 @@ Seen: MLCommons Chakra schema 0.0.4 and 1.0.0 as written by its PyTorch, text an
 generators and by forks. Not handled: schemas before August 2023 (refused); several files of one rank.
 
 Modules in the order in which bytes pass them: stream, recognition, reader; then binary (framing, judge, wire; texts,
-attributes, values; nodes, communication, arguments, process_groups) or json_trace (json_elements, text_repair;
+attributes, values; nodes, communication, arguments, process_groups) or json_trace (json_elements;
 documents, document_rows); file_facts, tables, batches. schema says what numbers and names mean, issues what was lost.
 """
 

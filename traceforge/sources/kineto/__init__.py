@@ -6,7 +6,7 @@ Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome t
 Not handled: execution traces (`nodes`), traces split over several files.
 
 Modules in the order in which bytes pass them: opening, splitter (native where text is plain; else decode, or lenient,
-text_repair, value_end and elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
+elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
 issues counts what was lost.
 """
 
