@@ -10,7 +10,7 @@ TraceforgeError            exit 1   something traceforge itself did wrong or cou
 ├── PartialDataError       exit 4   `--strict` was asked for and something was skipped or repaired
 └── PluginError            exit 1   a plug-in file does not keep its contract
 
-`check` thresholds that are exceeded (exit 10) are results, not errors.
+Limits of `check` that are exceeded (exit 10) are results, not errors. A command that signal N ends exits with 128 + N.
 """
 
 

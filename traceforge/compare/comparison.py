@@ -18,6 +18,7 @@ from traceforge.compare.sides import Row, Side, query_text
 from traceforge.errors import UsageError
 from traceforge.stats import Values, holm, mean_difference, share_above
 from traceforge.thresholds import compare as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 
 
 class _Family(NamedTuple):
@@ -145,7 +146,7 @@ def _changes(
         return []
     found = mean_difference(_matrix(rows[0], names), _matrix(rows[1], names))
     p_values = found.p_value if np.isnan(found.p_value).any() else holm(found.p_value)
-    unsure_ns = thresholds.CLOCK_RESIDUALS * max(side.residual_ns for side in facts) if family.is_between_clocks else 0
+    unsure_ns = RESOLUTION_RESIDUALS * max(side.residual_ns for side in facts) if family.is_between_clocks else 0
     changes = []
     for place, name in enumerate(names):
         gap, p_value = abs(float(found.difference[place])), float(p_values[place])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traceforge.report.formatting import clean
-from traceforge.thresholds import attribute as thresholds
+from traceforge.thresholds import align as thresholds
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -70,7 +70,7 @@ class Trust:
     @property
     def resolution_ns(self) -> float:
         """Waits below this are not trusted, ns; 0 where no residual is known."""
-        return thresholds.CLOCK_RESIDUALS * (self.largest_residual_ns or 0)
+        return thresholds.RESOLUTION_RESIDUALS * (self.largest_residual_ns or 0)
 
     @property
     def matched(self) -> float:

@@ -6,7 +6,11 @@ from traceforge.thresholds import Meaning
 
 RESOLUTION_RESIDUALS: Annotated[
     float,
-    Meaning("clock residuals", "A time between two ranks below this is not resolved.", "timeline.arrival"),
+    Meaning(
+        "clock residuals",
+        "A time between two ranks below this is not resolved and supports no answer.",
+        "timeline.arrival.below_resolution, attribute.finding, replay.calibration, Change.below_resolution",
+    ),
 ] = 3
 
 # Two clocks, from the ends of the collectives they share.

@@ -30,9 +30,6 @@ LOW_USUAL: Annotated[
         "quantile of iterations", "Upper end of it; low, since most iterations may be slow.", "affected_iterations"
     ),
 ] = 0.25
-CLOCK_RESIDUALS: Annotated[
-    float, Meaning("clock residuals", "A delay between ranks below this is not seen.", "affected_iterations")
-] = 3.0
 MEDIUM_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller delay has low confidence.", "confidence")
 ] = 0.025

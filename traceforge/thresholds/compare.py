@@ -13,11 +13,6 @@ FALSE_POSITIVE_RATE: Annotated[
     Meaning("probability", "Chance of any false change among all families of rows.", "Change.is_significant"),
 ] = 0.05
 
-CLOCK_RESIDUALS: Annotated[
-    float,
-    Meaning("clock residuals", "A time between two ranks' clocks below this is unsure.", "Change.below_resolution"),
-] = 3
-
 COMPARABLE_SHARE: Annotated[
     float,
     Meaning("share", "Amounts of work that differ by more make runs hard to compare.", "Objection"),

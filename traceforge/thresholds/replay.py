@@ -46,10 +46,6 @@ LEAST_F: Annotated[
 
 MOST_WIDTH: Annotated[float, Meaning("coefficient", "Nothing follows from a wider interval.", "replay.calibration")] = 2
 
-CLOCK_RESIDUALS: Annotated[
-    float, Meaning("clock residuals", "Waits must be this long to count.", "replay.calibration")
-] = 3
-
 LONG_WAIT_QUANTILE: Annotated[
     float, Meaning("quantile", "The wait that is held against the clocks.", "replay.calibration")
 ] = 0.9

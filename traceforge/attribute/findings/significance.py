@@ -22,6 +22,7 @@ from traceforge.attribute.findings.grading import (
 )
 from traceforge.stats import Interval, lasting_count, mean_interval
 from traceforge.thresholds import attribute as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 
 Delays = NDArray[np.float64]
 
@@ -152,7 +153,7 @@ def effect_on_job(delays_ns: Delays, durations_ns: Delays, residual_ns: float, l
     floor = float(low) + max(
         thresholds.AFFECTED_SPREADS * spread,
         thresholds.AFFECTED_SHARE * typical,
-        thresholds.CLOCK_RESIDUALS * residual_ns,
+        RESOLUTION_RESIDUALS * residual_ns,
     )
     affected = np.flatnonzero(delays_ns >= floor)
     share = float(delays_ns[affected].sum() / durations_ns.sum())

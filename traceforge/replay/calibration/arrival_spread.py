@@ -28,6 +28,7 @@ from traceforge.replay.calibration.measurement import (
 )
 from traceforge.stats import CONFIDENCE, mad_sd
 from traceforge.thresholds import replay as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 from traceforge.units import format_ns
 
 _GRID = 121
@@ -70,7 +71,7 @@ def spread_coupling(collectives: Collectives) -> Measurement:
         )
     deviation = _without_level(collectives.wait_ns, collectives.place)
     spread = _by_place(collectives.place, deviation, lambda values: np.sqrt(np.mean(values**2)))
-    resolved = (spread >= thresholds.CLOCK_RESIDUALS * collectives.error_ns) & (spread > 0)
+    resolved = (spread >= RESOLUTION_RESIDUALS * collectives.error_ns) & (spread > 0)
     sample = collectives.rows(resolved)
     if len(np.unique(sample.iteration)) < thresholds.LEAST_ITERATIONS:
         return refused(

@@ -17,6 +17,7 @@ from traceforge.replay.calibration.work_of_rank import host_operations, kernels
 from traceforge.replay.model import Times
 from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 from traceforge.timeline.layers import Intervals, covered_before, union
 from traceforge.units import format_ns
 
@@ -77,7 +78,7 @@ def measure_host_waiting(store: Store, run_id: int) -> Measurement:
     blocked = {rank: _intervals(store, _BLOCKED, run_id, rank) for rank in of_host["rank"]}
     unsure = int(of_host["residual_ns"].max() or 0)  # type: ignore[arg-type]
     waits = np.concatenate([own.ends_ns - own.starts_ns for own in blocked.values()])
-    if not len(waits) or np.quantile(waits, thresholds.LONG_WAIT_QUANTILE) < thresholds.CLOCK_RESIDUALS * unsure:
+    if not len(waits) or np.quantile(waits, thresholds.LONG_WAIT_QUANTILE) < RESOLUTION_RESIDUALS * unsure:
         return refused(0, f"Waits are shorter than three times the uncertainty of the clocks ({format_ns(unsure)}).")
     works = []
     for rank, source_id in _spaced(of_host).select("rank", "source_id").iter_rows():

@@ -15,6 +15,7 @@ import polars as pl
 from traceforge.replay.calibration.measurement import Amounts, Measurement, Numbers, block_of, measured, refused
 from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 from traceforge.units import format_ns, format_share
 
 _WAITS = """
@@ -64,7 +65,7 @@ def predictability(wait_ns: Amounts, error_ns: float) -> Measurement:
         few = f"Waits of {ranks} ranks in {iterations} iterations"
         return refused(wait_ns.size, f"{few}; more than {thresholds.LEAST_ITERATIONS} of two are needed.")
     relative = (wait_ns - wait_ns.mean(axis=1, keepdims=True)).astype(np.float64)
-    if relative.std() < thresholds.CLOCK_RESIDUALS * error_ns or not relative.any():
+    if relative.std() < RESOLUTION_RESIDUALS * error_ns or not relative.any():
         return refused(
             wait_ns.size,
             f"Waits differ between ranks by {format_ns(float(relative.std()))}, less than three times the "
