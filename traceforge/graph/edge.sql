@@ -21,19 +21,24 @@ WITH known AS (
   FROM raw.chakra_node
   WHERE node_id IS NOT NULL
   GROUP BY ALL
+),
+-- One end after the other: joined at once, a planner without statistics may pair all nodes of a trace with one another.
+begun AS MATERIALIZED (
+  SELECT e.source_id, e.part, f.position AS from_node, e.to_node_id, e.kind
+  FROM raw.chakra_edge AS e
+  JOIN known AS f ON f.source_id = e.source_id AND f.part = e.part AND f.node_id = e.from_node_id
 )
 SELECT
   t.run_id,
-  e.source_id,
-  e.part,
-  f.position AS from_node,
+  b.source_id,
+  b.part,
+  b.from_node,
   n.position AS to_node,
-  e.kind,
+  b.kind,
   'recorded' AS origin
-FROM raw.chakra_edge AS e
+FROM begun AS b
 JOIN graph.trace AS t USING (source_id, part)
-JOIN known AS f ON f.source_id = e.source_id AND f.part = e.part AND f.node_id = e.from_node_id
-JOIN known AS n ON n.source_id = e.source_id AND n.part = e.part AND n.node_id = e.to_node_id
+JOIN known AS n ON n.source_id = b.source_id AND n.part = b.part AND n.node_id = b.to_node_id
 UNION ALL
 SELECT run_id, source_id, part, from_node, to_node, kind, 'derived'
 FROM graph.derived_edge

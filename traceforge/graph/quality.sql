@@ -43,14 +43,19 @@ WITH node AS (
   FROM graph.node
   GROUP BY ALL
 ),
-edge AS (
-  SELECT e.source_id, e.part, COUNT(*) FILTER (WHERE e.origin = 'recorded') AS recorded_edge_count,
-    COUNT(*) FILTER (WHERE e.origin = 'derived') AS derived_edge_count,
-    COUNT(DISTINCT e.from_node) FILTER (WHERE f.on_device) AS device_predecessor_count,
-    COUNT(*) FILTER (WHERE f.on_device AND NOT n.on_device) AS device_to_host_count
+-- One end after the other, as in graph.edge.
+begun AS MATERIALIZED (
+  SELECT e.source_id, e.part, e.from_node, e.to_node, e.origin, f.on_device
   FROM graph.edge AS e
   JOIN graph.node AS f ON f.source_id = e.source_id AND f.part = e.part AND f.node = e.from_node
-  JOIN graph.node AS n ON n.source_id = e.source_id AND n.part = e.part AND n.node = e.to_node
+),
+edge AS (
+  SELECT b.source_id, b.part, COUNT(*) FILTER (WHERE b.origin = 'recorded') AS recorded_edge_count,
+    COUNT(*) FILTER (WHERE b.origin = 'derived') AS derived_edge_count,
+    COUNT(DISTINCT b.from_node) FILTER (WHERE b.on_device) AS device_predecessor_count,
+    COUNT(*) FILTER (WHERE b.on_device AND NOT n.on_device) AS device_to_host_count
+  FROM begun AS b
+  JOIN graph.node AS n ON n.source_id = b.source_id AND n.part = b.part AND n.node = b.to_node
   GROUP BY ALL
 ),
 stated AS (
@@ -64,7 +69,9 @@ converted AS (
 labelled AS (
   SELECT t.*, n.*, e.*, s.stated_count,
     CASE
-      WHEN n.is_linked OR t.format = 'pytorch_et_plus' OR n.timed_count >= n.node_count * (SELECT value FROM meta.threshold WHERE name = 'graph.LEAST_TIMED_SHARE') THEN 'timed'
+      WHEN n.is_linked OR t.format = 'pytorch_et_plus' OR n.timed_count >= n.node_count * (
+        SELECT value FROM meta.threshold WHERE name = 'graph.LEAST_TIMED_SHARE'
+      ) THEN 'timed'
       WHEN t.format <> 'pytorch_et' AND f.schema_version IS NULL AND NOT c.has_operators AND n.duration_count > 0
         THEN 'modelled'
       ELSE 'structure_only'
