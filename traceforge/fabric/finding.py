@@ -23,6 +23,8 @@ FROM (
 )
 ORDER BY source_id, line, CAST(subject AS VARCHAR)
 """
+# Timelines and execution traces hold no line that a finding could cite.
+_WITH_CONFIGURATION = "SELECT COUNT(*) FROM meta.source WHERE kind NOT IN ('kineto', 'chakra', 'pytorch_et')"
 _MAX_LISTED = 12
 _COUNT = "count "
 
@@ -43,9 +45,10 @@ _FORMATTER = _SummaryFormatter()
 
 def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
     """The findings of all runs, by the rules of this package or of another folder."""
+    rules = finding_rules(folder) if store.query(_WITH_CONFIGURATION).item() else {}
     found = [
         {"code": code, "mode": rule.mode, "next_step": rule.next_step, **_row(rule, row)}
-        for code, rule in finding_rules(folder).items()
+        for code, rule in rules.items()
         for row in store.query(_CITED.format(query=rule.query)).to_dicts()
     ]
     found.sort(key=lambda row: (row["run_id"], SEVERITIES.index(row["severity"]), -row["citation_count"], row["code"]))
