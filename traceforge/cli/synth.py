@@ -85,11 +85,11 @@ def _injection(text: str) -> "Injection":
     name, _, rest = text.partition(":")
     if name not in faults():
         raise UsageError(f"there is no fault `{name}`", hint=f"choose one of: {', '.join(faults())}")
-    values: dict[str, float | int] = {}
+    values: dict[str, float | int | str] = {}
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
-        kinds: dict[str, type[float] | type[int]] = {
-            "place": int, "severity": float, "first": int, "last": int, "every": int
+        kinds: dict[str, type[float] | type[int] | type[str]] = {
+            "place": int, "severity": float, "first": int, "last": int, "every": int, "trouble": str
         }  # fmt: skip
         try:
             values[key] = kinds[key](value)

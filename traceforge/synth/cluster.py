@@ -76,6 +76,10 @@ class Cluster:
         """Number of the rank's host."""
         return rank // self.devices
 
+    def ranks_of(self, node: int) -> list[int]:
+        """Ranks of a host."""
+        return list(range(node * self.devices, (node + 1) * self.devices))
+
     def host_of(self, rank: int) -> str:
         """Name of the rank's host."""
         return f"node{self.node_of(rank)}"

@@ -19,6 +19,9 @@ from traceforge.synth.program import Program
 from traceforge.synth.wiring import Wiring
 
 Target = Literal["rank", "node", "job"]
+SubjectKind = Literal["rank", "ranks", "host", "communicator", "job"]
+
+_SUBJECT_OF: dict[Target, SubjectKind] = {"rank": "rank", "node": "host", "job": "job"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Injection:
         first: first affected iteration.
         last: last one; None for the last of the run.
         every: affected are each `every`-th of these.
+        trouble: injections that share this word are one trouble, told and costed together; None: one of its own.
     """
 
     fault: str
@@ -41,6 +45,7 @@ class Injection:
     first: int = 0
     last: int | None = None
     every: int = 1
+    trouble: str | None = None
 
     def iterations(self, count: int) -> NDArray[np.int64]:
         """Affected iterations of a run of `count`."""
@@ -74,6 +79,11 @@ class Site:
         """Index of a load's array: affected iterations x operations x ranks."""
         return np.ix_(self.iterations, np.array(operations, dtype=np.int64), np.array(ranks, dtype=np.int64))
 
+    @property
+    def host_ranks(self) -> list[int]:
+        """Ranks of the node that a fault of a node strikes."""
+        return self.cluster.ranks_of(self.place)
+
     def slow_down(self, load: Load, ranks: list[int], factors: NDArray[np.float64]) -> None:
         """Stretch the compute of ranks by factors, shape (affected iterations, ranks)."""
         block = self.block(self.operations("compute"), ranks)
@@ -99,8 +109,17 @@ class Site:
         drains_device: bool = False,
     ) -> None:  # fmt: skip
         """Have the host of the rank stand still before an operation; see `Stall`."""
+        alone = np.zeros((len(self.iterations), self.cluster.ranks))
+        alone[:, self.place] = extra_ns
+        self.stall_ranks(load, operation, alone, name=name, category=category, drains_device=drains_device)
+
+    def stall_ranks(
+        self, load: Load, operation: int, extra_ns: NDArray[np.float64], *, name: str = "",
+        category: str = "user_annotation", drains_device: bool = False,
+    ) -> None:  # fmt: skip
+        """Have hosts stand still before an operation, each for its own time, shape (affected iterations, R)."""
         duration = np.zeros((len(load.host_ns), self.cluster.ranks))
-        duration[self.iterations, self.place] = np.rint(extra_ns)
+        duration[self.iterations] = np.rint(extra_ns)
         load.stalls.append(Stall(operation, duration, name, category, drains_device))
 
     def factor_of(self, load: Load, groups: list[Group]) -> float:
@@ -128,6 +147,7 @@ class Fault:
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
         wire: changes what NCCL finds of the machines, where the fault lasts for the whole run.
+        shows_as: kind of subject that traces can tell; None where it is the target itself.
     """
 
     name: str
@@ -137,6 +157,12 @@ class Fault:
     apply: Callable[[Load, Site], None]
     groups: Callable[[Cluster, int], list[Group]] = lambda _cluster, _place: []
     wire: Callable[[Wiring, int], None] = lambda _wiring, _place: None
+    shows_as: SubjectKind | None = None
+
+    @property
+    def subject_kind(self) -> SubjectKind:
+        """What a right answer names: a rank, a host, a communicator, or the job."""
+        return self.shows_as or _SUBJECT_OF[self.target]
 
 
 @cache

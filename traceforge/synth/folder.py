@@ -1,7 +1,7 @@
 """A scenario on disk. In: a scenario. Out: a folder with one trace a rank, `scenario.toml` and `truth.json`.
 
 Truth is in ns of true time: for every iteration how long it took, by how much it exceeds an undisturbed one, and what
-each fault contributed.
+each fault contributed. `troubles` says what a right answer names: the failure modes and the subject, and its cost.
 """
 
 import gzip
@@ -65,6 +65,7 @@ def truth_of(scenario: Scenario, cost: FaultCost) -> dict[str, Any]:
         "duration_ns": _whole(cost.duration_ns),
         "excess_ns": _whole(cost.duration_ns - cost.healthy_ns),
         "faults": [_fault(scenario, cost, number) for number in range(len(scenario.faults))],
+        "troubles": [_trouble(cost, number) for number in range(len(cost.troubles))],
     }
 
 
@@ -81,6 +82,19 @@ def _fault(scenario: Scenario, cost: FaultCost, number: int) -> dict[str, Any]:
         "iterations": [scenario.first_step + int(i) for i in injection.iterations(scenario.iterations)],
         "removed_ns": _whole(cost.removed_ns[number]),
         "added_ns": _whole(cost.added_ns[number]),
+    }
+
+
+def _trouble(cost: FaultCost, number: int) -> dict[str, Any]:
+    trouble = cost.troubles[number]
+    return {
+        "faults": list(trouble.numbers),
+        "modes": list(trouble.modes),
+        "subject_kind": trouble.subject_kind,
+        "subject": trouble.subject,
+        "ranks": list(trouble.ranks),
+        "removed_ns": _whole(cost.trouble_removed_ns[number]),
+        "added_ns": _whole(cost.trouble_added_ns[number]),
     }
 
 

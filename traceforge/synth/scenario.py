@@ -1,11 +1,13 @@
 """A whole job. In: a scenario, as an object or as TOML. Out: its simulation, and what each fault costs.
 
 What a fault costs is found by simulating again with the same draws: without it (removed alone), and with it and
-nothing else (added alone). Where faults hide one another the two differ.
+nothing else (added alone). Where faults hide one another the two differ. A trouble, which is one fault or several, is
+costed the same way as a whole.
 """
 
 import tomllib
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from traceforge.synth.load import Load, Noise, healthy_load
 from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.program import Program, Workload, program_of
 from traceforge.synth.simulate import Coupling, SimulatedEvents, simulate
+from traceforge.synth.trouble import Trouble, troubles_of
 
 Times = NDArray[np.float64]
 
@@ -71,12 +74,18 @@ class FaultCost:
         healthy_ns: iterations without any fault.
         removed_ns: by fault, time saved were it alone not there.
         added_ns: by fault, time lost were it the only one.
+        troubles: what a right answer names.
+        trouble_removed_ns: by trouble, time saved were all of it not there.
+        trouble_added_ns: by trouble, time lost were nothing else there.
     """
 
     duration_ns: Times
     healthy_ns: Times
     removed_ns: list[Times]
     added_ns: list[Times]
+    troubles: list[Trouble]
+    trouble_removed_ns: list[Times]
+    trouble_added_ns: list[Times]
 
 
 def run(scenario: Scenario) -> SimulatedJob:
@@ -88,23 +97,40 @@ def run(scenario: Scenario) -> SimulatedJob:
     program = _program(scenario)
     load = _load(scenario, program)
     events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
-    clocks = draw_clocks(scenario.cluster, scenario.clocks, np.random.default_rng([scenario.seed, 1]))
+    rng = np.random.default_rng([scenario.seed, 1])
+    clocks = draw_clocks(scenario.cluster, scenario.clocks, rng, float(events.iteration_ends_ns()[-1]))
     return SimulatedJob(scenario, program, load, events, clocks)
 
 
 def cost_of(scenario: Scenario) -> FaultCost:
-    """What each fault costs."""
-    every = _durations(scenario)
-    healthy = _durations(replace(scenario, faults=())) if scenario.faults else every
-    numbers = range(len(scenario.faults))
-    if len(numbers) == 1:
-        return FaultCost(every, healthy, [every - healthy], [every - healthy])
-    without = [_durations(scenario, [other for other in numbers if other != number]) for number in numbers]
-    alone = [_durations(scenario, [number]) for number in numbers]
-    return FaultCost(every, healthy, [every - other for other in without], [one - healthy for one in alone])
+    """What each fault costs, and each trouble."""
+    everything = tuple(range(len(scenario.faults)))
+    known: dict[tuple[int, ...], Times] = {}
+
+    def lasts(kept: tuple[int, ...]) -> Times:
+        if kept not in known:
+            known[kept] = _durations(scenario, kept)
+        return known[kept]
+
+    def removed(numbers: tuple[int, ...]) -> Times:
+        return lasts(everything) - lasts(tuple(one for one in everything if one not in numbers))
+
+    def added(numbers: tuple[int, ...]) -> Times:
+        return lasts(numbers) - lasts(())
+
+    troubles = troubles_of(scenario.cluster, scenario.faults)
+    return FaultCost(
+        lasts(everything),
+        lasts(()),
+        [removed((number,)) for number in everything],
+        [added((number,)) for number in everything],
+        troubles,
+        [removed(one.numbers) for one in troubles],
+        [added(one.numbers) for one in troubles],
+    )
 
 
-def _durations(scenario: Scenario, kept: list[int] | None = None) -> Times:
+def _durations(scenario: Scenario, kept: Sequence[int]) -> Times:
     program = _program(scenario)
     load = _load(scenario, program, kept)
     events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
@@ -120,11 +146,11 @@ def _program(scenario: Scenario) -> Program:
     )
 
 
-def _load(scenario: Scenario, program: Program, kept: list[int] | None = None) -> Load:
+def _load(scenario: Scenario, program: Program, kept: Sequence[int] | None = None) -> Load:
     """The load with some of the faults (by default all); a fault draws the same numbers whoever else is there."""
     rng = np.random.default_rng([scenario.seed, 0])
     load = healthy_load(scenario.cluster, program, scenario.iterations, scenario.noise, rng)
-    if not scenario.faults:
+    if not scenario.faults or kept == ():
         return load
     events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
     typical_ns = float(np.median(np.diff(events.iteration_ends_ns(), prepend=0.0)))

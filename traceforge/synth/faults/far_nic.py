@@ -22,4 +22,13 @@ def _wire(wiring: Wiring, place: int) -> None:
     wiring.set(node, "NCCL_PXN_DISABLE", "1")
 
 
-FAULT = Fault("far_nic", "gpu_locality", "rank", "reaches the network through a far card", _apply, _groups, _wire)
+FAULT = Fault(
+    "far_nic",
+    "gpu_locality",
+    "rank",
+    "reaches the network through a far card",
+    _apply,
+    _groups,
+    _wire,
+    shows_as="communicator",
+)

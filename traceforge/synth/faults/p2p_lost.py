@@ -20,5 +20,12 @@ def _wire(wiring: Wiring, place: int) -> None:
 
 
 FAULT = Fault(
-    "p2p_lost", "gpu_locality", "node", "has lost the direct links between its devices", _apply, _groups, _wire
+    "p2p_lost",
+    "gpu_locality",
+    "node",
+    "has lost the direct links between its devices",
+    _apply,
+    _groups,
+    _wire,
+    shows_as="communicator",
 )

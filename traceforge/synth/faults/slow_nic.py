@@ -27,4 +27,5 @@ FAULT = Fault(
     _apply,
     _groups,
     _wire,
+    shows_as="job",
 )
