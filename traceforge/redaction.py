@@ -38,8 +38,8 @@ _NAME_COLUMNS = {
 FREE_TEXT = frozenset(
     {
         "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
-        "raw.kineto_argument.args", "raw.kineto_file.metadata", "raw.nccl_environment.value", "raw.nccl_event.text",
-        "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
+        "raw.kineto_argument.args", "raw.kineto_file.metadata", "raw.kineto_input.concrete",
+        "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
     }
 )  # fmt: skip
 """Columns that may hold anything a program or a person wrote: names in them cannot be recognised, so all of it goes."""

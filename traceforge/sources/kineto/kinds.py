@@ -15,6 +15,8 @@ from traceforge.sources.kineto.decode import Event
 from traceforge.sources.kineto.tracks import NAMING_EVENTS, TrackNames
 
 _COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
+_SHAPED = re.compile(r"mm(?:_|$|\b)|gemm|linear|matmul|conv|attention|attn|flash|mha", re.IGNORECASE)
+_OPERATIONS = frozenset({"cpu_op", "Operator"})
 FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
 
@@ -31,9 +33,10 @@ class Flag:
     NAMES_A_TRACK = 2
     FLOW = 4
     COMMUNICATION = 8
+    SHAPED = 16
 
 
-def _flags(phase: str | None, name: str | None) -> int:
+def _flags(phase: str | None, category: str | None, name: str | None) -> int:
     flags = 0
     if phase == "M":
         flags |= Flag.METADATA | (Flag.NAMES_A_TRACK if name in NAMING_EVENTS else 0)
@@ -41,6 +44,8 @@ def _flags(phase: str | None, name: str | None) -> int:
         flags |= Flag.FLOW
     if name is not None and _COMMUNICATION.search(name):
         flags |= Flag.COMMUNICATION
+    if phase == "X" and category in _OPERATIONS and name is not None and _SHAPED.search(name):
+        flags |= Flag.SHAPED
     return flags
 
 
@@ -77,7 +82,7 @@ class Kinds:
         phase, category, name, pid, tid = key
         self._ids[key] = self.first_id + len(self._flags)
         self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
-        self._flags.append(_flags(phase, name))
+        self._flags.append(_flags(phase, category, name))
 
     def flags(self, ids: KindIds) -> FlagArray:
         """`Flag`s of every event."""

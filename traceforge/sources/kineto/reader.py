@@ -17,6 +17,7 @@ from traceforge.sources.kineto.collectives import CommunicationArgs
 from traceforge.sources.kineto.columns import EventColumns
 from traceforge.sources.kineto.decode import NO_ARGS, EventUnit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
+from traceforge.sources.kineto.inputs import OperationInputs
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_columns
@@ -72,6 +73,7 @@ class _KinetoReading:
         self._columns = EventColumns(self._kinds, self._issues)
         self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
         self._communication = CommunicationArgs(options.keep_all_args, self._issues)
+        self._inputs = OperationInputs()
         self._frames: list[pl.DataFrame] = []
         self._base_ns: int | None = None
         self._stored = 0
@@ -92,12 +94,15 @@ class _KinetoReading:
         if isinstance(unit, ScannedUnit):
             self._end_frame(self._columns)
             for event_id, kind_id, text in unit.args:
-                self._communication.add_text(event_id, self._kinds.flags_of(kind_id), text)
+                flags_of_kind = self._kinds.flags_of(kind_id)
+                self._communication.add_text(event_id, flags_of_kind, text)
+                self._inputs.add_text(event_id, flags_of_kind, text)
         elif unit.events:
             if self._native is not None:
                 self._end_frame(self._native)
             flags = self._columns.add(unit)
             self._communication.add(unit, flags)
+            self._inputs.add(unit, flags)
             self._name_tracks(unit, flags)
         if self._row_count() >= self._batch_rows:
             self._flush()
@@ -127,7 +132,7 @@ class _KinetoReading:
             base_ns = self._base_for(frame)
             self._emit(Batch("raw.kineto_kind", self._kinds.flush()))
             self._emit(Batch("raw.kineto_occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
-        for batch in self._communication.flush():
+        for batch in (*self._communication.flush(), *self._inputs.flush()):
             self._emit(batch)
 
     def _base_for(self, frame: pl.DataFrame) -> int:

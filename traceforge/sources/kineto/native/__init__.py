@@ -4,8 +4,8 @@ Idea: nearly all text that profilers write is plain, and for it one pass in C do
 and exact_time at once. The scanner judges each unit as a whole: on anything out of the ordinary it declines, nothing of
 the unit remains, and the Python modules beside this folder read it as if there were no scanner. So it never repairs,
 never guesses, never reports an issue, and answers do not depend on whether it is there.
-What needs thought stays in Python: each new kind is decoded and numbered by `Kinds`, the arguments of communication
-and of events that name tracks are handed out as text.
+What needs thought stays in Python: each new kind is decoded and numbered by `Kinds`, the arguments of communication, of
+operations whose shapes count and of events that name tracks are handed out as text.
 
 The extension is optional: without a C compiler at installation there is none, and the Python modules read everything.
 C files in the order in which bytes pass them: json.h, event.c, kinds.c, columns.c, arrow.c; module.c is their face.
@@ -27,7 +27,7 @@ except ImportError:
 
 # The same kind may be written in many ways, each of which the scanner holds; `Kinds` holds it once.
 _MOST_SPELLINGS = 65_536
-_ASKS = Flag.COMMUNICATION | Flag.NAMES_A_TRACK
+_ASKS = Flag.COMMUNICATION | Flag.NAMES_A_TRACK | Flag.SHAPED
 _text = msgspec.json.Decoder(str | None)
 _identifier = msgspec.json.Decoder(int | str | None)
 _args = msgspec.json.Decoder(Args)
@@ -39,7 +39,8 @@ class ScannedUnit:
 
     Attributes:
         count: its events.
-        args: event, kind and text of the arguments to be looked at: of communication, or of all events.
+        args: event, kind and text of the arguments to be looked at: of communication and of operations with
+            shapes, or of all events.
     """
 
     count: int
