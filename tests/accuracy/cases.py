@@ -1,98 +1,32 @@
-"""The grid. In: nothing. Out: cases, each a scenario and what of its traces is there.
+"""The oldest families of the grid. In: seeds. Out: cases, each a scenario and what of its traces is there.
 
-Each group of cases asks one question: is a single fault found, are two, is a healthy run left alone, also where its
+Each family asks one question: is a single fault found, are two, is a healthy run left alone, also where its
 noise is not what anybody assumed, does it still work when ranks are missing or clocks are far off, on two ranks, over
 many iterations, with groups in two dimensions, and is nobody accused when the culprit's own trace is missing.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from hashlib import sha256
-from itertools import product
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, product
 
-from traceforge.synth.clocks import ClockErrors
+from tests.accuracy.case import Case, Family
+from tests.accuracy.conditions import CLOCKS, CLUSTERS, COUPLINGS, GROUPED, NOISES, WORKLOADS, injection
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, faults
-from traceforge.synth.load import Noise
-from traceforge.synth.program import Workload
+from traceforge.synth.fault import faults
 from traceforge.synth.scenario import Scenario
-from traceforge.synth.simulate import Coupling
 
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One run to be judged.
-
-    Attributes:
-        group: the question it belongs to.
-        left_out: ranks whose traces are missing.
-    """
-
-    group: str
-    scenario: Scenario
-    left_out: frozenset[int] = frozenset()
-
-
-CLUSTERS = {
-    4: Cluster(2, 2),
-    8: Cluster(2, 4),
-    16: Cluster(4, 4, nodes_per_rack=2),
-    32: Cluster(4, 8, 4, nodes_per_rack=2),
-    64: Cluster(8, 8, nodes_per_rack=4),
-}
-# A device's path shows only against its peers': these faults need several groups.
-_GROUPED = {
-    8: Cluster(2, 4, 2),
-    16: Cluster(4, 4, 4),
-    32: Cluster(4, 8, 4),
-    64: Cluster(8, 8, 8, nodes_per_rack=4),
-}
 _NEEDS_GROUPS = ("far_nic", "p2p_lost")
-
-CLOCKS = {
-    "one clock": ClockErrors(0, 0, 0),
-    "skewed": ClockErrors(),
-    "far off": ClockErrors(50_000_000, 20_000, 50_000),
-}
-
-NOISES = {
-    "usual": Noise(),
-    "quiet": Noise(kernel=0.01, iteration=0.001, lasting=0.0, device=0.001, transfer=0.01),
-    "lasting": Noise(iteration=0.01, lasting=0.9),
-    "uneven devices": Noise(device=0.006),
-    "rough": Noise(kernel=0.05, iteration=0.01, device=0.004, transfer=0.15, host=0.3),
-    "heavy tail": Noise(tail_probability=0.001, tail_share=1.0),
-    "rare stalls": Noise(tail_probability=0.0002, tail_share=5.0),
-}
-
-COUPLINGS = {"none": Coupling(), "coupled": Coupling(kappa=0.2, eta_wait=0.1, eta_transfer=0.1)}
-
-WORKLOADS = {
-    "reads its loss": Workload(),
-    "runs ahead": Workload(reads_loss_every=0),
-    "frees memory": Workload(frees_memory=True),
-    "many buckets": Workload(layers=6, buckets=6, forward_ns=1_500_000),
-}
-
-
-def injection(fault: str, cluster: Cluster, seed: int, severity: float) -> Injection:
-    """A fault at a place and time that depend on the seed."""
-    befalls = faults()[fault].target
-    count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[befalls]
-    place = (7 * seed + 3) % count
-    if fault in ("fabric_episode", "oversubscribed_uplink", "slow_nic"):
-        # What is slow from the first iteration to the last has nothing to be compared with.
-        return Injection(fault, place, 2 * severity, 6 + seed % 4, None if seed % 2 else 14)
-    if fault in ("gc_pause", "checkpoint_pause", "input_stall") and seed % 2:
-        return Injection(fault, place, 2 * severity, first=seed % 3, every=4)
-    if fault == "compute_straggler" and seed % 3 == 1:
-        return Injection(fault, place, severity, first=5, last=13)
-    return Injection(fault, place, severity)
+# Those that strike one rank, one path or the whole job by chance; sets of ranks and of iterations have families.
+_SINGLE = (
+    "allocator_stall", "background_contention", "checkpoint_pause", "compute_straggler", "fabric_episode", "far_nic",
+    "gc_pause", "input_stall", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost", "random_jitter",
+    "slow_nic", "thermal_drift",
+)  # fmt: skip
 
 
 def single(seeds: range, sizes: tuple[int, ...]) -> Iterator[Case]:
     """Every fault alone, at several scales."""
-    for size, seed, fault in product(sizes, seeds, faults()):
+    for size, seed, fault in product(sizes, seeds, _SINGLE):
         cluster = _cluster(fault, size)
         severity = (0.15, 0.25, 0.4)[(seed + size) % 3]
         clocks = list(CLOCKS.values())[seed % 3]
@@ -161,8 +95,8 @@ def same_rank(seeds: range) -> Iterator[Case]:
 
 def two_dimensional(seeds: range, sizes: tuple[int, ...]) -> Iterator[Case]:
     """Every fault alone, where each rank belongs to a tensor-parallel and to a data-parallel group."""
-    for size, seed, fault in product(sizes, seeds, faults()):
-        cluster = _GROUPED[size]
+    for size, seed, fault in product(sizes, seeds, _SINGLE):
+        cluster = GROUPED[size]
         if fault == "oversubscribed_uplink":
             cluster = replace(cluster, nodes_per_rack=max(1, cluster.nodes // 2))
         workload = list(WORKLOADS.values())[(seed + size // 8) % 4]
@@ -189,7 +123,7 @@ _OF_A_RANK = ("compute_straggler", "thermal_drift", "input_stall", "gc_pause", "
 
 def without_culprit(seeds: range) -> Iterator[Case]:
     """The trace of the one rank that is at fault is missing: the others must not be accused, nor the network."""
-    clusters = {"8": CLUSTERS[8], "2d-16": _GROUPED[16]}
+    clusters = {"8": CLUSTERS[8], "2d-16": GROUPED[16]}
     for seed, (name, cluster), fault in product(seeds, clusters.items(), _OF_A_RANK):
         one = injection(fault, cluster, seed, 0.3)
         if seed % 2:
@@ -212,48 +146,61 @@ def healthy(seeds: range, sizes: tuple[int, ...]) -> Iterator[Case]:
 
 def _cluster(fault: str, size: int) -> Cluster:
     if fault in _NEEDS_GROUPS:
-        return _GROUPED[max(size, 8)]
+        return GROUPED[max(size, 8)]
     if fault == "oversubscribed_uplink":
         # Someone must cross the racks.
         return replace(CLUSTERS[size], nodes_per_rack=max(1, CLUSTERS[size].nodes // 2))
     return CLUSTERS[size]
 
 
-# Seeds below are for development; those of the results are used for nothing else.
-_FRESH = 1000
+def _seeds(first: int, count: int) -> range:
+    return range(first, first + count)
 
 
-def quick() -> list[Case]:
-    """The part that runs with the other tests: about half a minute."""
-    seeds = range(1)
-    return [
-        *single(seeds, (8,)),
-        *list(pairs(seeds, (8,)))[:3],
-        *healthy(range(2), (4,)),
-    ]
+def _of_all_noises(first: int) -> Iterator[Case]:
+    yield from healthy(_seeds(first, 3), (4, 8))
+    yield from healthy(_seeds(first, 1), (16, 32, 64))
 
 
-def full() -> list[Case]:
-    """All of it: less than fifteen minutes of two cores.
-
-    Up to 16 ranks come first, in an order of which any part is a fair sample, so that a run may be stopped.
-    """
-    first, two, three = (range(_FRESH, _FRESH + count) for count in (1, 2, 3))
-    cases = [
-        *single(three, (4, 8, 16)),
-        *single(first, (32, 64)),
-        *pairs(two, (8, 16)),
-        *pairs(first, (32,)),
-        *same_rank(two),
-        *two_dimensional(first, (8, 16)),
-        *small_or_long(first),
-        *without_culprit(two),
-        *disturbed(two),
-        *healthy(three, (4, 8)),
-        *healthy(first, (16, 32, 64)),
-    ]
-    return sorted(cases, key=_order)
+def _of_group(name: str, cases: Callable[[int], Iterator[Case]]) -> Callable[[int], Iterator[Case]]:
+    return lambda first: (case for case in cases(first) if case.group == name)
 
 
-def _order(case: Case) -> tuple[bool, bytes]:
-    return case.scenario.cluster.ranks > 16, sha256(case.scenario.name.encode()).digest()
+def _disturbed(first: int) -> Iterator[Case]:
+    return disturbed(_seeds(first, 2))
+
+
+FAMILIES = {
+    "single": Family(
+        "One fault of one rank, path or network is what most users come with, on clusters of all sizes.",
+        lambda first: chain(single(_seeds(first, 3), (4, 8, 16)), single(_seeds(first, 1), (32, 64))),
+    ),
+    "two faults": Family(
+        "Where two things are wrong, fixing the one that was named must gain what was promised.",
+        lambda first: chain(pairs(_seeds(first, 2), (8, 16)), pairs(_seeds(first, 1), (32,))),
+    ),
+    "two faults of a rank": Family(
+        "A rank may have two unlike troubles, each with a remedy of its own.", lambda first: same_rank(_seeds(first, 2))
+    ),
+    "two dimensions": Family(
+        "Delays pass through tensor-parallel groups before they show in data-parallel ones.",
+        lambda first: two_dimensional(_seeds(first, 1), (8, 16)),
+    ),
+    "other shapes": Family(
+        "With two ranks there is no majority, and over many iterations noise has more chances.",
+        lambda first: small_or_long(_seeds(first, 1)),
+    ),
+    "culprit missing": Family(
+        "Whose file is missing cannot be named, and nobody may be accused in its place.",
+        lambda first: without_culprit(_seeds(first, 2)),
+    ),
+    "other noise": Family(
+        "Real runs are rougher than anybody assumes, and waiting slows other work.",
+        _of_group("other noise", _disturbed),
+    ),
+    "missing ranks": Family("Some files are lost, and the culprit's is there.", _of_group("missing ranks", _disturbed)),
+    "healthy": Family("A tool that accuses a healthy run is switched off.", _of_group("healthy", _of_all_noises)),
+    "healthy, other noise": Family(
+        "Heavy tails and drifting speeds are no faults.", _of_group("healthy, other noise", _of_all_noises)
+    ),
+}

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.accuracy.cases import Case, full
+from tests.accuracy.case import Case
+from tests.accuracy.grid import grid
 from traceforge.synth.fault import faults
 from traceforge.synth.folder import write_scenario
 
@@ -59,7 +60,7 @@ def judged(python: str, case: Case) -> Iterator[tuple[str, str]]:
 def main() -> None:
     """Judge the first cases of the grid with eight ranks, no rank missing."""
     python, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40
-    cases = [case for case in full() if case.scenario.cluster.ranks == 8 and not case.left_out]
+    cases = [case for case in grid() if case.scenario.cluster.ranks == 8 and not case.left_out]
     cases = [case for case in cases if len(case.scenario.faults) < 2][:count]
     found: Counter[tuple[str, str, str]] = Counter()
     for case in cases:

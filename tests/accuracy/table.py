@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.accuracy.by_hand import READINGS
-from tests.accuracy.judging import Mark, Named
+from tests.accuracy.judging import Mark
+from tests.accuracy.naming import Named
+from tests.accuracy.outcomes import family_lines, is_right, percent, share_of, wrong_lines
 
 THRESHOLDS = Path(__file__).with_name("thresholds.toml")
 
@@ -49,13 +51,6 @@ class Score:
     right_of_ranks: float | None
 
 
-def is_right(mark: Mark) -> bool:
-    """Whether a single fault is named first, or two among the first three."""
-    if len(mark.asked) == 1:
-        return mark.found == [0]
-    return all(place is not None and place < 3 for place in mark.found)
-
-
 def scores(marks: Sequence[Mark]) -> dict[str, Score]:
     """Scores by group."""
     groups: dict[str, list[Mark]] = defaultdict(list)
@@ -72,30 +67,26 @@ def _score(marks: Sequence[Mark]) -> Score:
     return Score(
         len(marks),
         len(asked),
-        _share([is_right(mark) for mark in asked]),
+        share_of([is_right(mark) for mark in asked]),
         _median(errors.tolist()),
-        _share((errors <= 0.05).tolist()),
-        _share((errors <= 0.10).tolist()),
+        share_of((errors <= 0.05).tolist()),
+        share_of((errors <= 0.10).tolist()),
         _median([error for mark in asked for error in mark.ledger_errors]),
         _median([error for mark in asked for error in mark.saved_errors]),
         _median([error for mark in asked for error in mark.isolated_errors]),
-        _share(covered),
-        _share([not mark.false_findings for mark in marks]) or 0.0,
+        share_of(covered),
+        share_of([not mark.false_findings for mark in marks]) or 0.0,
         {
-            name: _share([str(mark.by_hand[name]) in mark.asked[0].subjects for mark in of_ranks]) or 0.0
+            name: share_of([_is_rank(mark.by_hand[name], mark.asked[0]) for mark in of_ranks]) or 0.0
             for name in READINGS
             if of_ranks
         },
-        _share([is_right(mark) for mark in of_ranks]),
+        share_of([is_right(mark) for mark in of_ranks]),
     )
 
 
 def _median(errors: Sequence[float]) -> float | None:
     return float(np.median(np.abs(errors))) if len(errors) else None
-
-
-def _share(truths: Sequence[bool]) -> float | None:
-    return sum(truths) / len(truths) if truths else None
 
 
 def shortfalls(found: dict[str, Score]) -> list[str]:
@@ -118,22 +109,33 @@ def table(marks: Sequence[Mark]) -> str:
     lines = [
         "# Accuracy on generated jobs",
         "",
-        "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`cases.py`).",
+        "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`grid.py`).",
         "What each column means is told in `table.py`: delay is the finding's, ledger its share of the ledger; saved",
         "compares gain_if_fixed with the job simulated without the fault, isolated compares isolated_cost_ns with the",
         "job simulated with that fault alone.",
         "",
     ]
+    lines += [*family_lines(marks), "", "## Delays", ""]
     columns = ("group", "runs", "asked", "right", "delay: median error", "within 5 %", "within 10 %", "ledger", "saved")
     columns += ("isolated", "intervals hold", "no false finding")
     lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for group, s in found.items():
         cells = (s.right, s.median_error, s.within_five_percent, s.within_ten_percent)
         cells += (s.ledger_error, s.saved_error, s.isolated_error, s.covered, s.silent)
-        lines.append(f"| {group} | {s.runs} | {s.asked} | {' | '.join(map(_percent, cells))} |")
+        lines.append(f"| {group} | {s.runs} | {s.asked} | {' | '.join(map(percent, cells))} |")
     return (
         "\n".join(
-            [*lines, "", *_by_hand(found, marks), "", *_by_fault(marks), "", *_confusion(marks), "", *_wrong(marks)]
+            [
+                *lines,
+                "",
+                *_by_hand(found, marks),
+                "",
+                *_by_fault(marks),
+                "",
+                *_confusion(marks),
+                "",
+                *wrong_lines(marks),
+            ]
         )
         + "\n"
     )
@@ -144,15 +146,17 @@ def of_all_runs(marks: Sequence[Mark]) -> dict[str, float]:
 
     A reading is right where it names a faulty rank; where no rank is at fault it names one all the same.
     """
-    found = {"traceforge": _share([is_right(mark) if mark.asked else not mark.false_findings for mark in marks]) or 0.0}
+    found = {
+        "traceforge": share_of([is_right(mark) if mark.asked else not mark.false_findings for mark in marks]) or 0.0
+    }
     for name in READINGS:
-        named = [(str(mark.by_hand[name]), mark) for mark in marks]
-        found[name] = _share([any(_is_rank(rank, one) for one in mark.asked) for rank, mark in named]) or 0.0
+        named = [(mark.by_hand[name], mark) for mark in marks]
+        found[name] = share_of([any(_is_rank(rank, one) for one in mark.asked) for rank, mark in named]) or 0.0
     return found
 
 
-def _is_rank(rank: str, one: Named) -> bool:
-    return one.kind == "rank" and rank in one.subjects
+def _is_rank(rank: int | None, one: Named) -> bool:
+    return one.kind == "rank" and str(rank) == one.subject
 
 
 def _by_hand(found: dict[str, Score], marks: Sequence[Mark]) -> list[str]:
@@ -160,10 +164,8 @@ def _by_hand(found: dict[str, Score], marks: Sequence[Mark]) -> list[str]:
     lines += [f"| group | traceforge | {' | '.join(READINGS)} |", "|---" * (2 + len(READINGS)) + "|"]
     for group, s in found.items():
         if s.right_of_ranks is not None:
-            lines.append(
-                f"| {group} | {_percent(s.right_of_ranks)} | {' | '.join(map(_percent, s.by_hand.values()))} |"
-            )
-    lines.append(f"| all runs | {' | '.join(map(_percent, of_all_runs(marks).values()))} |")
+            lines.append(f"| {group} | {percent(s.right_of_ranks)} | {' | '.join(map(percent, s.by_hand.values()))} |")
+    lines.append(f"| all runs | {' | '.join(map(percent, of_all_runs(marks).values()))} |")
     lines += [
         "",
         "The groups count runs in which one rank is at fault. A simple reading names a rank in every run, also in",
@@ -179,13 +181,15 @@ def _by_fault(marks: Sequence[Mark]) -> list[str]:
     lines = ["## Single faults", "", "| fault | asked | right | median error |", "|---|---|---|---|"]
     for fault, members in sorted(by_fault.items()):
         s = _score(members)
-        lines.append(f"| {fault} | {s.asked} | {_percent(s.right)} | {_percent(s.median_error)} |")
+        lines.append(f"| {fault} | {s.asked} | {percent(s.right)} | {percent(s.median_error)} |")
     return lines
 
 
 def _confusion(marks: Sequence[Mark]) -> list[str]:
     pairs = Counter(
-        (mark.asked[0].mode, mark.first[0] if mark.first else "nothing") for mark in marks if len(mark.asked) == 1
+        (" or ".join(sorted(mark.asked[0].modes)), mark.first[0] if mark.first else "nothing")
+        for mark in marks
+        if len(mark.asked) == 1
     )
     answers = sorted({answer for _, answer in pairs})
     lines = ["## Mode that is true, and mode of the first finding (single faults of all groups)", ""]
@@ -193,20 +197,3 @@ def _confusion(marks: Sequence[Mark]) -> list[str]:
     for mode in sorted({mode for mode, _ in pairs}):
         lines.append(f"| {mode} | {' | '.join(str(pairs[mode, answer]) for answer in answers)} |")
     return lines
-
-
-def _wrong(marks: Sequence[Mark]) -> list[str]:
-    lines = ["## Every run that was answered wrongly", ""]
-    for mark in marks:
-        if (mark.asked and not is_right(mark)) or mark.false_findings:
-            asked = "; ".join(
-                f"{one.mode} of {one.kind} {'/'.join(sorted(one.subjects))} ({one.share:.1%})" for one in mark.asked
-            )
-            first = " ".join(mark.first) if mark.first else "nothing"
-            false = f"; false: {'; '.join(mark.false_findings)}" if mark.false_findings else ""
-            lines.append(f"- {mark.case.scenario.name}: {asked or 'nothing'}; answered: {first}{false}")
-    return lines if len(lines) > 2 else [*lines, "None."]
-
-
-def _percent(value: float | None) -> str:
-    return "none" if value is None else f"{100 * value:.1f} %"

@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.accuracy.cases import Case, disturbed, quick
+from tests.accuracy.case import Case
+from tests.accuracy.cases import disturbed
+from tests.accuracy.grid import quick
 from tests.accuracy.judging import Mark, judge_case
-from tests.accuracy.table import is_right, of_all_runs, scores, shortfalls, table
+from tests.accuracy.outcomes import is_right
+from tests.accuracy.table import of_all_runs, scores, shortfalls, table
 
 CASES = quick()
 _marks: dict[str, Mark] = {}

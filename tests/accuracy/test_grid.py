@@ -1,0 +1,76 @@
+"""The grid: families with cases, fresh seeds apart from those of development, and enough healthy runs."""
+
+from collections import Counter
+
+import pytest
+
+from tests.accuracy.__main__ import main
+from tests.accuracy.grid import DEVELOPMENT, FAMILIES, FRESH, grid
+from tests.accuracy.judging import Mark, judge_case
+from tests.accuracy.outcomes import family_lines, is_below_sight, is_right, wrong_lines
+from traceforge.synth.trouble import troubles_of
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_cases_of_its_own_that_no_other_seed_repeats(family: str) -> None:
+    fresh, development = (grid(first, [family]) for first in (FRESH, DEVELOPMENT))
+
+    assert {case.group for case in fresh} == {family}
+    assert len(fresh) == len(development) >= 8
+    seeds = [{case.scenario.seed for case in cases} for cases in (fresh, development)]
+    assert not seeds[0] & seeds[1]
+
+
+def test_names_are_unique_and_two_hundred_runs_are_healthy() -> None:
+    cases = grid()
+
+    assert max(Counter(case.scenario.name for case in cases).values()) == 1
+    assert sum(not case.scenario.faults for case in cases) >= 200
+
+
+@pytest.mark.parametrize(
+    ("family", "kinds"),
+    [
+        ("host", {"host"}),
+        ("host with clocks", {"host"}),
+        ("everyone once", {"job"}),
+        ("everyone in some iterations", {"job"}),
+        ("mixed causes of a rank", {"rank"}),
+        ("two ranks in parallel", {"ranks"}),
+        ("rotating", {"job"}),
+        ("coupled", {"rank"}),
+        ("missing files", {"rank", "host"}),
+    ],
+)
+def test_a_family_asks_for_one_trouble_of_its_kind(family: str, kinds: set[str]) -> None:
+    asked = [troubles_of(case.scenario.cluster, case.scenario.faults) for case in grid(DEVELOPMENT, [family])]
+
+    assert {trouble.subject_kind for (trouble,) in asked} == kinds
+
+
+@pytest.fixture(scope="module")
+def truncated() -> Mark:
+    # given a rank that computes longer, and the file of another one that ends before half of the run
+    case = next(c for c in grid(DEVELOPMENT, ["truncated file"]) if "compute-another's-0.45" in c.scenario.name)
+    return judge_case(case)
+
+
+def test_a_cut_file_is_judged_like_any_other(truncated: Mark) -> None:
+    (asked,) = truncated.asked
+
+    assert (asked.kind, asked.subject) == ("rank", "5")
+    assert "| truncated file |" in "\n".join(family_lines([truncated]))
+    told = "\n".join(wrong_lines([truncated]))
+    assert ("None." in told) == (is_right(truncated) and not truncated.false_findings)
+
+
+def test_what_the_run_could_see_is_told_or_is_not_measured(truncated: Mark) -> None:
+    (sight_ns,) = truncated.sight_ns
+
+    assert is_below_sight(truncated) == (None if sight_ns is None else truncated.asked[0].delay_ns < sight_ns)
+
+
+def test_an_unknown_family_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--family", "gremlins"])
+    assert "gremlins" in capsys.readouterr().err
