@@ -37,6 +37,7 @@ _NAME_COLUMNS = {
 
 FREE_TEXT = frozenset(
     {
+        "fabric.hang.stack",
         "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
         "raw.kineto_argument.args", "raw.kineto_file.metadata", "raw.kineto_input.concrete",
         "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",

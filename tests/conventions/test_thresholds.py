@@ -70,6 +70,8 @@ NO_JUDGEMENT = {
     ("doctor/checks.py", "_MAX_LISTED"): "how many a message names",
     ("fabric/communicator_match.py", "_MAX_*"): "how far is searched",
     ("fabric/finding.py", "_MAX_LISTED"): "how many a finding names",
+    ("fabric/hang*.py", "_MOST_*"): "how many a sentence names",
+    ("fabric/hang.py", "_LONGEST_OP"): "length of a text",
     ("fabric/load.sql", ""): "quantiles that the columns are said to be",
     ("fabric/nic_distance.sql", ""): "digits of an address; NCCL's own definition of PIX",
     ("forecast/all_reduce.py", "NVLINK_*"): "what a link is taken to do where none was measured",

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.fabric.dumps import recorders
 from tests.fabric.logs import Process, add_dumps, add_logs, built_fabric
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
@@ -244,12 +245,9 @@ def stories() -> Iterator[Store]:
             add_logs(store, story(), run_name=code)
         for story in (healthy, only_sockets, braces, problem_and_notice):
             add_logs(store, story(), run_name=story.__name__)
-        statuses = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 9, 7)]
-        config = {"0": {"name": "0", "desc": "default_pg"}}
-        dumps: list[dict[str, object]] = [
-            {"entries": [], "pg_config": config, "pg_status": status} for status in statuses
-        ]
-        add_dumps(store, *dumps, run_name="hang_recorded")
+        ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
+        ranks[2] = recorders({"0": [0, 1, 2]})[2].got("0", 7, 7)
+        add_dumps(store, *(rank.dump() for rank in ranks), run_name="hang_recorded")
         yield built_fabric(store)
 
 
@@ -264,8 +262,9 @@ def findings_of(store: Store, run_name: str) -> list[dict[str, Any]]:
 def test_flight_recorders_tell_who_is_behind(stories: Store) -> None:
     rows = findings_of(stories, "hang_recorded")
 
-    assert [(row["code"], row["subject"], row["ranks"]) for row in rows] == [("hang_recorded", "default_pg", [2])]
-    assert "rank 2 stopped at 7" in rows[0]["summary"]
+    assert [(row["code"], row["subject"], row["ranks"]) for row in rows] == [("hang_recorded", "2", [2])]
+    assert "Rank 2 never made the call that 2 ranks wait for: all_reduce 9" in rows[0]["summary"]
+    assert "Look at the stacks of rank 2" in rows[0]["next_step"]
 
 
 @pytest.mark.parametrize("code", STORIES)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fabric.dumps import recorders
 from tests.fabric.logs import Process, add_dumps, add_logs, fabric_of
 from tests.fabric.test_findings import no_gdr, pair
 from tests.fabric.test_paths import two_hosts
@@ -47,17 +48,41 @@ def test_machines_get_the_findings_with_their_place() -> None:
     assert finding["line"] > 0
 
 
-def test_flight_recorders_alone_show_who_is_behind() -> None:
+def hang_report(*, without: int | None = None, hang: bool = True) -> Report:
+    ranks = recorders({"0": [0, 1, 2]})
+    for rank in ranks[: 2 if hang else 0]:
+        rank.got("0", 9, 8).calls("0", 9, "all_reduce<b>")
     store = Store(None)
-    config = {"0": {"name": "0", "desc": "default_pg"}}
-    progress = [{"0": {"last_enqueued_collective": enqueued}} for enqueued in (9, 7)]
-    add_dumps(store, *({"entries": [], "pg_config": config, "pg_status": status} for status in progress))
-
+    add_dumps(store, *(rank.dump() for rank in ranks if rank.rank != without))
     with built(store, "forecast") as joined:
-        report = build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
+        return build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
-    assert "rank 1 stopped at 7" in words_of(report, "fabric")
-    assert "1 problem" in "\n".join(report.verdict_lines)
+
+def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for() -> None:
+    report = hang_report()
+
+    verdict = report.summary["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["kind"], verdict["confidence"]) == ("finding", "high")
+    assert verdict["headline"].startswith("Rank 2 never made the call that 2 ranks wait for: all_reduce<b> 9")
+    assert "Look at the stacks of rank 2" in verdict["next_step"]
+    assert "all_reduce<b>" not in report.html
+
+
+def test_dumps_without_the_one_that_matters_say_whose_is_missing() -> None:
+    verdict = hang_report(without=2).summary["verdict"]
+
+    assert isinstance(verdict, dict)
+    assert verdict["kind"] == "cannot_be_known"
+    assert "rank 2 of 3 ranks has no dump" in verdict["headline"]
+
+
+def test_dumps_in_which_no_call_waits_say_that_nothing_hangs() -> None:
+    verdict = hang_report(hang=False).summary["verdict"]
+
+    assert isinstance(verdict, dict)
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "high")
+    assert verdict["headline"].startswith("Nothing hangs in a collective")
 
 
 def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:

@@ -160,8 +160,50 @@ def test_a_dump_says_the_same_as_pickle_and_as_json(read: Read, data: bytes) -> 
     assert entry["in_shapes"] == "[[3, 4]]"
     assert entry["stack"] == "step at train.py:12"
     (group,) = tables["raw.flight_recorder_group"]
-    assert (group["ranks"], group["last_enqueued"], group["last_completed"]) == ("[0, 1]", 9, 8)
-    assert summary.stored_count == 1
+    assert (group["process_group_name"], group["ranks"]) == ("0", "[0, 1]")
+    (progress,) = tables["raw.flight_recorder_progress"]
+    assert progress.pop("process_group_id") == 0
+    assert progress == {"last_enqueued": 9, "last_started": 9, "last_completed": 8}
+    assert (summary.stored_count, summary.rank, summary.world_size) == (1, None, 2)
+
+
+def config_of(*groups: object) -> bytes:
+    described = {str(name): {"name": str(name), "ranks": ranks} for name, ranks in enumerate(groups)}
+    return json.dumps({"entries": [], "pg_config": described}).encode()
+
+
+@pytest.mark.parametrize(
+    ("groups", "rank"),
+    [
+        (("[0, 1, 2, 3]", "[0, 2]", "[2, 3]"), 2),
+        (("[0, 1, 2, 3]", [1]), 1),
+        (("[0, 1, 2, 3]", "[0, 1]"), None),
+        (("[0, 1]", "[2, 3]"), None),
+        (("", "[" * 5000, "[true]", "[1.5]", None), None),
+    ],
+    ids=str,
+)
+def test_the_only_rank_that_is_in_all_groups_wrote_the_dump(
+    read: Read, groups: tuple[object], rank: int | None
+) -> None:
+    summary, _ = read(RECORDER, config_of(*groups))
+
+    assert summary.rank == rank
+
+
+def test_the_number_of_a_group_in_the_process_is_not_its_name(read: Read) -> None:
+    # given that group 7 has number 1 in this process
+    dump = {
+        "entries": [],
+        "pg_config": {"0": {"name": "0"}, "7": {"name": "7"}},
+        "pg_status": {"0": {"last_enqueued_collective": 5}, "1": {"last_enqueued_collective": 4}, "x": {}},
+    }
+
+    _, tables = read(RECORDER, json.dumps(dump).encode())
+
+    assert [row["process_group_name"] for row in tables["raw.flight_recorder_group"]] == ["0", "7"]
+    progress = tables["raw.flight_recorder_progress"]
+    assert [(row["process_group_id"], row["last_enqueued"]) for row in progress] == [(0, 5), (1, 4)]
 
 
 class _Evil:

@@ -158,6 +158,37 @@ def test_a_database_of_a_newer_traceforge_is_refused(tmp_path: Path, read_only: 
     )
 
 
+def test_progress_in_groups_leaves_the_names_it_was_kept_under(tmp_path: Path) -> None:
+    # given what an older version made of a dump whose group `7` has number 1 in the process
+    path = tmp_path / "run.db"
+    left_by(path, until=10)
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS old")
+        connection.execute(
+            "INSERT INTO old.raw.flight_recorder_group VALUES"
+            " (3, '7', 'pipeline', '[0, 1]', NULL, NULL, NULL), (3, '1', NULL, NULL, 42, -1, 41)"
+        )
+
+    with Store(path) as store:
+        groups = store.query("SELECT * FROM raw.flight_recorder_group").rows()
+        progress = store.query("SELECT * FROM raw.flight_recorder_progress").rows()
+
+    assert groups == [(3, "7", "pipeline", "[0, 1]")]
+    assert progress == [(3, 1, 42, -1, 41)]
+
+
+def left_by(path: Path, *, until: int) -> None:
+    """A database as the version left it that knew the migrations below a number."""
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS old (STORAGE_VERSION 'v1.0.0')")
+        connection.execute("USE old")
+        connection.execute("CREATE TABLE main.traceforge_migration (number INTEGER, title VARCHAR)")
+        for number, _, text in migrations():
+            if number < until:
+                connection.execute(text)
+                connection.execute("INSERT INTO main.traceforge_migration VALUES (?, '')", [number])
+
+
 def test_events_of_a_database_that_knew_no_kinds_are_kept(tmp_path: Path) -> None:
     # given a database as an older version left it: every event with its own name
     path = tmp_path / "run.db"
@@ -166,16 +197,11 @@ def test_events_of_a_database_that_knew_no_kinds_are_kept(tmp_path: Path) -> Non
         (0, 1, None, None, None, None, 200),
         (0, 2, "X", "kernel", "gemm", 1, 300),
     ]
+    left_by(path, until=6)
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{path}' AS old (STORAGE_VERSION 'v1.0.0')")
-        connection.execute("USE old")
-        connection.execute("CREATE TABLE main.traceforge_migration (number INTEGER, title VARCHAR)")
-        for number, _, text in migrations():
-            if number < 6:
-                connection.execute(text)
-                connection.execute("INSERT INTO main.traceforge_migration VALUES (?, '')", [number])
+        connection.execute(f"ATTACH '{path}' AS old")
         connection.executemany(
-            "INSERT INTO raw.kineto_event (source_id, event_id, phase, category, name, track_id, raw_start_ns)"
+            "INSERT INTO old.raw.kineto_event (source_id, event_id, phase, category, name, track_id, raw_start_ns)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             events,
         )

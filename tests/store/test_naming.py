@@ -10,8 +10,8 @@ from traceforge.store.naming import host_in_name, identify, rank_pattern
 
 
 def _silent(**said: object) -> SourceSummary:
-    said = {"rank": None, "host": None, "world_size": None, **said}
-    return SourceSummary(kind="kineto", event_count=1, stored_count=1, **said)  # type: ignore[arg-type]
+    said = {"kind": "kineto", "rank": None, "host": None, "world_size": None, **said}
+    return SourceSummary(event_count=1, stored_count=1, **said)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,26 @@ def test_a_name_without_a_rank_leaves_it_unknown(path: str) -> None:
     identity = identify(Path(path), _silent())
 
     assert (identity.rank, identity.rank_origin) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("_dump_13", 13),
+        ("nccl_trace_rank_7", 7),
+        ("comm_lib_trace_rank_7.json", 7),
+        ("12", 12),
+        ("rank2_of_job_4.pkl.gz", 4),
+    ],
+)
+def test_a_flight_recorder_dump_ends_with_its_rank_whatever_stands_before(name: str, rank: int) -> None:
+    identity = identify(Path("run/rank5") / name, _silent(kind="flight_recorder"))
+
+    assert (identity.rank, identity.rank_origin) == (rank, "file_name")
+
+
+def test_the_number_at_the_end_of_other_files_is_no_rank() -> None:
+    assert identify(Path("_dump_13"), _silent()).rank is None
 
 
 def test_what_the_file_says_outweighs_its_name() -> None:

@@ -35,10 +35,13 @@ ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
 LIMIT 3
 """
 
+# What flight recorder dumps say, in the words of fabric.hang.
+_OF_HANGS = ("hang", "hang_unknown", "no_hang")
 _UNKNOWN = "who waits for whom cannot be known from this."
 
 _HEADLINES = MappingProxyType(
     {
+        **dict.fromkeys(_OF_HANGS, "{hang_summary}"),
         "no_timeline": "No file of this run holds a timeline.",
         "graphs_alone": f"Execution traces alone tell what ranks issue and how large it is, not when: {_UNKNOWN}",
         "logs_alone": "Logs alone tell how ranks are connected, not how long they wait: what it costs cannot be known "
@@ -66,6 +69,7 @@ _COMMUNICATION = (
 
 _NEXT_STEPS = MappingProxyType(
     {
+        **dict.fromkeys(_OF_HANGS, "{hang_next_step}"),
         "finding": "{next_step}",
         "cut_short": "Give the whole files (a job that is killed while it writes leaves part of them).",
         "logs_alone": "Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are "
@@ -115,6 +119,8 @@ def _filled(sentence: str, state: State) -> str:
 
 
 def _explanation(store: Store, state: State) -> str:
+    if state["state"] in _OF_HANGS:
+        return state["hang_detail"] or "Flight recorder dumps tell which calls wait, not how long they take."
     if state["state"] == "logs_alone":
         return _of_logs(state)
     if state["state"] == "graphs_alone":

@@ -2,7 +2,8 @@
 CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Joins meta.run.run_id.
   run_id,
-  -- What can be said: logs_alone, graphs_alone, no_timeline, rank_unknown, one_rank, no_communication, unmatched, irregular,
+  -- What can be said: hang, hang_unknown, no_hang (of flight recorder dumps without a timeline),
+  -- logs_alone, graphs_alone, no_timeline, rank_unknown, one_rank, no_communication, unmatched, irregular,
   -- mostly_unmatched (all of them: it cannot be known), finding, cut_short, uncertain, partly_seen or nothing_significant.
   state,
   -- finding, nothing_significant or cannot_be_known, as in attribute.verdict.
@@ -23,6 +24,12 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   problems,
   -- Summary of the first of them; NULL where there is none.
   first_problem,
+  -- What flight recorder dumps say first of a hang (fabric.hang); NULL without dumps.
+  hang_summary,
+  -- What shows it; NULL without dumps.
+  hang_detail,
+  -- What to do next; NULL without dumps.
+  hang_next_step,
   -- Number of execution traces.
   graph_traces,
   -- Their nodes.
@@ -96,7 +103,12 @@ found AS (
   SELECT
     c.*, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
     l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
+    -- Ranks that wait for each other, or inside one transfer, may also be seen in a job that runs.
+    h.kind IN ('mismatch', 'absent', 'stuck') AND LEN(h.without_dump) = 0 AS is_sure_hang,
+    h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
     CASE
+      WHEN c.timelines = 0 AND h.kind IN ('none', 'unknown') THEN IF(h.kind = 'none', 'no_hang', 'hang_unknown')
+      WHEN c.timelines = 0 AND h.kind IS NOT NULL THEN 'hang'
       WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
       WHEN c.timelines = 0 AND g.graph_traces > 0 THEN 'graphs_alone'
       WHEN c.sources = 0 OR c.timelines = 0 THEN 'no_timeline'
@@ -119,18 +131,22 @@ found AS (
   LEFT JOIN judged AS j USING (run_id)
   LEFT JOIN graphs AS g USING (run_id)
   LEFT JOIN leader AS l USING (run_id)
+  LEFT JOIN fabric.hang AS h ON h.run_id = c.run_id AND h.place = 0
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
 SELECT
   f.run_id, f.state,
   CASE
     WHEN f.state IN ('finding', 'nothing_significant') THEN f.state
+    WHEN f.state = 'hang' THEN 'finding'
+    WHEN f.state = 'no_hang' THEN 'nothing_significant'
     -- What may be chance is not significant, however much it is.
     WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'nothing_significant'
     ELSE 'cannot_be_known'
   END,
   CASE
     WHEN f.state = 'finding' THEN f.finding_confidence
+    WHEN f.state = 'hang' AND NOT f.is_sure_hang THEN 'medium'
     WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
     -- That something cannot be known from these files is certain.
     WHEN f.state <> 'nothing_significant' OR f.iterations >= t.sure_iterations THEN 'high'
@@ -138,6 +154,7 @@ SELECT
     ELSE 'low'
   END,
   f.iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps
 FROM found AS f
 CROSS JOIN limits AS t

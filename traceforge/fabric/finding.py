@@ -47,7 +47,7 @@ def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
     """The findings of all runs, by the rules of this package or of another folder."""
     rules = finding_rules(folder) if store.query(_WITH_CONFIGURATION).item() else {}
     found = [
-        {"code": code, "mode": rule.mode, "next_step": rule.next_step, **_row(rule, row)}
+        {"code": code, "mode": rule.mode, **_row(rule, row)}
         for code, rule in rules.items()
         for row in store.query(_CITED.format(query=rule.query)).to_dicts()
     ]
@@ -70,6 +70,7 @@ def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
         "subject": str(row["subject"]),
         "ranks": ranks,
         "summary": _FORMATTER.format(rule.summary, **quoted),
+        "next_step": row.get("next_step") or rule.next_step,
         "basis": row.get("basis") or "configuration evidence",
         "source_id": row["source_id"],
         "line": row["line"],

@@ -1,8 +1,9 @@
 -- Configuration in the logs that can cost time, each with the line that shows it. None is a measurement: how long ranks
 -- wait for it only a timeline shows.
--- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge, fabric.link
--- Reads: fabric.load, fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load
--- Reads: fabric.operation, fabric.process, fabric.ring, fabric.tree
+-- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge
+-- Reads: fabric.group_progress, fabric.hang, fabric.hang_dump, fabric.link, fabric.load, fabric.measured
+-- Reads: fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation, fabric.process
+-- Reads: fabric.process_group, fabric.ring, fabric.tree
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -19,7 +19,8 @@ The query reads raw.* and fabric.* and returns one row per finding:
     run_id, subject_kind, subject   as in fabric.finding
     first                           (source_id, line) of the first line that shows it: MIN((source_id, line))
     citation_count                  how many lines show it
-    ranks, basis, severity          optional; NULL or absent for none, `configuration evidence`, the file's severity
+    ranks, basis, severity,         optional; NULL or absent for none, `configuration evidence`, and what the file says
+    next_step
     ...                             whatever the summary quotes
 """
 

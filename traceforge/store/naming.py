@@ -14,6 +14,9 @@ from traceforge.records import SourceSummary
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _RANK_LIMIT = 2**31
 _DIGITS = re.compile(r"[0-9]{1,6}")
+# PyTorch appends the rank to whatever prefix the user chose for flight recorder dumps, such as `_dump_3`.
+_RANK_AT_END = re.compile(r"(?<!\d)(\d{1,6})(?:\.(?:pkl|pickle|bin|json|gz|zst))*$", re.IGNORECASE)
+_RANK_AT_END_OF = frozenset({"flight_recorder"})
 _HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
 # `rank_0.1698955063.pt.trace.json`: a worker name that the user chose; 0 is no process and `rank` no host.
 _COUNTS_RANKS = re.compile(r"(?:^|[^a-zA-Z])(?:rank|worker|r)$", re.IGNORECASE)
@@ -62,7 +65,8 @@ def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -
         digits = found["rank" if "rank" in pattern.groupindex else 1] if found else None
         # A name that the user's pattern does not fit is not guessed at: two rules would number files twice.
         return (int(digits), "rank_regex") if digits and _DIGITS.fullmatch(digits) else (None, "unknown")
-    if match := _RANK_IN_NAME.search(path.name):
+    at_end = _RANK_AT_END.search(path.name) if summary.kind in _RANK_AT_END_OF else None
+    if match := at_end or _RANK_IN_NAME.search(path.name):
         return int(match[1]), "file_name"
     if match := _RANK_IN_NAME.search(path.parent.name):
         return int(match[1]), "folder_name"

@@ -1,29 +1,18 @@
--- Flight recorders disagree on how far a process group got: the ranks that are behind never entered the collective.
+-- Flight recorder dumps tell whom the ranks of a hung job wait for.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: According to the flight recorders, process group {subject} has enqueued collective {furthest} on some ranks,
---   while {stopped} {behind} stopped at {slowest}.
--- Next step: Look at the stacks of the ranks that are behind (raw.flight_recorder_entry.stack: their last calls).
-WITH progress AS (
-  SELECT s.run_id, s.source_id, s.rank, g.process_group_name, g.description, MAX(g.last_enqueued) AS last_enqueued
-  FROM raw.flight_recorder_group AS g
-  JOIN meta.source AS s USING (source_id)
-  WHERE g.last_enqueued >= 0 AND s.rank IS NOT NULL
-  GROUP BY s.run_id, s.source_id, s.rank, g.process_group_name, g.description
-),
-compared AS (
-  SELECT *, MAX(last_enqueued) OVER (PARTITION BY run_id, process_group_name) AS furthest FROM progress
-)
+-- Summary: {told}
+-- Next step: Look at the stacks of the ranks that are waited for (py-spy dump), not at those that wait.
 SELECT
-  run_id, 'communicator' AS subject_kind, COALESCE(NULLIF(MIN(description), ''), process_group_name) AS subject,
-  MAX(furthest) AS furthest, MIN(last_enqueued) AS slowest,
-  LIST(rank) FILTER (WHERE last_enqueued < furthest) AS ranks,
-  LIST(rank) FILTER (WHERE last_enqueued < furthest) AS behind,
-  CASE COUNT(*) FILTER (WHERE last_enqueued < furthest) WHEN 1 THEN 'rank' ELSE 'ranks' END AS stopped,
-  'flight recorder' AS basis,
+  h.run_id,
+  CASE WHEN LEN(h.ranks) = 1 THEN 'rank' WHEN LEN(h.ranks) > 1 THEN 'ranks' ELSE 'communicator' END AS subject_kind,
+  CASE
+    WHEN LEN(h.ranks) > 0 THEN ARRAY_TO_STRING(h.ranks, ', ')
+    ELSE COALESCE(g.description, g.name)
+  END AS subject,
+  h.ranks, RTRIM(h.summary || ' ' || h.detail) AS told, h.next_step, 'flight recorder' AS basis,
   -- A flight recorder's dump has no lines.
-  MIN((source_id, 1)) FILTER (WHERE last_enqueued < furthest) AS first,
-  COUNT(*) FILTER (WHERE last_enqueued < furthest) AS citation_count
-FROM compared
-GROUP BY run_id, process_group_name
-HAVING COUNT(*) FILTER (WHERE last_enqueued < furthest) > 0
+  (h.source_id, 1) AS first, GREATEST(LEN(h.waiting_ranks), 1) AS citation_count
+FROM fabric.hang AS h
+LEFT JOIN fabric.process_group AS g USING (run_id, group_id)
+WHERE h.kind NOT IN ('none', 'unknown')

@@ -1,10 +1,12 @@
 """One dump. In: a path. Out: batches of raw.flight_recorder_* rows, and a summary.
 
 Idea: every field is taken only if it is of the type it should be; a dump is a stranger's file. The rank is not stated
-inside; it stands at the end of the file's name. Not handled: dumps above 512 MiB.
+inside, but it is a member of every group that the dump describes: often only one rank is in all of them.
+Not handled: dumps above 512 MiB; which group a progress counter belongs to (`fabric.group_progress` tells).
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,11 +22,16 @@ _LARGEST_BYTES = 512 * 1024 * 1024
 _MILLISECOND_NS = 1_000_000
 _MOST_FRAMES = 24
 _LONGEST_FRAME = 300
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_COUNTED = ("enqueued", "started", "completed")
 
 _GROUP: dict[str, pl.DataType] = {
     "process_group_name": pl.String(),
     "description": pl.String(),
     "ranks": pl.String(),
+}
+_PROGRESS: dict[str, pl.DataType] = {
+    "process_group_id": pl.Int32(),
     "last_enqueued": pl.Int64(),
     "last_started": pl.Int64(),
     "last_completed": pl.Int64(),
@@ -66,15 +73,21 @@ def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
         raise InputUnusableError("no flight recorder dump: it has no list of entries", where=str(path))
     entries = dump.get("entries", [])
     rows = [_entry(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
-    groups = _groups(dump)
-    if rows:
-        emit(Batch("raw.flight_recorder_entry", pl.DataFrame(rows, schema=_ENTRY)))
-    if groups:
-        emit(Batch("raw.flight_recorder_group", pl.DataFrame(groups, schema=_GROUP)))
+    groups = _groups(dump.get("pg_config"))
+    for name, found, schema in (
+        ("entry", rows, _ENTRY),
+        ("group", groups, _GROUP),
+        ("progress", _progress(dump.get("pg_status")), _PROGRESS),
+    ):
+        if found:
+            emit(Batch(f"raw.flight_recorder_{name}", pl.DataFrame(found, schema=schema)))
     lost = len(entries) - len(rows)
     detail = "entries of a dump that are no objects were left out"
     issues = (Issue("flight_recorder_unreadable_entry", "warning", lost, None, detail, lost),) if lost else ()
-    return SourceSummary("flight_recorder", _integer(dump.get("rank")), None, None, len(entries), len(rows), issues)
+    members = [_members(group["ranks"]) for group in groups]
+    rank = _integer(dump.get("rank"))
+    rank = _only_common_member(members) if rank is None else rank
+    return SourceSummary("flight_recorder", rank, None, _world_size(members), len(entries), len(rows), issues)
 
 
 def _json(data: bytes, path: Path) -> object:
@@ -113,28 +126,55 @@ def _entry(number: int, entry: Dump) -> dict[str, object]:
     }
 
 
-def _groups(dump: Dump) -> list[dict[str, object]]:
-    """Process groups by name, with how far each got: `pg_config` describes groups, `pg_status` tells their progress."""
-    config, status = dump.get("pg_config"), dump.get("pg_status")
-    configured = config if isinstance(config, dict) else {}
-    stated = status if isinstance(status, dict) else {}
+def _groups(config: object) -> list[dict[str, object]]:
+    """The process groups that a dump describes, by name."""
     found: list[dict[str, object]] = []
-    for key in [*configured, *(key for key in stated if key not in configured)]:
-        own, progress = configured.get(key), stated.get(key)
+    for key, own in config.items() if isinstance(config, dict) else ():
         facts = own if isinstance(own, dict) else {}
-        progress = progress if isinstance(progress, dict) else {}
         ranks = facts.get("ranks")
         found.append(
             {
                 "process_group_name": _text(facts.get("name")) or _key_text(key),
                 "description": _text(facts.get("desc")),
                 "ranks": _text(ranks) or _as_json(ranks),
-                "last_enqueued": _integer(progress.get("last_enqueued_collective")),
-                "last_started": _integer(progress.get("last_started_collective")),
-                "last_completed": _integer(progress.get("last_completed_collective")),
             }
         )
     return found
+
+
+def _progress(status: object) -> list[dict[str, object]]:
+    """How far the process got in each group, by the group's number in the process: that is no group's name."""
+    found: list[dict[str, object]] = []
+    for key, stated in status.items() if isinstance(status, dict) else ():
+        number = _integer(int(key) if isinstance(key, str) and _NUMBER.fullmatch(key) else key, 31)
+        if number is not None and isinstance(stated, dict):
+            counts = {f"last_{name}": _integer(stated.get(f"last_{name}_collective")) for name in _COUNTED}
+            found.append({"process_group_id": number, **counts})
+    return found
+
+
+def _members(ranks: object) -> frozenset[int]:
+    """Ranks of a group from the JSON text of a list; none where it is something else."""
+    try:
+        found = json.loads(ranks) if isinstance(ranks, str) else None
+    except (ValueError, RecursionError):
+        return frozenset()
+    numbers = [_integer(rank, 31) for rank in found] if isinstance(found, list) else []
+    members = frozenset(number for number in numbers if number is not None and number >= 0)
+    return members if len(members) == len(numbers) else frozenset()
+
+
+def _only_common_member(groups: list[frozenset[int]]) -> int | None:
+    """The only rank that is in every group whose members are known; None where there are several, or none."""
+    known = [members for members in groups if members]
+    common = frozenset.intersection(*known) if known else frozenset()
+    return next(iter(common)) if len(common) == 1 else None
+
+
+def _world_size(groups: list[frozenset[int]]) -> int | None:
+    """Size of the largest group, if it counts from 0 without a hole."""
+    largest = max(groups, key=len, default=frozenset())
+    return len(largest) if largest and max(largest) == len(largest) - 1 else None
 
 
 def _stack(frames: object) -> str | None:

@@ -1,0 +1,346 @@
+"""Who holds up a hung job. In: what each rank's dump says. Out: the blocked calls, and who is waited for in each.
+
+Idea: a rank stands at its first call that has not ended. It waits for the members that have not made that call, or
+whose device is still at an earlier one; whoever is waited for and waits for nobody holds up the others. A rank whose
+device does not end what others ended waits for nobody either.
+Not handled: streams that run side by side (a rank stands at one call), and pairing of sends with receives.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from traceforge.align.collective_names import collective_kinds, operation_of
+
+# Collectives in which every rank sends as much as every other; names with `coalesced` or `v` may differ.
+_EQUAL_SIZES = frozenset(
+    {"all_reduce", "allreduce", "broadcast", "_all_gather_base", "_allgather_base", "all_gather_into_tensor"}
+    | {"_reduce_scatter_base", "reduce_scatter_tensor"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call in a dump that had not ended, or that others wait in.
+
+    Attributes:
+        place: position in the dump: calls of one rank in the order in which it made them.
+        sequence: number among the group's collectives; None for a send or receive.
+        peer: rank at the other end of a send or receive; None for a collective, or where unknown.
+        elements: elements sent in all; None where not recorded.
+    """
+
+    rank: int
+    group: int
+    place: int
+    sequence: int | None
+    op: str
+    created_ns: int | None = None
+    peer: int | None = None
+    elements: int | None = None
+    in_shapes: str | None = None
+    in_dtypes: str | None = None
+    stack: str | None = None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is a send or receive."""
+        return self.sequence is None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Last calls of a rank in a group; None where its dump does not tell."""
+
+    enqueued: int | None
+    completed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a rank stands: the call that it waits in first. `call` is None where its dump has lost it."""
+
+    rank: int
+    group: int
+    sequence: int | None
+    call: RecordedCall | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """One row of fabric.hang, without its words; see there for `kind`.
+
+    Attributes:
+        others: calls that the words quote: the one that does not match, the other rank's, or the one that others miss.
+        absent: ranks that never made the call that others miss.
+    """
+
+    kind: str
+    ranks: tuple[int, ...]
+    waiting: tuple[int, ...] = ()
+    group: int | None = None
+    sequence: int | None = None
+    call: RecordedCall | None = None
+    others: tuple[RecordedCall, ...] = ()
+    absent: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """The dumps of one run.
+
+    Attributes:
+        members: of each group; None where no dump states them.
+        progress: by (group, rank).
+        calls: that had not ended, in each rank's order.
+        ranks: that have a dump.
+        last: call of each rank that its dump holds, ended or not.
+    """
+
+    members: Mapping[int, tuple[int, ...] | None]
+    progress: Mapping[tuple[int, int], Progress]
+    calls: Mapping[int, Sequence[RecordedCall]]
+    ranks: frozenset[int]
+    last: Mapping[int, RecordedCall]
+
+    def of(self, group: int) -> tuple[int, ...]:
+        """Members of a group; where no dump states them, those that have progress in it."""
+        known = self.members[group]
+        return known if known is not None else tuple(sorted(rank for own, rank in self.progress if own == group))
+
+    @cached_property
+    def without_dump(self) -> tuple[int, ...]:
+        """Ranks of the job without a dump."""
+        stated = {rank for ranks in self.members.values() for rank in ranks or ()}
+        return tuple(sorted(stated - self.ranks))
+
+    @cached_property
+    def stands(self) -> dict[int, Stand]:
+        """Where each rank stands; ranks that wait in no call are left out."""
+        return {rank: stand for rank in sorted(self.ranks) if (stand := self._stand(rank)) is not None}
+
+    def _stand(self, rank: int) -> Stand | None:
+        calls = self.calls.get(rank, ())
+        recorded = {call.group for call in calls}
+        for group in sorted(self.members):
+            own = self.progress.get((group, rank))
+            if own is None or own.enqueued is None or group in recorded:
+                continue
+            completed = self.completed(group, rank)
+            if completed is not None and completed < own.enqueued:
+                # The dump no longer holds the call: it is older than those it holds.
+                return Stand(rank, group, completed + 1, None)
+        return Stand(rank, calls[0].group, calls[0].sequence, calls[0]) if calls else None
+
+    def completed(self, group: int, rank: int) -> int | None:
+        """Last call that ended; where only calls made are counted, all that every member made may have ended."""
+        own = self.progress.get((group, rank))
+        if own is None or own.completed is not None or own.enqueued is None:
+            return own.completed if own else None
+        made = [p.enqueued for member in self.of(group) if (p := self.progress.get((group, member)))]
+        return min(number for number in made if number is not None)
+
+
+def search(dumps: Dumps) -> list[Hang]:
+    """What the dumps say of a hang: two at most, what explains the most first; a `none` or `unknown` stands alone."""
+    if not dumps.stands:
+        return [_unstuck(dumps)]
+    waits = {rank: _waited_for(dumps, stand) for rank, stand in dumps.stands.items()}
+    found = [*_mismatch(dumps), *_stuck(dumps, waits), *_absent(dumps, waits)]
+    if not found:
+        found = [*_order(dumps, waits), *_transfer(dumps, waits)]
+    if not found:
+        first = _earliest(dumps, list(dumps.stands.values()))
+        found = [Hang("unknown", (), tuple(dumps.stands), first.group, first.sequence, first.call)]
+    return found[:2]
+
+
+def _unstuck(dumps: Dumps) -> Hang:
+    told = any(own.enqueued is not None for own in dumps.progress.values()) or any(dumps.calls.values())
+    return Hang("none" if told and not dumps.without_dump else "unknown", ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Waits:
+    """What a rank waits for.
+
+    Attributes:
+        absent: members that have not made the call.
+        behind: members whose device, or who, stands at another call before it.
+        is_stuck: others finished the call, so that it is this rank's device that does not.
+        unseen: members without a dump.
+    """
+
+    absent: frozenset[int] = frozenset()
+    behind: frozenset[int] = frozenset()
+    is_stuck: bool = False
+    unseen: frozenset[int] = frozenset()
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        return self.absent | self.behind
+
+
+def _waited_for(dumps: Dumps, stand: Stand) -> _Waits:
+    if stand.sequence is None:
+        return _waited_for_message(dumps, stand)
+    absent, behind, unseen = set(), set(), set()
+    is_ended = False
+    for member in set(dumps.of(stand.group)) - {stand.rank}:
+        own = dumps.progress.get((stand.group, member))
+        completed, other = dumps.completed(stand.group, member), dumps.stands.get(member)
+        if own is None or own.enqueued is None:
+            unseen.add(member)
+        elif own.enqueued < stand.sequence:
+            absent.add(member)
+        elif completed is not None and completed >= stand.sequence:
+            is_ended = True
+        elif other is not None and not _same(other, stand):
+            behind.add(member)
+    # In a broadcast the root ends although others are missing; an all-reduce ends nowhere before all are there.
+    if is_ended and not absent and (not behind or _is_synchronising(stand.call)):
+        return _Waits(is_stuck=True)
+    return _Waits(frozenset(absent), frozenset(behind), False, frozenset(unseen))
+
+
+def _waited_for_message(dumps: Dumps, stand: Stand) -> _Waits:
+    peer = stand.call.peer if stand.call else None
+    if peer is None or peer == stand.rank:
+        return _Waits()
+    alone = frozenset({peer})
+    if peer not in dumps.ranks:
+        return _Waits(unseen=alone)
+    other = dumps.stands.get(peer)
+    if other is None:
+        return _Waits(absent=alone)
+    is_met = other.call is not None and other.call.is_message and other.call.peer == stand.rank
+    return _Waits() if is_met else _Waits(behind=alone)
+
+
+def _is_synchronising(call: RecordedCall | None) -> bool:
+    operation = operation_of(call.op) if call else None
+    return any(kind.name == operation and kind.synchronising for kind in collective_kinds())
+
+
+def _stuck(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
+    """Ranks whose device does not end what others ended."""
+    ranks = [rank for rank, own in waits.items() if own.is_stuck]
+    if not ranks:
+        return
+    first = _earliest(dumps, [dumps.stands[rank] for rank in ranks])
+    missed = [stand for rank, stand in dumps.stands.items() if waits[rank].absent & set(ranks)]
+    call = _earliest(dumps, missed).call if missed else None
+    absent = tuple(sorted(waits[call.rank].absent & set(ranks))) if call else ()
+    others = (call,) if call else ()
+    yield Hang("stuck", tuple(ranks), _behind(waits, ranks), first.group, first.sequence, first.call, others, absent)
+
+
+def _absent(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
+    """Ranks that others wait for and that wait in no call themselves."""
+    awaited = {rank for own in waits.values() for rank in own.absent} - waits.keys()
+    stands = [dumps.stands[rank] for rank, own in waits.items() if own.absent & awaited]
+    if stands:
+        first = _earliest(dumps, stands)
+        in_it = [dumps.stands[rank] for rank in waits if _same(dumps.stands[rank], first)]
+        call = next((stand.call for stand in in_it if stand.call), None)
+        absent = tuple(sorted(waits[first.rank].absent & awaited))
+        ranks, waiting = tuple(sorted(awaited)), _behind(waits, awaited)
+        yield Hang("absent", ranks, waiting, first.group, first.sequence, call, (), absent)
+
+
+def _order(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
+    """Two ranks that each wait for a call of another group, which the other has not made."""
+    for rank, own in waits.items():
+        for other in sorted(own.absent & waits.keys()):
+            if rank in waits[other].absent:
+                stand, call = dumps.stands[rank], dumps.stands[other].call
+                others = (call,) if call else ()
+                ranks = tuple(sorted((rank, other)))
+                waiting = tuple(sorted(waits.keys() - {rank, other}))
+                yield Hang("order", ranks, waiting, stand.group, stand.sequence, stand.call, others)
+                return
+
+
+def _transfer(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
+    """Calls that every member is in, and none gets out of; not told where somebody's dump is missing."""
+    inside = [dumps.stands[rank] for rank, own in waits.items() if not own.ranks]
+    if inside and not any(own.unseen for own in waits.values()):
+        first = _earliest(dumps, inside)
+        yield Hang("transfer", (), tuple(waits), first.group, first.sequence, first.call)
+
+
+def _mismatch(dumps: Dumps) -> Iterator[Hang]:
+    """The first call that ranks make at one place of a group's sequence and that is not the same call."""
+    pairs: dict[tuple[int, int], list[RecordedCall]] = {}
+    for calls in dumps.calls.values():
+        for call in calls:
+            if call.sequence is not None:
+                pairs.setdefault((call.group, call.sequence), []).append(call)
+    stated = {key: calls for key, calls in pairs.items() if dumps.members[key[0]] is not None}
+    differing = {key: odd for key, calls in stated.items() if (odd := _odd(calls))}
+    if not differing:
+        return
+    stands = [Stand(calls[0].rank, *key, calls[0]) for key, calls in pairs.items() if key in differing]
+    first = _earliest(dumps, stands)
+    calls = pairs[first.group, first.sequence or 0]
+    odd = differing[first.group, first.sequence or 0]
+    usual = next(call for call in calls if call not in odd)
+    waiting = tuple(sorted(dumps.stands.keys() - {call.rank for call in odd}))
+    yield Hang("mismatch", tuple(c.rank for c in odd), waiting, first.group, first.sequence, usual, tuple(odd))
+
+
+def _odd(calls: Sequence[RecordedCall]) -> list[RecordedCall]:
+    """The calls unlike most of their place (unlike the lowest rank's, where there are as many of each)."""
+    kinds = [_kind(call) for call in calls]
+    usual = max(kinds, key=kinds.count)
+    return [call for call, kind in zip(calls, kinds, strict=True) if not _agrees(kind, usual)]
+
+
+def _kind(call: RecordedCall) -> tuple[str, str | None, int | None]:
+    equal = call.op in _EQUAL_SIZES
+    return operation_of(call.op) or call.op, call.in_dtypes if equal else None, call.elements if equal else None
+
+
+def _agrees(kind: tuple[str, str | None, int | None], usual: tuple[str, str | None, int | None]) -> bool:
+    return all(one == other or one is None or other is None for one, other in zip(kind, usual, strict=True))
+
+
+def _behind(waits: Mapping[int, _Waits], roots: Sequence[int] | set[int]) -> tuple[int, ...]:
+    """Ranks that wait for these, or for ranks that wait for these."""
+    reached = set(roots)
+    while more := {rank for rank, own in waits.items() if own.ranks & reached} - reached:
+        reached |= more
+    return tuple(sorted(reached - set(roots)))
+
+
+def _same(one: Stand, other: Stand) -> bool:
+    return (one.group, one.sequence) == (other.group, other.sequence)
+
+
+def _earliest(dumps: Dumps, stands: Sequence[Stand]) -> Stand:
+    """The call that no other comes before on a rank that made both; of several, the one made first by the clocks."""
+    order: dict[tuple[int, int | None], dict[int, int]] = {}
+    wanted = {(stand.group, stand.sequence) for stand in stands}
+    for rank, calls in dumps.calls.items():
+        for call in calls:
+            if (call.group, call.sequence) in wanted:
+                order.setdefault((call.group, call.sequence), {}).setdefault(rank, call.place)
+
+    def is_preceded(key: tuple[int, int | None]) -> bool:
+        own = order.get(key, {})
+        return any(
+            places[rank] < place
+            for other, places in order.items()
+            if other != key
+            for rank, place in own.items()
+            if rank in places
+        )
+
+    def precedence(stand: Stand) -> tuple[bool, bool, bool, int, int]:
+        # A call that its dump has lost is older than those that it holds. A collective tells who is absent by its
+        # number; of a send or receive only its other end is known.
+        created_ns = stand.call.created_ns if stand.call else None
+        key = (stand.group, stand.sequence)
+        return is_preceded(key), stand.sequence is None, stand.call is not None, created_ns or 0, stand.rank
+
+    return min(stands, key=precedence)

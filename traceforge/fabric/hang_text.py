@@ -1,0 +1,216 @@
+"""A hang in words. In: what `hang_search` found. Out: a sentence, and what to do next."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from traceforge.fabric.hang_search import Dumps, Hang, RecordedCall
+from traceforge.units import plural
+
+_MOST_LISTED = 12
+_MOST_TOLD = 3
+_STACKS = "Look at the stacks of {ranks} (py-spy dump --pid, or the last frames in the dump) and at {their} log"
+_RECORD = (
+    "Collect the dumps of all ranks (TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, and the prefix "
+    "TORCH_FR_DUMP_TEMP_FILE on storage that outlives the job)."
+)
+
+
+def summary(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    """What holds up the job, in one sentence.
+
+    Args:
+        names: of the groups, as people know them.
+    """
+    return _SUMMARIES[hang.kind](hang, dumps, names)
+
+
+def detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    """What shows it, in a few sentences; empty where there is nothing more to say."""
+    told = [_DETAILS[hang.kind](hang, dumps, names)] if hang.kind in _DETAILS else []
+    if hang.call and (frame := own_frame(hang.call.stack)):
+        told.append(f"On {_ranks([hang.call.rank])} that call was made in {frame}.")
+    told += [_last_call(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD] if rank in dumps.last]
+    if dumps.without_dump and hang.kind != "unknown":
+        has = "has" if len(dumps.without_dump) == 1 else "have"
+        told.append(f"{_ranks(dumps.without_dump, 'Rank')} {has} no dump: what they do cannot be known.")
+    return " ".join(told)
+
+
+def own_frame(stack: str | None) -> str | None:
+    """The innermost frame of a stack that is not PyTorch's own; the innermost of all where there is none."""
+    frames = (stack or "").splitlines()
+    return next((frame for frame in frames if "/torch/" not in frame), frames[0] if frames else None)
+
+
+def next_step(hang: Hang) -> str:
+    """What to do next about a hang."""
+    whom = _ranks(hang.ranks)
+    return {
+        "mismatch": f"Make all members call the same: look at what {whom} did differently before this call.",
+        "order": f"Make {whom} call the collectives of these groups in one order, and look at the stacks of both.",
+        "absent": _STACKS.format(ranks=whom, their="its" if len(hang.ranks) == 1 else "their")
+        + ", not at those that wait.",
+        "stuck": f"Look at the devices of {whom}: Xid lines in the kernel log, nvidia-smi, and the kernels before this "
+        "call (compute-sanitizer).",
+        "transfer": "Look at the links between the members: NCCL_DEBUG=INFO, counters of NICs, nvidia-smi nvlink.",
+        "unknown": _RECORD,
+        "none": "If the job still hangs, look at the stacks (py-spy dump): it is not in a collective.",
+    }[hang.kind]
+
+
+def _mismatch(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    odd, usual = hang.others[0], hang.call
+    calls = "calls" if len(hang.ranks) == 1 else "call"
+    where = f", where {_ranks([usual.rank])} calls {_described(usual)}" if usual else ""
+    return (
+        f"{_ranks(hang.ranks, 'Rank')} {calls} {_described(odd)} as collective {hang.sequence} of "
+        f"{_group(hang.group, dumps, names)}{where}: these do not match."
+    )
+
+
+def _order(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    calls = [call for call in (hang.call, *hang.others) if call]
+    waits = " and ".join(f"{_ranks([call.rank])} in {_place(call, dumps, names)}" for call in calls)
+    return f"{_ranks(hang.ranks, 'Rank')} wait for each other{': ' if waits else ''}{waits}."
+
+
+def _order_detail(_hang: Hang, _dumps: Dumps, _names: Mapping[int, str]) -> str:
+    return "They make these calls in different order, or one of them stopped with its earlier call under way."
+
+
+def _absent(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    place = _blocked(hang, dumps, names)
+    if hang.absent == hang.ranks:
+        return f"{_ranks(hang.ranks, 'Rank')} never made the call that {_waiting(hang)} for: {place}."
+    return (
+        f"{_ranks(hang.ranks, 'Rank')} stopped making calls, and {_waiting(hang)} for them; first, "
+        f"{_ranks(hang.absent)} never made {place}."
+    )
+
+
+def _stuck(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    device, does = ("device", "does") if len(hang.ranks) == 1 else ("devices", "do")
+    tail = f"; {_waiting(hang)} for this" if hang.waiting else ""
+    return f"The {device} of {_ranks(hang.ranks)} {does} not end calls that other members ended{tail}."
+
+
+def _stuck_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    calls = [_at(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD]]
+    more = f"; and {plural(len(hang.ranks) - _MOST_TOLD, 'more rank')}" if len(hang.ranks) > _MOST_TOLD else ""
+    told = f"Calls under way: {'; '.join(calls)}{more}."
+    if hang.others:
+        place = _place(hang.others[0], dumps, names)
+        told += f" What others wait for, and {_ranks(hang.absent)} never made, is first {place}."
+    return told
+
+
+def _transfer(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    place = _blocked(hang, dumps, names)
+    return f"All members are in {place}, and none gets out of it: nobody is missing, so the transfer itself hangs."
+
+
+def _unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if not dumps.without_dump:
+        return "Whether the job hangs, and for whom, cannot be known: these dumps do not tell who is waited for."
+    has = "has" if len(dumps.without_dump) == 1 else "have"
+    world = plural(len(dumps.ranks) + len(dumps.without_dump), "rank")
+    whether = "Who holds up the job" if hang.waiting else "Whether the job hangs"
+    return f"{whether} cannot be known: {_ranks(dumps.without_dump)} of {world} {has} no dump."
+
+
+def _unknown_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if not hang.waiting:
+        return "No call in the dumps that are there waits."
+    waits = "waits" if len(hang.waiting) == 1 else "wait"
+    return f"{_ranks(hang.waiting, 'Rank')} {waits}, first in {_blocked(hang, dumps, names)}."
+
+
+def _none(_hang: Hang, dumps: Dumps, _names: Mapping[int, str]) -> str:
+    ranks = plural(len(dumps.ranks), "rank")
+    return f"Nothing hangs in a collective: every call that the dumps of all {ranks} know of had ended."
+
+
+Told = Callable[[Hang, Dumps, Mapping[int, str]], str]
+_SUMMARIES: Mapping[str, Told] = MappingProxyType(
+    {
+        "mismatch": _mismatch,
+        "order": _order,
+        "absent": _absent,
+        "stuck": _stuck,
+        "transfer": _transfer,
+        "unknown": _unknown,
+        "none": _none,
+    }
+)
+_DETAILS: Mapping[str, Told] = MappingProxyType(
+    {"order": _order_detail, "stuck": _stuck_detail, "unknown": _unknown_detail}
+)
+
+
+def _last_call(dumps: Dumps, rank: int, names: Mapping[int, str]) -> str:
+    call = dumps.last[rank]
+    frame = own_frame(call.stack)
+    return f"The last call of rank {rank} is {_place(call, dumps, names)}{f', made in {frame}' if frame else ''}."
+
+
+def _blocked(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if hang.call is not None:
+        return _place(hang.call, dumps, names)
+    return f"call {hang.sequence} of {_group(hang.group, dumps, names)}, which the dumps no longer hold"
+
+
+def _at(dumps: Dumps, rank: int, names: Mapping[int, str]) -> str:
+    stand = dumps.stands[rank]
+    where = _place(stand.call, dumps, names) if stand.call else f"call {stand.sequence} of {names[stand.group]}"
+    return f"rank {rank} in {where}"
+
+
+def _place(call: RecordedCall, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if call.is_message:
+        return f"{call.op} of {_group(call.group, dumps, names)}"
+    return f"{_described(call, call.sequence)} of {_group(call.group, dumps, names)}"
+
+
+def _described(call: RecordedCall, sequence: int | None = None) -> str:
+    size = "" if call.in_shapes is None else f" ({_shapes(call.in_shapes)}{_types(call.in_dtypes)})"
+    return f"{call.op}{'' if sequence is None else f' {sequence}'}{size}"
+
+
+def _shapes(text: str) -> str:
+    inner = text[1:-1] if text.startswith("[[") and text.endswith("]]") else text
+    return inner if len(inner) <= 60 else inner[:57] + "..."
+
+
+def _types(text: str | None) -> str:
+    inner = (text or "").strip('[]"').replace('", "', " ")
+    return f" {inner[:40]}" if inner else ""
+
+
+def _group(group: int | None, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if group is None:
+        return "an unknown group"
+    members = dumps.members[group]
+    return names[group] + (f" ({_ranks(members)})" if members else "")
+
+
+def _waiting(hang: Hang) -> str:
+    """Who waits: `14 ranks wait`."""
+    count = len(hang.waiting)
+    return f"{plural(count, 'rank')} {'waits' if count == 1 else 'wait'}"
+
+
+def _ranks(ranks: Sequence[int], word: str = "rank") -> str:
+    """`ranks 0-3 and 7`; at most a dozen stretches."""
+    if not ranks:
+        return f"no {word}"
+    stretches: list[list[int]] = []
+    for rank in sorted(ranks):
+        if stretches and rank == stretches[-1][-1] + 1:
+            stretches[-1].append(rank)
+        else:
+            stretches.append([rank])
+    told = [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in stretches]
+    if len(told) > _MOST_LISTED:
+        told = [*told[:_MOST_LISTED], f"{len(told) - _MOST_LISTED} more"]
+    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return f"{word}{'' if len(ranks) == 1 else 's'} {listed}"
