@@ -14,7 +14,7 @@ from tests.export.decoding import attribute, fields, longest_path_us, messages, 
 from tests.given import built, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from tests.graph.test_corpus import store_of_folder
-from tests.graph.test_operations import chakra, generated, rank_that_waits
+from tests.graph.test_operations import chakra, generated, job_whose_clock_jumps, rank_that_waits
 from tests.sources.execution_trace import read_chakra
 from traceforge.errors import InputUnusableError
 from traceforge.export.chakra import export_chakra
@@ -80,6 +80,14 @@ def test_a_collective_says_what_it_is_how_large_and_of_which_group(job: list[Nod
     assert (reduce["start_us"], reduce["duration_us"]) == (36, 64)
     stated = {"is_cpu_op": False, "comm_type": 0, "comm_size": 4096, "pg_name": "dp", "stream": 20}
     assert reduce["attributes"] == stated
+
+
+def test_times_follow_the_course_of_a_clock_that_jumps(tmp_path: Path) -> None:
+    nodes = exported(job_whose_clock_jumps(), tmp_path)[1]
+
+    reduce = named(nodes, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+    assert (reduce["start_us"], reduce["duration_us"]) == (86, 14)
+    assert longest_path_us(nodes) == 105
 
 
 def test_groups_are_listed_as_pytorch_lists_them(job: list[Nodes]) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.given import US, Trace, built, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge.store.database import Store
+from traceforge.store.stage import build_stage
 
 DERIVED = """
 SELECT e.kind, f.name, t.name
@@ -52,6 +53,35 @@ def job() -> Store:
         edges = [{"from_node_id": 3, "to_node_id": place, "kind": "parent", "origin": "parent"} for place in range(3)]
         add_execution_trace(store, [*recorded, operation("process", 0)], edges=edges, rank=rank)
     return built(store)
+
+
+def job_whose_clock_jumps() -> Store:
+    """The same job; when rank 1 has launched its kernel, at 2 us, its clock jumps ahead by 40 us."""
+    late = rank_that_waits(1, 80 * US)
+    for event in late.events:
+        start_ns = int(str(event["raw_start_ns"]))
+        if start_ns >= 2 * US:
+            event["raw_start_ns"] = start_ns + 40 * US
+        elif str(event["name"]).startswith("ProfilerStep"):
+            event["duration_ns"] = 150 * US
+    store = store_of(rank_that_waits(0, 30 * US), late)
+    recorded = [operation("aten::mm", 1), operation("record_param_comms", 2), operation("aten::item", 3)]
+    for rank in range(2):
+        add_execution_trace(store, recorded, rank=rank)
+    build_stage(store, "traceforge.align")
+    # One collective shows no course of a clock: its pieces are written by hand.
+    store.execute("UPDATE align.clock_piece SET offset_ns = 0")
+    store.execute("INSERT INTO align.clock_piece VALUES (0, 1, ?, ?, ?, 0)", [2 * US, 2 * US, 40 * US])
+    for stage in ("timeline", "graph"):
+        build_stage(store, f"traceforge.{stage}")
+    return store
+
+
+def test_a_clock_that_jumps_between_two_pieces_changes_no_measured_time() -> None:
+    store = job_whose_clock_jumps()
+
+    assert rows_of(store, SPANS, ["as_recorded"]) == [(rank, 110 * US, 110 * US) for rank in (0, 1, None)]
+    assert rows_of(store, SPANS, ["instant_transfer"]) == [(rank, 110 * US, 96 * US) for rank in (0, 1, None)]
 
 
 def test_launches_streams_and_waits_become_dependencies_marked_as_derived(job: Store) -> None:

@@ -31,7 +31,7 @@ SELECT n.source_id, n.node, n.kind, n.on_device, a.collective_id,
   n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
   COALESCE(n.duration_ns, 0) AS duration_ns
 FROM graph.node AS n
-LEFT JOIN align.clock AS k USING (run_id, rank)
+ASOF LEFT JOIN align.clock_piece AS k ON k.run_id = n.run_id AND k.rank = n.rank AND n.raw_start_ns >= k.raw_from_ns
 LEFT JOIN align.call AS c ON c.run_id = n.run_id AND c.rank = n.rank AND c.source_id = n.timeline_source_id
   AND c.event_id = n.event_id AND n.kind = 'communication'
 LEFT JOIN timeline.arrival AS a ON a.run_id = c.run_id AND a.rank = c.rank AND a.call_id = c.call_id
@@ -50,12 +50,13 @@ WITH stretch AS (
   GROUP BY ALL
 )
 SELECT t.source_id,
-  MIN(s.raw_start_ns - COALESCE(align.ahead_ns(s.raw_start_ns, k), 0)) AS start_ns,
-  MAX(s.raw_end_ns - COALESCE(align.ahead_ns(s.raw_end_ns, k), 0)) AS end_ns
+  MIN(s.raw_start_ns - COALESCE(align.ahead_ns(s.raw_start_ns, f), 0)) AS start_ns,
+  MAX(s.raw_end_ns - COALESCE(align.ahead_ns(s.raw_end_ns, u), 0)) AS end_ns
 FROM stretch AS t
 JOIN align.step AS s ON s.run_id = t.run_id AND s.rank = t.rank
   AND s.raw_start_ns < t.raw_end_ns AND s.raw_end_ns > t.raw_start_ns
-LEFT JOIN align.clock AS k ON k.run_id = t.run_id AND k.rank = t.rank
+ASOF LEFT JOIN align.clock_piece AS f ON f.run_id = s.run_id AND f.rank = s.rank AND s.raw_start_ns >= f.raw_from_ns
+ASOF LEFT JOIN align.clock_piece AS u ON u.run_id = s.run_id AND u.rank = s.rank AND s.raw_end_ns >= u.raw_from_ns
 WHERE s.is_marked
 GROUP BY t.source_id
 ORDER BY t.source_id
