@@ -10,7 +10,7 @@ are told apart by when the host issued them: give no two collectives of a rank t
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 import polars as pl
@@ -26,6 +26,17 @@ TRAINING, WORKER, DEVICE = 1, 2, 3
 """Tracks of every trace: the thread that trains, another host thread, and a device stream."""
 
 _ALL_REDUCE_KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+_READ_BY: Mapping[str, set[str]] = {
+    "align": set(),
+    "timeline": {"align"},
+    "fabric": {"timeline"},
+    "graph": {"align", "timeline"},
+    "replay": {"align", "timeline", "graph"},
+    "attribute": {"align", "timeline", "fabric", "graph", "replay"},
+    "forecast": {"align", "timeline", "fabric", "replay", "attribute"},
+}
+"""Stages that a stage needs, by their tables or through a module of theirs; where one is missing, its readers fail."""
 
 _EVENT = {
     "source_id": pl.Int32, "event_id": pl.Int64, "phase": pl.String, "category": pl.String, "name": pl.String,
@@ -180,7 +191,7 @@ class Trace:
 
 def store_of(*traces: Trace, world_size: int | None = None) -> Store:
     """A store in memory that holds one run of these traces (source_id in the order given), no stage built."""
-    store = Store(None, threads=1)
+    store = Store(None, threads=1, is_kept=False)
     add_run(store, *traces, world_size=world_size)
     return store
 
@@ -235,10 +246,14 @@ def by_kind(events: pl.DataFrame) -> dict[str, pl.DataFrame]:
     }
 
 
-def built(store: Store, until: str = "graph") -> Store:
-    """The same store with all stages up to and including `until` built."""
-    for stage in STAGES[: STAGES.index(until) + 1]:
-        build_stage(store, f"traceforge.{stage}")
+def built(store: Store, *wanted: str) -> Store:
+    """The same store with stages built (by default graph), and of the others only those that they read."""
+    needed = set(wanted or ("graph",))
+    for stage in reversed(STAGES):
+        needed |= _READ_BY[stage] if stage in needed else set()
+    for stage in STAGES:
+        if stage in needed:
+            build_stage(store, f"traceforge.{stage}")
     return store
 
 

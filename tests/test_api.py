@@ -36,6 +36,6 @@ def test_stages_of_other_sources_are_built_anew(stale: Path) -> None:
 
 
 def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
-    with Store(None) as store, pytest.raises(InputUnusableError, match="there are no files") as error:
+    with Store(None, is_kept=False) as store, pytest.raises(InputUnusableError, match="there are no files") as error:
         api.ingest([tmp_path], store)
     assert error.value.where == str(tmp_path)

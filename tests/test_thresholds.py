@@ -13,6 +13,6 @@ def test_every_limit_has_a_unit_a_meaning_and_something_that_it_decides() -> Non
 
 
 def test_sql_reads_the_same_limits() -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         rows = store.query("SELECT name, value FROM meta.threshold").rows()
     assert dict(rows) == {threshold.name: threshold.value for threshold in all_thresholds()}

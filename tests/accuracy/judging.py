@@ -78,7 +78,7 @@ def judge_case(case: Case) -> Mark:
 
 def judge_folder(case: Case, path: Path) -> Mark:
     """Ingest traces that have a truth.json beside them, attribute, compare."""
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=False) as store:
         api.ingest([path], store, jobs=1)
         truth = json.loads((path / "truth.json").read_text(encoding="utf-8"))
         groups = {str(name): list(ranks) for name, ranks in store.query(_GROUPS).rows()}

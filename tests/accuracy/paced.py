@@ -73,7 +73,7 @@ class Pair:
 def pair(folder: Path, policy: str) -> Pair:
     """Predict and measure one repeat."""
     unpaced, paced = completions_ns(folder / "unpaced"), completions_ns(folder / "paced")
-    with Store(None) as store, ThreadPoolExecutor(1) as workers:
+    with Store(None, is_kept=False) as store, ThreadPoolExecutor(1) as workers:
         api.ingest([folder / "unpaced"], store, executor=workers)
         run = load_replay_input(store, 0)
         assert run is not None, f"{folder}: nothing to replay"

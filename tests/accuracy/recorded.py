@@ -30,7 +30,7 @@ def recorded() -> list[str]:
 
 def _line(truth: Path) -> str:
     told = json.loads(truth.read_text(encoding="utf-8"))
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=False) as store:
         api.ingest([truth.parent], store, jobs=1)
         found = store.query(_FOUND).to_dicts()
     first, cost, others = "nothing", "none", len(found[1:])

@@ -56,7 +56,7 @@ def _golden() -> dict[str, Any]:
 
 
 def _analysed(folder: str, until: str, pattern: str = "*.json.gz") -> Store:
-    store = Store(None)
+    store = Store(None, is_kept=False)
     files = sorted(Path(CORPUS or "", folder).glob(pattern))
     ingest_files(store, files, {"kineto": SOURCE}, run_name=folder, executor=None, options=ReadOptions())
     return built(store, until)

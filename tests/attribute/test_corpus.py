@@ -13,7 +13,7 @@ SELECT subject_kind, subject, mode FROM attribute.finding WHERE confidence IN ('
 
 
 def _believed(folder: Path) -> list[tuple[object, ...]]:
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=False) as store:
         api.ingest([folder], store, jobs=1)
         return store.query(_FINDINGS).rows()
 

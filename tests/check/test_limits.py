@@ -92,7 +92,7 @@ def test_confidence_is_a_limit_too(late: Store) -> None:
 
 def test_what_a_run_does_not_tell_never_passes() -> None:
     # given a run of which nothing could be judged
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.analyze(store)
         store.execute("INSERT INTO meta.run VALUES (1, 'empty', 4)")
         for limit in ("iteration_ms=1e9", "findings=9", "wait_share=1", "cv=9", "clock_residual_ms=1e9"):

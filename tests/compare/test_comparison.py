@@ -58,7 +58,7 @@ def sides() -> Iterator[dict[str, Side]]:
         "gathering": gathering(),
         "short": data_parallel_job([[90 * MS] * RANKS] * 2),
     }
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=False) as store:
         runs = {name: add_run(store, *traces, run_name=name, world_size=len(traces)) for name, traces in jobs.items()}
         built(store, "attribute")
         yield {name: Side(store, run_id) for name, run_id in runs.items()}

@@ -39,7 +39,7 @@ def found() -> Found:
         "shifted": (2, shifted_windows()),
         "unmarked": (2, [Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)]),
     }
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=False) as store:
         runs = {name: add_run(store, *traces, run_name=name, world_size=size) for name, (size, traces) in jobs.items()}
         built(store)
         return {name: examined(store, run_id) for name, run_id in runs.items()}
@@ -110,7 +110,7 @@ def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
 
 
 def test_an_empty_run_is_examined_without_a_fault() -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         store.execute("INSERT INTO meta.run VALUES (0, 'empty', NULL)")
         found = examined(built(store))
     assert found["timeline"].status is Status.missing

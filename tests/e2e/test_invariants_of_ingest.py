@@ -20,7 +20,7 @@ SELECT iteration, rank, mode, cause, delay_ns FROM attribute.delay ORDER BY ALL
 
 
 def answer(*paths: Path) -> list[tuple[object, ...]]:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest(list(paths), store, run="job", jobs=1)
         return store.query(ANSWER).rows()
 
@@ -79,13 +79,13 @@ def test_reading_the_same_files_again_changes_nothing(tmp_path: Path, expected: 
 
 
 def test_reading_the_files_one_by_one_gives_the_same_ledger(expected: list[tuple[object, ...]]) -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         for path in traces():
             api.ingest([path], store, run="job", jobs=1)
         assert store.query(ANSWER).rows() == expected
 
 
 def test_processes_read_the_same_as_one(expected: list[tuple[object, ...]]) -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([SAMPLE], store, run="job", jobs=2)
         assert store.query(ANSWER).rows() == expected

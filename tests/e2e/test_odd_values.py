@@ -50,7 +50,7 @@ def test_a_run_with_one_odd_event_is_analysed(tmp_path: Path, odd: dict[str, obj
     (tmp_path / "rank0.json").write_text(trace(0, odd))
     (tmp_path / "rank1.json").write_text(trace(1, kernel()))
 
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([tmp_path], store, jobs=1)
 
         assert rows_of(store, "SELECT event_count, stored_count FROM meta.source ORDER BY rank") == [(6, 6), (6, 6)]
@@ -60,7 +60,7 @@ def test_a_run_with_one_odd_event_is_analysed(tmp_path: Path, odd: dict[str, obj
 def test_a_rank_beyond_all_jobs_is_no_rank(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(trace(2**40, kernel()))
 
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([tmp_path], store, jobs=1)
 
         assert rows_of(store, "SELECT rank_origin FROM meta.source WHERE rank = 0 OR rank IS NULL") == [("unknown",)]
@@ -70,7 +70,7 @@ def test_a_time_beyond_all_logs_is_no_time(tmp_path: Path) -> None:
     text = "[-9223372036854775809] host1:100:101 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n"
     (tmp_path / "a.log").write_text(text)
 
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([tmp_path], store, jobs=1)
 
         assert rows_of(store, "SELECT raw_time_ns FROM raw.nccl_record") == [(None,)]

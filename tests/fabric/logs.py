@@ -55,7 +55,7 @@ class Process:
 
 def store_of_logs(*files: list[Process]) -> Store:
     """A store with one log a list of processes; its only run has number 0."""
-    store = Store(None)
+    store = Store(None, threads=1, is_kept=False)
     add_logs(store, *files, run_name="job")
     return store
 
@@ -93,7 +93,7 @@ def add_folder(store: Store, folder: Path, run_name: str = "job") -> None:
 
 def fabric_of_folder(folder: Path) -> Store:
     """The files of a folder in a store, with stage fabric and what it reads built."""
-    store = Store(None)
+    store = Store(None, threads=1, is_kept=False)
     add_folder(store, folder)
     return built_fabric(store)
 

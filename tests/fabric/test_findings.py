@@ -240,7 +240,7 @@ def test_every_rule_has_its_story() -> None:
 @pytest.fixture(scope="module")
 def stories() -> Iterator[Store]:
     """Every story as a run of one database, named after the finding it causes or after its function."""
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         for code, (story, _, _) in STORIES.items():
             add_logs(store, story(), run_name=code)
         for story in (healthy, only_sockets, braces, problem_and_notice):

@@ -41,7 +41,7 @@ class GeneratedJob(NamedTuple):
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Each job on two hosts of four devices, tensor-parallel in pairs: four pairs, and two groups across hosts."""
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         for name, (logs, faults) in JOBS.items():
             folder = tmp_path_factory.mktemp("job")
             write_scenario(Scenario("job", 3, 8, cluster=Cluster(2, 4, 2), nccl=logs, faults=faults), folder)

@@ -73,7 +73,7 @@ def straggling(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     write_scenario(Scenario("job", 3, 8, cluster=Cluster(2, 2), nccl=logs, faults=(slow,)), folder)
     for path in folder.glob("rank*"):
         path.unlink()
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([folder], store, run="job", jobs=1)
         yield request.param, store
 

@@ -27,7 +27,7 @@ def at_scale(hosts: int, **changes: object) -> Scenario:
 
 def database_of(*scenarios: Scenario) -> Store:
     """All stages of these jobs, one run each, in memory."""
-    store = Store(None, threads=1)
+    store = Store(None, threads=1, is_kept=False)
     with tempfile.TemporaryDirectory() as folder:
         for scenario in scenarios:
             write_scenario(scenario, Path(folder, scenario.name), compressed=False)

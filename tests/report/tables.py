@@ -19,7 +19,7 @@ MS = 1_000_000
 @cache
 def _statements() -> tuple[str, ...]:
     """Statements that make the stages' tables, as the stages themselves make them from an empty database."""
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         for stage in STAGES:
             build_stage(store, f"traceforge.{stage}")
         tables = store.query(
@@ -83,7 +83,7 @@ class Rows:
 
 def empty_store(run_name: str = "job42", world_size: int | None = 4) -> Store:
     """A run of which nothing is known but its name."""
-    store = Store(None)
+    store = Store(None, is_kept=False)
     create_tables(store)
     store.execute("INSERT INTO meta.run VALUES (1, ?, ?)", [run_name, world_size])
     return store

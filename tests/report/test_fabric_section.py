@@ -52,7 +52,7 @@ def hang_report(*, without: int | None = None, hang: bool = True) -> Report:
     ranks = recorders({"0": [0, 1, 2]})
     for rank in ranks[: 2 if hang else 0]:
         rank.got("0", 9, 8).calls("0", 9, "all_reduce<b>")
-    store = Store(None)
+    store = Store(None, is_kept=False)
     add_dumps(store, *(rank.dump() for rank in ranks if rank.rank != without))
     with built(store, "forecast") as joined:
         return build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)

@@ -17,6 +17,8 @@ STORAGE_VERSION = """
 SELECT CAST(tags['storage_version'] AS VARCHAR) FROM duckdb_databases() WHERE database_name = current_database()
 """
 
+COLUMNS = "SELECT COUNT(*) FROM duckdb_columns() WHERE database_name = 'trace' AND schema_name <> 'main'"
+COMMENTS = f"{COLUMNS} AND comment IS NOT NULL"
 UNDOCUMENTED = """
 SELECT schema_name || '.' || table_name AS name FROM duckdb_tables()
 WHERE database_name = current_database() AND COALESCE(comment, '') = ''
@@ -71,6 +73,12 @@ def test_a_database_with_blocks_of_another_size_is_opened_and_written_as_it_is(t
 def test_every_table_and_column_of_the_facts_is_documented() -> None:
     with Store(None) as store:
         assert store.query(UNDOCUMENTED).rows() == []
+
+
+def test_a_database_for_a_moment_takes_no_time_for_comments() -> None:
+    with Store(None, is_kept=False) as passing, Store(None) as kept:
+        assert passing.query(COMMENTS).item() == 0
+        assert passing.query(COLUMNS).item() == kept.query(COLUMNS).item() == kept.query(COMMENTS).item()
 
 
 def test_what_was_written_is_there_when_the_file_is_opened_again(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_files_become_a_run_with_their_sources_and_events(tmp_path: Path) -> Non
         _write(tmp_path / "a.json", "ProfilerStep#1", rank=0, world_size=2),
         _write(tmp_path / "b.json", "ProfilerStep#1", "forward", rank=1, world_size=2),
     ]
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     result = _ingest(store, files)
 
@@ -112,7 +112,7 @@ def test_files_become_a_run_with_their_sources_and_events(tmp_path: Path) -> Non
 
 def test_a_file_that_is_known_is_not_read_again_under_any_name(tmp_path: Path) -> None:
     file = _write(tmp_path / "a.json", "forward", rank=0)
-    source, store = StorySource(), Store(None)
+    source, store = StorySource(), Store(None, is_kept=False)
     _ingest(store, [file], source)
     moved = file.rename(tmp_path / "moved.json")
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_known_is_not_read_again_under_any_name(tmp_path: Path) -
 
 def test_another_run_reads_the_same_file_for_itself(tmp_path: Path) -> None:
     file = _write(tmp_path / "a.json", "forward", rank=0)
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     runs = [_ingest(store, [file], run_name=name).run_id for name in ("monday", "tuesday", "monday")]
 
@@ -136,7 +136,7 @@ def test_another_run_reads_the_same_file_for_itself(tmp_path: Path) -> None:
 def test_a_file_that_fails_leaves_nothing_of_itself_and_is_counted(tmp_path: Path) -> None:
     good = _write(tmp_path / "a.json", "forward", rank=0)
     bad = _write(tmp_path / "b.json", "forward", "backward", rank=1, breaks=True)
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     result = _ingest(store, [good, bad])
 
@@ -155,7 +155,11 @@ def test_the_file_that_failed_is_named_whichever_finished_last(tmp_path: Path) -
 
     with ThreadPoolExecutor(2) as executor:
         result = _ingest(
-            Store(None), [good, bad], source, executor=executor, on_file=lambda path: path == bad and b_was_seen.set()
+            Store(None, is_kept=False),
+            [good, bad],
+            source,
+            executor=executor,
+            on_file=lambda path: path == bad and b_was_seen.set(),
         )
 
     assert [path for path, _ in result.failed] == [bad]
@@ -165,12 +169,12 @@ def test_when_every_file_fails_the_first_failure_is_the_error(tmp_path: Path) ->
     bad = _write(tmp_path / "a.json", "forward", breaks=True)
 
     with pytest.raises(InputUnusableError, match=r"a\.json: ends in the middle of an event"):
-        _ingest(Store(None), [bad])
+        _ingest(Store(None, is_kept=False), [bad])
 
 
 def test_a_file_that_vanished_is_counted_and_the_others_are_read(tmp_path: Path) -> None:
     good, gone = _write(tmp_path / "a.json", "forward", rank=0), tmp_path / "gone.json"
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     result = _ingest(store, [good, gone])
 
@@ -183,7 +187,7 @@ def test_a_file_that_vanished_is_counted_and_the_others_are_read(tmp_path: Path)
 def test_files_are_noted_under_the_names_that_the_caller_shows(tmp_path: Path) -> None:
     # A database that travels need not tell whose home folder the traces lay in.
     good, bad = _write(tmp_path / "a.json", "forward", rank=0), _write(tmp_path / "b.json", rank=1, breaks=True)
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     ingest_files(
         store,
@@ -204,7 +208,7 @@ def test_files_of_no_known_kind_are_counted_together(tmp_path: Path) -> None:
     notes = [tmp_path / "notes.txt", tmp_path / "readme.md"]
     for path in notes:
         path.write_text(f"about {path.name}")
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     result = _ingest(store, [good, *notes])
 
@@ -215,7 +219,7 @@ def test_files_of_no_known_kind_are_counted_together(tmp_path: Path) -> None:
 def test_the_same_folder_again_does_not_count_its_strangers_twice(tmp_path: Path) -> None:
     good, note = _write(tmp_path / "a.json", "forward", rank=0), tmp_path / "notes.txt"
     note.write_text("notes")
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     for _ in range(2):
         _ingest(store, [good, note])
@@ -226,7 +230,7 @@ def test_the_same_folder_again_does_not_count_its_strangers_twice(tmp_path: Path
 def test_adding_a_second_folder_keeps_what_was_noted_of_the_first(tmp_path: Path) -> None:
     monday = [_write(tmp_path / "monday/a.json", "forward", rank=0), _write(tmp_path / "monday/b.json", breaks=True)]
     tuesday = [_write(tmp_path / "tuesday/a.json", "backward", rank=1)]
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     _ingest(store, monday)
     _ingest(store, tuesday)
@@ -236,7 +240,7 @@ def test_adding_a_second_folder_keeps_what_was_noted_of_the_first(tmp_path: Path
 
 def test_a_file_that_failed_once_and_is_whole_now_is_no_longer_an_issue(tmp_path: Path) -> None:
     good, bad = _write(tmp_path / "a.json", "forward", rank=0), _write(tmp_path / "b.json", rank=1, breaks=True)
-    store = Store(None)
+    store = Store(None, is_kept=False)
     _ingest(store, [good, bad])
     _write(bad, "backward", rank=1)
 
@@ -250,7 +254,7 @@ def test_no_trace_at_all_is_an_error_that_names_files_and_leaves_no_run(tmp_path
     notes = [tmp_path / name for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
     for path in notes:
         path.write_text("notes")
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     with pytest.raises(NotATraceError) as caught:
         _ingest(store, notes)
@@ -264,12 +268,12 @@ def test_no_trace_at_all_is_an_error_that_names_files_and_leaves_no_run(tmp_path
 
 def test_no_file_at_all_is_said_so() -> None:
     with pytest.raises(NotATraceError, match=r"^there are no files"):
-        _ingest(Store(None), [])
+        _ingest(Store(None, is_kept=False), [])
 
 
 def test_rows_read_are_rows_stored_plus_rows_counted(tmp_path: Path) -> None:
     file = _write(tmp_path / "a.json", "forward", "backward", rank=0, lost=5)
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     _ingest(store, [file])
 
@@ -278,7 +282,7 @@ def test_rows_read_are_rows_stored_plus_rows_counted(tmp_path: Path) -> None:
 
 
 def test_a_file_without_any_event_is_kept_as_empty(tmp_path: Path) -> None:
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     _ingest(store, [_write(tmp_path / "a.json", rank=0)])
 
@@ -296,7 +300,7 @@ class TestInterruption:
     @pytest.fixture
     def store(self, files: list[Path]) -> Store:
         """A store whose ingest was interrupted after its second file."""
-        store, seen = Store(None), []
+        store, seen = Store(None, is_kept=False), []
 
         def interrupt(path: Path) -> None:
             seen.append(path)
@@ -344,7 +348,7 @@ def test_what_is_still_waiting_when_an_ingest_is_interrupted_is_not_read(
 
     with ThreadPoolExecutor(1) as executor:
         with pytest.raises(KeyboardInterrupt):
-            _ingest(Store(None), files, source, executor=executor, on_file=interrupt)
+            _ingest(Store(None, is_kept=False), files, source, executor=executor, on_file=interrupt)
         is_over.set()
 
     assert "c.json" not in source.reads
@@ -357,7 +361,7 @@ def test_the_order_of_paths_does_not_matter_to_the_analysis(tmp_path: Path) -> N
 
     answers = []
     for order in (files, files[::-1]):
-        store = Store(None)
+        store = Store(None, is_kept=False)
         _ingest(store, order)
         built(store, "timeline")
         answers.append([rows_of(store, f"SELECT * FROM {table} ORDER BY ALL") for table in tables])
@@ -375,7 +379,7 @@ def test_of_an_archive_that_was_cut_off_the_whole_members_are_read(tmp_path: Pat
         for file in (whole, cut):
             opened.add(file, file.name)
     archive.write_bytes(archive.read_bytes()[:20_000])
-    store = Store(None)
+    store = Store(None, is_kept=False)
 
     result = _ingest(store, find_files([archive]))
 
@@ -395,7 +399,7 @@ def _torn(path: Path, code: str, *names: str) -> Path:
 def test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off(tmp_path: Path) -> None:
     # given a file that was read while it was still being copied
     path = tmp_path / "a.json"
-    store = Store(None)
+    store = Store(None, is_kept=False)
     _ingest(store, [_torn(path, "story_truncated", "forward")])
     # when it is there as a whole
     _ingest(store, [_write(path, "forward", "backward", "step", "more", rank=0)])
@@ -412,7 +416,7 @@ def test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off(tmp_path: Path
 )
 def test_no_other_file_of_the_same_name_is_replaced(tmp_path: Path, code: str, names: tuple[str, ...]) -> None:
     path = tmp_path / "a.json"
-    store = Store(None)
+    store = Store(None, is_kept=False)
     _ingest(store, [_torn(path, code, "forward")])
 
     _ingest(store, [_write(path, *names, rank=0)])
@@ -429,7 +433,7 @@ def test_whatever_a_reader_raises_costs_its_file_alone(tmp_path: Path, workers: 
         if path.name == "b.json":
             raise ZeroDivisionError("by nothing")
 
-    store = Store(None)
+    store = Store(None, is_kept=False)
     # when
     with ThreadPoolExecutor(workers or 1) as pool:
         result = _ingest(store, files, StorySource(fail), executor=pool if workers else None)

@@ -235,7 +235,7 @@ def test_what_is_no_file_is_passed_over_and_what_cannot_be_read_is_counted(tmp_p
         files = find_files([tmp_path])
         # then
         assert [file.name for file in files] == ["rank0.json"]
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         assert [path.name for path in ingested(store, tmp_path).read] == ["rank0.json"]
 
 
@@ -245,7 +245,7 @@ def test_a_file_that_may_not_be_read_is_counted_and_the_others_are_read(tmp_path
     for name in ("rank0.json", "rank1.json"):
         (tmp_path / name).write_text(trace)
     (tmp_path / "rank1.json").chmod(0)
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         result = ingested(store, tmp_path)
 
         assert [(path.name, error.what) for path, error in result.failed] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.given import built, data_parallel_job, rows_of, store_of
+from tests.given import add_run, built, data_parallel_job, rows_of, store_of
 from traceforge.api import STAGES
 from traceforge.errors import UsageError
 from traceforge.store.database import Store
@@ -38,8 +38,9 @@ COUNTS = {"global_rank_start", "size", "group_size"}
 @pytest.fixture(scope="module")
 def empty() -> Iterator[Store]:
     """A store with every stage built over no trace at all."""
-    with built(store_of(), until=STAGES[-1]) as store:
-        yield store
+    with Store(None, threads=1) as store:
+        add_run(store)
+        yield built(store, *STAGES)
 
 
 def test_a_file_makes_one_object_of_its_own_name_with_every_column_documented() -> None:
@@ -88,7 +89,7 @@ def test_times_and_sizes_are_64_bit_integers(empty: Store) -> None:
 
 def test_a_stage_that_is_built_again_gives_equal_tables() -> None:
     # Rank 1 is late in each of four iterations; the second step of all stages must not see the first one's leftovers.
-    store = built(store_of(*data_parallel_job([[60, 40], [60, 40], [60, 40], [60, 40]])), until=STAGES[-1])
+    store = built(store_of(*data_parallel_job([[60, 40], [60, 40], [60, 40], [60, 40]])), *STAGES)
     made = [f"{path.parent.name}.{path.stem}" for path in FILES if "MACRO" not in path.read_text(encoding="utf-8")]
     tables = [*made, "meta.issue"]
     before = {name: rows_of(store, f"SELECT * FROM {name} ORDER BY ALL") for name in tables}
@@ -166,8 +167,7 @@ def test_a_stage_that_fails_keeps_nothing() -> None:
 
 @pytest.mark.parametrize("stage", ["replay", "attribute"])
 def test_a_stage_loads_the_model_of_a_run_once(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = STAGES[STAGES.index(stage) - 1]
-    with built(store_of(*data_parallel_job([[10, 30]] * 4)), until=before) as store:
+    with built(store_of(*data_parallel_job([[10, 30]] * 4)), *STAGES[: STAGES.index(stage)]) as store:
         queries: list[str] = []
         query = Store.query
 

@@ -38,7 +38,7 @@ def test_every_operation_bears_the_number_that_the_timeline_repeats(folder: Path
 
 
 def test_it_is_linked_to_the_timeline_whole_and_tells_sizes(folder: Path) -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([folder], store, run="job", jobs=1)
         api.report(store)
         links = rows_of(store, "SELECT method, matched_share, name_agreement, is_accepted FROM graph.link")

@@ -79,7 +79,7 @@ def recorded(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Store]:
     if CORPUS is None:
         pytest.skip("TRACEFORGE_CORPUS names no folder of real traces")
     golden = json.loads(Path(CORPUS, "golden", "golden.json").read_text(encoding="utf-8"))["device_time"][request.param]
-    store = Store(None)
+    store = Store(None, is_kept=False)
     file = Path(CORPUS, "traces", golden["file"])
     ingest_files(store, [file], {"kineto": SOURCE}, run_name="rank", executor=None, options=ReadOptions())
     return golden, built(store, "timeline")

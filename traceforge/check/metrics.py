@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traceforge.check.measured import GRADES, Findings, Measured, MeasuredValue, ratio
+from traceforge.vocabulary import vocabulary
 
 Summary = Mapping[str, Any]
 _SIGNIFICANT = ("medium", "high")
@@ -120,7 +121,7 @@ _ENTRIES = (
            _iterations("variation", 1)),
     Metric("exposed_communication_share", "Share of the ranks' time in communication that no compute hides (wait and "
            "transfer).", lambda run: run.share_of("wait", "transfer"), _shares("wait", "transfer"), True),
-    *(_phase(phase) for phase in ("compute", "transfer", "wait", "copy", "input", "runtime", "idle")),
+    *(_phase(phase) for phase in vocabulary().phases),
     Metric("delay_share", "Share of an iteration above what the same work takes at reference durations.",
            lambda run: ratio(run.excess_ns, run.accounted_ns), lambda _: None),
     _about_findings("finding_confidence", "Highest confidence of any finding: none, low, medium or high.", _confidence,

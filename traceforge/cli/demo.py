@@ -34,7 +34,7 @@ def demo(
     for text, removed in zip(texts, cost.removed_ns, strict=True):
         share = format_share(removed.mean() / cost.duration_ns.mean())
         print(f"  without {text.partition(':')[0]}: {removed.mean() / 1e6:.2f} ms an iteration less ({share})")
-    with Store(None) as store:
+    with Store(None, is_kept=False) as store:
         api.ingest([output / "traces"], store, run="demo")
         made = api.report(store, command="traceforge demo")
     (output / "report.html").write_text(made.html, encoding="utf-8")

@@ -34,7 +34,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
         with api.open_built(target, options.reference if options else None) as store:
             yield store
         return
-    with temporary_folder() as folder, Store(folder / "traces.duckdb") as store:
+    with temporary_folder() as folder, Store(folder / "traces.duckdb", is_kept=False) as store:
         ingest_shown([target], store, options or ShownOptions())
         yield store
 

@@ -7,7 +7,9 @@ phases and the modes keep apart under simulated protanopia, deuteranopia and tri
 
 from collections.abc import Mapping
 
-PHASES = ("compute", "transfer", "wait", "copy", "input", "runtime", "idle")
+from traceforge.vocabulary import vocabulary
+
+PHASES = vocabulary().phases
 MODES = (
     "synchronization_amplification",
     "fabric_contention",

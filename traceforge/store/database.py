@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
+from traceforge.store.arrow import ArrowStream, readable
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.migrations import migrate, refuse_newer
 from traceforge.store.places import own_folder, place_beside, sweep
@@ -37,7 +38,6 @@ _SAFE: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
 }
 _BESIDE = ("wal", "wal.checkpoint", "wal.recovery")
-_NOT_IN_POLARS = ("INTERVAL", "UNION", "BIGNUM")
 
 Value = TypeVar("Value")
 Arguments = TypeVarTuple("Arguments")
@@ -55,8 +55,17 @@ class Store:
         scratch: the only folder whose files SQL may read and write; made where it is needed, see `places.own_folder`.
     """
 
-    def __init__(self, path: Path | None, *, read_only: bool = False, threads: int | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, read_only: bool = False, threads: int | None = None, is_kept: bool = True
+    ) -> None:
         """Open or create a database; None keeps it in memory.
+
+        Args:
+            path: of the file.
+            read_only: refuse every change.
+            threads: how many DuckDB may use; as many as there are cores when None.
+            is_kept: whether others will open it; one for a moment gets no comments on its tables and columns, which
+                would take a small run a third of the time.
 
         Neither the SQL that runs nor what is in the file reaches anything beside it and its scratch folder: no other
         file, no extension, no network.
@@ -71,6 +80,7 @@ class Store:
         self.path = path
         self.scratch = place_beside(path, is_shared=read_only)
         self.read_only = read_only
+        self._is_kept = is_kept
         if path is not None and not _is_unicode(str(path)):
             hint = "DuckDB takes no other names; rename it, or the folder above it"
             raise InputUnusableError("the name of the database is not valid UTF-8", where=str(path), hint=hint)
@@ -127,16 +137,19 @@ class Store:
             if self.path is not None:
                 sweep(self.path.parent, f"{glob.escape(self.path.name)}.export-*")
             with self.transaction():
-                migrate(self._connection.execute, applied)
+                migrate(self._connection.execute, applied, documented=self._is_kept)
                 self._write_thresholds()
 
     def _write_thresholds(self) -> None:
         """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
-        rows = [astuple(threshold) for threshold in all_thresholds()]
-        if self._connection.execute("SELECT * FROM meta.threshold ORDER BY name").fetchall() == sorted(rows):
+        rows = sorted(astuple(threshold) for threshold in all_thresholds())
+        if self._rows("SELECT * FROM meta.threshold ORDER BY name") == rows:
             return
         self._connection.execute("DELETE FROM meta.threshold")
-        self._connection.executemany("INSERT INTO meta.threshold VALUES (?, ?, ?, ?, ?)", rows)
+        places = ", ".join(["(?, ?, ?, ?, ?)"] * len(rows))
+        self._connection.execute(
+            f"INSERT INTO meta.threshold VALUES {places}", [value for row in rows for value in row]
+        )
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(sql).fetchall())
@@ -238,7 +251,7 @@ class Store:
             relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
             if relation is None:
                 return pl.DataFrame()
-            return pl.Series(values=_ArrowStream(_readable(relation))).struct.unnest()
+            return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
         except duckdb.Error as error:
             raise QueryError(f"the database refused the query: {error}") from error
 
@@ -267,7 +280,7 @@ class Store:
             rows = rows.with_columns(pl.col(untyped).cast(pl.Int32))
         # A view, made by `register`, would hold on to the rows until the commit; variables are not looked up in SQL
         # once access to files is off.
-        incoming = self._connection.from_arrow(_ArrowStream(rows))
+        incoming = self._connection.from_arrow(ArrowStream(rows))
         constants = {} if source_id is None else {"source_id": f"{source_id:d}"}
         own = {name: '"' + name + '"' for name in rows.columns}
         columns = self._connection.table(table).columns
@@ -305,7 +318,7 @@ class Store:
     def create(self, document: Document) -> None:
         """Make a documented table or view, replacing an older one."""
         self._connection.execute(document.statement)
-        for statement in comment_statements(document):
+        for statement in comment_statements(document) if self._is_kept else ():
             self._connection.execute(statement)
 
     def lock_down(self) -> None:
@@ -328,37 +341,8 @@ def _remove(path: Path | None) -> None:
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
-def _readable(relation: Any) -> Any:
-    """The same rows with column names told apart (`a`, `a_1`) and, as text, what polars has no type for."""
-    if len({name.lower() for name in relation.columns}) < len(relation.columns):
-        relation = relation.select("*")
-    foreign = [any(kind in str(type_) for kind in _NOT_IN_POLARS) for type_ in relation.types]
-    if not any(foreign):
-        return relation
-    names = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
-    return relation.project(
-        ", ".join(
-            f"CAST({name} AS VARCHAR) AS {name}" if cast else name for name, cast in zip(names, foreign, strict=True)
-        )
-    )
-
-
 def _extra(source_id: int | None) -> str:
     return "" if source_id is None else f"{source_id:d} AS source_id, "
-
-
-class _ArrowStream:
-    """The Arrow stream of a relation or a frame, which polars and DuckDB read without pyarrow.
-
-    Going through `pl.DataFrame(relation)` instead makes polars keep a cache of foreign types that DuckDB then
-    reports as leaks on stderr when the process ends.
-    """
-
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._relation.__arrow_c_stream__(requested_schema)
 
 
 def _open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusableError:

@@ -44,12 +44,13 @@ def refuse_newer(applied: int | None, *, where: str) -> None:
         )
 
 
-def migrate(execute: Execute, applied: int | None) -> None:
+def migrate(execute: Execute, applied: int | None, *, documented: bool) -> None:
     """Bring a database to the newest schema.
 
     Args:
         execute: runs one SQL statement inside the caller's transaction.
         applied: number of the newest migration the database has, 0 for an empty one, None for a new one.
+        documented: whether tables and columns get their comments.
     """
     if applied is None:
         execute(_MIGRATION_TABLE)
@@ -58,12 +59,12 @@ def migrate(execute: Execute, applied: int | None) -> None:
         execute("COMMENT ON COLUMN main.traceforge_migration.title IS 'What it does.'")
     for number, title, text in migrations():
         if number > (applied or 0):
-            _apply(execute, number, title, text)
+            _apply(execute, number, title, text, documented=documented)
 
 
-def _apply(execute: Execute, number: int, title: str, text: str) -> None:
+def _apply(execute: Execute, number: int, title: str, text: str, *, documented: bool) -> None:
     execute(text)
-    for document in parse_schema(text, title):
+    for document in parse_schema(text, title) if documented else ():
         for statement in comment_statements(document):
             execute(statement)
     execute(f"INSERT INTO main.traceforge_migration VALUES ({number}, '{title}')")

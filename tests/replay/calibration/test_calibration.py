@@ -113,7 +113,7 @@ def generated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     scenario = Scenario(seed=11, iterations=36, cluster=Cluster(2, 4), noise=noise, coupling=Coupling(kappa=kappa))
     folder = tmp_path_factory.mktemp("job")
     write_scenario(scenario, folder)
-    store = Store(None)
+    store = Store(None, is_kept=False)
     with ThreadPoolExecutor(1) as workers:
         api.ingest([folder], store, executor=workers)
     return kappa, store
