@@ -142,3 +142,16 @@ def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics(
 
     assert "Paths of the timeline's collectives" in words.replace("&#39;", "'")
     assert re.search(r"all_reduce .{0,40} ring simple 8 network, GPU Direct RDMA mlx5_0", words)
+
+
+def test_progress_in_groups_shows_who_is_behind_and_by_how_much() -> None:
+    words = words_of(hang_report(), "hang")
+
+    assert "Rank 2 never made the call" in words
+    assert "step at train.py:7" in words
+    assert re.search(r"0_GROUP \(ranks 0, 1, 2\) 0 9 not recorded 8 1 ", words)
+    assert re.search(r"2 holds up 0 \(9 behind\) not recorded 0 \(8 behind\) 0 ", words)
+
+
+def test_a_run_without_dumps_has_no_section_on_hangs(late_report: Report) -> None:
+    assert words_of(late_report, "hang") == ""
