@@ -48,6 +48,9 @@ _COLLECTIVE = {
     "process_group_ranks": pl.String, "group_size": pl.Int32, "in_elements": pl.Int64, "out_elements": pl.Int64,
     "dtype": pl.String, "sequence": pl.Int64, "group_rank": pl.Int32,
 }  # fmt: skip
+_INPUT = {
+    "source_id": pl.Int32, "event_id": pl.Int64, "shapes": pl.String, "types": pl.String, "concrete": pl.String,
+}  # fmt: skip
 _GROUP = {
     "source_id": pl.Int32, "process_group_name": pl.String, "description": pl.String, "size": pl.Int32,
     "ranks": pl.String,
@@ -82,6 +85,8 @@ class Trace:
         self.events: list[dict[str, object]] = []
         self.collectives: list[dict[str, object]] = []
         self.arguments: list[dict[str, object]] = []
+        self.inputs: list[dict[str, object]] = []
+        self.device: str | None = None
 
     def __repr__(self) -> str:
         events = (f"{e['name']} {e['raw_start_ns']}+{e['duration_ns']}" for e in self.events)
@@ -102,6 +107,26 @@ class Trace:
     def host_work(self, name: str, start_ns: int, end_ns: int, category: str = "cpu_op") -> Self:
         """Something named on the training thread; other categories: user_annotation, cuda_runtime, python_function."""
         return self.event(category, name, start_ns, end_ns)
+
+    def operation(
+        self,
+        name: str,
+        start_ns: int,
+        end_ns: int,
+        shapes: Sequence[Sequence[int]],
+        types: Sequence[str] | None = None,
+        concrete: Sequence[str] | None = None,
+    ) -> Self:
+        """A host operation on the training thread with the inputs that were recorded."""
+        row = {"event_id": len(self.events), "shapes": json.dumps(shapes)}
+        row |= {"types": types and json.dumps(types), "concrete": concrete and json.dumps(concrete)}
+        self.inputs.append(row)
+        return self.host_work(name, start_ns, end_ns)
+
+    def on_device(self, name: str) -> Self:
+        """The name of the device that the file states."""
+        self.device = name
+        return self
 
     def kernel(self, start_ns: int, end_ns: int, name: str = "gemm", *, launch_ns: int | None = None) -> Self:
         """A device kernel, launched by the training thread at `launch_ns` (by default when it starts)."""
@@ -209,6 +234,11 @@ def add_run(store: Store, *traces: Trace, run_name: str = "story", world_size: i
         append_events(store, _frame(source_id, trace.events, _EVENT))
         store.append("raw.kineto_collective", _frame(source_id, trace.collectives, _COLLECTIVE))
         store.append("raw.kineto_argument", _frame(source_id, trace.arguments, None))
+        store.append("raw.kineto_input", _frame(source_id, trace.inputs, _INPUT))
+        if trace.device is not None:
+            metadata = json.dumps({"deviceProperties": [{"id": 0, "name": trace.device}]})
+            file = {"base_time_ns": [0], "device_name": [trace.device], "metadata": [metadata]}
+            store.append("raw.kineto_file", pl.DataFrame(file), source_id=source_id)
         groups = [
             {"process_group_name": name, "description": text, "size": len(ranks), "ranks": str(list(ranks))}
             for name, text, ranks in trace.groups

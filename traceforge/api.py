@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from traceforge.report import Report
     from traceforge.report.cost import Price
 
-STAGES = ("align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
+STAGES = ("align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
 
 _FACTS_HASH = "SELECT COALESCE(STRING_AGG(run_id || content_hash, ',' ORDER BY source_id), '') FROM meta.source"
 

@@ -12,6 +12,7 @@ from traceforge.thresholds import all_thresholds
 JUDGING = (
     "align",
     "timeline",
+    "operation",
     "fabric",
     "graph",
     "replay",
@@ -66,6 +67,10 @@ NO_JUDGEMENT = {
     ("report/sections/lateness.py", "_because"): "a unit, less what rounding may take",
     ("report/sections/trust.py", "_cautious_percent"): "digits",
     ("report/sections/waterfall.*", "*"): "how many bars are drawn, and how far the axis reaches",
+    ("operation/work.py", "*"): "arithmetic: closed forms, and the places of arguments",
+    ("operation/kernel.py", "_grouped"): "the quantile that the column is named after",
+    ("operation/kernel.py", "_LARGEST"): "what fits a column",
+    ("operation/kernel_name.py", "LONGEST"): "length of a text",
     ("check/metrics.py", "_ENTRIES"): "quantiles that metrics are named after",
     ("doctor/checks.py", "_MAX_LISTED"): "how many a message names",
     ("fabric/communicator_match.py", "_MAX_*"): "how far is searched",

@@ -32,7 +32,7 @@ QUANTITY = re.compile(
 )
 UNIT = re.compile(r"_(ns|bytes|ns_per_iteration|bytes_per_s|ppb|ratio|share|id|position)$")
 NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE")
-COUNTS = {"global_rank_start", "size", "group_size"}
+COUNTS = {"global_rank_start", "size", "group_size", "bytes"}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from traceforge.store.database import Store
 
 SCHEMA_VERSION = 1
 _FACTS = ("raw",)
-_SCHEMAS = ("meta", "align", "timeline", "fabric", "graph", "replay", "attribute", "forecast")
+_SCHEMAS = ("meta", "align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
 _OURS = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_0-9]*")
 _COLUMNS = """
 SELECT c.schema_name || '.' || c.table_name AS name, o.comment AS description, c.column_name, c.data_type, c.comment

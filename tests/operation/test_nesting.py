@@ -1,0 +1,68 @@
+"""The innermost span around a point, and what of a span is its own."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traceforge.operation.nesting import NONE, Spans, innermost, own_duration_ns
+
+NESTED = Spans(*(np.array(column) for column in zip((0, 0, 100), (0, 10, 60), (0, 20, 40), (1, 0, 100), strict=True)))
+"""On track 0 [0, 100) holds [10, 60), which holds [20, 40); track 1 has a span of its own."""
+
+
+def test_the_innermost_span_is_found_and_its_end_lies_outside() -> None:
+    points = [(0, 5), (0, 10), (0, 30), (0, 40), (0, 60), (0, 100), (1, 30), (2, 30)]
+
+    found = innermost(NESTED, *(np.array(column) for column in zip(*points, strict=True)))
+
+    assert found.tolist() == [0, 1, 2, 1, 0, NONE, 3, NONE]
+
+
+def test_what_is_inside_is_not_own_time() -> None:
+    assert own_duration_ns(NESTED).tolist() == [50, 30, 20, 100]
+
+
+def test_of_spans_that_begin_at_once_the_longer_is_outside() -> None:
+    spans = Spans(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([10, 30]))
+
+    assert innermost(spans, np.array([0, 0]), np.array([0, 20])).tolist() == [0, 1]
+    assert own_duration_ns(spans).tolist() == [10, 20]
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Spans (track, start, end) that are apart or inside of one another: cuts of an interval, again and again."""
+    found: list[tuple[int, int, int]] = []
+    for track in range(2):
+        open_ = [(0, 200)]
+        for _ in range(draw(st.integers(0, 8))):
+            start, end = open_.pop(draw(st.integers(0, len(open_) - 1))) if open_ else (0, 0)
+            if end - start < 2:
+                continue
+            first = draw(st.integers(start, end - 1))
+            last = draw(st.integers(first + 1, end))
+            found.append((track, first, last))
+            open_ += [(start, first), (first, last), (last, end)]
+    return found
+
+
+@given(nested(), st.lists(st.tuples(st.integers(0, 1), st.integers(0, 210)), min_size=1))
+def test_the_answer_is_that_of_looking_at_every_span(
+    spans: list[tuple[int, int, int]], points: list[tuple[int, int]]
+) -> None:
+    columns = np.array(spans, dtype=np.int64).reshape(-1, 3).T
+    found = innermost(Spans(*columns), *np.array(points, dtype=np.int64).T)
+
+    for (track, at), place in zip(points, found.tolist(), strict=True):
+        around = [(end - start, n) for n, (t, start, end) in enumerate(spans) if t == track and start <= at < end]
+        # Spans of equal extent are equally innermost.
+        assert (place == NONE) == (not around)
+        assert place == NONE or spans[place][2] - spans[place][1] == min(around)[0]
+
+
+@given(nested())
+def test_own_times_add_up_to_what_the_spans_cover(spans: list[tuple[int, int, int]]) -> None:
+    columns = np.array(spans, dtype=np.int64).reshape(-1, 3).T
+
+    covered = {(track, at) for track, start, end in spans for at in range(start, end)}
+    assert int(own_duration_ns(Spans(*columns)).sum()) == len(covered)

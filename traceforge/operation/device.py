@@ -1,0 +1,100 @@
+"""What devices can do at most. Reads raw.kineto_file and `peaks.toml`; fills operation.device.
+
+A device is recognised by the name in deviceProperties; one that the file does not know has no peaks.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from traceforge.reading.json_values import UNDECODABLE
+from traceforge.store.database import Store
+
+_FILES = """
+SELECT r.run_id, r.rank, f.metadata,
+  (SELECT MIN(e.device) FROM raw.kineto_occurrence AS e WHERE e.source_id = r.source_id AND e.stream IS NOT NULL)
+    AS device
+FROM align.rank AS r
+JOIN raw.kineto_file AS f USING (source_id)
+WHERE r.has_device
+ORDER BY r.run_id, r.rank
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "device": pl.String,
+    "bf16_flops_per_s": pl.Float64,
+    "tf32_flops_per_s": pl.Float64,
+    "fp32_flops_per_s": pl.Float64,
+    "fp8_flops_per_s": pl.Float64,
+    "memory_bytes_per_s": pl.Float64,
+    "source": pl.String,
+}
+
+
+class Peaks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of `peaks.toml`, which explains the fields."""
+
+    pattern: str
+    memory: float
+    source: str
+    below_bytes: int | None = None
+    bf16: float | None = None
+    tf32: float | None = None
+    fp32: float | None = None
+    fp8: float | None = None
+
+
+class _Device(msgspec.Struct):
+    id: int | None = None
+    name: str | None = None
+    memory_bytes: int | None = msgspec.field(default=None, name="totalGlobalMem")
+
+
+class _Properties(msgspec.Struct):
+    devices: list[_Device] = msgspec.field(default_factory=list, name="deviceProperties")
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    device: tuple[Peaks, ...]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a rank with a device."""
+    found = []
+    for run_id, rank, metadata, number in store.query(_FILES).iter_rows():
+        device = _device(metadata, number)
+        peaks = peaks_of(device.name, device.memory_bytes)
+        own = (peaks.bf16, peaks.tf32, peaks.fp32, peaks.fp8, peaks.memory, peaks.source) if peaks else (None,) * 6
+        found.append((run_id, rank, device.name, *own))
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+
+
+def peaks_of(name: str | None, memory_bytes: int | None = None) -> Peaks | None:
+    """Peaks of a device by its name; None where it is not known."""
+    for peaks in _known():
+        if name and re.search(peaks.pattern, name):
+            is_small = memory_bytes is not None and memory_bytes < (peaks.below_bytes or 0)
+            if peaks.below_bytes is None or is_small:
+                return peaks
+    return None
+
+
+@cache
+def _known() -> tuple[Peaks, ...]:
+    text = (Path(__file__).with_name("peaks.toml")).read_bytes()
+    return msgspec.toml.decode(text, type=_File).device
+
+
+def _device(metadata: str, number: int | None) -> _Device:
+    """The properties of a device by its number; of the first where none has it."""
+    try:
+        devices = msgspec.json.decode(metadata, type=_Properties).devices
+    except UNDECODABLE:
+        devices = []
+    first = devices[0] if devices else _Device()
+    return next((one for one in devices if one.id == number), first)

@@ -1,0 +1,22 @@
+-- What each rank's device is, and what it can do at most: one row a rank with a device. Peaks are dense, from peaks.toml.
+-- Reads: align.rank, raw.kineto_file, raw.kineto_event
+CREATE OR REPLACE TABLE operation.device (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Name as the profiler records it in deviceProperties; NULL where it does not.
+  device VARCHAR,
+  -- Peak of products in bf16 or fp16, FLOP/s; NULL where the device is not known, or has none.
+  bf16_flops_per_s DOUBLE,
+  -- Peak of products of fp32 in TF32, FLOP/s; NULL as above.
+  tf32_flops_per_s DOUBLE,
+  -- Peak in fp32 without TF32, FLOP/s; NULL as above.
+  fp32_flops_per_s DOUBLE,
+  -- Peak in fp8, FLOP/s; NULL as above.
+  fp8_flops_per_s DOUBLE,
+  -- Peak of the device's memory, bytes/s; NULL as above.
+  memory_bytes_per_s DOUBLE,
+  -- Document that states the peaks; NULL where there are none.
+  source VARCHAR
+)

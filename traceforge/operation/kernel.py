@@ -1,0 +1,206 @@
+"""What ranks worked on. Reads the calls of each rank and the inputs of operations; fills operation.kernel.
+
+Calls that share kernel, operation, annotation, module and inputs become one row. The arithmetic of an operation is
+counted once a call of it, in the row of the longest kernel that it launched. The ideal time is that of the roofline:
+arithmetic at the device's peak, or bytes at the pace of its memory, whichever takes longer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from traceforge.operation.calls import JOINED, Calls, read_calls
+from traceforge.operation.kernel_name import kind_of, short_name
+from traceforge.operation.nesting import NONE
+from traceforge.operation.work import Work, work_of
+from traceforge.store.database import Store
+
+_RANKS = """
+SELECT r.run_id, r.rank, r.source_id, r.has_device, d.*
+FROM align.rank AS r
+LEFT JOIN operation.device AS d USING (run_id, rank)
+ORDER BY r.run_id, r.rank
+"""
+
+# Some files are written with blanks between the numbers, which say nothing.
+_INPUTS = r"""
+SELECT
+  event_id AS operation_id, REGEXP_REPLACE(shapes, '\s+', '', 'g') AS shapes,
+  REGEXP_REPLACE(types, '\s*([\[\],])\s*', '\1', 'g') AS types,
+  REGEXP_REPLACE(concrete, '\s*([\[\],])\s*', '\1', 'g') AS concrete
+FROM raw.kineto_input
+WHERE source_id = ?
+"""
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "kernel": pl.String,
+    "full_name": pl.String,
+    "kind": pl.String,
+    "operation": pl.String,
+    "annotation": pl.String,
+    "module": pl.String,
+    "shapes": pl.String,
+    "dtype": pl.String,
+    "joined": pl.String,
+    "calls": pl.Int64,
+    "duration_ns": pl.Int64,
+    "p50_ns": pl.Int64,
+    "p95_ns": pl.Int64,
+    "operation_calls": pl.Int64,
+    "flops": pl.Int64,
+    "bytes": pl.Int64,
+    "flops_per_s": pl.Float64,
+    "ideal_duration_ns": pl.Int64,
+    "bound": pl.String,
+}
+
+_LARGEST = 2**63 - 1
+_NAMES = ("name", "operation", "annotation", "module")
+_INPUT = ("shapes", "types", "concrete")
+_KEYS = (*_NAMES, *_INPUT, "joined")
+
+
+def rows(store: Store) -> "list[pl.DataFrame]":
+    """One frame a rank."""
+    return [
+        frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+        for rank in store.query(_RANKS).iter_rows(named=True)
+        if not (frame := _of_rank(store, rank)).is_empty()
+    ]
+
+
+def _of_rank(store: Store, rank: Mapping[str, Any]) -> pl.DataFrame:
+    place = (rank["run_id"], rank["rank"], rank["source_id"], rank["has_device"])
+    calls = store.once(read_calls, *place)
+    grouped = _grouped(calls, store.query(_INPUTS, [rank["source_id"]]))
+    described = [_described(row, calls.names, rank) for row in grouped.iter_rows(named=True)]
+    frame = pl.DataFrame(described, schema=_SCHEMA, orient="row")
+    return frame.sort("duration_ns", "full_name", "operation", "shapes", descending=[True, *[False] * 3])
+
+
+def _grouped(calls: Calls, inputs: pl.DataFrame) -> pl.DataFrame:
+    """Judged calls by what they are: `_KEYS` with names as numbers, and their amounts."""
+    judged = calls.is_judged
+    columns = {name: getattr(calls, name)[judged] for name in (*_NAMES, "operation_id", "joined", "duration_ns")}
+    frame = pl.DataFrame({**columns, "is_longest": _longest(columns["operation_id"], columns["duration_ns"])})
+    duration = pl.col("duration_ns")
+    return (
+        frame.join(inputs, on="operation_id", how="left")
+        .group_by(_KEYS)
+        .agg(
+            calls=pl.len(),
+            duration_ns=duration.sum(),
+            p50_ns=duration.quantile(0.5, "lower"),
+            p95_ns=duration.quantile(0.95, "higher"),
+            operation_calls=pl.col("is_longest").sum(),
+        )
+    )
+
+
+def _longest(operation_id: np.ndarray[Any, Any], duration_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Whether a call is the longest one of its operation, the first of equals."""
+    order = np.lexsort((-duration_ns, operation_id))
+    sorted_ids = operation_id[order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = sorted_ids[1:] != sorted_ids[:-1]
+    result = np.zeros(len(order), dtype=np.bool_)
+    result[order] = is_first & (sorted_ids != NONE)
+    return result
+
+
+def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the table from a group of calls."""
+    text = {key: None if row[key] == NONE else str(names["name"][int(row[key])]) for key in _NAMES}
+    name = text["name"] or ""
+    joined = JOINED[row["joined"]]
+    is_host = joined == "host"
+    short = None if is_host else short_name(name)
+    operation = text["operation"]
+    work = work_of(operation, *(row[key] for key in _INPUT)) if operation and row["shapes"] else None
+    done = _amounts(work, row, name, rank)
+    event_class = names["class"][int(row["name"])]
+    module = text["module"]
+    return {
+        "run_id": rank["run_id"],
+        "rank": rank["rank"],
+        "kernel": short,
+        "full_name": None if is_host else name,
+        "kind": _kind(short or name, operation, event_class),
+        "operation": operation,
+        "annotation": text["annotation"],
+        "module": module.removeprefix("nn.Module: ") if module else None,
+        "shapes": row["shapes"],
+        "dtype": work.dtype if work else None,
+        "joined": joined,
+        **{key: row[key] for key in ("calls", "duration_ns", "p50_ns", "p95_ns", "operation_calls")},
+        "flops": done.flops,
+        "bytes": done.moved_bytes,
+        "flops_per_s": done.flops * 1e9 / row["duration_ns"] if done.flops and row["duration_ns"] else None,
+        "ideal_duration_ns": done.ideal_ns,
+        "bound": done.bound,
+    }
+
+
+def _kind(kernel: str, operation: str | None, event_class: str) -> str:
+    if event_class in ("communication", "communication_call", "host_communication"):
+        return "communication"
+    return kind_of(kernel, operation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """Work of a row, and the roofline's time for it."""
+
+    flops: int | None = None
+    moved_bytes: int | None = None
+    ideal_ns: int | None = None
+    bound: str | None = None
+
+
+def _amounts(work: Work | None, row: Mapping[str, Any], kernel: str, rank: Mapping[str, Any]) -> _Amounts:
+    count = int(row["operation_calls"])
+    if work is None or not count:
+        return _Amounts()
+    flops, moved = work.flops * count, None if work.moved_bytes is None else work.moved_bytes * count
+    if max(flops, moved or 0) > _LARGEST:
+        return _Amounts()
+    peak, memory = peak_flops_per_s(work.dtype, kernel, rank), rank["memory_bytes_per_s"]
+    if moved is None or peak is None or memory is None:
+        return _Amounts(flops, moved)
+    arithmetic_ns, memory_ns = flops / peak * 1e9, moved / memory * 1e9
+    bound = "compute" if arithmetic_ns >= memory_ns else "memory"
+    return _Amounts(flops, moved, round(max(arithmetic_ns, memory_ns)), bound)
+
+
+def peak_flops_per_s(dtype: str | None, kernel: str, device: Mapping[str, Any]) -> float | None:
+    """The peak that applies to a product of a type; None where it is not known.
+
+    Products of fp32 may run in TF32, which types do not tell; where the kernel's name does not either, only a device
+    without TF32 has a known peak.
+    """
+    if dtype in ("c10::BFloat16", "c10::Half"):
+        return _number(device["bf16_flops_per_s"])
+    if dtype is not None and dtype.startswith("c10::Float8"):
+        return _number(device["fp8_flops_per_s"])
+    if dtype != "float":
+        return None
+    if device["tf32_flops_per_s"] is None or _is_fp32(kernel):
+        return _number(device["fp32_flops_per_s"])
+    return _number(device["tf32_flops_per_s"]) if _is_tf32(kernel) else None
+
+
+def _is_fp32(kernel: str) -> bool:
+    return "sgemm" in kernel or "simt" in kernel
+
+
+def _is_tf32(kernel: str) -> bool:
+    return "tf32" in kernel or "s1688" in kernel
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

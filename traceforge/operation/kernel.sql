@@ -1,0 +1,52 @@
+-- What the device of each rank worked on in judged iterations: one row a distinct kernel, operation, module and shapes.
+--
+-- A call is joined to what launched it by its correlation, and the launch to the innermost host operation, annotation
+-- and module around it on its thread. On ranks without a device the host's operations stand in, with the time that is
+-- their own. operation.coverage counts what has no operation, and why.
+-- Reads: operation.judged_iteration, operation.device, timeline.window, align.rank, align.name_class, align.clock_piece, raw.kineto_event, raw.kineto_input
+CREATE OR REPLACE TABLE operation.kernel (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Kernel, copy or memory set by a short name; NULL for work of a host.
+  kernel VARCHAR,
+  -- Its name as recorded; NULL for work of a host.
+  full_name VARCHAR,
+  -- What it computes, one of: communication, copy, memset, attention, convolution, matrix_product, normalisation,
+  -- optimiser, embedding, softmax, reduction, generated, elementwise, other.
+  kind VARCHAR NOT NULL,
+  -- Innermost host operation around the launch; NULL where there is none (see `joined`).
+  operation VARCHAR,
+  -- Innermost annotation around the launch, on its thread or else on the training thread, but steps; NULL where none.
+  annotation VARCHAR,
+  -- Innermost nn.Module around the launch; NULL where modules were not recorded, and in backward.
+  module VARCHAR,
+  -- Shapes of the operation's inputs as recorded; NULL where not recorded, or not kept as no work follows from them.
+  shapes VARCHAR,
+  -- Element type of the operation's first tensor; NULL as above.
+  dtype VARCHAR,
+  -- How it is known: operation, graph_launch (a captured graph names no operation), no_operation (the launch lies in
+  -- none), no_launch (the trace lacks the launch), no_correlation, or host.
+  joined VARCHAR NOT NULL,
+  -- Number of calls.
+  calls BIGINT NOT NULL,
+  -- Their time, ns; calls on several streams at once each count.
+  duration_ns BIGINT NOT NULL,
+  -- Median of a call, ns.
+  p50_ns BIGINT NOT NULL,
+  -- Duration that one call in twenty exceeds, ns.
+  p95_ns BIGINT NOT NULL,
+  -- Calls of the operation that are counted here, each in the row of its longest kernel.
+  operation_calls BIGINT NOT NULL,
+  -- Arithmetic of these, by closed forms; NULL where not known.
+  flops BIGINT,
+  -- Bytes these have to move at least; NULL where not known.
+  bytes BIGINT,
+  -- Achieved arithmetic, FLOP/s, over the row's time; NULL where not known.
+  flops_per_s DOUBLE,
+  -- Time the device would take at its peaks, ns; NULL where arithmetic, bytes or peaks are not known.
+  ideal_duration_ns BIGINT,
+  -- Which peak limits it by the roofline: compute or memory; NULL where not known.
+  bound VARCHAR
+)

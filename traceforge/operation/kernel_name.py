@@ -1,0 +1,103 @@
+"""Kernels by names that people read. In: the full name, demangled or not. Out: a short name, and a kind of kernel.
+
+Idea: a C++ name is what stands before its arguments, without namespaces; of its template arguments only the one that
+says what it computes is kept (`vectorized_elementwise_kernel<CUDAFunctor_add>`), as two kernels that differ in it do
+different work. The full name is kept beside it. Not handled: names that a compiler of its own made (Triton's, for
+example) are left as they are, cut in the middle where they are long.
+"""
+
+import re
+
+LONGEST = 80
+
+_MANGLED = re.compile(r"^_ZN?K?")
+_LENGTH = re.compile(r"(\d+)")
+_LAMBDA = re.compile(r"\{lambda[^{}]*\}|\(anonymous namespace\)|<unnamed>|\(lambda[^()]*(?:\([^()]*\))?[^()]*\)")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_WRAPPERS = frozenset({"Kernel", "Kernel2", "device_kernel", "kernel", "kentry", "Enable3xKernel"})
+_SAYS_WHAT = re.compile(r"\b(\w*(?:[Ff]unctor|_kernel_cuda|_kernel_impl|_cuda_impl|_cuda_out|Ops?)(?:_\w+)?)\b")
+_SAYS_NOTHING = re.compile(r"^(?:gpu_kernel_impl\w*|func_wrapper_t|.*Iterator.*|no_?op)$", re.IGNORECASE)
+
+_KINDS = (
+    ("communication", r"nccl|rccl|hccl|msccl|deep_?ep|nvshmem|cross_device_reduce|multimem"),
+    ("copy", r"^memcpy|copydevice|catarray"),
+    ("memset", r"^memset|fillfunctor|fillbuffer"),
+    ("attention", r"flash|fmha|attn|attention"),
+    ("convolution", r"conv(?!ert)|winograd|implicit_gemm|dgrad|wgrad|scudnn"),
+    ("matrix_product", r"(?<!fb)gemm|gemv|mm$|matmul|cutlass|cijk|splitk|nvjet|tensorop|wgmma"),
+    ("normalisation", r"norm|bn_fw|bn_bw"),
+    ("optimiser", r"adam|sgd|lamb_|multi_tensor|optimi[sz]er"),
+    ("embedding", r"embedding|index|gather|scatter"),
+    ("softmax", r"softmax|nll_?loss|cross_?entropy"),
+    ("reduction", r"reduce|sum|scan|sort|topk|argmax"),
+    ("generated", r"^triton"),
+    ("elementwise", r"elementwise|pointwise|functor|dropout|relu|gelu|silu|copy|fill|cat"),
+)
+_BY_OPERATION = frozenset({"attention", "convolution"})
+KINDS = (*(name for name, _ in _KINDS), "other")
+"""What a kernel may be, by its name."""
+
+_PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _KINDS)
+
+
+def kind_of(kernel: str, operation: str | None) -> str:
+    """What a kernel computes: by the operation if that is a convolution or attention, else by its short name."""
+    if operation is not None:
+        for kind, pattern in _PATTERNS:
+            if kind in _BY_OPERATION and pattern.search(operation):
+                return kind
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(kernel)), "other")
+
+
+def short_name(name: str) -> str:
+    """A name of at most `LONGEST` letters that a person can tell apart from others."""
+    if _MANGLED.match(name):
+        return _cut(_demangled(name))
+    if name.startswith(("Memcpy", "Memset")):
+        return _cut(name)
+    plain = _LAMBDA.sub("", name)
+    head, inside = _parts(plain)
+    words = _IDENTIFIER.findall(head)
+    if not words:
+        return _cut(name)
+    last = words[-1]
+    if last in _WRAPPERS and (inner := _IDENTIFIER.search(inside)):
+        return _cut(inside[inner.start() :].split("<")[0].split(",")[0].split("::")[-1])
+    said = next((word for word in _SAYS_WHAT.findall(inside) if not _SAYS_NOTHING.match(word)), None)
+    return _cut(f"{last}<{said}>" if said and said != last else last)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """What stands outside of angle brackets before the arguments, and what stands inside of the first ones."""
+    outside: list[str] = []
+    inside: list[str] = []
+    depth = 0
+    for letter in name:
+        if letter == "(" and depth == 0 and outside:
+            break
+        if letter == ">" and depth:
+            depth -= 1
+        (inside if depth else outside).append(letter)
+        if letter == "<":
+            depth += 1
+    return "".join(outside).rstrip("<> "), "".join(inside)
+
+
+def _demangled(name: str) -> str:
+    """The last name of the nested ones that a mangled name begins with, each preceded by its length."""
+    place, found = 0, name
+    match = _MANGLED.match(name)
+    place = match.end() if match else 0
+    while number := _LENGTH.match(name, place):
+        end = number.end() + int(number[1][:9])
+        if end > len(name):
+            break
+        found, place = name[number.end() : end], end
+    return found
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    half = (LONGEST - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
