@@ -30,10 +30,11 @@ _ALL_REDUCE_KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsS
 _READ_BY: Mapping[str, set[str]] = {
     "align": set(),
     "timeline": {"align"},
+    "operation": {"align", "timeline"},
     "fabric": {"timeline"},
     "graph": {"align", "timeline"},
     "replay": {"align", "timeline", "graph"},
-    "attribute": {"align", "timeline", "fabric", "graph", "replay"},
+    "attribute": {"align", "timeline", "operation", "fabric", "graph", "replay"},
     "forecast": {"align", "timeline", "fabric", "replay", "attribute"},
 }
 """Stages that a stage needs, by their tables or through a module of theirs; where one is missing, its readers fail."""

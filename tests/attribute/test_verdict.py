@@ -125,12 +125,13 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
     assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: Rank 1")
 
 
-def test_one_rank_tells_nothing_of_waiting() -> None:
+def test_one_rank_tells_what_bounds_it_and_nothing_of_waiting() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * US]] * 4))
 
     assert verdict["kind"] == "cannot_be_known"
-    assert verdict["headline"] == "Only one rank was recorded: who waits for whom cannot be known from this."
-    assert "one trace file a rank" in str(verdict["next_step"])
+    assert str(verdict["headline"]).startswith("Bound by its kernels: the device computes 100 %")
+    assert "who waits for whom cannot be known" in str(verdict["explanation"])
+    assert "on all ranks" in str(verdict["next_step"])
 
 
 def test_ranks_that_were_not_seen_to_communicate_tell_nothing_of_waiting() -> None:

@@ -83,7 +83,7 @@ def test_arithmetic_counts_once_a_call_in_the_row_of_its_longest_kernel() -> Non
     store = told(trace)
 
     flops = 2 * 64**3
-    columns = "kernel, operation_calls, flops, bytes, flops_per_s, bound, ideal_duration_ns, shapes, dtype"
+    columns = "kernel, operation_calls, flops, bytes, flops_per_s, bound, memory_duration_ns, shapes, dtype"
     assert rows_of(store, f"SELECT {columns} FROM operation.kernel") == [
         # Bytes decide: 24,576 of them at 3.35 TB/s take 7.3 ns, the arithmetic at 989 TFLOP/s 0.5 ns.
         ("gemm", 1, flops, 24_576, flops * 1e9 / 1_000, "memory", 7, "[[64,64],[64,64]]", "c10::Half"),
@@ -118,7 +118,7 @@ def test_a_peak_that_is_not_known_is_not_guessed(device: str, dtype: str, kernel
 
     store = told(trace)
 
-    ((flops, ideal, bound),) = rows_of(store, "SELECT flops, ideal_duration_ns, bound FROM operation.kernel")
+    ((flops, ideal, bound),) = rows_of(store, "SELECT flops, memory_duration_ns, bound FROM operation.kernel")
     assert flops == 2 * 512**3
     assert ((ideal is not None), (bound is not None)) == (is_known, is_known)
 

@@ -16,8 +16,9 @@ from traceforge.units import plural
 State = Mapping[str, Any]
 
 _STATES = """
-SELECT s.*, a.reference, f.summary, f.next_step
+SELECT s.*, a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step
 FROM attribute.verdict_state AS s
+LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
 ORDER BY s.run_id
@@ -63,6 +64,7 @@ _HEADLINES = MappingProxyType(
 )
 
 _ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
+_OTHER_RANKS = "Waits need the same steps recorded on all ranks."
 _COMMUNICATION = (
     "Record with torch.profiler on PyTorch 2.4 or later, all ranks in the same steps, with activities CPU and CUDA."
 )
@@ -99,7 +101,8 @@ _ON_TIME = MappingProxyType(
 def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.query(_STATES).to_dicts()
-    return pl.DataFrame([_row(store, state) for state in states], infer_schema_length=None)
+    told = [_row(store, state) | _of_one_rank(state) for state in states]
+    return pl.DataFrame(told, infer_schema_length=None)
 
 
 def _row(store: Store, state: State) -> dict[str, object]:
@@ -111,6 +114,17 @@ def _row(store: Store, state: State) -> dict[str, object]:
         "confidence": state["confidence"],
         "next_step": _next_step(state),
     }
+
+
+def _of_one_rank(state: State) -> dict[str, object]:
+    """What bounds the only rank that was recorded: that needs no others. Nothing in any other state."""
+    if state["state"] != "one_rank" or state["bound"] is None:
+        return {}
+    alone = state["world_size"] == 1
+    known = "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {_UNKNOWN}"
+    step = state["bound_step"] if alone else f"{state['bound_step']} {_OTHER_RANKS}"
+    explanation = f"{known} attribute.bottleneck divides its whole step."
+    return {"headline": state["bound"], "explanation": explanation, "next_step": step}
 
 
 def _filled(sentence: str, state: State) -> str:

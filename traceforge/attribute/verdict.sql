@@ -1,5 +1,5 @@
 -- The verdict in words: one row a run.
--- Reads: attribute.verdict_state, attribute.finding, graph.volume, meta.analysis
+-- Reads: attribute.verdict_state, attribute.finding, attribute.bound, graph.volume, meta.analysis
 CREATE OR REPLACE TABLE attribute.verdict (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -32,6 +32,7 @@ _SCHEMA = {
     "fp32_flops_per_s": pl.Float64,
     "fp8_flops_per_s": pl.Float64,
     "memory_bytes_per_s": pl.Float64,
+    "records_stacks": pl.Boolean,
     "source": pl.String,
 }
 
@@ -57,6 +58,7 @@ class _Device(msgspec.Struct):
 
 class _Properties(msgspec.Struct):
     devices: list[_Device] = msgspec.field(default_factory=list, name="deviceProperties")
+    with_stack: int = 0
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,10 +69,11 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a rank with a device."""
     found = []
     for run_id, rank, metadata, number in store.query(_FILES).iter_rows():
-        device = _device(metadata, number)
+        properties = _properties(metadata)
+        device = _device(properties.devices, number)
         peaks = peaks_of(device.name, device.memory_bytes)
-        own = (peaks.bf16, peaks.tf32, peaks.fp32, peaks.fp8, peaks.memory, peaks.source) if peaks else (None,) * 6
-        found.append((run_id, rank, device.name, *own))
+        own = (peaks.bf16, peaks.tf32, peaks.fp32, peaks.fp8, peaks.memory) if peaks else (None,) * 5
+        found.append((run_id, rank, device.name, *own, properties.with_stack > 0, peaks.source if peaks else None))
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
@@ -90,11 +93,15 @@ def _known() -> tuple[Peaks, ...]:
     return msgspec.toml.decode(text, type=_File).device
 
 
-def _device(metadata: str, number: int | None) -> _Device:
-    """The properties of a device by its number; of the first where none has it."""
+def _properties(metadata: str) -> _Properties:
+    """What stands beside the events; nothing where it has another form."""
     try:
-        devices = msgspec.json.decode(metadata, type=_Properties).devices
+        return msgspec.json.decode(metadata, type=_Properties)
     except UNDECODABLE:
-        devices = []
+        return _Properties()
+
+
+def _device(devices: list[_Device], number: int | None) -> _Device:
+    """The properties of a device by its number; of the first where none has it."""
     first = devices[0] if devices else _Device()
     return next((one for one in devices if one.id == number), first)

@@ -17,6 +17,8 @@ CREATE OR REPLACE TABLE operation.device (
   fp8_flops_per_s DOUBLE,
   -- Peak of the device's memory, bytes/s; NULL as above.
   memory_bytes_per_s DOUBLE,
+  -- Whether Python stacks were recorded, which slows the host.
+  records_stacks BOOLEAN NOT NULL,
   -- Document that states the peaks; NULL where there are none.
   source VARCHAR
 )

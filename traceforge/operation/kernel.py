@@ -1,8 +1,8 @@
 """What ranks worked on. Reads the calls of each rank and the inputs of operations; fills operation.kernel.
 
 Calls that share kernel, operation, annotation, module and inputs become one row. The arithmetic of an operation is
-counted once a call of it, in the row of the longest kernel that it launched. The ideal time is that of the roofline:
-arithmetic at the device's peak, or bytes at the pace of its memory, whichever takes longer.
+counted once a call of it, in the row of the longest kernel that it launched. The roofline says
+what limits it: arithmetic at the device's peak, or bytes at the pace of its memory, whichever takes longer.
 """
 
 from collections.abc import Mapping
@@ -40,6 +40,7 @@ _SCHEMA = {
     "rank": pl.Int32,
     "kernel": pl.String,
     "full_name": pl.String,
+    "class": pl.String,
     "kind": pl.String,
     "operation": pl.String,
     "annotation": pl.String,
@@ -55,7 +56,8 @@ _SCHEMA = {
     "flops": pl.Int64,
     "bytes": pl.Int64,
     "flops_per_s": pl.Float64,
-    "ideal_duration_ns": pl.Int64,
+    "arithmetic_duration_ns": pl.Int64,
+    "memory_duration_ns": pl.Int64,
     "bound": pl.String,
 }
 
@@ -130,6 +132,7 @@ def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, A
         "rank": rank["rank"],
         "kernel": short,
         "full_name": None if is_host else name,
+        "class": event_class,
         "kind": _kind(short or name, operation, event_class),
         "operation": operation,
         "annotation": text["annotation"],
@@ -141,7 +144,8 @@ def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, A
         "flops": done.flops,
         "bytes": done.moved_bytes,
         "flops_per_s": done.flops * 1e9 / row["duration_ns"] if done.flops and row["duration_ns"] else None,
-        "ideal_duration_ns": done.ideal_ns,
+        "arithmetic_duration_ns": done.arithmetic_ns,
+        "memory_duration_ns": done.memory_ns,
         "bound": done.bound,
     }
 
@@ -154,11 +158,12 @@ def _kind(kernel: str, operation: str | None, event_class: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Amounts:
-    """Work of a row, and the roofline's time for it."""
+    """Work of a row, and the time that it takes at the device's peaks."""
 
     flops: int | None = None
     moved_bytes: int | None = None
-    ideal_ns: int | None = None
+    arithmetic_ns: int | None = None
+    memory_ns: int | None = None
     bound: str | None = None
 
 
@@ -174,7 +179,7 @@ def _amounts(work: Work | None, row: Mapping[str, Any], kernel: str, rank: Mappi
         return _Amounts(flops, moved)
     arithmetic_ns, memory_ns = flops / peak * 1e9, moved / memory * 1e9
     bound = "compute" if arithmetic_ns >= memory_ns else "memory"
-    return _Amounts(flops, moved, round(max(arithmetic_ns, memory_ns)), bound)
+    return _Amounts(flops, moved, round(arithmetic_ns), round(memory_ns), bound)
 
 
 def peak_flops_per_s(dtype: str | None, kernel: str, device: Mapping[str, Any]) -> float | None:

@@ -13,6 +13,8 @@ CREATE OR REPLACE TABLE operation.kernel (
   kernel VARCHAR,
   -- Its name as recorded; NULL for work of a host.
   full_name VARCHAR,
+  -- Class of the event as in align.name_class: compute, communication or copy; that of the operation for work of a host.
+  class VARCHAR NOT NULL,
   -- What it computes, one of: communication, copy, memset, attention, convolution, matrix_product, normalisation,
   -- optimiser, embedding, softmax, reduction, generated, elementwise, other.
   kind VARCHAR NOT NULL,
@@ -45,8 +47,10 @@ CREATE OR REPLACE TABLE operation.kernel (
   bytes BIGINT,
   -- Achieved arithmetic, FLOP/s, over the row's time; NULL where not known.
   flops_per_s DOUBLE,
-  -- Time the device would take at its peaks, ns; NULL where arithmetic, bytes or peaks are not known.
-  ideal_duration_ns BIGINT,
-  -- Which peak limits it by the roofline: compute or memory; NULL where not known.
+  -- Time that the arithmetic would take at the device's peak, ns; NULL where arithmetic, bytes or peaks are not known.
+  arithmetic_duration_ns BIGINT,
+  -- Time that the bytes would take at the pace of the device's memory, ns; NULL as above.
+  memory_duration_ns BIGINT,
+  -- Which of the two limits it, by the roofline: compute or memory; NULL as above.
   bound VARCHAR
 )

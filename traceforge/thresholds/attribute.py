@@ -126,6 +126,21 @@ HIGH_CONFIDENCE_WEIGHT: Annotated[
     int, Meaning("ratio of delays", "Medium confidence comes before high where it costs this much more.", "finding_id")
 ] = 3
 
+# What bounds the step.
+SMALL_KERNEL_NS: Annotated[
+    int, Meaning("ns", "A kernel whose median is shorter is too small to fill a device.", "attribute.bottleneck")
+] = 10_000
+COMPUTING_SHARE: Annotated[
+    float, Meaning("share of the mean iteration", "A device that computes for this much is busy.", "attribute.bound")
+] = 0.8
+BOUND_SHARE: Annotated[
+    float, Meaning("share of the mean iteration", "A smaller part of it bounds nothing.", "attribute.bound")
+] = 0.05
+MODELLED_SHARE: Annotated[
+    float,
+    Meaning("share of the kernels' time", "With less of it modelled, the use of the peak is a lower bound.", "MFU"),
+] = 0.9
+
 # What it costs.
 MOST_SEPARATED: Annotated[
     int, Meaning("findings", "More are not separated by replays; the ledger's shares stand.", "delay")

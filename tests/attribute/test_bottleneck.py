@@ -1,0 +1,162 @@
+"""Where a mean iteration goes: parts of one rank worked by hand, sums to the ns, and what is said of them."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.given import DEVICE, MS, US, Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
+from traceforge.attribute.bottleneck_parts import StepPart, divided
+from traceforge.store.database import Store
+
+PARTS = """
+SELECT bound, duration_ns_per_iteration FROM attribute.bottleneck
+WHERE rank IS NULL AND duration_ns_per_iteration IS NOT NULL ORDER BY place
+"""
+BOUND = "SELECT bound, sentence FROM attribute.bound WHERE rank IS NULL"
+
+
+def attributed(*traces: Trace, world_size: int | None = None) -> Store:
+    return built(store_of(*traces, world_size=world_size), "attribute")
+
+
+def one_step() -> Trace:
+    """100 us: 20 load data, 30 compute, 15 communicate, 10 copy, and 25 in which a launch comes late."""
+    # |input 20|kernel 30|late launch 25|kernel·comm 15|copy 10|
+    trace = Trace().step(0, 0, 100 * US).host_work("enumerate(DataLoader)#next", 0, 20 * US)
+    trace.kernel(20 * US, 50 * US, "big_kernel", launch_ns=19 * US)
+    trace.host_work("aten::add", 50 * US, 74 * US)
+    return trace.collective(75 * US, 90 * US).copy(90 * US, 100 * US)
+
+
+def test_the_parts_of_a_step_are_those_of_its_device() -> None:
+    store = attributed(one_step())
+
+    assert rows_of(store, PARTS) == [
+        ("launch_bound", 25 * US),
+        ("input_bound", 20 * US),
+        ("communication_bound", 15 * US),
+        ("copy_bound", 10 * US),
+        ("unmodelled_kernels", 30 * US),
+    ]
+    basis = "SELECT basis FROM attribute.bottleneck WHERE rank = 0 AND bound = "
+    assert "cannot be told apart" in str(rows_of(store, f"{basis} 'communication_bound'"))
+    assert rows_of(store, f"{basis} 'ideal'") == [("not measured: the trace does not name the device",)]
+
+
+def test_kernels_are_divided_by_what_limits_them() -> None:
+    # 400 us of which arithmetic at 989 TFLOP/s would take 2 * 4096^3 / 989e12 s = 138,968 ns.
+    trace = Trace().step(0, 0, 500 * US).on_device("NVIDIA H100 80GB HBM3")
+    trace.operation("aten::mm", 0, 10 * US, [[4096, 4096], [4096, 4096]], ["c10::Half"] * 2)
+    trace.kernel(100 * US, 500 * US, "gemm", launch_ns=5 * US)
+    trace.kernel(20 * US, 25 * US, "tiny", launch_ns=12 * US)
+
+    parts = dict(rows_of(attributed(trace), PARTS))
+
+    assert (parts["ideal"], parts["compute_bound"], parts["small_kernels"]) == (138_968, 400 * US - 138_968, 5 * US)
+
+
+def test_a_rank_alone_says_what_bounds_it() -> None:
+    store = attributed(one_step(), world_size=8)
+
+    ((bound, sentence),) = rows_of(store, BOUND)
+    assert bound == "launch_bound"
+    assert sentence == (
+        "The device computes 30 % of each 100 µs step; the largest part that can be avoided: for 25 % of it the device "
+        "is idle because the host launches too slowly (1 kernels a step, 30.0 µs each on average); the device is busy "
+        "55 % of the step."
+    )
+    ((headline, explanation, step),) = rows_of(store, "SELECT headline, explanation, next_step FROM attribute.verdict")
+    assert headline == sentence
+    assert "who waits for whom cannot be known" in str(explanation)
+    assert str(step).endswith("recorded on all ranks.")
+
+
+def test_a_job_of_one_rank_needs_no_other_ranks() -> None:
+    store = attributed(one_step(), world_size=1)
+
+    ((explanation, step),) = rows_of(store, "SELECT explanation, next_step FROM attribute.verdict")
+    assert str(explanation).startswith("The job has one rank")
+    assert "all ranks" not in str(step)
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "bound"),
+    [
+        ("cudaStreamSynchronize", "cuda_runtime", "synchronisation_bound"),
+        ("cudaMalloc", "cuda_runtime", "allocator"),
+        ("gc.collect", "user_annotation", "garbage_collection"),
+        ("enumerate(DataLoader)#next", "user_annotation", "input_bound"),
+    ],
+)
+def test_what_holds_the_host_names_the_bound(name: str, category: str, bound: str) -> None:
+    trace = Trace().step(0, 0, 100 * US).kernel(0, 20 * US).host_work(name, 21 * US, 90 * US, category)
+    trace.kernel(90 * US, 100 * US, launch_ns=90 * US)
+
+    ((named, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert named == bound
+    assert "70 %" in str(sentence)
+
+
+def test_a_device_that_computes_all_the_time_is_bound_by_its_kernels() -> None:
+    trace = Trace().step(0, 0, 100 * US).host_work("aten::mm", 0, 5 * US).kernel(2 * US, 100 * US, launch_ns=1 * US)
+
+    ((bound, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert bound == "unmodelled_kernels"
+    assert "most of it in aten::mm (100 % of the kernels' time)" in str(sentence)
+    assert "is not measured" in str(sentence)
+
+
+def test_the_job_is_the_mean_of_its_ranks_and_of_what_lies_between_them() -> None:
+    store = attributed(*data_parallel_job([[20 * MS, 40 * MS]] * 6, transfer_ns=10 * MS))
+
+    # Rank 0 computes 20 of 50 ms and waits 20; rank 1 computes 40; both transfer 10.
+    assert rows_of(store, PARTS) == [
+        ("communication_bound", 10 * MS),
+        ("imbalance_bound", 10 * MS),
+        ("unmodelled_kernels", 30 * MS),
+    ]
+
+
+def test_parts_sum_to_the_mean_step_to_the_ns() -> None:
+    chance = random.Random(11)  # noqa: S311
+    jobs = []
+    for _ in range(6):
+        works = [[chance.randrange(1, 50_000) for _ in range(3)] for _ in range(chance.randrange(1, 5))]
+        job = data_parallel_job(works, transfer_ns=chance.randrange(1, 9_999))
+        for trace in job:
+            for _ in range(4):
+                start = chance.randrange(40_000)
+                trace.event("kernel", "aside", start, start + chance.randrange(9_000), track_id=DEVICE, stream=9)
+        jobs.append(job)
+
+    store = built(store_of_runs(*jobs), "attribute")
+
+    sums = rows_of(
+        store,
+        """
+        SELECT b.run_id, b.rank, CAST(SUM(b.duration_ns_per_iteration) AS BIGINT),
+          (SELECT CAST(ROUND(AVG(r.duration_ns)) AS BIGINT) FROM timeline.rank_iteration AS r
+           JOIN operation.judged_iteration AS j USING (run_id, iteration)
+           WHERE r.run_id = b.run_id AND r.rank = b.rank),
+          (SELECT CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) FROM timeline.iteration AS i
+           JOIN operation.judged_iteration AS j USING (run_id, iteration) WHERE i.run_id = b.run_id)
+        FROM attribute.bottleneck AS b GROUP BY b.run_id, b.rank
+        """,
+    )
+    assert len(sums) == 6 * 4
+    for _, rank, total, of_rank, of_job in sums:
+        # The mean of the database is a float, and halves may round either way.
+        assert abs(int(str(total)) - int(str(of_job if rank is None else of_rank))) <= 1
+
+
+@given(st.integers(0, 10**15), st.lists(st.integers(0, 10**12), max_size=9))
+def test_dividing_loses_nothing(total: int, amounts: list[int]) -> None:
+    parts = divided(total, [StepPart(str(n), amount) for n, amount in enumerate(amounts)])
+
+    assert sum(part.duration_ns for part in parts) == (total if sum(amounts) else 0)
+    whole = sum(amounts)
+    assert all(abs(p.duration_ns - total * a / whole) <= 1 + 1e-3 for p, a in zip(parts, amounts, strict=False))

@@ -1,0 +1,210 @@
+"""Where a mean iteration goes. Reads phases, gaps and kernels; fills attribute.bottleneck.
+
+Idea: the phases of a rank fill its iterations without overlap; the time of its device without work is divided by the
+cause of each gap, the time of its kernels by what limits them. Kernels that run at once share the time in proportion
+to their durations. Rounding to whole ns is done once, so that parts still sum.
+Not handled: bubbles of pipelines (they count as waiting or launching), what transfers could take at line rate.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from traceforge.attribute.bottleneck_parts import StepPart, divided, kernel_parts
+from traceforge.store.database import Store
+
+# Time of the judged iterations of each rank by phase, by what the host did meanwhile, and by gap.
+_SPENT = """
+WITH gap AS (
+  SELECT run_id, rank, cause, CAST(SUM(duration_ns) AS BIGINT) AS duration_ns
+  FROM timeline.gap
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  GROUP BY ALL
+),
+spent AS (
+  SELECT s.run_id, s.rank, r.has_device, s.phase, s.activity, CAST(SUM(s.duration_ns) AS BIGINT) AS duration_ns
+  FROM timeline.segment AS s
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  JOIN align.rank AS r USING (run_id, rank)
+  GROUP BY ALL
+)
+SELECT run_id, rank, has_device, phase, activity, NULL AS cause, duration_ns
+FROM spent
+WHERE NOT has_device OR phase NOT IN ('input', 'runtime', 'idle')
+UNION ALL
+SELECT run_id, rank, true, NULL, NULL, cause, duration_ns FROM gap
+ORDER BY run_id, rank, phase, activity, cause
+"""
+
+_KERNELS = """
+SELECT k.run_id, k.rank, k.operation, k.shapes, k.duration_ns, k.p50_ns, k.arithmetic_duration_ns, k.bound
+FROM operation.kernel AS k
+WHERE k.joined <> 'host' AND k.class = 'compute'
+ORDER BY k.run_id, k.rank
+"""
+
+# Judged iterations of each rank, its own time in them and the job's.
+_ITERATIONS = """
+SELECT r.run_id, r.rank, COUNT(*) AS iterations, CAST(SUM(r.duration_ns) AS BIGINT) AS own_ns,
+  CAST(SUM(i.duration_ns) AS BIGINT) AS job_ns,
+  (SELECT BOOL_OR(c.status = 'unaligned') FROM align.clock AS c WHERE c.run_id = r.run_id) AS is_unaligned,
+  ANY_VALUE(d.device) AS device, ANY_VALUE(d.source) AS source
+FROM timeline.rank_iteration AS r
+JOIN timeline.iteration AS i USING (run_id, iteration)
+JOIN operation.judged_iteration AS j USING (run_id, iteration)
+LEFT JOIN operation.device AS d USING (run_id, rank)
+GROUP BY r.run_id, r.rank
+ORDER BY r.run_id, r.rank
+"""
+
+_OF_PHASE = MappingProxyType(
+    {
+        "transfer": "communication_bound",
+        "wait": "imbalance_bound",
+        "copy": "copy_bound",
+        "input": "input_bound",
+        "idle": "idle",
+    }
+)
+_OF_GAP = MappingProxyType(
+    {
+        "data_loading": "input_bound",
+        "copy_wait": "copy_bound",
+        "late_launch": "launch_bound",
+        "synchronisation": "synchronisation_bound",
+        "unknown": "unexplained",
+    }
+)
+# What a host without a device does under a name of its own.
+_OF_ACTIVITY = MappingProxyType(
+    {
+        "checkpoint": "checkpoint",
+        "garbage_collection": "garbage_collection",
+        "allocator": "allocator",
+        "synchronisation": "synchronisation_bound",
+        "launch": "launch_bound",
+    }
+)
+_UNAVOIDABLE = frozenset({"ideal", "unmodelled_kernels", "host_compute", "stagger", "unexplained"})
+_BASIS = MappingProxyType(
+    {
+        "ideal": "arithmetic of modelled kernels at the peak of the device",
+        "compute_bound": "kernels limited by arithmetic, above the ideal",
+        "memory_bound": "kernels limited by the device's memory, above the ideal of their arithmetic",
+        "small_kernels": "kernels too short to fill the device",
+        "unmodelled_kernels": "kernels whose work or whose device's peak is not known",
+        "host_compute": "host operations; no device was recorded",
+        "communication_bound": "only communication runs, and all recorded ranks have arrived",
+        "imbalance_bound": "only communication runs, and another rank has not arrived",
+        "copy_bound": "only copies run, or the host is inside of a copy call while nothing runs",
+        "input_bound": "nothing runs, and the host loads data",
+        "launch_bound": "nothing runs, and what runs next was launched later than that",
+        "synchronisation_bound": "nothing runs, and the host is inside of a call that waits for the device",
+        "device_queue": "nothing runs although work was launched: streams, events or the device hold it up",
+        "idle": "nothing runs, and the host does nothing under a name",
+        "stagger": "the rank's own step begins later or ends earlier than the job's",
+        "unexplained": "the trace does not say why nothing runs",
+    }
+)
+_FROM_ONE_RANK = "only communication runs; from one rank transfer and waiting for others cannot be told apart"
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "place": pl.Int32,
+    "bound": pl.String,
+    "is_avoidable": pl.Boolean,
+    "duration_ns_per_iteration": pl.Int64,
+    "share": pl.Float64,
+    "basis": pl.String,
+}
+
+Rows = list[tuple[object, ...]]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """Parts of each rank, and of the job."""
+    spent = _by_rank(store.query(_SPENT))
+    kernels = _by_rank(store.query(_KERNELS))
+    result: Rows = []
+    for (run_key,), ranks in store.query(_ITERATIONS).group_by("run_id", maintain_order=True):
+        run_id, of_job = int(str(run_key)), dict[str, int]()
+        alone = ranks.height == 1
+        for rank in ranks.iter_rows(named=True):
+            place = (run_id, rank["rank"])
+            parts = _parts(spent.get(place, []), kernels.get(place, []))
+            result += _told(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone))
+            for name, duration_ns in parts.items():
+                of_job[name] = of_job.get(name, 0) + duration_ns
+        result += _of_job(run_id, of_job, ranks)
+    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
+
+
+def _by_rank(frame: pl.DataFrame) -> dict[tuple[int, int], list[dict[str, Any]]]:
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in frame.iter_rows(named=True):
+        found.setdefault((row["run_id"], row["rank"]), []).append(row)
+    return found
+
+
+def _parts(spent: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Time by part over all judged iterations, ns; sums to the rank's."""
+    found: dict[str, int] = {}
+    for row in spent:
+        if row["phase"] == "compute" and row["has_device"]:
+            for part in kernel_parts(kernels, row["duration_ns"]):
+                found[part.name] = found.get(part.name, 0) + part.duration_ns
+        else:
+            name = _name(row)
+            found[name] = found.get(name, 0) + row["duration_ns"]
+    return found
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    if row["cause"] is not None:
+        return _OF_GAP.get(row["cause"], row["cause"])
+    if row["phase"] == "compute":
+        return "host_compute"
+    return _OF_PHASE.get(row["phase"]) or _OF_ACTIVITY.get(row["activity"], "unexplained")
+
+
+def _notes(rank: Mapping[str, Any], alone: bool) -> dict[str, str]:
+    """What is special about the parts of this rank."""
+    notes = {"communication_bound": _FROM_ONE_RANK} if alone else {}
+    if rank["source"] is not None:
+        notes["ideal"] = f"{_BASIS['ideal']} ({rank['source']})"
+    elif rank["device"] is not None:
+        notes["ideal"] = "not measured: the peaks of this device are not known"
+    else:
+        notes["ideal"] = "not measured: the trace does not name the device"
+    return notes
+
+
+def _of_job(run_id: int, parts: dict[str, int], ranks: pl.DataFrame) -> Rows:
+    own, job, iterations = (int(ranks[name].sum()) for name in ("own_ns", "job_ns", "iterations"))
+    first = ranks.row(0, named=True)
+    notes = _notes(first, ranks.height == 1)
+    if ranks.height == 1 or first["is_unaligned"] or job < own:
+        # Without a common clock only the ranks' own steps have a length.
+        return _told((run_id, None), parts, own, iterations, notes)
+    return _told((run_id, None), parts | {"stagger": job - own}, job, iterations, notes)
+
+
+def _told(
+    place: tuple[int, int | None], parts: Mapping[str, int], total_ns: int, iterations: int, notes: Mapping[str, str]
+) -> Rows:
+    """Rows of one rank or the job: parts of an iteration, the largest avoidable one first."""
+    mean = round(total_ns / iterations)
+    means = divided(mean, [StepPart(name, duration_ns) for name, duration_ns in parts.items() if duration_ns])
+    known = sorted(means, key=lambda part: (part.name in _UNAVOIDABLE, -part.duration_ns, part.name))
+    told: Rows = []
+    for number, part in enumerate(known, start=1):
+        basis = notes.get(part.name) or _BASIS.get(part.name, "nothing runs, and the host does this")
+        share = part.duration_ns / mean if mean else 0.0
+        told.append((*place, number, part.name, part.name not in _UNAVOIDABLE, part.duration_ns, share, basis))
+    if "ideal" not in parts and any(name.endswith("kernels") for name in parts):
+        why = notes["ideal"] if notes["ideal"].startswith("not") else "not measured: no kernel's arithmetic is known"
+        told.append((*place, len(told) + 1, "ideal", False, None, None, why))
+    return told

@@ -1,0 +1,214 @@
+"""What bounds a rank and the job. Reads attribute.bottleneck and operation.*; fills attribute.bound with sentences.
+
+Idea: a device that computes nearly all the time is bound by its kernels; otherwise the largest part that can be
+avoided is named with its share. What was not measured is said to be so. Not handled: what it would gain to remove it.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
+from traceforge.units import format_ns, format_share
+
+_PARTS = """
+SELECT run_id, rank, bound, is_avoidable, duration_ns_per_iteration AS duration_ns, share
+FROM attribute.bottleneck
+ORDER BY run_id, rank NULLS FIRST, place
+"""
+
+# Kernels of each rank and of the job: how many an iteration, their time, and how much of it has known arithmetic.
+_KERNELS = """
+WITH judged AS (
+  SELECT run_id, COUNT(*) AS iterations FROM operation.judged_iteration GROUP BY run_id
+),
+compute AS (
+  SELECT run_id, rank, operation, COALESCE(operation, kernel) AS name, shapes, calls, duration_ns,
+    COALESCE(MAX(arithmetic_duration_ns) OVER same, -1) >= 0 AS is_modelled
+  FROM operation.kernel
+  WHERE joined <> 'host' AND class = 'compute'
+  WINDOW same AS (PARTITION BY run_id, rank, operation, shapes)
+),
+named AS (
+  SELECT run_id, rank, name, SUM(calls) AS calls, SUM(duration_ns) AS duration_ns,
+    SUM(duration_ns) FILTER (WHERE is_modelled) AS modelled_ns
+  FROM compute
+  GROUP BY run_id, rank, name
+)
+SELECT
+  n.run_id, n.rank,
+  CAST(SUM(n.calls) AS DOUBLE) / ANY_VALUE(j.iterations) / COUNT(DISTINCT n.rank) AS calls,
+  SUM(n.duration_ns) / SUM(n.calls) AS mean_ns,
+  COALESCE(SUM(n.modelled_ns), 0) / NULLIF(SUM(n.duration_ns), 0) AS modelled_share,
+  ARG_MAX(n.name, n.duration_ns) AS largest,
+  MAX(n.duration_ns) / NULLIF(SUM(n.duration_ns), 0) AS largest_share
+FROM named AS n
+JOIN judged AS j USING (run_id)
+GROUP BY GROUPING SETS ((n.run_id), (n.run_id, n.rank))
+ORDER BY n.run_id, n.rank NULLS FIRST
+"""
+
+_BUSY = """
+SELECT p.run_id, p.rank,
+  SUM(p.duration_ns) FILTER (WHERE p.phase IN ('compute', 'transfer', 'wait', 'copy')) / SUM(p.duration_ns) AS busy,
+  BOOL_OR(d.records_stacks) AS records_stacks
+FROM timeline.phase AS p
+JOIN operation.judged_iteration USING (run_id, iteration)
+JOIN align.rank AS r USING (run_id, rank)
+LEFT JOIN operation.device AS d USING (run_id, rank)
+WHERE r.has_device
+GROUP BY GROUPING SETS ((p.run_id), (p.run_id, p.rank))
+"""
+
+_KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute")
+_NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
+
+_PHRASES = MappingProxyType(
+    {
+        "communication_bound": ("Communication-bound", "nothing but communication runs"),
+        "imbalance_bound": ("Imbalance-bound", "it waits in communication for ranks that come later"),
+        "copy_bound": ("Copy-bound", "nothing but copies runs, or the host waits for one"),
+        "input_bound": ("Input-bound", "the device is idle while the host loads data"),
+        "launch_bound": ("Launch-bound", "the device is idle because the host launches too slowly"),
+        "synchronisation_bound": ("Synchronisation-bound", "the device is idle while the host waits for it"),
+        "device_queue": ("Bound by dependencies on the device", "nothing runs although work was launched"),
+        "allocator": ("Bound by the allocator", "the device is idle while the host allocates or frees memory"),
+        "garbage_collection": ("Bound by garbage collection", "the device is idle while Python collects garbage"),
+        "checkpoint": ("Bound by checkpoints", "the device is idle while the host saves the model"),
+        "idle": ("Idle", "nothing runs, and the host does nothing under a name"),
+    }
+)
+_KERNELS_BOUND = MappingProxyType(
+    {
+        "compute_bound": "Compute-bound",
+        "memory_bound": "Memory-bound",
+        "small_kernels": "Bound by small kernels",
+        "unmodelled_kernels": "Bound by its kernels",
+        "ideal": "Compute-bound",
+        "host_compute": "Bound by work of the host",
+    }
+)
+_NEXT_STEPS = MappingProxyType(
+    {
+        "ideal": "Kernels run at the pace of the device: only less work, or a lower precision, makes the step shorter.",
+        "compute_bound": "Look at the largest products first: shapes that fill the device's tiles, a lower precision.",
+        "memory_bound": "Fuse operations that read the same data (torch.compile), or use a lower precision.",
+        "small_kernels": "Fuse small kernels (torch.compile, fused optimisers), or use larger batches.",
+        "unmodelled_kernels": "Record with record_shapes=True, so that kernels can be compared with what the device "
+        "can do; the largest operations come first.",
+        "host_compute": "Look at the largest operations first; a trace of a device needs activities CPU and CUDA.",
+        "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less; "
+        "compare its bandwidth with the links'.",
+        "imbalance_bound": "See which rank the others wait for.",
+        "copy_bound": "Copy from pinned memory with non_blocking=True on a stream of its own, or keep data on "
+        "the device.",
+        "input_bound": "Give the data loader more workers and a deeper prefetch, or move its work out of the step.",
+        "launch_bound": "Capture the step in a CUDA graph or use torch.compile, fuse small kernels, or use larger "
+        "batches.",
+        "synchronisation_bound": "Remove what makes the host wait: .item(), .cpu(), printing of tensors, nonzero, "
+        "copies from pageable memory.",
+        "device_queue": "Look at dependencies between streams, and at kernels that leave little room between them.",
+        "allocator": "Keep allocations out of the step: expandable_segments, buffers of fixed size, no empty_cache.",
+        "garbage_collection": "Collect garbage between steps at a chosen moment (gc.disable, gc.collect).",
+        "checkpoint": "Save asynchronously, or less often.",
+        "idle": "Record with with_stack=True, so that the trace says what the host does.",
+    }
+)
+_LOOK = "See attribute.bottleneck for all parts."
+
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "bound": pl.String,
+    "share": pl.Float64,
+    "busy_share": pl.Float64,
+    "peak_share": pl.Float64,
+    "modelled_share": pl.Float64,
+    "sentence": pl.String,
+    "next_step": pl.String,
+}
+
+Parts = Sequence[Mapping[str, Any]]
+Facts = Mapping[str, Any]
+
+
+def rows(store: Store) -> pl.DataFrame:
+    """One row a rank, and one a run."""
+    kernels, busy = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY))
+    parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
+    for row in store.query(_PARTS).iter_rows(named=True):
+        parts.setdefault((row["run_id"], row["rank"]), []).append(row)
+    found = [
+        _told(place, own, {**busy.get(place, {}), **kernels.get(place, {})})
+        for place, own in parts.items()
+        if any(part["duration_ns"] for part in own)
+    ]
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+
+
+def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any]]:
+    return {(row["run_id"], row["rank"]): row for row in frame.iter_rows(named=True)}
+
+
+def _told(place: tuple[int, int | None], parts: Parts, facts: Facts) -> tuple[object, ...]:
+    measured = [part for part in parts if part["duration_ns"]]
+    computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
+    other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
+    peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
+    by_kernels = other is None or computing >= thresholds.COMPUTING_SHARE or other["share"] < thresholds.BOUND_SHARE
+    if other is None or (by_kernels and computing):
+        named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
+        sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
+    else:
+        named = other
+        sentence = _of_part(other, computing, measured, facts)
+    step = _NEXT_STEPS.get(named["bound"], _LOOK)
+    shares = (facts.get("busy"), peak, facts.get("modelled_share"))
+    return (*place, named["bound"], named["share"], *shares, sentence, step)
+
+
+def _share(part: Mapping[str, Any]) -> float:
+    return float(part["share"])
+
+
+def _step(parts: Parts) -> str:
+    return format_ns(sum(part["duration_ns"] for part in parts))
+
+
+def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:
+    """The device computes most of the time: what of it is ideal, and where the rest is."""
+    who = "host" if bound == "host_compute" else "device"
+    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes {format_share(computing)} of each "
+    text += f"{_step(parts)} step"
+    if facts.get("largest"):
+        text += f", most of it in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
+    if who == "host":
+        return f"{text}."
+    if peak is None:
+        return f"{text}; how near it comes to the device's peak is not measured."
+    if facts["modelled_share"] >= thresholds.MODELLED_SHARE:
+        return f"{text}; it reaches {format_share(peak)} of the device's peak."
+    known = format_share(facts["modelled_share"])
+    return f"{text}; arithmetic is known for {known} of it, which alone is {format_share(peak)} of the device's peak."
+
+
+def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts) -> str:
+    """A part that is no work of kernels is the largest that can be avoided."""
+    title, phrase = _PHRASES.get(named["bound"], (named["bound"], f"nothing runs: {named['bound']}"))
+    share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
+    if named["share"] >= computing:
+        text = f"{title}: for {share} of each {_step(parts)} step {phrase}"
+    else:
+        text = (
+            f"The {who} computes {format_share(computing)} of each {_step(parts)} step; the largest part that can be "
+        )
+        text += f"avoided: for {share} of it {phrase}"
+    if named["bound"] == "launch_bound" and facts.get("calls"):
+        text += f" ({round(facts['calls']):,} kernels a step, {format_ns(facts['mean_ns'])} each on average)"
+    text += f"; the device is busy {format_share(facts['busy'])} of the step." if who == "device" else "."
+    if named["bound"] == "launch_bound" and facts.get("records_stacks"):
+        text += " Stacks were recorded, which slows the host: without them it may launch faster."
+    return text
