@@ -7,6 +7,7 @@ scenario's troubles (`traceforge.synth.trouble`), and whom it must not name is e
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tests.accuracy.edit import Edit
 from traceforge.synth.scenario import Scenario
 
 
@@ -18,12 +19,14 @@ class Case:
         group: the family it belongs to.
         left_out: ranks whose traces are missing.
         cut: ranks whose traces end early, each with the share of its bytes that is left.
+        edit: a recording that takes the place of the scenario's simulation, which then only names it.
     """
 
     group: str
     scenario: Scenario
     left_out: frozenset[int] = frozenset()
     cut: tuple[tuple[int, float], ...] = ()
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,16 +68,18 @@ def judge_case(case: Case) -> Mark:
     """Generate, ingest, attribute, compare."""
     with TemporaryDirectory(prefix="accuracy-") as folder:
         path = Path(folder, "run")
-        write_scenario(case.scenario, path, compressed=False, left_out=case.left_out)
+        if case.edit:
+            case.edit.write(path)
+        else:
+            write_scenario(case.scenario, path, compressed=False, left_out=case.left_out)
         for rank, share in case.cut:
             trace = path / f"rank{rank}.pt.trace.json"
             whole = trace.read_bytes()
             trace.write_bytes(whole[: int(share * len(whole))])
-        return judge_folder(case, path)
+        return _judge_folder(case, path)
 
 
-def judge_folder(case: Case, path: Path) -> Mark:
-    """Ingest traces that have a truth.json beside them, attribute, compare."""
+def _judge_folder(case: Case, path: Path) -> Mark:
     with Store(None, threads=1, is_kept=False) as store:
         api.ingest([path], store, jobs=1)
         truth = json.loads((path / "truth.json").read_text(encoding="utf-8"))
