@@ -39,3 +39,28 @@ def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
     with Store(None, is_kept=False) as store, pytest.raises(InputUnusableError, match="there are no files") as error:
         api.ingest([tmp_path], store)
     assert error.value.where == str(tmp_path)
+
+
+def test_small_files_are_read_without_starting_processes_and_large_ones_with_one_a_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rank0.json").write_text('{"traceEvents": []}', encoding="utf-8")
+    (tmp_path / "rank1.json").write_text('{"traceEvents": []}', encoding="utf-8")
+    started: list[int] = []
+
+    def no_pool(workers: int) -> object:
+        started.append(workers)
+        raise InterruptedError
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(api, "reader_pool", no_pool)
+
+    with Store(None, is_kept=False) as store:
+        monkeypatch.setattr(api, "analyze", lambda _: None)
+        api.ingest([tmp_path], store)
+        assert started == []
+
+        monkeypatch.setattr(api, "_WORTH_PROCESSES_BYTES", 10)
+        with pytest.raises(InterruptedError):
+            api.ingest([tmp_path], store)
+    assert started == [2]

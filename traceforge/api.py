@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import find_files, find_special, shown_name
+from traceforge.files import find_files, find_special, shown_name, size_bytes
 from traceforge.records import ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from traceforge.report.cost import Price
 
 STAGES = ("align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
+
+# On disk; to read so much takes about as long as to start a process that reads.
+_WORTH_PROCESSES_BYTES = 4_000_000
 
 _FACTS_HASH = "SELECT COALESCE(STRING_AGG(run_id || content_hash, ',' ORDER BY source_id), '') FROM meta.source"
 
@@ -66,7 +69,8 @@ def ingest(
     Args:
         paths: files or folders; kinds are recognised by content.
         run: name of the run; the name of the first folder when None.
-        jobs: files read at once, each by a process of its own; the number of cores when None.
+        jobs: files read at once, each by a process of its own; when None as many as there are cores, or one where the
+            files are read sooner than processes start.
         keep_all_args: keep the arguments of every event, not only of communication.
         executor: runs the readers in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
@@ -82,7 +86,7 @@ def ingest(
         hint = "give the folder that holds the files that torch.profiler wrote"
         raise InputUnusableError("there are no files", where=", ".join(map(str, paths)), hint=hint)
     name = run or _run_name(paths)
-    with _executor(executor, jobs, len(files)) as workers:
+    with _executor(executor, jobs, files) as workers:
         result = ingest_files(
             store,
             files,
@@ -298,11 +302,13 @@ def _run_name(paths: Sequence[Path]) -> str:
 
 
 @contextmanager
-def _executor(given: Executor | None, jobs: int | None, files: int) -> Iterator[Executor | None]:
+def _executor(given: Executor | None, jobs: int | None, files: Sequence[Path]) -> Iterator[Executor | None]:
     if given is not None:
         yield given
         return
-    workers = min(jobs or os.cpu_count() or 1, max(files, 1))
+    if jobs is None:
+        jobs = 1 if sum(map(size_bytes, files)) < _WORTH_PROCESSES_BYTES else os.cpu_count() or 1
+    workers = min(jobs, len(files))
     if workers == 1:
         yield None
         return

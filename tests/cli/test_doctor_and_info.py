@@ -69,9 +69,12 @@ def test_a_job_without_timelines_has_ranks_all_the_same(kind: str, ranks: str, h
     for file in (ROOT / "sample_traces" / "far_nic").glob(kind):
         shutil.copy(file, folder)
 
-    assert ranks in run("info", folder).stdout
+    database = tmp_path / "job.duckdb"
+    run("ingest", folder, "--db", database)
+
+    assert ranks in run("info", database).stdout
 
     # and the verdict claims no confidence in not knowing, but says what was read
-    told = run("report", folder, "-o", tmp_path / "report.html").stdout
+    told = run("report", database, "-o", tmp_path / "report.html").stdout
     assert told.startswith(headline)
     assert "96 calls of together 1.5 GB a rank in mesh_tp" in " ".join(told.split()) or kind == "*.log.gz"

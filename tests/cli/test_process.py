@@ -160,8 +160,9 @@ def test_a_first_ingest_that_fails_leaves_no_database(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "tmp"]
 
 
-@pytest.mark.parametrize("name", ["job[1].duckdb", "a*? with 'quotes' \".duckdb"])
-def test_a_database_may_have_any_name(tmp_path: Path, job: Path, name: str) -> None:
+def test_a_database_may_have_any_name(tmp_path: Path, job: Path) -> None:
+    name = "job[1] a*? with 'quotes' \".duckdb"
+
     done = ended(tmp_path, ["ingest", job, f"--db={tmp_path / name}", "--jobs", 2])
 
     assert done.returncode == 0, done.stderr

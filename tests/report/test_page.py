@@ -152,6 +152,8 @@ def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
     assert "Nothing can be said about this run" in page
     assert "traceforge doctor DIR" in page
     assert report.verdict_lines[0] == "VERDICT: nothing can be said about this run"
+    assert len(report.html) < 200_000, "a page without charts carries no library that draws them"
+    assert "Charts need JavaScript" not in page
 
 
 def _without(*tables: str) -> Store:

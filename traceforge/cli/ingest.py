@@ -22,7 +22,7 @@ WHERE run_id = ? AND severity <> 'info'
 GROUP BY code ORDER BY code
 """
 
-Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at once; by default one a core.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at once; by default one a core, of small jobs one.")]
 RankRegex = Annotated[
     str | None,
     typer.Option(help="Finds the rank in the path of a file that does not state it, such as 'gpu(\\d+)'."),

@@ -120,8 +120,8 @@ class _Placed:
 def _render(context: Context) -> str:
     built = ((name, plugin, plugin.build(context)) for name, plugin in section_plugins().items())
     placed = [_Placed(name, plugin, content) for name, plugin, content in built if content is not None]
-    scripts = (vega_script(), page_script())
     figures = [block for part in placed for block in part.content.blocks if isinstance(block, Figure)]
+    scripts = (vega_script(), page_script()) if figures else (page_script(),)
     return str(
         _environment()
         .get_template("page.html.j2")
