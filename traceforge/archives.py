@@ -193,7 +193,7 @@ def open_member(path: Path, inner: PurePosixPath) -> BinaryIO:
                         copy.write(piece)
                     break
         except _BAD_HEADER:
-            # What precedes the damage is there; `archive_at` tells of the rest.
+            # What precedes the damage is there; `archive_at` reports the rest.
             pass
     if not is_found:
         copy.close()

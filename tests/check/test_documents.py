@@ -51,4 +51,6 @@ def test_an_escaped_name_is_one_line(text: str) -> None:
 def test_a_line_tells_value_interval_limit_and_margin() -> None:
     assert sentence(RESULTS[0]) == "iteration_ms is 90 ms (88 ms to 92 ms), limit 100 ms, 10 % below it"
     assert sentence(RESULTS[1]) == "p95_ms is 101 ms (96 ms to 104 ms), limit 100 ms, 1 % above it"
+    reached = LimitResult(MetricLimit(METRICS["iteration_ms"], 90.0), MeasuredValue(90.0, 88.0, 92.0), LimitOutcome.ok)
+    assert sentence(reached).endswith("limit 90 ms, 0 % below it")
     assert sentence(RESULTS[3]) == "finding_confidence cannot be measured in this run; limit low"

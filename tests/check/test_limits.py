@@ -1,14 +1,23 @@
 """Limits: how they are written, what a value with its interval makes of them, and what a baseline allows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.report.tables import MS, Job, store_of
 from traceforge import api
-from traceforge.check import LimitOutcome, LimitResult, against_baseline, parse_limit
-from traceforge.check.measured import Measured, measure
+from traceforge.check import (
+    METRICS,
+    LimitOutcome,
+    LimitResult,
+    MetricLimit,
+    against_baseline,
+    check_limits,
+    parse_limit,
+)
+from traceforge.check.measured import Measured, MeasuredValue, measure
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.store.database import Store
 
@@ -154,3 +163,15 @@ def test_two_iterations_vary_and_one_does_not() -> None:
     assert varied is not None
     assert varied.value == pytest.approx(0.1414, abs=1e-4)
     assert measured[1].variation() is None
+
+
+@pytest.mark.parametrize(
+    ("low_ms", "value_ms", "outcome"),
+    [(90.0, 100.0, "ok"), (100.0, 101.0, "within_noise"), (100.5, 101.0, "exceeded"), (None, 101.0, "exceeded")],
+)
+def test_a_limit_that_is_just_reached_is_kept(late: Store, low_ms: float | None, value_ms: float, outcome: str) -> None:
+    metric = replace(METRICS["iteration_ms"], measured=lambda _: MeasuredValue(value_ms, low_ms, 102.0))
+
+    (result,) = check_limits(measure(late, 1), [MetricLimit(metric, 100.0)])
+
+    assert result.outcome is LimitOutcome[outcome]

@@ -11,11 +11,11 @@ CREATE OR REPLACE TABLE fabric.group_progress (
   rank,
   -- Joins meta.source.source_id: the rank's dump.
   source_id,
-  -- Sequence number of the last call it enqueued, -1 before the first; NULL where the dump does not tell.
+  -- Sequence number of the last call it enqueued, -1 before the first; NULL where the dump does not say.
   last_enqueued,
-  -- Of the last one that started on its device; NULL where the dump does not tell (starts are recorded on demand).
+  -- Of the last one that started on its device; NULL where the dump does not say (starts are recorded on demand).
   last_started,
-  -- Of the last one that ended on its device; NULL where the dump does not tell.
+  -- Of the last one that ended on its device; NULL where the dump does not say.
   last_completed,
   -- Calls in the dump that had not ended, messages included.
   pending_count,

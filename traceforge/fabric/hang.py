@@ -81,7 +81,7 @@ def _load(store: Store, run_id: int, groups: list[dict[str, Any]], ranks: frozen
 def _without_counters_of_messages(
     progress: dict[tuple[int, int], Progress], calls: dict[int, list[RecordedCall]], with_messages: set[int]
 ) -> dict[tuple[int, int], Progress]:
-    """In groups with sends and receives the counter counts each rank's own messages: only calls tell progress there."""
+    """In groups with sends and receives the counter counts each rank's own messages: only calls show progress there."""
     kept = {key: own for key, own in progress.items() if key[0] not in with_messages}
     for group, rank in progress.keys() - kept.keys():
         made = [call.sequence for call in calls.get(rank, ()) if call.group == group and call.sequence is not None]

@@ -31,7 +31,7 @@ ORDER BY s.run_id, s.rank, l.latest_ns DESC NULLS LAST, s.source_id
 """
 
 _LEFT_OUT = {
-    "hang_rank_unknown": "flight recorder dumps whose rank neither their groups nor their names tell were left out; "
+    "hang_rank_unknown": "flight recorder dumps whose rank neither their groups nor their names state were left out; "
     "name them as PyTorch does, with the rank at the end",
     "hang_rank_is_no_member": "flight recorder dumps were left out whose file name ends with a rank that is no member "
     "of the groups inside",

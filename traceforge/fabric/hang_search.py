@@ -50,7 +50,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Last calls of a rank in a group; None where its dump does not tell."""
+    """Last calls of a rank in a group; None where its dump does not say."""
 
     enqueued: int | None
     completed: int | None

@@ -26,7 +26,7 @@ class Part:
         version: of the wire format, as a Chakra file's metadata states it.
         facts: what stands beside its nodes, by name.
         node_count: nodes stored.
-        recorded_rank: global rank that its nodes tell.
+        recorded_rank: global rank that its nodes state.
         world_size: ranks of the job, where the default group states it.
     """
 
@@ -39,7 +39,7 @@ class Part:
 
     @property
     def rank(self) -> int | None:
-        """Global rank: as stated beside the nodes (the known writers do not), else as the nodes tell it."""
+        """Global rank: as stated beside the nodes (the known writers do not), else as the nodes state it."""
         stated = self.facts.get("rank")
         return stated if isinstance(stated, int) and 0 <= stated < 2**31 else self.recorded_rank
 

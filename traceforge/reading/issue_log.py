@@ -73,7 +73,7 @@ class IssueLog:
 
 
 def _earlier(known: str | None, other: str | None) -> str | None:
-    """The place to tell: the one known first, unless both are events, which are not always judged in their order."""
+    """The place to report: the one known first, unless both are events, which are not always judged in their order."""
     if known and other and known.startswith(_EVENT) and other.startswith(_EVENT):
         return min(known, other, key=lambda place: int(place.removeprefix(_EVENT)))
     return known or other

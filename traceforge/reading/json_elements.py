@@ -179,7 +179,7 @@ class ElementReader(Generic[Node]):
         return _CLOSING.match(self._text, position) if self._layout.opening else None
 
     def _read_one(self, start: int, nodes: list[Node]) -> int | None:
-        """Take the object at a place, or count it as lost; where to go on, or None if more bytes must tell."""
+        """Take the object at a place, or count it as lost; where to go on, or None if that takes more bytes."""
         if self._text[start] == ord("]") and not self._is_last and len(self._text) - start < _LONGEST_CLOSING:
             return None
         try:
@@ -218,7 +218,7 @@ class ElementReader(Generic[Node]):
         return node if self._layout.is_node(node) else None
 
     def _skip(self, start: int, nodes: list[Node], is_cut_off: bool) -> int | None:
-        """Step over an object that cannot be read, unless it can be repaired; None if more bytes must tell."""
+        """Step over an object that cannot be read, unless it can be repaired; None if that takes more bytes."""
         resume = self._next_node(start + 1)
         if resume is None and self._may_wait(start):
             return None

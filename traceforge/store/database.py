@@ -4,7 +4,7 @@ This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.
 which any client since 1.1 opens: at DuckDB's usual 256 KiB the many small tables of a small run are mostly empty space,
 and below 64 KiB long columns compress worse. Rows come in as Arrow streams or Parquet, which polars and DuckDB read
 without pyarrow.
-Not handled: several writers at once (DuckDB locks the file; the second is told so).
+Not handled: several writers at once (DuckDB locks the file; the second gets an error).
 """
 
 import glob
@@ -217,7 +217,7 @@ class Store:
 
     @cached_property
     def _memory_limit(self) -> str:
-        """The limit as first met: it is told in round numbers, so that one asked for each time would shrink."""
+        """The limit as first met: DuckDB states it in round numbers, so that one asked for each time would shrink."""
         ((limit,),) = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
         return str(limit)
 

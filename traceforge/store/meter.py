@@ -1,7 +1,7 @@
 """How far readers have come. In: bytes consumed, counted in workers. Out: totals that a progress bar can show.
 
 Idea: each worker writes its count and its memory to a small file in its spool folder, and a thread of the asking
-process sums them; so it works with any executor that shares the file system. Not handled: Windows tells no memory.
+process sums them; so it works with any executor that shares the file system. Not handled: Windows reports no memory.
 """
 
 import os
@@ -63,7 +63,7 @@ def read_meters(spool: Path) -> tuple[int, int]:
 
 @contextmanager
 def watched(spool: Path, on_progress: OnProgress | None) -> Iterator[None]:
-    """Tell of the progress of all readers while the block runs, several times a second."""
+    """Report the progress of all readers while the block runs, several times a second."""
     if on_progress is None:
         yield
         return

@@ -36,7 +36,7 @@ class Injection:
         first: first affected iteration.
         last: last one; None for the last of the run.
         every: affected are each `every`-th of these.
-        trouble: injections that share this word are one trouble, told and costed together; None: one of its own.
+        trouble: injections that share this word are one trouble, reported and costed together; None: one of its own.
     """
 
     fault: str
@@ -147,7 +147,7 @@ class Fault:
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
         wire: changes what NCCL finds of the machines, where the fault lasts for the whole run.
-        shows_as: kind of subject that traces can tell; None where it is the target itself.
+        shows_as: kind of subject that traces can show; None where it is the target itself.
     """
 
     name: str

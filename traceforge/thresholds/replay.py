@@ -1,4 +1,4 @@
-"""When a replay promises something, and when a run tells a coupling."""
+"""When a replay promises something, and when a run shows a coupling."""
 
 from typing import Annotated
 

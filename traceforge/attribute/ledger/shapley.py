@@ -21,7 +21,7 @@ def share_lateness(lateness_ns: Lateness) -> Lateness:
     """
     members = lateness_ns.shape[-1]
     late = np.maximum(0.0, lateness_ns, order="C")
-    # The bits of numbers >= 0 have their order; with the place in their last bits, sorting tells who is where.
+    # The bits of numbers >= 0 have their order; with the place in their last bits, sorting shows who is where.
     last = (1 << max(0, members - 1).bit_length()) - 1
     place = late.view(np.int64) & ~last
     place |= np.arange(members)

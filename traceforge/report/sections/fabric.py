@@ -1,4 +1,4 @@
-"""The fabric as NCCL's logs tell it: which rank uses which NIC, by which path, in which rings, and what looks wrong.
+"""The fabric as NCCL's logs describe it: which NIC each rank uses, by which path, in which rings, and what looks wrong.
 
 Reads fabric.* and raw.nccl_file. Nothing here is a measured time: the section says why, the timeline says how much.
 """

@@ -179,7 +179,7 @@ class Framing:
             self._resume("undecodable_node")
 
     def _good_frames(self, kinds: Int64s, rest: int) -> int:
-        """How many frames can be used; behind them the thread is lost, or more bytes must tell."""
+        """How many frames can be used; behind them the thread is lost, or more bytes are needed."""
         for frame in np.flatnonzero(kinds == DAMAGED).tolist():
             if frame + 1 < len(kinds):
                 if kinds[frame + 1] in (DAMAGED, EMPTY):

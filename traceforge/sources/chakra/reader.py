@@ -1,6 +1,6 @@
 """One Chakra file. In: a path. Out: batches of raw.chakra_* rows, and a summary.
 
-Idea: the first bytes tell which of the three forms it is; each form yields frames of the same tables, block by block.
+Idea: the first bytes show which of the three forms it is; each form yields frames of the same tables, block by block.
 Not handled: archives; the rank, unless the metadata states it (writers put it into the file's name).
 """
 
@@ -41,7 +41,7 @@ def read_file(
     Args:
         path: plain or gzip.
         emit: takes each batch.
-        options: what to keep, and whom to tell of progress.
+        options: what to keep, and what to call as it goes on.
         unit_bytes: how much is decoded in one step; the result does not depend on it. None takes what is fastest.
         batch_rows: how many rows a batch holds, up to one unit more.
 

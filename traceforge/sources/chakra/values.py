@@ -1,6 +1,6 @@
 """Values of attributes in any of their types. In: field numbers and bits. Out: exact integers, or JSON text.
 
-Idea: the field number tells the type; a column of integers takes every numeric type that holds a whole number.
+Idea: the field number gives the type; a column of integers takes every numeric type that holds a whole number.
 Not handled: integers of more than 63 bits (out of range).
 """
 

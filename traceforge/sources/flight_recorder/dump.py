@@ -2,7 +2,7 @@
 
 Idea: every field is taken only if it is of the type it should be; a dump is a stranger's file. The rank is not stated
 inside, but it is a member of every group that the dump describes: often only one rank is in all of them.
-Not handled: dumps above 512 MiB; which group a progress counter belongs to (`fabric.group_progress` tells).
+Not handled: dumps above 512 MiB; which group a progress counter belongs to (`fabric.group_progress` says).
 """
 
 import json

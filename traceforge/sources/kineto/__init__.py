@@ -54,7 +54,7 @@ class KinetoSource:
         Args:
             path: plain or compressed JSON.
             emit: takes each batch.
-            options: what to keep, and whom to tell of progress.
+            options: what to keep, and what to call as it goes on.
             native: read plain events with the scanner in C, where it is installed; the result does not depend on it.
 
         Raises:

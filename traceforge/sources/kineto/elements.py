@@ -166,7 +166,7 @@ def _skip_separator(text: Text, walk: Walk, issues: IssueLog) -> bool:
 
 
 def _is_end_of_list(text: Text, position: int) -> bool | None:
-    """Whether a bracket ends the list of events; None if more bytes must tell."""
+    """Whether a bracket ends the list of events; None if that takes more bytes."""
     behind = text.data[position + 1 : position + 1 + _LOOK_AHEAD].strip(b" \t\r\n")
     if not text.is_last and (behind in (b"", b",") if text.in_object else len(behind) < _LOOK_AHEAD // 2):
         return None

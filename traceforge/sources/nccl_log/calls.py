@@ -2,7 +2,7 @@
 
 Idea: calls wait for the end of their block, when it is known which communicator every pointer meant at every record; a
 pointer that no record announced is a handle of its own, numbered by its first call.
-Not handled: which call of the application a line stands for (opCount does not tell; order within the handle does).
+Not handled: which call of the application a line stands for (opCount does not say; order within the handle does).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _DEFAULTS: Mapping[str, quantities.Read] = {
     "u64": quantities.address,
 }
 _TAIL = ("datatype", "reduction", "root", "rank_count", "stream", "task", "global_rank")
-"""Columns told by what follows the size in a line."""
+"""Columns known from what follows the size in a line."""
 
 
 def call_row(groups: Mapping[str, str | None]) -> dict[str, object]:
@@ -72,7 +72,7 @@ class LoggedCalls:
     """The calls of one file.
 
     Attributes:
-        implied: handles that only calls tell of, by life of their pointer.
+        implied: handles known only from calls, by life of their pointer.
         global_ranks: global ranks that calls state (RCCL).
         stated_by: subsystems that state calls.
     """
@@ -138,7 +138,7 @@ class LoggedCalls:
         ids = [frame["record_id"].to_numpy() for frame, _ in waiting]
         handles = [np.full(own.size, _NONE, dtype=np.int64) for own in ids]
         groups = [(int(ids[n][group.rows[0]]), n, group) for n, (_, found) in enumerate(waiting) for group in found]
-        # A pointer that only calls tell of is numbered by its first call, whichever way that was read.
+        # A pointer known only from calls is numbered by its first call, whichever way that was read.
         for _, number, group in sorted(groups, key=lambda found: found[0]):
             self._name(group, ids[number], handles[number])
         for (frame, _), own in zip(waiting, handles, strict=True):

@@ -54,7 +54,7 @@ class Lines:
         index: which line of the block, from 0.
         head: number of the head.
         tail: number of what follows the size.
-        style: number of the launcher's prefix; -1 where the head tells it.
+        style: number of the launcher's prefix; -1 where the head shows it.
         time_ns: time stamp; meaningless where `has_time` is false.
         has_time: where there is a time stamp.
         numbers: the fields read as numbers, by name.

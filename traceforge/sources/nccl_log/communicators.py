@@ -105,7 +105,7 @@ class Communicators:
     def describe(
         self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]
     ) -> LoggedCommunicator | None:
-        """A record tells something of a communicator; returns its handle where it is known."""
+        """A record says something of a communicator; returns its handle where it is known."""
         handle: LoggedCommunicator | None
         if pointer is not None:
             handle = self._open.get((place.process_id, pointer)) or self._new(place, pointer)
@@ -160,7 +160,7 @@ class Communicators:
         """All other handles, at the end of the file.
 
         Args:
-            implied: handles that only calls tell of, by life of their pointer; what was said at their end is added.
+            implied: handles known only from calls, by life of their pointer; what was said at their end is added.
         """
         yield from self.take_ended()
         for handles in self._of_process.values():

@@ -68,7 +68,7 @@ def records_in(line: bytes, glued_bytes: Callable[[str, int], int] = lambda _hos
 
 
 def _glued(head: re.Match[bytes], earlier: list[re.Match[bytes] | None]) -> int:
-    """How much of a head's host name belongs to the record before it, as earlier heads of the line tell."""
+    """How much of a head's host name belongs to the record before it, as earlier heads of the line show."""
     for other in earlier:
         if other is not None and other["pid"] == head["pid"] and head["host"].endswith(other["host"]):
             return len(head["host"]) - len(other["host"])

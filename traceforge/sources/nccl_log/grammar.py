@@ -66,7 +66,7 @@ class Rule:
         anchor: text that occurs in the message; the first test where there is no word.
         table: table (without raw.nccl_) that gets a row from the pattern's groups; None where none does.
         constants: further columns of the row.
-        read: how to read groups whose column's type does not tell, by group.
+        read: how to read groups whose column's type does not say, by group.
         topic: which handler gets the match besides; None where none does.
     """
 

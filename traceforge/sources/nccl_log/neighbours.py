@@ -94,7 +94,7 @@ class Neighbours:
         return None
 
     def _heading(self, text: str, record_id: int) -> bool:
-        """Note what a comment of nccl-tests tells; true where it is a row of its rank table."""
+        """Note what a comment of nccl-tests says; true where it is a row of its rank table."""
         if match := _BENCH_RANK.pattern.match(text):
             return self._add(_BENCH_RANK, match, record_id)
         if _HEADING.search(text):

@@ -72,7 +72,7 @@ class Processes:
         return process
 
     def glued_bytes(self, host: str, pid: int) -> int:
-        """How much of a host name was glued to its front, as processes seen so far tell."""
+        """How much of a host name was glued to its front, as processes seen so far show."""
         known = (process.host for process in self._by_pid.get(pid, ()) if host.endswith(process.host))
         return len(host) - len(next(known, host))
 

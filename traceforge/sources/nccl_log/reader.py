@@ -35,7 +35,7 @@ def read_file(
     Args:
         path: plain or compressed text.
         emit: takes each batch.
-        options: whom to tell of progress.
+        options: what to call as it goes on.
         block_bytes: how much text is read at a time; the rows do not depend on it.
         batch_rows: how many rows a batch holds, up to one block more.
 

@@ -1,6 +1,6 @@
 """How nodes stand in a PyTorch execution trace. In: nothing. Out: the `NodeLayout` that `json_elements` reads by.
 
-Idea: nodes are the elements of a list `nodes`; an attribute, which is an object in a list as well, is told from a node
+Idea: nodes are the elements of a list `nodes`; an attribute, an object in a list as well, is distinguished from a node
 by its first two keys. Seen: PyTorch's own layout, and those of Python's json with and without indentation.
 """
 

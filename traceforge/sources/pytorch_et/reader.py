@@ -48,7 +48,7 @@ def read_file(
     Args:
         path: plain or gzip JSON.
         emit: takes each batch.
-        options: what to keep, and whom to tell of progress.
+        options: what to keep, and what to call as it goes on.
         unit_bytes: how much text is decoded at a time; the result does not depend on it.
         batch_rows: how many rows a batch holds, up to one unit more.
 
