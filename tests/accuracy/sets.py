@@ -69,13 +69,16 @@ def _everyone_at_times(first: int) -> Iterator[Case]:
 # Each cause takes its turn; causes of two modes, and of one.
 _MIXES = {
     "three": ("gc_pause", "input_stall", "compute_straggler"),
-    "four": ("checkpoint_pause", "compute_straggler", "allocator_stall", "gc_pause"),
     "of-the-host": ("gc_pause", "input_stall"),
-}
+    "seven": (
+        "checkpoint_pause", "compute_straggler", "allocator_stall", "gc_pause", "input_stall", "launch_stall",
+        "small_pauses",
+    ),
+}  # fmt: skip
 
 
 def _mixed(first: int) -> Iterator[Case]:
-    for number, (name, size, severity) in enumerate(product(_MIXES, (8, 16), (0.2, 0.5))):
+    for number, (name, size, severity) in enumerate(product(_MIXES, (8, 16), (0.1, 0.3))):
         seed = first + number
         cluster, causes = CLUSTERS[size], _MIXES[name]
         rank = (7 * seed + 3) % cluster.ranks
@@ -91,14 +94,14 @@ _IN_PARALLEL = ("compute_straggler", "input_stall", "gc_pause", "launch_stall", 
 
 
 def _in_parallel(first: int) -> Iterator[Case]:
-    for number, (fault, size) in enumerate(product(_IN_PARALLEL, (8, 16))):
+    for number, (fault, size, severity) in enumerate(product(_IN_PARALLEL, (8, 16), (0.08, 0.25))):
         seed = first + number
         cluster = CLUSTERS[size]
         one = (7 * seed + 3) % cluster.ranks
         # On another host.
         other = (one + cluster.devices + seed % 2) % cluster.ranks
-        both = tuple(Injection(fault, rank, 0.25, trouble="both") for rank in (one, other))
-        made = Scenario(f"{fault}-twice-{size}-{seed}", 2250 + seed, 20, cluster=cluster)
+        both = tuple(Injection(fault, rank, severity, trouble="both") for rank in (one, other))
+        made = Scenario(f"{fault}-twice-{severity:g}-{size}-{seed}", 2250 + seed, 20, cluster=cluster)
         yield Case("two ranks in parallel", replace(made, faults=both))
 
 
