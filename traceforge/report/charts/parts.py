@@ -75,9 +75,10 @@ def phase_colour() -> alt.Color:
 
 
 def mode_colour() -> alt.Color:
-    """Colour by failure mode; a `credit` and the `total` belong to none."""
-    names = [*MODES, "credit", "total"]
-    scale = alt.Scale(domain=names, range=[*(fill(mode) for mode in MODES), variable("line"), variable("muted")])
+    """Colour by failure mode; a `credit`, the `total`, what is `avoidable` and what is `given` belong to none."""
+    names = [*MODES, "credit", "total", "avoidable", "given"]
+    others = (variable("line"), variable("muted"), variable("accent"), variable("muted"))
+    scale = alt.Scale(domain=names, range=[*(fill(mode) for mode in MODES), *others])
     return alt.Color("mode:N", scale=scale, legend=None)
 
 

@@ -28,7 +28,7 @@ _ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A cause: delay and its interval in ms per iteration; `mode` is a failure mode, `credit` or `total`."""
+    """A cause: delay and its interval, ms per iteration; `mode` as in `mode_colour`."""
 
     label: str
     value: str
@@ -38,14 +38,14 @@ class Bar:
     high_ms: float | None = None
 
 
-def waterfall_spec(bars: Sequence[Bar], least_ms: float) -> Spec:
+def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost per iteration") -> Spec:
     """The chart for these bars; the axis spans at least `least_ms`, so that little delay looks like little."""
     table = waterfall_table(bars)
     ends = [float(str(end)) for name in _ENDS for end in table[name] if end is not None]
     domain = [min(0.0, *ends), max(least_ms, *ends)]
     x = alt.X(
         "start_ms:Q",
-        title="ms lost per iteration",
+        title=title,
         scale=alt.Scale(domain=domain, nice=True),
         axis=alt.Axis(tickCount=TICKS),
     )

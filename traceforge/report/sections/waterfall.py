@@ -162,4 +162,4 @@ _COLUMNS = (
     number("of the delay", lambda part: percent(part.share_of_delay)),
 )
 
-SECTION = Plugin(30, "Where the time goes", "Time", _build)
+SECTION = Plugin(30, "Where time is lost", "Delay", _build)

@@ -1,0 +1,179 @@
+"""Where the time goes: the whole step from what the device could do to what was measured, and the largest operations.
+
+Reads attribute.bottleneck and bound, operation.kernel and coverage. One rank is enough. The delay of single ranks and
+iterations stands in a section of its own: this one sees what is always slow.
+"""
+
+from traceforge.report.blocks import (
+    Block,
+    Figure,
+    Missing,
+    Note,
+    Panel,
+    Section,
+    Subheading,
+    Table,
+    TableColumn,
+    TableFigure,
+    number,
+)
+from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
+from traceforge.report.context import Context, Row
+from traceforge.report.formatting import capital, clean, count, duration, listed, percent, spaced
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
+
+_MOST_OPERATIONS = 20
+_NAME_COLUMNS = 36
+_OF_DEVICES = ("kernel", "TFLOP/s", "of peak")
+# From what the device could do to what keeps it waiting; parts of other names follow.
+_ORDER = (
+    "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
+    "communication_bound", "imbalance_bound", "copy_bound", "input_bound", "launch_bound", "synchronisation_bound",
+    "device_queue", "allocator", "garbage_collection", "checkpoint", "idle", "stagger", "unexplained",
+)  # fmt: skip
+_LABELS = {
+    "ideal": "Arithmetic at the device's peak",
+    "compute_bound": "Kernels bound by arithmetic, above that",
+    "memory_bound": "Kernels bound by memory",
+    "small_kernels": "Small kernels",
+    "unmodelled_kernels": "Kernels without a model",
+    "host_compute": "Operations of the host",
+    "communication_bound": "Communication alone",
+    "imbalance_bound": "Waiting for later ranks",
+    "copy_bound": "Copies alone",
+    "input_bound": "Loading data",
+    "launch_bound": "Launches come late",
+    "synchronisation_bound": "The host waits for the device",
+    "device_queue": "Held up on the device",
+    "stagger": "Between the ranks' steps",
+}
+_REASONS = {
+    "graph_launch": "launched by captured graphs",
+    "no_operation": "launched outside of operations",
+    "no_launch": "their launch is not in the trace",
+    "no_correlation": "the trace does not tell their launch",
+}
+
+
+def _build(context: Context) -> Section | Missing:
+    parts = [row for row in context.rows("sections/bottleneck") if row["duration_ns"]]
+    bounds = context.rows("sections/bottleneck_ranks")
+    if not parts or not bounds:
+        return missing("The step could not be divided", context)
+    job, ranks = bounds[0], bounds[1:]
+    blocks: list[Block] = [_waterfall(parts, job)]
+    if len(ranks) > 1:
+        queries = ["sections/bottleneck_ranks"]
+        shown = Table.of(ranks, _RANK_COLUMNS, context.limits.table_rows, "What bounds each rank", queries)
+        blocks.append(shown)
+    return Section([*blocks, *_operations(context)])
+
+
+def _waterfall(parts: list[Row], job: Row) -> Figure:
+    mean_ns = sum(part["duration_ns"] for part in parts)
+    ordered = sorted(parts, key=lambda part: _ORDER.index(part["bound"]) if part["bound"] in _ORDER else len(_ORDER))
+    bars = [
+        Bar(
+            _label(part),
+            f"{duration(part['duration_ns'])} · {percent(part['share'])}",
+            "avoidable" if part["is_avoidable"] else "given",
+            part["duration_ns"] / 1e6,
+        )
+        for part in ordered
+    ]
+    bars.append(Bar("A mean iteration", duration(mean_ns), "total", mean_ns / 1e6))
+    return Figure(
+        name="bottleneck",
+        caption=clean(job["sentence"], 600),
+        panels=[
+            Panel(
+                waterfall_spec(bars, 0.0, "ms of an iteration"),
+                {"bars": waterfall_table(bars)},
+                "Waterfall of a mean iteration from what the device could do to what was measured.",
+            )
+        ],
+        table=Table.of(parts, _PART_COLUMNS),
+        queries=["sections/bottleneck", "sections/bottleneck_ranks"],
+        notes=[
+            "Blue bars can be avoided; grey ones cannot, or are not known to be. Together they are the iteration.",
+            f"Next step: {job['next_step']}",
+        ],
+    )
+
+
+def _label(part: Row) -> str:
+    return _LABELS.get(part["bound"]) or capital(spaced(part["bound"]))
+
+
+def _operations(context: Context) -> list[Block]:
+    rows = context.rows("sections/bottleneck_operations")
+    if not rows:
+        return []
+    on_device = any(row["kernel"] for row in rows)
+    columns = [column for column in _OPERATION_COLUMNS if on_device or column.title not in _OF_DEVICES]
+    table = Table.of(rows, columns, _MOST_OPERATIONS)
+    queries = ["sections/bottleneck_operations", "sections/bottleneck_coverage"]
+    notes = ["Of a mean iteration of a mean rank. TFLOP/s and peak where shapes and the device's peak are known."]
+    figure = TableFigure("operations", _operations_caption(rows), table, queries, notes)
+    unknown = [row for row in context.rows("sections/bottleneck_coverage") if row["reason"] in _REASONS]
+    blocks: list[Block] = [Subheading("Largest operations"), figure]
+    if unknown:
+        why = listed([f"{percent(row['share'])} {_REASONS[row['reason']]}" for row in unknown])
+        blocks.append(Note(f"Of the device's time this part has no operation: {why}."))
+    return blocks
+
+
+def _operations_caption(rows: list[Row]) -> str:
+    first = rows[0]
+    name = clean(first["operation"] or first["kernel"] or "work without a name", _NAME_COLUMNS)
+    return f"Most time goes to {name}: {duration(first['duration_ns'])} of an iteration."
+
+
+def _name(value: object) -> str:
+    return clean(value, _NAME_COLUMNS) if value else "—"
+
+
+def _calls(row: Row) -> str:
+    return f"{row['calls']:.1f}" if row["calls"] % 1 else count(int(row["calls"]))
+
+
+def _rate(row: Row) -> str:
+    return "—" if row["flops_per_s"] is None else f"{row['flops_per_s'] / 1e12:.1f}"
+
+
+_PART_COLUMNS = (
+    TableColumn("part", _label),
+    number("of an iteration", lambda part: duration(part["duration_ns"])),
+    number("share", lambda part: percent(part["share"])),
+    TableColumn("avoidable", lambda part: "yes" if part["is_avoidable"] else "no, or not known"),
+    TableColumn("what it rests on", lambda part: clean(part["basis"], 200), wide=True),
+)
+_RANK_COLUMNS = (
+    number("rank", lambda row: str(row["rank"])),
+    TableColumn("bound", _label),
+    number("share", lambda row: percent(row["share"])),
+    number("device busy", lambda row: percent(row["busy_share"])),
+    number("of peak", lambda row: percent(row["peak_share"])),
+)
+_OPERATION_COLUMNS = (
+    TableColumn("operation", lambda row: _name(row["operation"]), code=True),
+    number("time", lambda row: duration(row["duration_ns"])),
+    number("share", lambda row: percent(row["share"])),
+    number("calls", _calls),
+    number("a call", lambda row: duration(row["call_ns"])),
+    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True),
+    TableColumn("kind", lambda row: spaced(row["kind"])),
+    number("TFLOP/s", _rate),
+    number("of peak", lambda row: percent(row["peak_share"])),
+)
+
+
+def _summarise(context: Context) -> dict[str, object]:
+    bounds = context.rows("sections/bottleneck_ranks")
+    if not bounds:
+        return {"bound": None}
+    return {"bound": {"name": bounds[0]["bound"], "sentence": clean(bounds[0]["sentence"], 600)}}
+
+
+SECTION = Plugin(35, "Where the time goes", "Time", _build, _summarise)
