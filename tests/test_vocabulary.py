@@ -86,7 +86,9 @@ def test_work_of_a_kind_has_the_owner_that_its_row_names(phase: str, activity: s
 
 
 def test_comments_list_what_the_file_lists() -> None:
-    assert fill_placeholders("one of: {phases}") == "one of: compute, transfer, wait, copy, input, runtime, idle"
+    assert fill_placeholders("one of: {phases}") == (
+        "one of: compute, transfer, wait, communication, copy, input, runtime, idle"
+    )
     assert fill_placeholders("{held_gap_causes}, {other}").startswith("data_loading, checkpoint, ")
 
     store = built(store_of(Trace().step(1, 0, 9).kernel(0, 9)), "timeline")

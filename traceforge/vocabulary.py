@@ -31,7 +31,7 @@ class EventClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     gap_cause: str | None = None
     yields_to_copy: bool = False
     cause: str | None = None
-    phases: tuple[str, ...] = ("transfer", "wait", "runtime")
+    phases: tuple[str, ...] = ("transfer", "wait", "communication", "runtime")
 
     @cached_property
     def _name(self) -> "re.Pattern[str]":

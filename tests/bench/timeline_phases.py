@@ -102,7 +102,9 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
 def phases(events: pl.DataFrame) -> int:
     """Number of segments of one rank."""
     communication = events.filter(pl.col("class") == "communication")
-    matched = communication.select("start_ns", "end_ns", last_arrival_ns=pl.col("start_ns") + 1_000)
+    matched = communication.select(
+        "start_ns", "end_ns", last_arrival_ns=pl.col("start_ns") + 1_000, complete=pl.lit(value=True)
+    )
     end = int(events["end_ns"].to_numpy().max())
     edges = np.linspace(0, end, ITERATIONS + 1).astype(np.int64).tolist()
     windows = list(pairwise(edges))

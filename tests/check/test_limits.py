@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.given import built, data_parallel_job
+from tests.given import store_of as given_store
 from tests.report.tables import MS, Job, store_of
 from traceforge import api
 from traceforge.check import (
@@ -17,6 +19,7 @@ from traceforge.check import (
     check_limits,
     parse_limit,
 )
+from traceforge.check.documents import junit, markdown, sentence
 from traceforge.check.measured import Measured, MeasuredValue, measure
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.store.database import Store
@@ -175,3 +178,62 @@ def test_a_limit_that_is_just_reached_is_kept(late: Store, low_ms: float | None,
     (result,) = check_limits(measure(late, 1), [MetricLimit(metric, 100.0)])
 
     assert result.outcome is LimitOutcome[outcome]
+
+
+@pytest.fixture(scope="module")
+def part() -> Store:
+    """Rank 0 of four: 60 % computing, 40 % in an all-reduce of which nobody knows whether it waits or transfers."""
+    (trace, *_) = data_parallel_job([[60 * MS] * 4] * 8, transfer_ns=40 * MS)
+    return built(given_store(trace, world_size=4), "forecast")
+
+
+class TestPartialData:
+    """What only a part of the ranks shows is never measured by omission."""
+
+    @pytest.mark.parametrize(
+        ("text", "outcome"),
+        [
+            # It may be anything from 0 to 40 %.
+            ("wait_share=1%", LimitOutcome.not_measured),
+            ("transfer_share=39%", LimitOutcome.not_measured),
+            ("wait_share=41%", LimitOutcome.ok),
+            # What does not depend on the others is measured.
+            ("exposed_communication_share=1%", LimitOutcome.exceeded),
+            ("compute_share=61%", LimitOutcome.ok),
+            ("iteration_ms=101", LimitOutcome.ok),
+            # One clock compares to none, and one rank's calls are matched with nobody's.
+            ("clock_residual_ms=100", LimitOutcome.not_measured),
+            ("unmatched_share=100%", LimitOutcome.not_measured),
+        ],
+    )
+    def test_a_limit_is_kept_only_if_it_would_be_with_what_was_not_measured(
+        self, part: Store, text: str, outcome: LimitOutcome
+    ) -> None:
+        assert only(part, text).outcome is outcome
+
+    def test_it_is_said_between_what_the_value_lies(self, part: Store) -> None:
+        result = only(part, "wait_share=1%")
+
+        assert sentence(result) == (
+            "wait_share cannot be measured in this run: between 0 % and 40 %, as members of collectives have no trace;"
+            " limit 1 %"
+        )
+        assert result.margin is None
+        assert "| **not measured** | `wait_share` | between 0 % and 40 %" in markdown([result], "job")
+        assert '<error message="wait_share cannot be measured' in junit([result], "job")
+
+    def test_a_summary_of_it_has_no_waiting_and_still_all_exposed_communication(self, part: Store) -> None:
+        summary = json.loads(json.dumps(api.summary(part)))
+
+        assert summary["phase_shares"]["wait"] is None
+        assert summary["phase_shares"]["transfer"] is None
+        assert summary["phase_shares"]["communication"] == 0.4
+        assert sum(share for share in summary["phase_shares"].values() if share is not None) == pytest.approx(1)
+        assert summary["trust"]["ranks"] == 1
+        assert summary["trust"]["ranks_of_job"] == 4
+        assert summary["trust"]["largest_residual_ns"] is None
+        assert summary["trust"]["calls_matched"] is None
+        limits = {limit.metric.name: limit.value for limit in against_baseline(summary, ["0%"], where="summary")}
+        assert limits["exposed_communication_share"] == pytest.approx(0.4)
+        with pytest.raises(UsageError, match="does not hold wait_share"):
+            against_baseline(summary, ["wait_share=5%"], where="summary")

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run
+from tests.given import MS, Trace, add_run, data_parallel_job
+from traceforge import api
+from traceforge.store.database import Store
 
 TABLE = "nodes,throughput,cv\n4,1024,.02\n8,1980,.04\n16,3600,.09\n32,5800,.15\n"
 
@@ -86,3 +89,22 @@ def test_nothing_to_forecast_from_is_an_error_of_use() -> None:
 
     assert result.returncode == 2
     assert "nothing to forecast from" in result.stderr
+
+
+def test_a_run_that_makes_no_point_is_named_with_why(tmp_path: Path) -> None:
+    # given a run of eight iterations, and one whose traces mark no steps
+    path = tmp_path / "two.duckdb"
+    with Store(path) as store:
+        add_run(store, *data_parallel_job([[50 * MS] * 2] * 8), run_name="good", world_size=2)
+        add_run(store, Trace(0).kernel(0, 100), Trace(1).kernel(0, 100), run_name="unmarked", world_size=2)
+        api.analyze(store)
+
+    result = run("forecast", path)
+
+    # then the answer says first that it rests on one of them
+    assert result.returncode == 0, result.stderr
+    first, second = result.stdout.splitlines()[:2]
+    assert first == "1 of 2 runs used"
+    assert second.startswith("  left out: unmarked (two.duckdb): none of 1 iteration can be judged")
+    document = json.loads(run("forecast", path, "--json").stdout)
+    assert [one["name"] for one in document["left_out"]] == ["unmarked (two.duckdb)"]

@@ -9,6 +9,7 @@ from tests.given import MS, Trace, add_run, built, data_parallel_job
 from traceforge.compare import Side, compare_runs
 from traceforge.compare.comparability import job_facts, objections
 from traceforge.errors import UsageError
+from traceforge.report.comparison_text import headline, summary
 from traceforge.store.database import Store
 
 RANKS = 4
@@ -41,6 +42,10 @@ def gathering() -> list[Trace]:
     return traces
 
 
+def _ranks(name: str) -> int:
+    return 2 if name == "two_ranks" else RANKS
+
+
 @pytest.fixture(scope="module")
 def sides() -> Iterator[dict[str, Side]]:
     """All jobs as runs of one database, by name.
@@ -57,9 +62,11 @@ def sides() -> Iterator[dict[str, Side]]:
         "no_steps": [Trace(rank).kernel(0, 100) for rank in range(RANKS)],
         "gathering": gathering(),
         "short": data_parallel_job([[90 * MS] * RANKS] * 2),
+        "few": data_parallel_job([[50 * MS * 8**n] * RANKS for n in range(3)]),
+        "without_rank_3": job([0, 0, 10 * MS, 0])[:3],
     }
     with Store(None, threads=1, is_kept=False) as store:
-        runs = {name: add_run(store, *traces, run_name=name, world_size=len(traces)) for name, traces in jobs.items()}
+        runs = {name: add_run(store, *traces, run_name=name, world_size=_ranks(name)) for name, traces in jobs.items()}
         built(store, "attribute")
         yield {name: Side(store, run_id) for name, run_id in runs.items()}
 
@@ -151,3 +158,39 @@ def test_delays_above_other_durations_are_a_warning_by_name(healthy: Side) -> No
     found = objections(facts, replace(facts, reference="first_quartile"))
 
     assert [(one.field, one.is_refusal) for one in found] == [("reference", False)]
+
+
+def test_of_three_iterations_that_take_seven_times_as_long_nothing_is_claimed(
+    sides: dict[str, Side], healthy: Side
+) -> None:
+    # given iterations of 55 ms, and three of 55, 405 and 3,205 ms
+    found = compare_runs(healthy, sides["few"])
+
+    # then the mean is far up and not significant, which is no all-clear
+    assert found.iteration.difference_ns > found.iteration.before_ns
+    assert not found.iteration.is_significant
+    assert not found.is_judged
+    assert headline(found).startswith("Cannot be judged: ")
+    assert "from 12 against 3 iterations" in headline(found)
+    assert summary(found).startswith("Whether a phase, cause, collective or rank changed cannot be judged")
+
+
+def test_of_the_same_job_again_with_enough_iterations_no_change_is_a_judgement(
+    sides: dict[str, Side], healthy: Side
+) -> None:
+    found = compare_runs(healthy, sides["again"])
+
+    assert found.is_judged
+    assert headline(found).startswith("No significant change: ")
+
+
+def test_waiting_and_transfer_are_compared_together_where_a_member_has_no_trace(
+    sides: dict[str, Side], healthy: Side
+) -> None:
+    # given the job with a slow rank, once with all ranks and once without the trace of rank 3
+    found = compare_runs(sides["slow_rank"], sides["without_rank_3"])
+
+    # then no change of waiting is claimed: it is not measured
+    assert {change.name for change in found.of("phase")} == {"compute", "communication"}
+    assert "waiting" in {objection.field for objection in found.objections}
+    assert not found.of("collective_transfer", only_significant=True)

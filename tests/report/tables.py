@@ -113,6 +113,10 @@ def _host(job: Job, rank: int) -> str:
 
 
 def _sources(rows: Rows, job: Job) -> None:
+    rows.add(
+        "timeline.coverage", ranks=job.ranks, truncated_ranks=0, job_ranks=job.ranks, collectives=job.iterations,
+        complete_collectives=job.iterations, unsplit_share=0.0, is_split=True,
+    )  # fmt: skip
     for rank in range(job.ranks):
         rows.add(
             "meta.source", source_id=rank, kind="kineto", path=f"{job.path}{rank}.json.gz", rank=rank,

@@ -68,7 +68,7 @@ def test_nothing_changed_is_said_in_these_words(baseline: Store) -> None:
 def test_a_change_that_too_few_iterations_cannot_judge_is_not_denied(baseline: Store) -> None:
     found = compare_runs(Side(baseline, 1), Side(baseline, 1))
     unjudged = replace(found, iteration=replace(found.iteration, low_ns=None, high_ns=None, is_significant=False))
-    assert headline(unjudged).startswith("Change not judged: ")
+    assert headline(unjudged).startswith("Cannot be judged: ")
 
 
 @pytest.mark.browser

@@ -50,11 +50,11 @@ def event_frames(draw: st.DrawFn) -> pl.DataFrame:
 
 @st.composite
 def matched_frames(draw: st.DrawFn) -> pl.DataFrame:
-    """Collectives of the rank with the last arrival of any rank, which may lie anywhere."""
-    rows = draw(st.lists(st.tuples(spans, st.integers(0, 150)), max_size=4))
+    """Collectives of the rank with the last arrival of any rank, which may lie anywhere; complete or not."""
+    rows = draw(st.lists(st.tuples(spans, st.integers(0, 150), st.booleans()), max_size=4))
     return pl.DataFrame(
-        [(start, start + length, last) for (start, length), last in rows],
-        schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "last_arrival_ns": pl.Int64},
+        [(start, start + length, last, complete) for (start, length), last, complete in rows],
+        schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "last_arrival_ns": pl.Int64, "complete": pl.Boolean},
         orient="row",
     )
 

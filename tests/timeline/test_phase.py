@@ -10,7 +10,7 @@ HIDDEN = "SELECT hidden_communication_ns FROM timeline.rank_iteration WHERE rank
 
 
 def _phases(*traces: Trace, rank: int = 0) -> dict[object, object]:
-    return dict(rows_of(built(store_of(*traces), "timeline"), PHASES, [rank]))
+    return dict(rows_of(built(store_of(*traces, world_size=len(traces)), "timeline"), PHASES, [rank]))
 
 
 class TestDeviceRank:
@@ -22,7 +22,7 @@ class TestDeviceRank:
         # phase     idle  |compute   |tr.  | idle
         trace = Trace().step(1, 0, 60).kernel(10, 30).collective(20, 50)
 
-        store = built(store_of(trace), "timeline")
+        store = built(store_of(trace, world_size=1), "timeline")
 
         assert dict(rows_of(store, PHASES, [0])) == {"idle": 20, "compute": 20, "transfer": 20}
         assert rows_of(store, HIDDEN) == [(10,)]
@@ -44,12 +44,12 @@ class TestDeviceRank:
 
         assert _phases(first, second) == {"wait": 40, "transfer": 30}
 
-    def test_communication_without_partners_is_transfer(self) -> None:
+    def test_of_communication_without_partners_waiting_and_transfer_are_not_told_apart(self) -> None:
         # rank 0   |all-reduce 0–50|        rank 1   |all-gather 0–50|       (they do not match)
         first = Trace(0).step(1, 0, 50).collective(0, 50)
         second = Trace(1).step(1, 0, 50).collective(0, 50, op="allgather")
 
-        assert _phases(first, second) == {"transfer": 50}
+        assert _phases(first, second) == {"communication": 50}
 
     def test_a_copy_counts_where_nothing_else_runs(self) -> None:
         # compute         |10–30|
@@ -128,7 +128,7 @@ class TestHostRank:
         # worker                       |gloo 20–––––––––––80|
         trace = Trace().step(1, 0, 80).host_work("aten::mm", 10, 50).gloo(20, 80, issue_ns=5)
 
-        store = built(store_of(trace), "timeline")
+        store = built(store_of(trace, world_size=1), "timeline")
 
         assert dict(rows_of(store, PHASES, [0])) == {"runtime": 10, "compute": 40, "transfer": 30}
         assert rows_of(store, HIDDEN) == [(30,)]

@@ -41,7 +41,9 @@ CREATE OR REPLACE TABLE align.call (
   -- True for device kernels, false for work of host threads.
   on_device,
   -- False where the launch lies outside of the window or belongs to no call; such rows are never matched.
-  is_linked
+  is_linked,
+  -- False where the file is truncated and may lack a part of the call; such rows are never matched.
+  is_intact
 ) AS
 WITH event AS (
   SELECT r.run_id, r.rank, e.source_id, e.event_id, e.track_id, e.raw_start_ns,
@@ -140,8 +142,10 @@ SELECT
   c.raw_arrival_ns,
   c.raw_end_ns,
   c.on_device,
-  c.is_linked OR (c.is_launched AND own.op IS NOT NULL)
+  c.is_linked OR (c.is_launched AND own.op IS NOT NULL),
+  c.raw_issue_ns < COALESCE(r.raw_intact_ns, c.raw_issue_ns + 1)
 FROM every_call AS c
+JOIN align.rank AS r USING (run_id, rank)
 LEFT JOIN align.payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
 LEFT JOIN align.payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id
 ORDER BY c.run_id, c.rank, c.raw_issue_ns, c.issue_number

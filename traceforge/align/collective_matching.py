@@ -4,7 +4,8 @@ Within a communicator all ranks issue the same collectives in the same order. St
 there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
 iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
 one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset, ranks would
-end collectives before others start them. CallSequence without a partner on every rank stay unmatched.
+end collectives before others start them. Calls without a partner on every rank stay unmatched; ranks whose files are
+truncated are matched as far as they go, and are absent from then on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,8 @@ class Matching:
     Attributes:
         method: how they were found.
         sequence: number of each collective, shape (collectives,).
-        place: place of its call among the calls of each rank, shape (collectives, ranks).
+        place: place of its call among the calls of each rank, ABSENT where a truncated file lacks it, shape
+            (collectives, ranks).
     """
 
     method: str
@@ -36,13 +38,54 @@ class Matching:
     place: Numbers
 
 
-def match(calls: Sequence[CallSequence], *, from_first_to_second: bool = False) -> Matching:
+def match(
+    calls: Sequence[CallSequence], *, truncated: Sequence[bool] = (), from_first_to_second: bool = False
+) -> Matching:
     """Collectives of one communicator.
 
     Args:
         calls: of each rank.
+        truncated: whether each rank's file ends in the middle, so that it holds the first of its calls only; by default
+            none does.
         from_first_to_second: two ranks, the first of which sends what the second receives.
     """
+    if any(truncated) and from_first_to_second:
+        shortest = min(map(len, calls))
+        return _match_whole([own.until(shortest) for own in calls], from_first_to_second)
+    if any(truncated):
+        return _match_beginnings(calls, truncated)
+    return _match_whole(calls, from_first_to_second)
+
+
+def _match_beginnings(calls: Sequence[CallSequence], truncated: Sequence[bool]) -> Matching:
+    """The ranks that are whole among themselves (or the longest one alone), then each other one as far as it goes."""
+    by_length = sorted(range(len(calls)), key=lambda rank: (truncated[rank], -len(calls[rank]), rank))
+    anchors = [rank for rank in by_length if not truncated[rank]] or by_length[:1]
+    found = _match_whole([calls[rank] for rank in anchors])
+    place = np.full((len(found.sequence), len(calls)), ABSENT, dtype=np.int64)
+    place[:, anchors] = found.place
+    first = calls[anchors[0]]
+    for rank in by_length:
+        if rank in anchors:
+            continue
+        pair = _match_first(first, calls[rank])
+        of_anchor = np.full(len(first), ABSENT, dtype=np.int64)
+        of_anchor[pair.place[:, 0]] = pair.place[:, 1]
+        place[:, rank] = of_anchor[found.place[:, 0]]
+        if len(anchors) == 1 and pair.method == "sequence_number":
+            found = Matching(pair.method, first.stated, found.place)
+    return Matching(found.method, found.sequence, place)
+
+
+def _match_first(whole: CallSequence, first: CallSequence) -> Matching:
+    """A whole sequence and one of which only the first calls are known."""
+    found = _match_whole([whole.until(len(first)), first])
+    if len(found.sequence) < thresholds.LEAST_PAIRED_SHARE * len(first):
+        found = max(found, _match_whole([whole, first]), key=lambda one: len(one.sequence))
+    return found
+
+
+def _match_whole(calls: Sequence[CallSequence], from_first_to_second: bool = False) -> Matching:
     if len(calls) == 1:
         every = np.arange(len(calls[0]))
         return Matching("order", every, every[:, None])

@@ -10,9 +10,9 @@ CREATE OR REPLACE TABLE align.communicator (
   description,
   -- Member ranks, ascending, whether or not their traces are here.
   ranks,
-  -- Number of members.
+  -- Number of members that are known.
   size,
-  -- How the membership is known: stated, assumed or inferred.
+  -- How the membership is known: stated, assumed, inferred or unknown (see align.membership).
   origin
 ) AS
 WITH description AS (

@@ -21,7 +21,7 @@ from traceforge.store.issues import issue_rows
 _CALLS = """
 SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,
   COALESCE(c.stated_sequence, -1) AS stated_sequence, COALESCE(s.iteration, -1) AS iteration, c.raw_arrival_ns,
-  c.raw_end_ns,
+  c.raw_end_ns, r.raw_intact_ns IS NOT NULL AS is_truncated,
   CASE
     WHEN c.op NOT IN ('send', 'recv') THEN NULL
     WHEN c.peer IS NOT NULL THEN c.peer
@@ -29,6 +29,7 @@ SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op,
   END AS peer
 FROM align.membership AS m
 JOIN align.call AS c USING (run_id, rank, call_id)
+JOIN align.rank AS r USING (run_id, rank)
 JOIN align.communicator AS k
   ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
@@ -113,9 +114,14 @@ def _matched(sequence: _Sequence, first_id: int) -> tuple[Matching, pl.DataFrame
     by_rank = dict(sequence.calls.group_by("rank", maintain_order=True))
     frames = [by_rank[(rank,)] for rank in ranks]
     # The sequence numbers that PyTorch gives to sends and receives are each rank's own.
-    found = match([_calls(frame, sequence.is_pair) for frame in frames], from_first_to_second=sequence.is_pair)
+    found = match(
+        [_calls(frame, sequence.is_pair) for frame in frames],
+        truncated=[frame["is_truncated"][0] for frame in frames],
+        from_first_to_second=sequence.is_pair,
+    )
     count = len(found.sequence)
     order = np.argsort(ranks)
+    place = found.place[:, order]
     call_id = np.stack([frames[n]["call_id"].to_numpy()[found.place[:, n]] for n in order], axis=1)
     method = "pair" if sequence.is_pair and found.method == "order" else found.method
     return found, pl.DataFrame(
@@ -128,7 +134,7 @@ def _matched(sequence: _Sequence, first_id: int) -> tuple[Matching, pl.DataFrame
             "call_id": call_id.ravel(),
             "method": pl.Series([method]).new_from_index(0, count * len(ranks)),
         }
-    )
+    ).filter(pl.Series(place.ravel() != ABSENT))
 
 
 def _calls(frame: pl.DataFrame, is_pair: bool) -> CallSequence:

@@ -1,8 +1,9 @@
 """Which ranks a collective call joins. Reads align.call and the process groups listed; fills align.membership.
 
 What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
-tried: within the right group no member can end a collective before the last one has started it. Not handled: groups
-that no file lists.
+tried: within the right group no member can end a collective before the last one has started it. Without any list the
+group is the whole job: all ranks that it says it has, and those below the highest one here, recorded or not.
+Not handled: groups that no file lists.
 """
 
 from collections import defaultdict
@@ -26,11 +27,13 @@ SELECT c.run_id, c.rank, c.call_id, c.process_group_name, c.process_group_ranks,
 FROM align.call AS c
 JOIN align.rank AS r USING (run_id, rank)
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
-WHERE c.is_linked
+WHERE c.is_linked AND c.is_intact
 ORDER BY c.run_id, c.rank, c.call_id
 """
 
-_UNLINKED = "SELECT run_id, COUNT(*) AS calls FROM align.call WHERE NOT is_linked GROUP BY ALL ORDER BY ALL"
+_UNLINKED = (
+    "SELECT run_id, COUNT(*) AS calls FROM align.call WHERE is_intact AND NOT is_linked GROUP BY ALL ORDER BY ALL"
+)
 
 _GROUPS = """
 SELECT DISTINCT r.run_id, r.rank, g.process_group_name, COALESCE(g.description, '') AS description, g.ranks
@@ -38,6 +41,11 @@ FROM raw.kineto_process_group AS g
 JOIN align.rank AS r USING (source_id)
 ORDER BY ALL
 """
+
+_WORLD_SIZES = "SELECT run_id, world_size FROM meta.run"
+
+# What a file says of a job's size is not believed beyond this: nobody runs so many.
+_MOST_RANKS = 1_000_000
 
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "run_id": pl.Int32,
@@ -74,11 +82,13 @@ def rows(store: Store) -> pl.DataFrame:
         store.append("meta.issue", issue_rows(run_id, None, "align", [_unlinked(count)]))
     calls = store.query(_CALLS)
     groups = store.query(_GROUPS)
+    world_sizes = dict(store.query(_WORLD_SIZES).rows())
     result: list[tuple[object, ...]] = []
     for (run_id,), frame in calls.group_by("run_id", maintain_order=True):
         of_run = groups.filter(pl.col("run_id") == run_id)
         present = tuple(sorted(frame["rank"].unique()))
-        members = list(_assign(_read_calls(frame), _read_groups(of_run), present))
+        job = _whole_job(present, world_sizes[run_id])
+        members = list(_assign(_read_calls(frame), _read_groups(of_run), job))
         result += [
             (run_id, call.rank, call.call_id, name, list(ranks), origin) for call, name, ranks, origin in members
         ]
@@ -112,8 +122,18 @@ def _parse_ranks(text: str | None) -> Ranks | None:
         return None
 
 
+def _whole_job(present: Ranks, world_size: int | None) -> tuple[Ranks, str]:
+    """Ranks of the group of calls that name none, and how that is known."""
+    stated = world_size if world_size is not None and world_size <= _MOST_RANKS else None
+    if stated is None and len(present) == 1:
+        return present, "unknown"
+    # Ranks without a file are members as well.
+    size = max(stated or 0, present[-1] + 1)
+    return (tuple(range(size)) if size <= _MOST_RANKS else present), "assumed"
+
+
 def _assign(
-    calls: Sequence[_UnassignedCall], groups: Sequence[_ProcessGroup], present: Ranks
+    calls: Sequence[_UnassignedCall], groups: Sequence[_ProcessGroup], job: tuple[Ranks, str]
 ) -> Iterator[tuple[_UnassignedCall, str, Ranks, str]]:
     named = {group.name: group.ranks for group in groups if group.name}
     unstated = []
@@ -127,9 +147,9 @@ def _assign(
     if len({group.ranks for group in groups}) > 1:
         yield from _infer(unstated, groups)
     else:
-        name, ranks = (groups[0].name, groups[0].ranks) if groups else ("", present)
+        name, ranks, origin = (groups[0].name, groups[0].ranks, "assumed") if groups else ("", *job)
         for call in unstated:
-            yield call, name, ranks, "assumed"
+            yield call, name, ranks, origin
 
 
 def _infer(

@@ -1,5 +1,5 @@
 -- Which group of ranks each collective call belongs to. Calls whose group is unknown are absent and counted in meta.issue.
--- Reads: align.call, align.step, raw.kineto_process_group, align.rank
+-- Reads: align.call, align.step, raw.kineto_process_group, align.rank, meta.run
 CREATE OR REPLACE TABLE align.membership (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -12,6 +12,6 @@ CREATE OR REPLACE TABLE align.membership (
   -- Member ranks, ascending.
   group_ranks INTEGER[] NOT NULL,
   -- How it is known: stated (by the trace), assumed (the job has one group), inferred (the only listed group whose
-  -- members' calls overlap in time).
+  -- members' calls overlap in time) or unknown (nothing names the members, and only this rank was recorded).
   origin VARCHAR NOT NULL
 )

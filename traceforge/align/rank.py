@@ -2,7 +2,8 @@
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
-a rank is rank 0; several files of one host without any rank are ranked by the device that each used.
+a rank is rank 0; several files of one host without any rank are ranked by the device that each used. A truncated file
+counts as far as it is whole (`align.intact`).
 Not handled: windows of one rank are never joined, because steps, calls and clocks are followed within one file; each
 window can be ingested as a run of its own.
 """
@@ -27,16 +28,19 @@ SELECT
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) FILTER (WHERE e.phase = 'X') AS raw_last_ns,
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
-  COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device
+  COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device,
+  ANY_VALUE(i.raw_until_ns) AS raw_intact_ns,
+  BOOL_OR(i.source_id IS NOT NULL AND i.raw_until_ns IS NULL) AS is_useless
 FROM meta.source AS s
 JOIN raw.kineto_event AS e USING (source_id)
+LEFT JOIN align.intact AS i USING (source_id)
 WHERE s.kind = 'kineto'
 GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
 _NAMED_FILES = 3
-_COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device"]
+_COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device", "raw_intact_ns"]
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -59,13 +63,17 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
         detail = "no file states a rank, and each used a device of its own; taken for the rank"
         issue = Issue("rank_from_device", "warning", files.height, files["path"][0], detail)
         store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
-    unknown = files.filter(pl.col("rank").is_null())
-    known = files.filter(pl.col("rank").is_not_null())
+    useless = files.filter("is_useless")
+    unknown = files.filter(~pl.col("is_useless") & pl.col("rank").is_null())
+    known = files.filter(~pl.col("is_useless") & pl.col("rank").is_not_null())
     first = _one_window(known).unique("rank", keep="first", maintain_order=True)
     left_out = known.join(first, on="source_id", how="anti")
     repeated = left_out.filter(pl.col("rank").is_in(first["rank"].implode()))
     alone = left_out.filter(~pl.col("rank").is_in(first["rank"].implode()))
     issues = []
+    if not useless.is_empty():
+        detail = "truncated files that end before what the device did were left out: their ranks count as not recorded"
+        issues.append(Issue("rank_cut_off", "warning", useless.height, useless["path"][0], detail))
     if not unknown.is_empty():
         detail = "files whose rank is stated neither inside, nor by name or folder, were left out"
         issues.append(Issue("rank_unknown", "warning", unknown.height, unknown["path"][0], detail))

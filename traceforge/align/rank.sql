@@ -1,5 +1,5 @@
 -- The file used for each rank: one row a rank of a run. Files left out are counted in meta.issue.
--- Reads: meta.source, raw.kineto_event, raw.kineto_file
+-- Reads: meta.source, raw.kineto_event, raw.kineto_file, align.intact
 CREATE OR REPLACE TABLE align.rank (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -14,5 +14,7 @@ CREATE OR REPLACE TABLE align.rank (
   -- Latest end of the file's timed events, ns on the rank's own clock.
   raw_last_ns BIGINT,
   -- True where the file holds device kernels; false where only host threads were recorded.
-  has_device BOOLEAN NOT NULL
+  has_device BOOLEAN NOT NULL,
+  -- Nothing that begins before is missing, ns on the rank's own clock (see align.intact); NULL where the file is whole.
+  raw_intact_ns BIGINT
 )

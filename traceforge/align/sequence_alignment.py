@@ -7,7 +7,7 @@ least). Then both are merged in order of time: partners are of one kind, overlap
 Not handled: clocks that drift by more than the calls last.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,10 @@ class CallSequence:
     def __len__(self) -> int:
         """Number of calls."""
         return len(self.kind)
+
+    def until(self, count: int) -> "CallSequence":
+        """The first calls."""
+        return CallSequence(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
 def align_sequences(reference: CallSequence, other: CallSequence) -> Numbers:

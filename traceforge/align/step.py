@@ -18,7 +18,9 @@ from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
 
-_RANKS = "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns FROM align.rank ORDER BY run_id, rank"
+_RANKS = (
+    "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns, raw_intact_ns FROM align.rank ORDER BY run_id, rank"
+)
 
 # Annotations of the host that occur more than twice, and the profiler's own steps.
 _ANNOTATIONS = """
@@ -37,7 +39,7 @@ ORDER BY raw_start_ns, raw_end_ns DESC, name
 
 _CALLS = """
 SELECT COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns
-FROM align.call WHERE run_id = ? AND rank = ? AND is_linked ORDER BY call_id
+FROM align.call WHERE run_id = ? AND rank = ? AND is_linked AND is_intact ORDER BY call_id
 """
 
 _SCHEMA = {
@@ -81,12 +83,13 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class RankTrace:
-    """What the steps of one rank are found from; ns on its own clock."""
+    """What the steps of one rank are found from; ns on its own clock. A truncated one says nothing after `last_ns`."""
 
     first_ns: int
     last_ns: int
     annotations: Sequence[Annotation]
     calls: Sequence[tuple[str, int]]
+    is_truncated: bool = False
 
 
 Steps = list[Step]
@@ -107,19 +110,33 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
-def _read(store: Store, run_id: int, rank: int, source_id: int, first_ns: int | None, last_ns: int | None) -> RankTrace:
+def _read(
+    store: Store,
+    run_id: int,
+    rank: int,
+    source_id: int,
+    first_ns: int | None,
+    last_ns: int | None,
+    intact_ns: int | None,
+) -> RankTrace:
+    until_ns = (last_ns or 0) if intact_ns is None else intact_ns
     annotations = [
         Annotation(name, event_class == "iteration", start_ns, end_ns)
         for name, event_class, start_ns, end_ns in store.query(_ANNOTATIONS, [source_id]).iter_rows()
+        if end_ns <= until_ns or intact_ns is None
     ]
-    return RankTrace(first_ns or 0, last_ns or 0, annotations, store.query(_CALLS, [run_id, rank]).rows())
+    calls = store.query(_CALLS, [run_id, rank]).rows()
+    return RankTrace(first_ns or 0, until_ns, annotations, calls, is_truncated=intact_ns is not None)
 
 
 def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]]:
     """How the steps of a run are known, and the steps of each rank."""
     numbered = {rank: _profiler_steps(trace) for rank, trace in traces.items()}
     if any(numbered.values()):
-        return "profiler_step", {rank: steps or _window(traces[rank]) for rank, steps in numbered.items()}
+        return "profiler_step", {
+            rank: steps if steps or traces[rank].is_truncated else _window(traces[rank])
+            for rank, steps in numbered.items()
+        }
     ways: tuple[tuple[str, Callable[[RankTrace, str], Steps]], ...] = (
         ("annotation", _annotated),
         ("optimizer", _optimized),
@@ -128,11 +145,21 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
     for origin, way in ways:
         for name in _common_names(traces) if origin == "annotation" else [""]:
             found = {rank: way(trace, name) for rank, trace in traces.items()}
-            if len({len(steps) for steps in found.values()}) == 1 and all(
-                len(steps) >= thresholds.LEAST_STEPS for steps in found.values()
-            ):
-                return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items()}
+            if _agree(traces, found):
+                return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items() if steps}
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
+
+
+def _agree(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> bool:
+    """Whether all ranks have equally many steps; a truncated file may hold fewer, counted from the same first one."""
+    most = max((len(steps) for steps in found.values()), default=0)
+    return most >= thresholds.LEAST_STEPS and all(len(found[rank]) == most for rank in _decisive(traces))
+
+
+def _decisive(traces: Mapping[int, RankTrace]) -> Mapping[int, RankTrace]:
+    """Those of which nothing is missing; the longest where all are truncated."""
+    whole = {rank: trace for rank, trace in traces.items() if not trace.is_truncated}
+    return whole or dict(sorted(traces.items(), key=lambda one: len(one[1].calls))[-1:])
 
 
 def _with_ends(trace: RankTrace, steps: Steps) -> Steps:
@@ -146,7 +173,7 @@ def _with_ends(trace: RankTrace, steps: Steps) -> Steps:
     found = list(steps)
     if issued[0] < steps[0].start_ns:
         found.insert(0, Step(steps[0].iteration - 1, min(trace.first_ns, issued[0]), steps[0].start_ns))
-    if issued[-1] >= steps[-1].end_ns:
+    if issued[-1] >= steps[-1].end_ns and not trace.is_truncated:
         found.append(Step(steps[-1].iteration + 1, steps[-1].end_ns, max(trace.last_ns, issued[-1] + 1)))
     counts = [bisect_left(issued, step.end_ns) - bisect_left(issued, step.start_ns) for step in found]
     typical = sorted(counts)[len(counts) // 2]
@@ -174,13 +201,16 @@ def _common_names(traces: Mapping[int, RankTrace]) -> list[str]:
     for trace in traces.values():
         for annotation in trace.annotations:
             covered[annotation.name] = covered.get(annotation.name, 0) + annotation.end_ns - annotation.start_ns
-    shared = set.intersection(*({a.name for a in trace.annotations} for trace in traces.values())) if traces else set()
+    names = [{a.name for a in trace.annotations} for trace in _decisive(traces).values()]
+    shared = set.intersection(*names) if names else set()
     return sorted(shared, key=lambda name: (-covered[name], name))
 
 
 def _annotated(trace: RankTrace, name: str) -> Steps:
     """Occurrences of an annotation, if they follow one another and fill most of the time."""
     found = [a for a in trace.annotations if a.name == name]
+    if not found:
+        return []
     inside = sum(a.end_ns - a.start_ns for a in found)
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
     if not apart or inside < thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):

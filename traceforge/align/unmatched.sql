@@ -8,13 +8,14 @@ CREATE OR REPLACE TABLE align.unmatched (
   call_id,
   -- Joins align.communicator.communicator_id; NULL when the communicator is unknown.
   communicator_id,
-  -- not_launched (before the window, or outside of any call), communicator_unknown, peer_unknown (a send or receive
-  -- that names none) or no_partner.
+  -- cut_off (the file ends in the middle, and a part of the call may be missing), not_launched (before the window, or
+  -- outside of any call), communicator_unknown, peer_unknown (a send or receive that names none) or no_partner.
   reason
 ) AS
 SELECT
   c.run_id, c.rank, c.call_id, k.communicator_id,
   CASE
+    WHEN NOT c.is_intact THEN 'cut_off'
     WHEN NOT c.is_linked THEN 'not_launched'
     WHEN k.communicator_id IS NULL THEN 'communicator_unknown'
     WHEN c.op IN ('send', 'recv') AND c.peer IS NULL AND k.size > 2 THEN 'peer_unknown'

@@ -31,10 +31,21 @@ def sentence(result: LimitResult) -> str:
     name, measured, margin = result.limit.metric.name, result.measured, result.margin
     if measured is None:
         return f"{name} cannot be measured in this run; limit {_limit(result)}"
+    if result.outcome is LimitOutcome.not_measured:
+        return f"{name} cannot be measured in this run: {_bounds(result)}; limit {_limit(result)}"
     text = f"{name} is {format_value(result.limit.metric, measured.value)}{_interval(result)}, limit {_limit(result)}"
     if margin is None:
         return text
     return f"{text}, {100 * abs(margin):.3g} % {'below' if margin >= 0 else 'above'} it"
+
+
+def _bounds(result: LimitResult) -> str:
+    """Between what a value lies of which a part was not measured."""
+    measured, metric = result.measured, result.limit.metric
+    if measured is None:
+        return ""
+    ends = (format_value(metric, value) for value in (measured.value, measured.value + measured.unknown))
+    return f"between {' and '.join(ends)}, as members of collectives have no trace"
 
 
 def _limit(result: LimitResult) -> str:
@@ -87,11 +98,18 @@ def _markdown_row(result: LimitResult) -> str:
     cells = [
         result.outcome.value if result.outcome is LimitOutcome.ok else f"**{result.outcome.value}**",
         f"`{metric.name}`",
-        "" if measured is None else format_value(metric, measured.value),
-        _interval(result).strip(" ()"),
+        _measured(result),
+        _interval(result).strip(" ()") if measured is not None and not measured.unknown else "",
         _limit(result),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _measured(result: LimitResult) -> str:
+    measured = result.measured
+    if measured is None:
+        return ""
+    return _bounds(result) if measured.unknown else format_value(result.limit.metric, measured.value)
 
 
 def escaped(text: str) -> str:

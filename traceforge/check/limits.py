@@ -2,7 +2,8 @@
 
 A limit is exceeded if the value and its whole 95 % interval lie above it. A value above a limit that its interval still
 includes is `within_noise`: another run might well have kept it. Values without an interval (counts, grades, fewer than
-three iterations) are compared as they are. What cannot be measured never passes silently.
+three iterations) are compared as they are. What cannot be measured never passes silently: where a part of a value was
+not, the limit is kept only if it would be with that part, and exceeded only if it is without.
 """
 
 import math
@@ -39,7 +40,7 @@ class MetricLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitResult:
-    """A limit with what was measured, which is None where the run does not show it."""
+    """A limit with what was measured, which is None where the run does not show it, and a lower bound in part."""
 
     limit: MetricLimit
     measured: MeasuredValue | None
@@ -49,6 +50,8 @@ class LimitResult:
     def margin(self) -> float | None:
         """How far the value is below the limit, over the limit; negative above it. None for grades and a limit of 0."""
         if self.measured is None or not self.limit.value or self.limit.metric.is_grade:
+            return None
+        if self.outcome is LimitOutcome.not_measured:
             return None
         return (self.limit.value - self.measured.value) / self.limit.value
 
@@ -173,6 +176,7 @@ def _result(limit: MetricLimit, measured: MeasuredValue | None) -> LimitResult:
     if measured is None:
         return LimitResult(limit, None, LimitOutcome.not_measured)
     if measured.value <= limit.value:
-        return LimitResult(limit, measured, LimitOutcome.ok)
+        is_sure = measured.value + measured.unknown <= limit.value
+        return LimitResult(limit, measured, LimitOutcome.ok if is_sure else LimitOutcome.not_measured)
     is_noise = measured.low is not None and measured.low <= limit.value
     return LimitResult(limit, measured, LimitOutcome.within_noise if is_noise else LimitOutcome.exceeded)

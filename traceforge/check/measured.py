@@ -44,9 +44,9 @@ _COUNTS = """
 SELECT
   (SELECT COALESCE(SUM(lost_events), 0) FROM meta.issue WHERE run_id = $1) AS lost_events,
   (SELECT COUNT(*) FROM attribute.verdict WHERE run_id = $1 AND kind <> 'cannot_be_known') AS judged,
-  (SELECT MAX(residual_ns) FROM align.clock WHERE run_id = $1) AS residual_ns,
-  (SELECT 1 - SUM(matched_share * call_count) / SUM(call_count) FROM timeline.communicator WHERE run_id = $1)
-    AS unmatched_share
+  (SELECT CASE WHEN COUNT(*) > 1 THEN MAX(residual_ns) END FROM align.clock WHERE run_id = $1) AS residual_ns,
+  (SELECT 1 - SUM(matched_share * call_count) / SUM(call_count) FILTER (matched_share IS NOT NULL)
+   FROM timeline.communicator WHERE run_id = $1) AS unmatched_share
 """
 
 Values = NDArray[np.float64]
@@ -54,11 +54,16 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
-    """A value with its 95 % interval; the ends are None where the value is exact or its uncertainty is unknown."""
+    """A value with its 95 % interval; the ends are None where the value is exact or its uncertainty is unknown.
+
+    Attributes:
+        unknown: what was not measured may add this much to the value, and to both ends.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    unknown: float = 0.0
 
 
 Findings = Sequence[tuple[str, MeasuredValue]]
@@ -99,15 +104,22 @@ class Measured:
             return None
         return self._drawn(lambda values: values.std(axis=-1, ddof=1) / values.mean(axis=-1))
 
-    def share_of(self, *phases: str) -> MeasuredValue | None:
-        """Time in these phases over all time of all ranks."""
+    def share_of(self, *phases: str, perhaps: str | None = None) -> MeasuredValue | None:
+        """Time in these phases over all time of all ranks.
+
+        Args:
+            perhaps: the phase whose time may belong to them: nobody knows.
+        """
         if not self.phases_ns:
             return None
         whole = np.sum(list(self.phases_ns.values()), axis=0)
         part = np.sum([self.phases_ns.get(phase, np.zeros_like(whole)) for phase in phases], axis=0)
         share = ratio(part, whole)
+        if share is None:
+            return None
+        unknown = float(self.phases_ns[perhaps].sum() / whole.sum()) if perhaps and perhaps in self.phases_ns else 0.0
         # A share of time is never negative, whatever a symmetric interval says.
-        return share and MeasuredValue(share.value, share.low and max(0.0, share.low), share.high)
+        return MeasuredValue(share.value, share.low and max(0.0, share.low), share.high, unknown)
 
     def _drawn(self, statistic: Callable[[Values], Values]) -> MeasuredValue | None:
         values = self.durations_ns

@@ -14,6 +14,7 @@ from traceforge.vocabulary import vocabulary
 
 Summary = Mapping[str, Any]
 _SIGNIFICANT = ("medium", "high")
+_COMMUNICATING = ("wait", "transfer", "communication")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Metric:
 def _ms(measured: MeasuredValue | None) -> MeasuredValue | None:
     if measured is None:
         return None
-    ends = (None if end is None else end / 1e6 for end in (measured.low, measured.high))
-    return MeasuredValue(measured.value / 1e6, *ends)
+    low, high = (None if end is None else end / 1e6 for end in (measured.low, measured.high))
+    return MeasuredValue(measured.value / 1e6, low, high, measured.unknown / 1e6)
 
 
 def _iterations(key: str, factor: float = 1e-6) -> Callable[[Summary], float | None]:
@@ -60,13 +61,21 @@ def _iterations(key: str, factor: float = 1e-6) -> Callable[[Summary], float | N
     return read
 
 
-def _shares(*phases: str) -> Callable[[Summary], float | None]:
-    return lambda summary: sum(summary["phase_shares"].get(p, 0.0) for p in phases) if summary["phase_shares"] else None
+def _exposed(summary: Summary) -> float | None:
+    """Waiting and transfer; where they are known together only, a summary has null for each."""
+    shares = summary["phase_shares"]
+    return sum(shares.get(phase) or 0.0 for phase in _COMMUNICATING) if shares else None
 
 
 def _phase(phase: str) -> Metric:
     about = f"Share of the ranks' time in the phase {phase}."
-    return Metric(f"{phase}_share", about, lambda run: run.share_of(phase), _shares(phase))
+    perhaps = "communication" if phase in ("wait", "transfer") else None
+    return Metric(
+        f"{phase}_share",
+        about + (" Not measured where members of collectives have no trace." if perhaps else ""),
+        lambda run: run.share_of(phase, perhaps=perhaps),
+        lambda summary: summary["phase_shares"].get(phase, 0.0) if summary["phase_shares"] else None,
+    )
 
 
 def _about_findings(
@@ -120,8 +129,8 @@ _ENTRIES = (
     Metric("cv", "Standard deviation of the iterations over their mean.", lambda run: run.variation(),
            _iterations("variation", 1)),
     Metric("exposed_communication_share", "Share of the ranks' time in communication that no compute hides (wait and "
-           "transfer).", lambda run: run.share_of("wait", "transfer"), _shares("wait", "transfer"), True),
-    *(_phase(phase) for phase in vocabulary().phases),
+           "transfer).", lambda run: run.share_of(*_COMMUNICATING), _exposed, True),
+    *(_phase(phase) for phase in vocabulary().phases if phase != "communication"),
     Metric("delay_share", "Share of an iteration above what the same work takes at reference durations.",
            lambda run: ratio(run.excess_ns, run.accounted_ns), lambda _: None),
     _about_findings("finding_confidence", "Highest confidence of any finding: none, low, medium or high.", _confidence,

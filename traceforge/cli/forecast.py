@@ -45,7 +45,7 @@ def forecast(
     from traceforge.forecast.points_file import read_points
 
     assumed = Assumptions(price, mtbf_hours, checkpoint_s, restart_s, gpus_per_rank, batch, watts, samples)
-    runs = _runs(databases or [], run or [])
+    runs, dropped = _runs(databases or [], run or [])
     listed = read_points(points) if points else []
     if not runs and not listed:
         raise UsageError(
@@ -55,9 +55,12 @@ def forecast(
     if samples and found.unit != "samples":
         raise UsageError("--samples needs --batch: traces count iterations, not samples")
     if as_json:
-        print(json.dumps(document(found), indent=2))
+        left_out = [{"name": name, "why": why} for name, why in dropped]
+        print(json.dumps({**document(found), "left_out": left_out}, indent=2))
         return
-    lines = one_scale_lines(found) if found.ensemble is None else curve_lines(found)
+    used = f"{len(runs)} of {len(runs) + len(dropped)} runs used"
+    lines = [used, *(f"  left out: {name}: {why}" for name, why in dropped)] if dropped else []
+    lines += one_scale_lines(found) if found.ensemble is None else curve_lines(found)
     print("\n".join(printable(line) for line in lines))
     if found.ensemble is not None and found.unknown:
         note(f"assumed equal, as not all files state it: {', '.join(found.unknown)}")
@@ -98,21 +101,24 @@ def document(found: "Answer") -> dict[str, Any]:
     }
 
 
-def _runs(databases: list[Path], names: list[str]) -> "list[MeasuredRun]":
+def _runs(databases: list[Path], names: list[str]) -> "tuple[list[MeasuredRun], list[tuple[str, str]]]":
+    """The runs that make points, and those that do not, with why."""
     from traceforge import api
-    from traceforge.forecast.answer import NOTHING_MEASURED, NOTHING_MEASURED_HINT, measured_runs
+    from traceforge.forecast.answer import NOTHING_MEASURED, NOTHING_MEASURED_HINT, dropped_runs, measured_runs
 
-    found = []
+    found, dropped = [], []
     for path in databases:
         with api.open_built(path) as store:
             found += measured_runs(store, names)
+            dropped += [(f"{name} ({path.name})", why) for name, why in dropped_runs(store, names)]
     missing = set(names) - {one.point.name for one in found}
     where = ", ".join(map(str, databases))
+    reasons = "".join(f"; {name}: {why}" for name, why in dropped)
     if missing:
-        raise UsageError(f"there is no run `{min(missing)}` with two judged iterations in a row", where=where)
+        raise UsageError(f"there is no run `{min(missing)}` with two judged iterations in a row{reasons}", where=where)
     if databases and not found:
-        raise InputUnusableError(NOTHING_MEASURED, where=where, hint=NOTHING_MEASURED_HINT)
-    return found
+        raise InputUnusableError(NOTHING_MEASURED + reasons, where=where, hint=NOTHING_MEASURED_HINT)
+    return found, dropped
 
 
 def _numbers(text: str) -> list[int]:

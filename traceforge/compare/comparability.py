@@ -41,7 +41,12 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """Facts of a job; None where no trace states them. `calls` is collectives per iteration by op, size and ranks."""
+    """Facts of a job; None where no trace states them.
+
+    Attributes:
+        is_split: whether waiting and transfer are told apart (see timeline.coverage).
+        calls: collectives per iteration by op, size and ranks.
+    """
 
     run_name: str
     world_size: int | None
@@ -53,6 +58,7 @@ class JobFacts:
     device: str | None
     dtype: str | None
     residual_ns: int
+    is_split: bool | None
     reference: str
     calls: Mapping[str, float]
 
@@ -97,6 +103,10 @@ def _warnings(before: JobFacts, after: JobFacts) -> list[Objection]:
     if (few := min(before.iterations, after.iterations)) and few < LEAST_COUNT:
         why = f"below {LEAST_COUNT} iterations the scatter is unknown: no change is called significant"
         found.append(_objection("iterations", before.iterations, after.iterations, why))
+    if False in (before.is_split, after.is_split):
+        why = "members of collectives have no trace: waiting and transfer are compared together, as communication"
+        words = {True: "measured", False: "not measured", None: "unknown"}
+        found.append(_objection("waiting", words[before.is_split], words[after.is_split], why))
     ops = before.calls_by_op, after.calls_by_op
     if set(ops[0]) != set(ops[1]):
         why = "the kinds of collectives differ: so does the program, and maybe its work"

@@ -8,7 +8,7 @@ and the uncertainty of clocks (`traceforge.thresholds.compare`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +30,10 @@ class _Family(NamedTuple):
 
 
 _ITERATION = _Family("iteration", "iteration")
+_PHASE = _Family("phase", "phase")
+_COMMUNICATING = ("wait", "transfer", "communication")
 _FAMILIES = (
-    _Family("phase", "phase"),
+    _PHASE,
     _Family("cause", "cause"),
     _Family("collective_transfer", "collective_transfer", is_between_clocks=True),
     _Family("collective_skew", "collective_skew", is_between_clocks=True),
@@ -91,6 +93,21 @@ class Comparison:
     objections: Sequence[Objection]
     queries: Sequence[tuple[str, str]]
 
+    @property
+    def unseen_ns(self) -> float | None:
+        """The largest change of the iteration that would not have shown, ns; None where the scatter is unknown."""
+        whole = self.iteration
+        return None if whole.low_ns is None or whole.high_ns is None else (whole.high_ns - whole.low_ns) / 2
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether `no significant change` would mean something: enough iterations, and scatter that hides little."""
+        if self.iteration.is_significant:
+            return True
+        few = min(map(len, self.durations_ns)) < thresholds.LEAST_ITERATIONS
+        limit_ns = thresholds.MOST_UNSEEN_SHARE * self.iteration.before_ns
+        return not few and self.unseen_ns is not None and self.unseen_ns <= limit_ns
+
     def of(self, family: str, *, only_significant: bool = False) -> list[Change]:
         """The rows of a family."""
         return [c for c in self.changes if c.family == family and (c.is_significant or not only_significant)]
@@ -115,6 +132,9 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
     mean_ns = durations[0].mean()
     (whole,) = _changes(_ITERATION, (before, after), facts, mean_ns, 1)
     changes = [c for family in _FAMILIES for c in _changes(family, (before, after), facts, mean_ns, len(_FAMILIES))]
+    if min(map(len, durations)) < thresholds.LEAST_ITERATIONS and not whole.is_significant:
+        # A part that stays the same by its making, such as the reference, is no evidence where the whole is none.
+        changes = [replace(change, is_significant=False) for change in changes]
     return Comparison(
         before=facts[0],
         after=facts[1],
@@ -141,6 +161,8 @@ def _changes(
     family: _Family, sides: tuple[Side, Side], facts: tuple[JobFacts, JobFacts], iteration_ns: float, families: int
 ) -> list[Change]:
     rows = [side.rows(family.query) for side in sides]
+    if family is _PHASE and any(side.is_split is False for side in facts):
+        rows = [_together(side) for side in rows]
     names = list(dict.fromkeys(row["name"] for side in rows for row in side))
     if not rows[0] or not rows[1]:
         return []
@@ -168,6 +190,15 @@ def _changes(
             )
         )
     return sorted(changes, key=lambda change: (not change.is_significant, -abs(change.difference_ns), change.name))
+
+
+def _together(rows: Sequence[Row]) -> list[Row]:
+    """Phases with waiting and transfer as one, where one of the runs does not tell them apart."""
+    total: dict[tuple[int, str], float] = {}
+    for row in rows:
+        key = row["iteration"], "communication" if row["name"] in _COMMUNICATING else row["name"]
+        total[key] = total.get(key, 0.0) + row["value"]
+    return [{"iteration": iteration, "name": name, "value": value} for (iteration, name), value in total.items()]
 
 
 def _matrix(rows: Sequence[Row], names: Sequence[str]) -> Values:

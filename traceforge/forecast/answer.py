@@ -20,6 +20,7 @@ from traceforge.forecast.scale_point import ScalePoint
 from traceforge.forecast.what_if import Recorded, WhatIfRow, recorded_of, what_ifs
 from traceforge.store.database import Store
 from traceforge.thresholds import forecast as thresholds
+from traceforge.units import plural
 
 NOTHING_MEASURED = "no run has two judged iterations in a row, so that no throughput was measured"
 NOTHING_MEASURED_HINT = '`traceforge sql DB "FROM forecast.missing_measurement"` lists what to record'
@@ -28,8 +29,8 @@ _TABLES = {
 SELECT term, duration_ns AS duration_ns_per_iteration, duration_ns / SUM(duration_ns) OVER () AS share
 FROM (
   UNPIVOT (
-    SELECT compute_ns AS compute, exposed_transfer_ns AS exposed_transfer, waiting_ns AS waiting, copy_ns AS copy,
-      input_ns AS input, runtime_ns AS runtime, idle_ns AS idle
+    SELECT compute_ns AS compute, exposed_transfer_ns AS exposed_transfer, waiting_ns AS waiting,
+      communication_ns AS communication, copy_ns AS copy, input_ns AS input, runtime_ns AS runtime, idle_ns AS idle
     FROM forecast.point
     WHERE run_id = ?
   ) ON COLUMNS(*) INTO NAME term VALUE duration_ns
@@ -40,6 +41,14 @@ ORDER BY share DESC, term
     "outlook": "SELECT * EXCLUDE (run_id) FROM forecast.outlook WHERE run_id = ? ORDER BY ranks",
     "stability": "SELECT * EXCLUDE (run_id) FROM forecast.stability WHERE run_id = ?",
 }
+_DROPPED = """
+SELECT r.run_name, COUNT(i.iteration) AS iterations, COUNT(*) FILTER (NOT i.is_warmup AND NOT i.is_partial) AS judged
+FROM meta.run AS r
+LEFT JOIN timeline.iteration AS i USING (run_id)
+WHERE NOT EXISTS (SELECT 1 FROM forecast.point AS p WHERE p.run_id = r.run_id AND p.step_ns IS NOT NULL)
+GROUP BY r.run_id, r.run_name
+ORDER BY r.run_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,20 @@ def measured_runs(store: Store, names: Sequence[str] = ()) -> list[MeasuredRun]:
         tables = {name: store.query(sql, [run_id]).to_dicts() for name, sql in _TABLES.items()}
         result.append(MeasuredRun(point, recorded_of(store, run_id), tables))
     return result
+
+
+def dropped_runs(store: Store, names: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Runs that `measured_runs` leaves out although they were asked for, and why."""
+    rows = store.query(_DROPPED).iter_rows()
+    return [(name, _why_dropped(iterations, judged)) for name, iterations, judged in rows if not names or name in names]
+
+
+def _why_dropped(iterations: int, judged: int) -> str:
+    if not iterations:
+        return "no iteration was recorded"
+    if not judged:
+        return f"none of {plural(iterations, 'iteration')} can be judged (no steps marked, cut off, or warm-up)"
+    return f"only {judged} of {plural(iterations, 'iteration')} can be judged, and no two in a row"
 
 
 def answer(

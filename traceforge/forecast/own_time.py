@@ -9,7 +9,7 @@ from traceforge.store.database import Store
 
 _OWN = """
 SELECT p.iteration, p.rank,
-  CAST(SUM(p.duration_ns) FILTER (WHERE p.phase NOT IN ('transfer', 'wait')) AS DOUBLE) AS own_ns
+  CAST(SUM(p.duration_ns) FILTER (WHERE p.phase NOT IN ('transfer', 'wait', 'communication')) AS DOUBLE) AS own_ns
 FROM timeline.phase AS p
 JOIN timeline.iteration AS i USING (run_id, iteration)
 WHERE p.run_id = ? AND NOT i.is_warmup AND NOT i.is_partial

@@ -39,12 +39,15 @@ CREATE OR REPLACE TABLE forecast.point (
   runtime_ns,
   -- Device and host idle, ns.
   idle_ns,
-  -- Communication after the last arrival that no compute hides, ns.
+  -- Communication after the last arrival that no compute hides, ns; NULL where members have no trace (see
+  -- timeline.coverage), so that it is not told from waiting.
   exposed_transfer_ns,
-  -- Communication after the last arrival that compute hides, ns.
+  -- Communication after the last arrival that compute hides, ns; NULL likewise.
   hidden_transfer_ns,
-  -- Exposed communication until the last rank arrives, ns.
+  -- Exposed communication until the last rank arrives, ns; NULL likewise.
   waiting_ns,
+  -- Exposed communication of which waiting and transfer are not told apart, ns; all of it where they are NULL.
+  communication_ns,
   -- Bytes that a rank takes part in moving, an iteration; NULL where no size is known.
   size_bytes,
   -- Collectives that a rank takes part in, an iteration.
@@ -87,14 +90,16 @@ recorded AS (
 ),
 spent AS (
   SELECT p.run_id,
-    SUM(p.duration_ns) FILTER (WHERE p.phase NOT IN ('transfer', 'wait')) AS local_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase NOT IN ('transfer', 'wait', 'communication')) AS local_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'compute') AS compute_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'copy') AS copy_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'input') AS input_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'runtime') AS runtime_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'idle') AS idle_ns,
     SUM(p.duration_ns) FILTER (WHERE p.phase = 'transfer') AS exposed_transfer_ns,
-    SUM(p.duration_ns) FILTER (WHERE p.phase = 'wait') AS waiting_ns
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'wait') AS waiting_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase = 'communication') AS communication_ns,
+    SUM(p.duration_ns) FILTER (WHERE p.phase IN ('transfer', 'wait', 'communication')) AS exposed_ns
   FROM timeline.phase AS p
   SEMI JOIN judged USING (run_id, iteration)
   GROUP BY p.run_id
@@ -149,11 +154,14 @@ SELECT
   CAST(ROUND(COALESCE(s.input_ns, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(COALESCE(s.runtime_ns, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(COALESCE(s.idle_ns, 0) / n.rank_iterations) AS BIGINT),
-  CAST(ROUND(COALESCE(s.exposed_transfer_ns, 0) / n.rank_iterations) AS BIGINT),
-  CAST(ROUND(
-    GREATEST(0, COALESCE(m.transfer_ns, 0) - COALESCE(s.exposed_transfer_ns, 0)) / n.rank_iterations
-  ) AS BIGINT),
-  CAST(ROUND(COALESCE(s.waiting_ns, 0) / n.rank_iterations) AS BIGINT),
+  CASE WHEN c.is_split THEN CAST(ROUND(COALESCE(s.exposed_transfer_ns, 0) / n.rank_iterations) AS BIGINT) END,
+  CASE
+    WHEN c.is_split THEN CAST(ROUND(
+      GREATEST(0, COALESCE(m.transfer_ns, 0) - COALESCE(s.exposed_transfer_ns, 0)) / n.rank_iterations
+    ) AS BIGINT)
+  END,
+  CASE WHEN c.is_split THEN CAST(ROUND(COALESCE(s.waiting_ns, 0) / n.rank_iterations) AS BIGINT) END,
+  CAST(ROUND(COALESCE(CASE WHEN c.is_split THEN s.communication_ns ELSE s.exposed_ns END, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(m.size_bytes / n.rank_iterations) AS BIGINT),
   COALESCE(m.collectives, 0) / n.rank_iterations,
   m.operations, d.dtype, a.algorithm, v.nccl_version
@@ -161,6 +169,7 @@ FROM meta.run AS r
 JOIN pace AS p USING (run_id)
 JOIN recorded AS n USING (run_id)
 JOIN present AS k USING (run_id)
+JOIN timeline.coverage AS c USING (run_id)
 LEFT JOIN spent AS s USING (run_id)
 LEFT JOIN moved AS m USING (run_id)
 LEFT JOIN main_dtype AS d USING (run_id)

@@ -77,15 +77,6 @@ def run_ids(store: Store) -> list[int]:
 
 def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:
     ranks, step_ns, error_ns = int(row["ranks"]), float(row["step_ns"]), row["step_error_ns"]
-    waiting_s = row["waiting_ns"] / 1e9
-    communication_ns = row["exposed_transfer_ns"] + row["hidden_transfer_ns"]
-    terms = StepTerms(
-        local_s=row["local_ns"] / 1e9,
-        exposed_s=row["exposed_transfer_ns"] / 1e9,
-        hidden_s=row["hidden_transfer_ns"] / 1e9,
-        waiting_s=waiting_s,
-        contention_s=min(spread * waiting_s, communication_ns / 1e9),
-    )
     facts = {name: row[name] for name in _FACTS if row[name] is not None and row[name] != ""}
     if row["hosts"] is not None:
         facts["spans_hosts"] = "yes" if row["hosts"] > 1 else "no"
@@ -95,6 +86,21 @@ def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:
         throughput=ranks * 1e9 / step_ns,
         error=None if error_ns is None else error_ns / step_ns,
         cv=row["cv"],
-        terms=terms,
+        terms=_terms(row, spread),
         facts=facts,
+    )
+
+
+def _terms(row: Mapping[str, Any], spread: float) -> StepTerms | None:
+    """Where the time goes; None where waiting and transfer are not told apart."""
+    if row["waiting_ns"] is None:
+        return None
+    waiting_s = row["waiting_ns"] / 1e9
+    communication_ns = row["exposed_transfer_ns"] + row["hidden_transfer_ns"]
+    return StepTerms(
+        local_s=row["local_ns"] / 1e9,
+        exposed_s=row["exposed_transfer_ns"] / 1e9,
+        hidden_s=row["hidden_transfer_ns"] / 1e9,
+        waiting_s=waiting_s,
+        contention_s=min(spread * waiting_s, communication_ns / 1e9),
     )

@@ -34,7 +34,7 @@ ORDER BY a.run_id, a.iteration, a.rank, a.call_id
 _EXPOSED = """
 SELECT run_id, rank, start_ns, start_ns + duration_ns AS end_ns
 FROM timeline.segment
-WHERE phase IN ('transfer', 'wait')
+WHERE phase IN ('transfer', 'wait', 'communication')
 ORDER BY run_id, rank, start_ns
 """
 

@@ -40,7 +40,7 @@ def rows(store: Store) -> pl.DataFrame:
         segments = store.query(_SEGMENTS, [run_id, rank])
         for (phase, activity), own in segments.group_by("phase", "activity", maintain_order=True):
             parts.append(
-                _amounts(stretches, own, is_exposed=phase in ("transfer", "wait")).with_columns(
+                _amounts(stretches, own, is_exposed=phase in ("transfer", "wait", "communication")).with_columns(
                     run_id=pl.lit(run_id),
                     rank=pl.lit(rank),
                     phase=pl.lit(phase, dtype=pl.String),

@@ -108,6 +108,8 @@ class Edit:
         defaults: parameters and their default values; a text where a word is expected.
         apply: the changed run.
         usual: settings to try on every run, from the run; replayed when the database is built.
+        changes_transfers: whether it takes the time after the last arrival for transfer, which it is only where every
+            member was recorded.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Edit:
     defaults: Settings
     apply: Callable[[EditedJob, Settings], EditedJob]
     usual: Callable[[EditedJob], Sequence[Settings]]
+    changes_transfers: bool = False
 
 
 @cache

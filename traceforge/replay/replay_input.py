@@ -21,12 +21,17 @@ _DRAWS = 400
 
 @dataclass(frozen=True, slots=True)
 class ReplayInput:
-    """A run, as it was: its model, its arrivals and its couplings."""
+    """A run, as it was: its model, its arrivals and its couplings.
+
+    Attributes:
+        is_split: whether waiting and transfer are told apart (timeline.coverage).
+    """
 
     run_id: int
     model: StepModel
     recorded: Baseline
     known: Evidence
+    is_split: bool = True
 
     @property
     def elapsed_ns(self) -> int:
@@ -75,7 +80,8 @@ def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
     if model is None or not model.calls.any():
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())
-    return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id))
+    is_split = store.query("SELECT is_split FROM timeline.coverage WHERE run_id = ?", [run_id]).item()
+    return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id), is_split is not False)
 
 
 def ratio_interval(recorded_ns: Amounts, replayed_ns: Amounts) -> Interval:

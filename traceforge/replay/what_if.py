@@ -17,6 +17,8 @@ from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
 
+_NOT_SPLIT = "Members of collectives have no trace, so that transfers are not told from waiting for these."
+
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
@@ -61,6 +63,8 @@ def try_edits(run: ReplayInput, job: EditedJob, chosen: Sequence[tuple[Edit, Set
     parameters = ";".join(format_settings(settings) for _, settings in chosen)
     try:
         for edit, settings in chosen:
+            if edit.changes_transfers and not run.is_split:
+                raise InsufficientData(_NOT_SPLIT)
             job = edit.apply(job, settings)
     except InsufficientData as missing:
         return WhatIf(run.run_id, name, parameters, None, None, None, None, None, str(missing))

@@ -4,7 +4,7 @@
 -- delays may take the place of what was removed, which is in it, and the job may react otherwise, which is not. Where
 -- replay.calibration holds no coupling, transfers are taken not to change with the spread of arrivals.
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.communicator
--- Reads: align.rank, replay.calibration
+-- Reads: timeline.coverage, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.what_if (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -40,26 +40,36 @@ def headline(comparison: Comparison) -> str:
     """The answer in one sentence."""
     whole = comparison.iteration
     times = f"{duration(whole.before_ns)} → {duration(whole.after_ns)} an iteration"
+    slow = _slow_iterations(comparison)
+    is_episode = slow >= max(
+        thresholds.LEAST_EPISODE_ITERATIONS, thresholds.LEAST_EPISODE_SHARE * len(comparison.durations_ns[1])
+    )
+    but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
+    if not comparison.is_judged:
+        why = f"Cannot be judged: {times} ({_ratio(whole)}), from {_counts(comparison)}; {_unseen(comparison)}"
+        return f"{why}, {but}" if is_episode else why
+    if not whole.is_significant and is_episode:
+        return f"No significant change of the mean, {times} ({_ratio(whole)}), {but}"
     if not whole.is_significant:
-        slow = _slow_iterations(comparison)
-        if slow >= max(
-            thresholds.LEAST_EPISODE_ITERATIONS, thresholds.LEAST_EPISODE_SHARE * len(comparison.durations_ns[1])
-        ):
-            but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
-            return f"No significant change of the mean, {times} ({_ratio(whole)}), {but}"
-        said = "No significant change" if whole.low_ns is not None else "Change not judged"
-        return f"{said}: {times} ({_ratio(whole)}); {_seen(comparison)}"
+        least = comparison.unseen_ns or 0.0
+        seen = f"a change of {duration(least)} ({percent(least / whole.before_ns)}) or more would have shown"
+        return f"No significant change: {times} ({_ratio(whole)}); {seen}"
     word = "slower" if whole.difference_ns > 0 else "faster"
     interval = _percent_range(whole)
     return f"{capital(word)}: {times} ({_ratio(whole)}{f', {interval}' if interval else ''})"
 
 
-def _seen(comparison: Comparison) -> str:
-    whole = comparison.iteration
-    if whole.low_ns is None or whole.high_ns is None:
-        return "too few iterations to separate a change from scatter"
-    least = (whole.high_ns - whole.low_ns) / 2
-    return f"a change of {duration(least)} ({percent(least / whole.before_ns)}) or more would have shown"
+def _counts(comparison: Comparison) -> str:
+    before, after = map(len, comparison.durations_ns)
+    return plural(after, "iteration") if before == after else f"{before} against {plural(after, 'iteration')}"
+
+
+def _unseen(comparison: Comparison) -> str:
+    """Why no significant change means nothing here."""
+    unseen = comparison.unseen_ns
+    if unseen is None:
+        return "too few to separate a change from scatter"
+    return f"their scatter hides changes up to {duration(unseen)} ({percent(unseen / comparison.iteration.before_ns)})"
 
 
 def _ratio(change: Change) -> str:
@@ -122,13 +132,15 @@ def judged(change: Change) -> str:
     if change.is_significant:
         return "slower" if change.difference_ns > 0 else "faster"
     if change.p_value is None:
-        return "cannot be determined"
+        return "cannot be judged"
     return "below the clocks' resolution" if change.below_resolution else "no significant change"
 
 
 def summary(comparison: Comparison) -> str:
     """Which rows changed, in one sentence."""
     significant = [change for change in comparison.changes if change.is_significant]
+    if not significant and not comparison.is_judged:
+        return f"Whether a phase, cause, collective or rank changed cannot be judged from {_counts(comparison)}."
     if not significant:
         return "No phase, cause, collective or rank changed significantly."
     causes = comparison.of("cause", only_significant=True) or significant
@@ -147,6 +159,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "baseline": {"run": clean(comparison.before.run_name), "iterations": comparison.before.iterations},
         "run": {"run": clean(comparison.after.run_name), "iterations": comparison.after.iterations},
         "iteration": _change_document(comparison.iteration),
+        "judged": comparison.is_judged,
         "slower_share": share(comparison.slower_share),
         "changes": [
             _change_document(change) for family in FAMILY_TITLES for change in comparison.of(family)[:MOST_ENTRIES]

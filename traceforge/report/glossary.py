@@ -13,8 +13,9 @@ GLOSSARY = (
     (
         "Phases",
         (
-            "Each instant of a rank is one of compute, transfer, wait, copy, input (device idle, host loads data), "
-            "runtime (device idle, host launches, allocates or synchronises) and idle. They sum to the wall clock."
+            "Each instant of a rank is one of compute, transfer, wait, communication (either of the two: a member has "
+            "no trace), copy, input (device idle, host loads data), runtime (device idle, host launches, allocates or "
+            "synchronises) and idle. They sum to the wall clock."
         ),
     ),
     ("Bus bandwidth", "Bytes over transfer time, scaled by the operation, comparable to the speed of a link."),

@@ -1,8 +1,8 @@
 """Colours of the report. In: nothing. Out: colours by name for the light and the dark page, and their CSS.
 
 Charts name colours as CSS variables (`var(--compute)`), so that one drawing follows the colour scheme of the
-reader and prints on white. `wait` and `unexplained` are hatched as well: no statement rests on colour alone. The
-phases and the modes keep apart under simulated protanopia, deuteranopia and tritanopia (tested).
+reader and prints on white. `wait`, `communication` and `unexplained` are hatched as well: no statement rests on colour
+alone. The phases and the modes keep apart under simulated protanopia, deuteranopia and tritanopia (tested).
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from traceforge.vocabulary import vocabulary
 
 PHASES = vocabulary().phases
+COMMUNICATING = ("transfer", "wait", "communication")
 MODES = (
     "synchronization_amplification",
     "fabric_contention",
@@ -46,10 +47,10 @@ _PAGE_DARK = {
     "bad": "#F58D8A",
 }
 _PHASES_LIGHT = dict(
-    zip(PHASES, ("#7FC594", "#2B68B4", "#CF3F43", "#A68FB8", "#D9A21B", "#454A56", "#DBE1E8"), strict=True)
+    zip(PHASES, ("#7FC594", "#2B68B4", "#CF3F43", "#7B5AA6", "#A68FB8", "#D9A21B", "#454A56", "#DBE1E8"), strict=True)
 )
 _PHASES_DARK = dict(
-    zip(PHASES, ("#79CFA3", "#437FD6", "#EA5A58", "#DDB2F0", "#F0B244", "#848B97", "#434950"), strict=True)
+    zip(PHASES, ("#79CFA3", "#437FD6", "#EA5A58", "#9A78D0", "#DDB2F0", "#F0B244", "#848B97", "#434950"), strict=True)
 )
 _MODES_LIGHT = dict(zip(MODES, ("#AE3A3D", "#1C5FAF", "#22A9C1", "#D0A042", "#85898E"), strict=True))
 _MODES_DARK = dict(zip(MODES, ("#F0625F", "#3A83D6", "#6DD3DD", "#EFAA3A", "#6B717D"), strict=True))
@@ -63,7 +64,7 @@ def _diverging(colours: tuple[str, ...]) -> dict[str, str]:
 
 LIGHT: Mapping[str, str] = {**_PAGE_LIGHT, **_PHASES_LIGHT, **_MODES_LIGHT, **_diverging(_DIVERGING_LIGHT)}
 DARK: Mapping[str, str] = {**_PAGE_DARK, **_PHASES_DARK, **_MODES_DARK, **_diverging(_DIVERGING_DARK)}
-HATCHED = ("wait", "unexplained")
+HATCHED = ("wait", "communication", "unexplained")
 
 
 def variable(name: str) -> str:

@@ -52,12 +52,20 @@ def _cost(context: Context) -> list[str]:
 def _trust(context: Context) -> str:
     trust = context.trust
     parts = []
+    if trust.coverage.ranks and not trust.coverage.is_whole:
+        parts.append(f"{trust.coverage.of_all} ranks recorded")
+    if trust.coverage.truncated_ranks:
+        parts.append(f"{plural(trust.coverage.truncated_ranks, 'file')} truncated")
+    if trust.coverage.is_split is False:
+        parts.append("waiting and transfer not told apart")
     if trust.unaligned:
         parts.append(f"{plural(len(trust.unaligned), 'clock')} not aligned")
     elif trust.largest_residual_ns is not None and len(trust.clocks) > 1:
         parts.append(f"clocks within {duration(trust.largest_residual_ns)}")
-    if trust.collectives:
-        parts.append(f"{percent(trust.matched)} of collectives matched")
+    if trust.matched_share is not None:
+        parts.append(f"{percent(trust.matched_share)} of collective calls matched")
+    if trust.complete < trust.collectives:
+        parts.append(f"{trust.complete} of {trust.collectives} collectives complete")
     if trust.unexplained is not None:
         parts.append(f"{percent(trust.unexplained)} of the delay unexplained")
     return "; ".join(parts)

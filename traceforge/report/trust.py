@@ -43,13 +43,36 @@ class IssueCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """A row of timeline.coverage; see there."""
+
+    ranks: int
+    truncated_ranks: int
+    job_ranks: int | None
+    unsplit_share: float | None
+    is_split: bool | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every rank of the job was recorded to its end."""
+        return self.ranks == self.job_ranks and not self.truncated_ranks
+
+    @property
+    def of_all(self) -> str:
+        """Recorded ranks of those there are, such as `7 of 8`."""
+        return f"{self.ranks} of {'an unknown number' if self.job_ranks is None else self.job_ranks}"
+
+
+@dataclass(frozen=True, slots=True)
 class Trust:
     """What the certainty of every number rests on.
 
     Attributes:
         collectives, complete: collectives matched across ranks, and those of which every member's part was found.
-        matched_share: share 0..1 of the collective calls that were matched across ranks; None where there are none.
+        matched_share: share 0..1 of the collective calls that were matched across ranks; None where there are none, or
+            only one member of each was recorded.
         events, lost_events: events in the ingested files, and those not stored.
+        coverage: how much of the job was recorded.
         unexplained: share 0..1 of the delay (credits left out) that no cause owns; None where there is no delay.
     """
 
@@ -61,21 +84,19 @@ class Trust:
     events: int
     lost_events: int
     unexplained: float | None
+    coverage: Coverage
 
     @property
     def largest_residual_ns(self) -> float | None:
-        """The largest residual of any rank's clock, ns."""
+        """The largest residual of any rank's clock, ns; None where only one clock is known, which compares to none."""
+        if len(self.clocks) < 2:
+            return None
         return max((clock.residual_ns for clock in self.clocks if clock.residual_ns is not None), default=None)
 
     @property
     def resolution_ns(self) -> float:
         """Waits below this are not trusted, ns; 0 where no residual is known."""
         return thresholds.RESOLUTION_RESIDUALS * (self.largest_residual_ns or 0)
-
-    @property
-    def matched(self) -> float:
-        """Share 0..1 of the collective calls that were matched (of collectives that are complete, where unknown)."""
-        return self.complete / self.collectives if self.matched_share is None else self.matched_share
 
     @property
     def unaligned(self) -> list[int]:
@@ -97,6 +118,7 @@ def read_trust(rows: Rows) -> Trust:
         events=events["events"],
         lost_events=events["lost_events"],
         unexplained=unexplained["share"],
+        coverage=Coverage(**{name: matching[name] for name in Coverage.__dataclass_fields__}),
     )
 
 

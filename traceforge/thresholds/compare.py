@@ -13,6 +13,20 @@ FALSE_POSITIVE_RATE: Annotated[
     Meaning("probability", "Chance of any false change among all families of rows.", "Change.is_significant"),
 ] = 0.05
 
+LEAST_ITERATIONS: Annotated[
+    int,
+    Meaning("iterations of either run", "With fewer, no significant change means nothing.", "Comparison.is_judged"),
+] = 5
+
+MOST_UNSEEN_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration",
+        "Where even a larger change would not have shown, no significant change means nothing.",
+        "Comparison.is_judged",
+    ),
+] = 0.2
+
 COMPARABLE_SHARE: Annotated[
     float,
     Meaning("share", "Amounts of work that differ by more make runs hard to compare.", "Objection"),

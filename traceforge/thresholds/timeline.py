@@ -26,3 +26,11 @@ SLOW_TRANSFER_RATIO: Annotated[
 LEAST_ALIKE: Annotated[
     int, Meaning("collectives of a kind", "Fewer do not show what is usual.", "timeline.slow_collective")
 ] = 4
+MOST_UNSPLIT_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the ranks' time",
+        "With more communication of which members have no trace, waiting and transfer are not measured.",
+        "timeline.coverage.is_split",
+    ),
+] = 0.005

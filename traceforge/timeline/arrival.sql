@@ -12,9 +12,11 @@ CREATE OR REPLACE TABLE timeline.arrival (
   arrival_ns,
   -- End on this rank on the aligned clock, ns.
   end_ns,
-  -- Lateness against the first arriver, ns, >= 0.
+  -- Lateness against the first arriver, ns, >= 0; NULL where this is the only one of several members whose trace takes
+  -- part. Members without a trace may have come earlier still.
   late_ns,
-  -- Time from this rank's arrival until the last arriver came, or until its own end if that is earlier, ns, >= 0.
+  -- Time from this rank's arrival until the last arriver came, or until its own end if that is earlier, ns, >= 0; NULL as
+  -- above. Where timeline.collective is not complete, members without a trace may have come later still.
   wait_ns,
   -- True where the lateness is below three clock residuals of the ranks compared: it supports no finding.
   below_resolution,
@@ -28,17 +30,19 @@ CREATE OR REPLACE TABLE timeline.arrival (
 WITH called AS (
   SELECT
     m.run_id, m.collective_id, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
+    g.size = 1 AND g.origin <> 'unknown' AS is_alone,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
     k.residual_ns
   FROM align.match AS m
   JOIN align.call AS c USING (run_id, rank, call_id)
   JOIN align.clock AS k USING (run_id, rank)
+  JOIN align.communicator AS g USING (run_id, communicator_id)
   ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
   WHERE k.offset_ns IS NOT NULL
 ),
 placed AS (
   SELECT
-    c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns,
+    c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns, c.is_alone,
     c.raw_issue_ns - align.ahead_ns(c.raw_issue_ns, i) AS issue_ns,
     c.raw_arrival_ns - align.ahead_ns(c.raw_arrival_ns, a) AS arrival_ns,
     c.raw_end_ns - align.ahead_ns(c.raw_end_ns, e) AS end_ns
@@ -52,6 +56,7 @@ compared AS (
     p.*,
     MIN(arrival_ns) OVER collective AS first_arrival_ns,
     MAX(arrival_ns) OVER collective AS last_arrival_ns,
+    COUNT(*) OVER collective > 1 OR is_alone AS is_compared,
     (SELECT value FROM meta.threshold WHERE name = 'align.RESOLUTION_RESIDUALS')
       * MAX(residual_ns) OVER collective AS resolution_ns
   FROM placed AS p
@@ -59,10 +64,10 @@ compared AS (
 )
 SELECT
   run_id, collective_id, iteration, rank, arrival_ns, end_ns,
-  arrival_ns - first_arrival_ns,
-  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns),
-  arrival_ns - first_arrival_ns < resolution_ns,
-  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < resolution_ns,
+  CASE WHEN is_compared THEN arrival_ns - first_arrival_ns END,
+  CASE WHEN is_compared THEN GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) END,
+  arrival_ns - first_arrival_ns < resolution_ns OR NOT is_compared,
+  GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < resolution_ns OR NOT is_compared,
   issue_ns,
   call_id
 FROM compared

@@ -16,23 +16,24 @@ CREATE OR REPLACE TABLE timeline.collective (
   size_bytes,
   -- Element type; NULL when unknown.
   dtype,
-  -- First arrival, aligned clock, ns.
+  -- First arrival of those whose traces take part, aligned clock, ns.
   first_arrival_ns,
-  -- Last arrival, aligned clock, ns.
+  -- Last arrival of those whose traces take part, aligned clock, ns.
   last_arrival_ns,
   -- Last end over ranks, aligned clock, ns.
   end_ns,
-  -- Rank that arrived last; ties go to the lowest rank.
+  -- Of the members whose traces take part, the one that arrived last; ties go to the lowest rank. NULL where one of
+  -- several takes part.
   last_rank,
-  -- Last minus first arrival, ns.
+  -- Last minus first arrival, ns; where not complete, of the members whose traces take part. NULL as above.
   skew_ns,
-  -- From the last arrival to the last end, ns, >= 0.
+  -- From the last arrival to the last end, ns, >= 0; NULL where not complete, as the last arrival is unknown.
   transfer_ns,
-  -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size is unknown or the transfer took no time.
+  -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size or the transfer is unknown or it took no time.
   bus_bandwidth_bytes_per_s,
   -- Algorithm bandwidth, size over transfer time, bytes/s; NULL as above.
   algorithm_bandwidth_bytes_per_s,
-  -- True where the trace of every member (of a send, both ends) takes part.
+  -- True where the trace of every member (of a send, both ends) is there and takes part.
   complete
 ) AS
 WITH gathered AS (
@@ -54,17 +55,29 @@ WITH gathered AS (
 ),
 numbered AS (
   SELECT DISTINCT run_id, collective_id, communicator_id, sequence FROM align.match
+),
+judged AS (
+  SELECT g.*, n.communicator_id, n.sequence, k.size,
+    g.participants = CASE WHEN g.is_pair THEN 2 ELSE k.size END AND k.origin <> 'unknown' AS complete
+  FROM gathered AS g
+  JOIN numbered AS n USING (run_id, collective_id)
+  JOIN align.communicator AS k USING (run_id, communicator_id)
+),
+timed AS (
+  SELECT *,
+    complete OR participants > 1 AS is_compared,
+    CASE WHEN complete THEN GREATEST(0, end_ns - last_arrival_ns) END AS transfer_ns
+  FROM judged
 )
 SELECT
-  g.run_id, g.collective_id, g.iteration, n.communicator_id, n.sequence, g.op, g.size_bytes, g.dtype,
-  g.first_arrival_ns, g.last_arrival_ns, g.end_ns, g.last_rank,
-  g.last_arrival_ns - g.first_arrival_ns,
-  GREATEST(0, g.end_ns - g.last_arrival_ns),
-  g.size_bytes * f.bus_factor / NULLIF(GREATEST(0, g.end_ns - g.last_arrival_ns) / 1e9, 0),
-  g.size_bytes / NULLIF(GREATEST(0, g.end_ns - g.last_arrival_ns) / 1e9, 0),
-  g.participants = CASE WHEN g.is_pair THEN 2 ELSE k.size END
-FROM gathered AS g
-JOIN numbered AS n USING (run_id, collective_id)
-JOIN align.communicator AS k USING (run_id, communicator_id)
-LEFT JOIN align.bus_factor AS f ON f.op = g.op AND f.size = k.size
-ORDER BY g.run_id, g.collective_id
+  t.run_id, t.collective_id, t.iteration, t.communicator_id, t.sequence, t.op, t.size_bytes, t.dtype,
+  t.first_arrival_ns, t.last_arrival_ns, t.end_ns,
+  CASE WHEN t.is_compared THEN t.last_rank END,
+  CASE WHEN t.is_compared THEN t.last_arrival_ns - t.first_arrival_ns END,
+  t.transfer_ns,
+  t.size_bytes * f.bus_factor / NULLIF(t.transfer_ns / 1e9, 0),
+  t.size_bytes / NULLIF(t.transfer_ns / 1e9, 0),
+  t.complete
+FROM timed AS t
+LEFT JOIN align.bus_factor AS f ON f.op = t.op AND f.size = t.size
+ORDER BY t.run_id, t.collective_id

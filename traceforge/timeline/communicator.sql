@@ -6,29 +6,32 @@ CREATE OR REPLACE TABLE timeline.communicator (
   communicator_id,
   -- Member ranks, ascending, whether or not their traces are here.
   ranks,
-  -- Number of members.
+  -- Number of members that are known.
   size,
   -- Process group name; empty where the trace states none.
   name,
   -- Description from the job's list of process groups; empty where there is none.
   description,
-  -- How the membership is known: stated, assumed or inferred.
+  -- How the membership is known: stated, assumed, inferred or unknown (see align.membership).
   origin,
+  -- Number of members whose traces are here.
+  recorded,
   -- Collective calls of members whose traces are here.
   call_count,
-  -- Of these, the share that was matched across ranks.
+  -- Of these, the share that was matched across ranks; NULL where only one of several members was recorded.
   matched_share
 ) AS
 WITH called AS (
-  SELECT m.run_id, k.communicator_id, COUNT(*) AS call_count, COUNT(x.call_id) AS matched_count
+  SELECT m.run_id, k.communicator_id, COUNT(DISTINCT m.rank) AS recorded, COUNT(*) AS call_count,
+    COUNT(x.call_id) AS matched_count
   FROM align.membership AS m
   JOIN align.communicator AS k ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
   LEFT JOIN align.match AS x ON x.run_id = m.run_id AND x.rank = m.rank AND x.call_id = m.call_id
   GROUP BY ALL
 )
 SELECT
-  k.run_id, k.communicator_id, k.ranks, k.size, k.name, k.description, k.origin, c.call_count,
-  c.matched_count / c.call_count
+  k.run_id, k.communicator_id, k.ranks, k.size, k.name, k.description, k.origin, c.recorded, c.call_count,
+  CASE WHEN c.recorded > 1 OR (k.size = 1 AND k.origin <> 'unknown') THEN c.matched_count / c.call_count END
 FROM align.communicator AS k
 JOIN called AS c USING (run_id, communicator_id)
 ORDER BY k.run_id, k.communicator_id

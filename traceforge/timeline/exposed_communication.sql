@@ -10,10 +10,12 @@ CREATE OR REPLACE VIEW timeline.exposed_communication (
   op,
   -- Collectives.
   collectives,
-  -- Exposed time until the last rank arrived, summed over ranks, ns.
+  -- Exposed time until the last rank arrived, summed over ranks, ns; NULL where no collective is complete.
   exposed_wait_ns,
-  -- Exposed time after the last rank arrived, summed over ranks, ns.
+  -- Exposed time after the last rank arrived, summed over ranks, ns; NULL where no collective is complete.
   exposed_transfer_ns,
+  -- Exposed time of which waiting and transfer cannot be told apart, as members have no trace, summed over ranks, ns.
+  exposed_unsplit_ns,
   -- Time hidden by compute, summed over ranks, ns.
   hidden_ns,
   -- Exposed share of the communication time, 0..1; NULL where there is none.
@@ -23,7 +25,7 @@ CREATE OR REPLACE VIEW timeline.exposed_communication (
 ) AS
 WITH summed AS (
   SELECT run_id, collective_id, SUM(exposed_wait_ns) AS wait_ns, SUM(exposed_transfer_ns) AS transfer_ns,
-    SUM(hidden_ns) AS hidden_ns
+    SUM(exposed_unsplit_ns) AS unsplit_ns, SUM(hidden_ns) AS hidden_ns
   FROM timeline.exposure
   GROUP BY ALL
 )
@@ -33,13 +35,15 @@ SELECT
   COALESCE(NULLIF(k.description, ''), k.name) AS communicator,
   c.op,
   COUNT(*) AS collectives,
-  CAST(SUM(s.wait_ns) AS BIGINT) AS exposed_wait_ns,
-  CAST(SUM(s.transfer_ns) AS BIGINT) AS exposed_transfer_ns,
+  CASE WHEN BOOL_OR(c.complete) THEN CAST(SUM(s.wait_ns) AS BIGINT) END AS exposed_wait_ns,
+  CASE WHEN BOOL_OR(c.complete) THEN CAST(SUM(s.transfer_ns) AS BIGINT) END AS exposed_transfer_ns,
+  CAST(SUM(s.unsplit_ns) AS BIGINT) AS exposed_unsplit_ns,
   CAST(SUM(s.hidden_ns) AS BIGINT) AS hidden_ns,
-  SUM(s.wait_ns + s.transfer_ns) / NULLIF(SUM(s.wait_ns + s.transfer_ns + s.hidden_ns), 0) AS exposed_share,
+  SUM(s.wait_ns + s.transfer_ns + s.unsplit_ns)
+    / NULLIF(SUM(s.wait_ns + s.transfer_ns + s.unsplit_ns + s.hidden_ns), 0) AS exposed_share,
   MEDIAN(c.bus_bandwidth_bytes_per_s) AS median_bus_bandwidth_bytes_per_s
 FROM timeline.collective AS c
 JOIN summed AS s USING (run_id, collective_id)
 JOIN timeline.communicator AS k USING (run_id, communicator_id)
 GROUP BY c.run_id, c.communicator_id, k.description, k.name, c.op
-ORDER BY c.run_id, SUM(s.wait_ns + s.transfer_ns) DESC, c.communicator_id, c.op
+ORDER BY c.run_id, SUM(s.wait_ns + s.transfer_ns + s.unsplit_ns) DESC, c.communicator_id, c.op

@@ -2,7 +2,8 @@
 timeline.exposure.
 
 A collective is hidden while its rank computes and exposed otherwise; it waits until the last arrival and transfers
-after it. Each counts by itself: two collectives exposed at once count twice, unlike in timeline.phase.
+after it. Where members have no trace nobody knows which of the two it does after the last arrival that is known. Each
+counts by itself: two collectives exposed at once count twice, unlike in timeline.phase.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from traceforge.store.database import Store
 from traceforge.timeline.layers import Times, covered_before
 
 _ARRIVALS = """
-SELECT a.run_id, a.collective_id, a.rank, a.arrival_ns, a.end_ns, c.last_arrival_ns
+SELECT a.run_id, a.collective_id, a.rank, a.arrival_ns, a.end_ns, c.last_arrival_ns, c.complete
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
 WHERE a.iteration IS NOT NULL
@@ -29,6 +30,7 @@ _SCHEMA = {
     "rank": pl.Int32,
     "exposed_wait_ns": pl.Int64,
     "exposed_transfer_ns": pl.Int64,
+    "exposed_unsplit_ns": pl.Int64,
     "hidden_ns": pl.Int64,
 }
 
@@ -41,10 +43,13 @@ def rows(store: Store) -> pl.DataFrame:
         arrival, end, last = (own[name].to_numpy() for name in ("arrival_ns", "end_ns", "last_arrival_ns"))
         all_arrived = np.clip(last, arrival, np.maximum(arrival, end))
         computed = [_before(compute, instants) for instants in (arrival, all_arrived, np.maximum(arrival, end))]
+        after = np.maximum(arrival, end) - all_arrived - (computed[2] - computed[1])
+        complete = own["complete"].to_numpy()
         frames.append(
             own.select("run_id", "collective_id", "rank").with_columns(
                 exposed_wait_ns=pl.Series(all_arrived - arrival - (computed[1] - computed[0])),
-                exposed_transfer_ns=pl.Series(np.maximum(arrival, end) - all_arrived - (computed[2] - computed[1])),
+                exposed_transfer_ns=pl.Series(np.where(complete, after, 0)),
+                exposed_unsplit_ns=pl.Series(np.where(complete, 0, after)),
                 hidden_ns=pl.Series(computed[2] - computed[0]),
             )
         )

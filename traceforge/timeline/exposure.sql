@@ -1,6 +1,6 @@
 -- How much of each collective its rank's compute hid: one row a (collective, rank) inside an iteration.
 --
--- The three parts add up to the time from the rank's arrival to its end. Collectives that are exposed at once each
+-- The parts add up to the time from the rank's arrival to its end. Collectives that are exposed at once each
 -- count; timeline.phase counts every instant once.
 -- Reads: timeline.arrival, timeline.collective, timeline.segment
 CREATE OR REPLACE TABLE timeline.exposure (
@@ -10,10 +10,12 @@ CREATE OR REPLACE TABLE timeline.exposure (
   collective_id BIGINT NOT NULL,
   -- Global rank.
   rank INTEGER NOT NULL,
-  -- Until the last rank arrived, while this rank did not compute, ns.
+  -- Until the last rank whose trace is here arrived, while this rank did not compute, ns.
   exposed_wait_ns BIGINT NOT NULL,
   -- After the last rank arrived, while this rank did not compute, ns.
   exposed_transfer_ns BIGINT NOT NULL,
+  -- After the last known arrival, where members have no trace, while this rank did not compute: waiting or transfer, ns.
+  exposed_unsplit_ns BIGINT NOT NULL,
   -- While this rank computed, ns.
   hidden_ns BIGINT NOT NULL
 )

@@ -13,8 +13,8 @@ CREATE OR REPLACE TABLE timeline.iteration (
   -- True for the first iterations while each takes more than twice the median, in fewer than half of the run: kept, but
   -- not judged.
   is_warmup,
-  -- True where a rank of the run did not record it or is not aligned, where the trace marks no steps, or where the
-  -- window begins or ends within it: kept, but not judged.
+  -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
+  -- where the trace marks no steps, or where the window begins or ends within it: kept, but not judged.
   is_partial
 ) AS
 WITH comparable AS (
@@ -31,7 +31,12 @@ whole AS (
   GROUP BY ALL
 ),
 present AS (
-  SELECT run_id, COUNT(*) AS ranks FROM align.rank GROUP BY ALL
+  -- A truncated file that holds no whole step counts as none at all.
+  SELECT run_id, COUNT(*) AS ranks
+  FROM align.rank AS r
+  WHERE raw_intact_ns IS NULL
+    OR EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.rank = r.rank)
+  GROUP BY ALL
 ),
 cut AS (
   SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked OR NOT is_whole

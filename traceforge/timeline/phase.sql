@@ -1,4 +1,6 @@
 -- How each iteration of each rank was spent. Exclusive; sums to timeline.rank_iteration.duration_ns to the ns.
+--
+-- Where a rank has time in the phase communication, its wait and its transfer are lower bounds: that time is either.
 CREATE OR REPLACE TABLE timeline.phase (
   -- Joins meta.run.run_id.
   run_id,
@@ -6,7 +8,9 @@ CREATE OR REPLACE TABLE timeline.phase (
   iteration,
   -- Global rank.
   rank,
-  -- compute, transfer, wait, copy, input, runtime or idle (the first that applies at each instant).
+  -- One of: {phases} (the first that applies at each instant). While only communication runs it is transfer once all
+  -- members have arrived, wait while one whose trace is here has not, and communication where a member has no trace at
+  -- that time, or the call no partners, so that nobody knows which of the two it is.
   phase,
   -- Time in the phase, ns.
   duration_ns

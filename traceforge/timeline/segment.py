@@ -1,8 +1,9 @@
 """What each rank did when. Reads raw events by class and matched arrivals; fills timeline.segment.
 
-Each rank's intervals become layers in the order compute, transfer, wait, copy, input, runtime, idle; the first that
-is active at an instant names its phase. A rank without device events uses host operations in place of kernels, and
-outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
+Each rank's intervals become layers in the order compute, transfer, wait, communication, copy, input, runtime, idle; the
+first that is active at an instant names its phase. Waiting and transfer can be told apart only where every member's
+arrival is known: what remains is communication. A rank without device events uses host operations in place of
+kernels, and outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ WHERE source_id = ? AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """
 
 _COMMUNICATION = """
-SELECT a.arrival_ns AS start_ns, a.end_ns, c.last_arrival_ns
+SELECT a.arrival_ns AS start_ns, a.end_ns, c.last_arrival_ns, c.complete
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
 WHERE a.run_id = ? AND a.rank = ?
@@ -126,7 +127,7 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
 
     Args:
         events: class, start_ns, end_ns, on_training_thread of every complete event.
-        matched: start_ns, end_ns and last_arrival_ns of this rank's matched collectives.
+        matched: this rank's matched collectives: start_ns, end_ns, last_arrival_ns (of the members here), complete.
         has_device: whether device kernels were recorded.
     """
     by_class = {str(key[0]): frame for key, frame in events.group_by("class")}
@@ -137,10 +138,12 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         if name in by_class
     }
     communication = _of(by_class, "communication" if has_device else "host_communication")
-    transfer, wait = _split(matched, communication)
+    transfer, wait, unsplit = _split(matched, communication)
     layers = {one.name: _of(training, one.name) for one in activities}
-    layers |= {"transfer": transfer, "wait": wait, "copy": _of(by_class, "copy"), "communication": communication}
-    phases = (("transfer", ("transfer",)), ("wait", ("wait",)), ("copy", ("copy",)), ("input", ("input",)))
+    layers |= {"transfer": transfer, "wait": wait, "unsplit": unsplit}
+    layers |= {"communication": communication, "copy": _of(by_class, "copy")}
+    exclusive = (("transfer", "transfer"), ("wait", "wait"), ("communication", "unsplit"))
+    phases = tuple((phase, (layer,)) for phase, layer in (*exclusive, ("copy", "copy"), ("input", "input")))
     if has_device:
         layers["compute"] = _of(by_class, "compute")
         busy = tuple(one.name for one in activities if one.name != "input")
@@ -166,12 +169,13 @@ def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Interv
     )
 
 
-def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, Intervals]:
-    """Transfer and wait. Communication without partners cannot be split; it counts as transfer."""
-    arrivals, ends, last = (matched[name] for name in ("start_ns", "end_ns", "last_arrival_ns"))
+def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, Intervals, Intervals]:
+    """Transfer, wait, and what may be either: after the last known arrival, where not all are known."""
+    arrivals, ends, last, complete = (matched[name] for name in ("start_ns", "end_ns", "last_arrival_ns", "complete"))
     all_arrived = pl.select(pl.max_horizontal(arrivals, pl.min_horizontal(last, ends))).to_series()
-    wait, sending = _union(arrivals, all_arrived), _union(all_arrived, ends)
-    return join(sending, subtract(communication, join(wait, sending))), wait
+    wait = _union(arrivals, all_arrived)
+    transfer, either = (_union(all_arrived.filter(some), ends.filter(some)) for some in (complete, ~complete))
+    return transfer, wait, join(either, subtract(communication, join(wait, transfer, either)))
 
 
 def segments(layers: RankLayers, windows: Sequence[tuple[int, int]]) -> pl.DataFrame:

@@ -20,7 +20,12 @@ _COMMUNICATORS = (
     "SELECT collective_id, communicator_id FROM timeline.collective WHERE run_id = ? ORDER BY collective_id"
 )
 
-_MEMBERS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
+_LACKING = """
+SELECT DISTINCT c.communicator_id
+FROM timeline.collective AS c
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE c.run_id = ? AND NOT c.complete AND NOT i.is_partial
+"""
 
 # Host activities that only a trace of the host's operations shows.
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
@@ -37,7 +42,7 @@ class LedgerInput:
         model: kinds of work are (cause, None); waits that never were are gone.
         communicators: communicator ids, ascending, length C.
         communicator: index of the communicator of each place, 0 where there is none, shape (I, P, R).
-        lacking: indices of the communicators with members whose traces are not here.
+        lacking: indices of the communicators with collectives of which members were not recorded.
     """
 
     model: StepModel
@@ -59,8 +64,8 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
         return LedgerInput(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
     communicator = np.where(model.group >= 0, index[place], 0)
-    members, recorded = dict(store.query(_MEMBERS, [run_id]).rows()), set(model.ranks.tolist())
-    lacking = frozenset(c for c, number in enumerate(ids.tolist()) if not recorded.issuperset(members[number]))
+    incomplete = set(store.query(_LACKING, [run_id])["communicator_id"])
+    lacking = frozenset(c for c, number in enumerate(ids.tolist()) if number in incomplete)
     return LedgerInput(plain, tuple(ids.tolist()), communicator, lacking)
 
 

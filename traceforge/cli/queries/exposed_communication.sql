@@ -3,7 +3,7 @@ SELECT r.run_id, r.rank, SUM(p.exposed_ns) / 1e6 AS exposed_ms, SUM(r.hidden_com
   SUM(p.exposed_ns) / SUM(r.duration_ns) AS exposed_share
 FROM timeline.rank_iteration AS r
 JOIN (
-  SELECT run_id, iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('transfer', 'wait')) AS exposed_ns
+  SELECT run_id, iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('transfer', 'wait', 'communication')) AS exposed_ns
   FROM timeline.phase
   GROUP BY run_id, iteration, rank
 ) AS p USING (run_id, iteration, rank)

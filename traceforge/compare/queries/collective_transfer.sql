@@ -1,4 +1,4 @@
--- From the last arrival to the last end of collectives by op, size class and ranks in each judged iteration, sum over the calls, ns.
+-- From the last arrival to the last end of complete collectives by op, size class and ranks in each judged iteration, sum over the calls, ns.
 SELECT
   c.iteration,
   FORMAT(
@@ -9,6 +9,6 @@ SELECT
 FROM timeline.collective AS c
 JOIN timeline.communicator AS k USING (run_id, communicator_id)
 JOIN timeline.iteration AS i USING (run_id, iteration)
-WHERE c.run_id = $run_id AND NOT i.is_warmup AND NOT i.is_partial
+WHERE c.run_id = $run_id AND c.complete AND NOT i.is_warmup AND NOT i.is_partial
 GROUP BY ALL
 ORDER BY c.iteration, name

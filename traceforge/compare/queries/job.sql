@@ -17,6 +17,7 @@ SELECT
   (SELECT STRING_AGG(DISTINCT c.dtype, ', ' ORDER BY c.dtype) FROM timeline.collective AS c
    WHERE c.run_id = r.run_id) AS dtype,
   (SELECT COALESCE(MAX(k.residual_ns), 0) FROM align.clock AS k WHERE k.run_id = r.run_id) AS residual_ns,
+  (SELECT k.is_split FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS is_split,
   a.reference
 FROM meta.run AS r
 CROSS JOIN meta.analysis AS a

@@ -34,7 +34,7 @@ _COLLECTIVES = """
 SELECT a.arrival_ns, c.last_arrival_ns, a.end_ns
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
-WHERE a.run_id = ? AND a.rank = ?
+WHERE a.run_id = ? AND a.rank = ? AND c.complete
 """
 _BLOCKED = """
 SELECT start_ns, start_ns + duration_ns AS end_ns FROM timeline.segment

@@ -15,7 +15,7 @@ from traceforge.replay.engine import record
 from traceforge.replay.model import StepModel, Times
 from traceforge.thresholds import replay as thresholds
 
-_NO_WORK = ("wait", "transfer")
+_NO_WORK = ("wait", "transfer", "communication")
 
 
 def own_work_waits(model: StepModel) -> Amounts:

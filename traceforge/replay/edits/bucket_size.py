@@ -103,4 +103,5 @@ EDIT = Edit(
     MappingProxyType({"megabytes": 25.0}),
     _apply,
     _usual,
+    changes_transfers=True,
 )

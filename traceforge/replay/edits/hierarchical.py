@@ -53,4 +53,5 @@ EDIT = Edit(
     MappingProxyType({"within_speed": 0.0}),
     _apply,
     _usual,
+    changes_transfers=True,
 )

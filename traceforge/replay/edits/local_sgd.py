@@ -42,4 +42,5 @@ EDIT = Edit(
     MappingProxyType({"every": 4.0, "communicator": -1.0}),
     _apply,
     _usual,
+    changes_transfers=True,
 )

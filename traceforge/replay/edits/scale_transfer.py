@@ -42,4 +42,5 @@ EDIT = Edit(
     MappingProxyType({"factor": 0.5, "communicator": -1.0, "path": "all"}),
     _apply,
     _usual,
+    changes_transfers=True,
 )

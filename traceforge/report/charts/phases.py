@@ -22,7 +22,7 @@ from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 # What a rank does by itself, then the waiting, then the data: late ranks reach far to the right before they wait.
-STACK = ("compute", "copy", "input", "runtime", "idle", "wait", "transfer")
+STACK = ("compute", "copy", "input", "runtime", "idle", "wait", "transfer", "communication")
 
 
 def phases_spec(ranks: int) -> Spec:

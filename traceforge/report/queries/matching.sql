@@ -1,11 +1,16 @@
--- Collectives matched across ranks, those of which every member's part was found, and the share of calls matched.
+-- Collectives, those of which every member's part was found, the share of calls matched, and how much was recorded.
 SELECT
   COUNT(*) AS collectives,
   COUNT(*) FILTER (complete) AS complete,
   (
-    SELECT SUM(k.matched_share * k.call_count) / SUM(k.call_count)
+    SELECT SUM(k.matched_share * k.call_count) / SUM(k.call_count) FILTER (k.matched_share IS NOT NULL)
     FROM timeline.communicator AS k
     WHERE k.run_id = $run_id
-  ) AS matched_share
+  ) AS matched_share,
+  (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS ranks,
+  (SELECT k.truncated_ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS truncated_ranks,
+  (SELECT k.job_ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS job_ranks,
+  (SELECT k.unsplit_share FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS unsplit_share,
+  (SELECT k.is_split FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS is_split
 FROM timeline.collective
 WHERE run_id = $run_id

@@ -46,7 +46,7 @@ def _build(context: Context) -> Section | Missing:
         return missing("No collective to show", context)
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
     blocks: list[Block] = [TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])]
-    return Section([*blocks, *_bandwidth(rows), _slowest(context)])
+    return Section([*blocks, *_bandwidth(rows), _slowest(context, rows)])
 
 
 def _bandwidth(rows: list[Row]) -> list[Block]:
@@ -107,8 +107,10 @@ def _bandwidth_caption(rows: list[Row]) -> str:
     return f"{text}. The largest, {shown}."
 
 
-def _slowest(context: Context) -> Block:
+def _slowest(context: Context, kinds: list[Row]) -> Block:
     rows = context.rows("sections/collectives_slowest")
+    if not rows and not any(row["complete"] for row in kinds):
+        return Note("Slow calls cannot be told: of no collective was every member recorded.")
     if not rows:
         return Note("No call took twice as long as others of its group, operation and size.")
     worst = rows[0]
@@ -132,6 +134,9 @@ def _caption(rows: list[Row]) -> str:
     first = rows[0]
     amount = "" if first["size_bytes"] is None else f" of {size(first['size_bytes'])}"
     name = f"{clean(first['op'] or 'collective', 40)}{amount} in {clean(first['group_name'], 60)}"
+    calls, complete = (sum(row[key] for row in rows) for key in ("calls", "complete"))
+    if not complete:
+        return f"Transfers are not measured: of none of the {count(calls)} collectives was every member recorded."
     text = f"Most time is spent in {name}: {duration(first['transfer_ns'])} of transfer"
     text += f" after {duration(first['skew_ns'])} between first and last arrival."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))

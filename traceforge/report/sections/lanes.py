@@ -164,6 +164,7 @@ _COLUMNS = (
     number("waiting", lambda row: duration(row["wait_ns"])),
     number("compute", lambda row: duration(row["compute_ns"])),
     number("transfer", lambda row: duration(row["transfer_ns"])),
+    number("waiting or transfer, not told apart", lambda row: duration(row["communication_ns"])),
 )
 
 SECTION = Plugin(70, "One iteration, rank by rank", "", _build)

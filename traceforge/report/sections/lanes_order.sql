@@ -15,7 +15,8 @@ spent AS (
     rank,
     CAST(COALESCE(SUM(duration_ns) FILTER (phase = 'wait'), 0) AS BIGINT) AS wait_ns,
     CAST(COALESCE(SUM(duration_ns) FILTER (phase = 'compute'), 0) AS BIGINT) AS compute_ns,
-    CAST(COALESCE(SUM(duration_ns) FILTER (phase = 'transfer'), 0) AS BIGINT) AS transfer_ns
+    CAST(COALESCE(SUM(duration_ns) FILTER (phase = 'transfer'), 0) AS BIGINT) AS transfer_ns,
+    CAST(COALESCE(SUM(duration_ns) FILTER (phase = 'communication'), 0) AS BIGINT) AS communication_ns
   FROM timeline.segment
   WHERE run_id = $run_id
     AND iteration IN ($iterations)
@@ -30,7 +31,8 @@ SELECT
   (SUM(spent.wait_ns) OVER own_iteration - spent.wait_ns)
     / NULLIF(COUNT(*) OVER own_iteration - 1, 0) AS others_wait_ns,
   spent.compute_ns,
-  spent.transfer_ns
+  spent.transfer_ns,
+  spent.communication_ns
 FROM spent
 LEFT JOIN arrived
   ON arrived.iteration = spent.iteration

@@ -9,6 +9,7 @@ FROM (
       compute_ns AS compute,
       exposed_transfer_ns AS exposed_transfer,
       waiting_ns AS waiting,
+      communication_ns AS communication,
       copy_ns AS copy,
       input_ns AS input,
       runtime_ns AS runtime,

@@ -13,7 +13,7 @@ from traceforge.report.embedded_data import Dataset
 from traceforge.report.formatting import capital, duration, listed, percent
 from traceforge.report.machine_readable import share
 from traceforge.report.missing_data import missing
-from traceforge.report.palette import PHASES
+from traceforge.report.palette import COMMUNICATING, PHASES
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds import report as thresholds
 
@@ -110,6 +110,11 @@ def _notes(steps: list[_Step], per_row: int) -> list[str]:
     notes = []
     if any(step.hidden_ns for step in steps):
         notes.append("Hidden communication runs under compute and costs no time of its own.")
+    if any(step.phases_ns.get("communication") for step in steps):
+        notes.append(
+            "Communication is waiting or transfer: members of these collectives have no trace at that time, so that "
+            "nobody knows when the last one arrived. Wait and transfer are lower bounds."
+        )
     if per_row > 1:
         notes.append(f"{per_row} neighbouring ranks share a row; the row shows the one that waits least.")
     return notes
@@ -134,7 +139,14 @@ def _summarise(context: Context) -> dict[str, object]:
     rows = context.rows("sections/steps")
     totals = {phase: sum(row["iterations"] * row[f"{phase}_ns"] for row in rows) for phase in PHASES}
     whole_ns = sum(totals.values())
-    return {"phase_shares": {phase: share(total / whole_ns) for phase, total in totals.items()} if whole_ns else {}}
+    if not whole_ns:
+        return {"phase_shares": {}}
+    shares = {phase: share(total / whole_ns) for phase, total in totals.items()}
+    if context.trust.coverage.is_split is False:
+        # Waiting and transfer are known together only.
+        shares |= {"communication": share(sum(totals[phase] for phase in COMMUNICATING) / whole_ns)}
+        shares |= {"wait": None, "transfer": None}
+    return {"phase_shares": shares}
 
 
 SECTION = Plugin(40, "What each rank does in an iteration", "", _build, _summarise)

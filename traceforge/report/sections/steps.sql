@@ -32,6 +32,7 @@ SELECT
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'compute'), 0) / own.iterations AS compute_ns,
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'transfer'), 0) / own.iterations AS transfer_ns,
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'wait'), 0) / own.iterations AS wait_ns,
+  COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'communication'), 0) / own.iterations AS communication_ns,
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'copy'), 0) / own.iterations AS copy_ns,
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'input'), 0) / own.iterations AS input_ns,
   COALESCE(SUM(spent.duration_ns) FILTER (spent.phase = 'runtime'), 0) / own.iterations AS runtime_ns,

@@ -26,23 +26,42 @@ _MOST_HOSTS = 8
 
 
 def _build(context: Context) -> Section | Missing:
-    tiles = [_clock_tile(context), _matching_tile(context), _events_tile(context), _unexplained_tile(context)]
-    blocks: list[Block] = [Tiles(tiles, ["clocks", "matching", "events", "unexplained"])]
+    tiles = [_ranks_tile, _clock_tile, _matching_tile, _events_tile, _unexplained_tile]
+    names = ["matching", "clocks", "events", "unexplained"]
+    blocks: list[Block] = [Tiles([tile(context) for tile in tiles], names)]
     if context.trust.clocks:
         blocks += _clock_blocks(context)
     blocks.append(_issue_figure(context) if context.trust.issues else Note("No row was skipped, repaired or guessed."))
     return Section(blocks)
 
 
+def _ranks_tile(context: Context) -> Tile:
+    coverage = context.trust.coverage
+    if not coverage.ranks:
+        return Tile("—", "Ranks recorded", "No timeline of any rank.", "caution")
+    text = "every rank from first to last event"
+    if coverage.truncated_ranks:
+        text = f"{plural(coverage.truncated_ranks, 'file')} truncated; iterations after that are not judged"
+    elif not coverage.is_whole:
+        text = "what the others did is not known"
+    if coverage.is_split is False:
+        text += f"; waiting and transfer not told apart in {percent(coverage.unsplit_share or 0)} of the time"
+    state = "good" if coverage.is_whole and coverage.is_split is not False else "caution"
+    return Tile("1 of ?" if coverage.job_ranks is None else coverage.of_all, "Ranks recorded", text, state)
+
+
 def _clock_tile(context: Context) -> Tile:
     trust = context.trust
     if not trust.clocks:
         return Tile("—", "Clocks", "No clock was compared.", "plain")
+    if len(trust.clocks) == 1:
+        what = "One rank needs no alignment." if trust.coverage.is_whole else "Not measured: one rank was recorded."
+        return Tile("—", "Clocks", what, "plain")
     if trust.unaligned:
         text = f"{plural(len(trust.unaligned), 'rank')} of {len(trust.clocks)} could not be placed on the common clock."
         return Tile("not aligned", "Clocks", text, "bad")
     if trust.largest_residual_ns is None:
-        return Tile("—", "Clocks", "One rank needs no alignment.", "plain")
+        return Tile("—", "Clocks", "No residual is known.", "caution")
     is_bounded = any(clock.status == "bounded" for clock in trust.clocks)
     kind = "known within bounds only" if is_bounded else "largest residual"
     text = f"{kind}; waits under {duration(trust.resolution_ns)} support no finding"
@@ -53,13 +72,13 @@ def _matching_tile(context: Context) -> Tile:
     trust = context.trust
     if not trust.collectives:
         return Tile("—", "Collectives matched", "No collective was matched across ranks.", "caution")
-    text = f"of the calls; {count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
-    return Tile(
-        _cautious_percent(trust.matched),
-        "Collectives matched",
-        text,
-        _state(trust.matched, thresholds.GOOD_MATCHED_SHARE, thresholds.FAIR_MATCHED_SHARE),
-    )
+    whole = f"{count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
+    if trust.matched_share is None:
+        return Tile("not measured", "Collectives matched", f"one member of each was recorded; {whole}", "caution")
+    state = _state(trust.matched_share, thresholds.GOOD_MATCHED_SHARE, thresholds.FAIR_MATCHED_SHARE)
+    if trust.complete < trust.collectives and state == "good":
+        state = "caution"
+    return Tile(_cautious_percent(trust.matched_share), "Collectives matched", f"of the calls; {whole}", state)
 
 
 def _events_tile(context: Context) -> Tile:
@@ -159,8 +178,13 @@ def _summarise(context: Context) -> dict[str, object]:
         "trust": {
             "clocks": dict(sorted(Counter(clock.status for clock in trust.clocks).items())),
             "largest_residual_ns": whole(trust.largest_residual_ns),
+            "ranks": trust.coverage.ranks,
+            "ranks_of_job": trust.coverage.job_ranks,
+            "ranks_truncated": trust.coverage.truncated_ranks,
             "collectives": trust.collectives,
             "collectives_complete": trust.complete,
+            "calls_matched": share(trust.matched_share),
+            "waiting_measured": trust.coverage.is_split,
             "events": trust.events,
             "events_lost": trust.lost_events,
             "unexplained": share(trust.unexplained),
