@@ -62,6 +62,7 @@ ORDER BY r.run_id, r.rank
 _OF_PHASE = MappingProxyType(
     {
         "transfer": "communication_bound",
+        "communication": "communication_bound",
         "wait": "imbalance_bound",
         "copy": "copy_bound",
         "input": "input_bound",

@@ -53,7 +53,8 @@ ORDER BY n.run_id, n.rank NULLS FIRST
 
 _BUSY = """
 SELECT p.run_id, p.rank,
-  SUM(p.duration_ns) FILTER (WHERE p.phase IN ('compute', 'transfer', 'wait', 'copy')) / SUM(p.duration_ns) AS busy,
+  SUM(p.duration_ns) FILTER (WHERE p.phase IN ('compute', 'transfer', 'wait', 'communication', 'copy'))
+    / SUM(p.duration_ns) AS busy,
   BOOL_OR(d.records_stacks) AS records_stacks
 FROM timeline.phase AS p
 JOIN operation.judged_iteration USING (run_id, iteration)
