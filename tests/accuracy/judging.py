@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.accuracy.by_hand import readings
 from tests.accuracy.case import Case
-from tests.accuracy.naming import Findings, Named, culprits, is_lost
+from tests.accuracy.naming import Findings, Named, culprits, during, is_lost
 from traceforge import api
 from traceforge.attribute.cause import causes
 from traceforge.store.database import Store
@@ -25,6 +25,7 @@ MATERIAL_SHARE = 0.04
 
 _FINDINGS = "SELECT * FROM attribute.finding ORDER BY finding_id"
 _GROUPS = "SELECT CAST(communicator_id AS VARCHAR), ranks FROM timeline.communicator"
+_USED = "SELECT DISTINCT iteration FROM attribute.excess"
 _HAS_SIGHT = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'attribute' AND table_name = 'sight'"
 _SIGHT = "SELECT subject_kind, cause, smallest_delay_ns_per_iteration FROM attribute.sight"
 
@@ -76,13 +77,17 @@ def judge_case(case: Case) -> Mark:
             trace = path / f"rank{rank}.pt.trace.json"
             whole = trace.read_bytes()
             trace.write_bytes(whole[: int(share * len(whole))])
-        return _judge_folder(case, path)
+        return judge_folder(case, path)
 
 
-def _judge_folder(case: Case, path: Path) -> Mark:
+def judge_folder(case: Case, path: Path) -> Mark:
+    """Ingest traces that have a truth.json beside them, attribute, compare."""
     with Store(None, threads=1, is_kept=False) as store:
         api.ingest([path], store, jobs=1)
         truth = json.loads((path / "truth.json").read_text(encoding="utf-8"))
+        if case.cut:
+            # What happened after a file ends is not asked for.
+            truth = during(truth, {int(iteration) for (iteration,) in store.query(_USED).rows()})
         groups = {str(name): list(ranks) for name, ranks in store.query(_GROUPS).rows()}
         every = culprits(truth, groups, case.left_out)
         sight = store.query(_SIGHT).to_dicts() if store.query(_HAS_SIGHT).height else []

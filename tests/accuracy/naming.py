@@ -7,7 +7,7 @@ some are, one of them. Where each of them lacks a trace, a slow network cannot b
 recorded: the right answer is that something is lost which these traces do not explain.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,18 @@ def subject_of(finding: Mapping[str, Any]) -> Subject:
 def culprits(truth: Mapping[str, Any], groups: Mapping[str, list[int]], lost: frozenset[int]) -> list[Named]:
     """One a trouble. `groups` are the ranks of communicators by name, `lost` ranks without a trace."""
     return [_named(trouble, truth, groups, lost) for trouble in truth["troubles"]]
+
+
+def during(truth: Mapping[str, Any], iterations: Collection[int]) -> dict[str, Any]:
+    """What is true of some of the iterations; of all of them where none of these is known."""
+    kept = [place for place, iteration in enumerate(truth["iterations"]) if iteration in iterations]
+    if not kept:
+        return dict(truth)
+    troubles = [
+        {**one, **{name: [one[name][place] for place in kept] for name in ("removed_ns", "added_ns")}}
+        for one in truth["troubles"]
+    ]
+    return {**truth, "troubles": troubles, "duration_ns": [truth["duration_ns"][place] for place in kept]}
 
 
 def is_lost(named: Named) -> bool:

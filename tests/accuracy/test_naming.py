@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.accuracy.naming import Named, culprits, is_lost
+from tests.accuracy.naming import Named, culprits, during, is_lost
 
 # Two hosts of two ranks.
 HOSTS = ["node0", "node0", "node1", "node1"]
@@ -95,6 +95,19 @@ def test_a_slow_group_is_named_by_its_number_and_lost_where_each_group_lacks_a_r
     assert not culprit(path, slowed=([1, 3],)).is_named_by(finding("communicator", "1"))
     lost = culprit(path, lost=(3,), slowed=([1, 3],))
     assert lost.is_named_by(finding("job", "all", "unexplained"))
+
+
+def test_what_is_true_of_some_iterations() -> None:
+    truth = {
+        "iterations": [5, 6, 7],
+        "duration_ns": [10, 20, 30],
+        "troubles": [{"removed_ns": [1, 2, 3], "added_ns": [4, 5, 6]}],
+    }
+
+    assert during(truth, {7, 6, 9}) == {
+        "iterations": [5, 6, 7], "duration_ns": [20, 30], "troubles": [{"removed_ns": [2, 3], "added_ns": [5, 6]}]
+    }  # fmt: skip
+    assert during(truth, set()) == truth
 
 
 def test_what_a_culprit_costs_is_the_mean_of_both_ways_of_counting() -> None:

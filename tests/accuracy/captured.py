@@ -1,0 +1,57 @@
+"""Judges recordings of `capture.py`: `python -m tests.accuracy.captured FOLDER` writes CAPTURED.md.
+
+In: a folder of recorded jobs, each with its truth.json. Out: what was injected, what it cost by the clock of the
+machine, and what was answered.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from tests.accuracy.case import Case
+from tests.accuracy.judging import Mark, judge_folder
+from tests.accuracy.outcomes import is_right
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.scenario import Scenario
+
+TABLE = Path(__file__).with_name("CAPTURED.md")
+LARGEST_SPREAD = 0.1
+
+_HEAD = """# Jobs recorded anew
+
+Four ranks of DDP over gloo on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`.
+What a fault cost is what recorded steps took longer than the median of 16 clean ones before them, by the clock of the
+machine. Where clean steps vary by more than a tenth (interquartile range) the machine was not calm: that is said, and
+nothing is judged.
+
+| job | clean step | varies by | at fault | it cost | answered | first is right | wrong accusations |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def judged(folder: Path) -> str:
+    """One row of the table."""
+    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    scenario = Scenario(truth["scenario"], cluster=Cluster(1, truth["world_size"]))
+    head = f"| {scenario.name} | {truth['clean_ns'] / 1e6:.1f} ms | {truth['clean_spread']:.0%} |"
+    if truth["clean_spread"] > LARGEST_SPREAD:
+        return f"{head} not measured | | | | |"
+    return f"{head} {answer(judge_folder(Case('captured', scenario, frozenset(truth['lost'])), folder))}"
+
+
+def answer(mark: Mark) -> str:
+    """What was true and what was said, as the other columns of the table."""
+    fault = "; ".join(f"{'/'.join(sorted(one.modes))} of {one.kind} {one.subject}" for one in mark.asked)
+    cost = "; ".join(f"{one.delay_ns / 1e6:.1f} ms" for one in mark.asked)
+    said = " ".join(mark.first) if mark.first else "nothing"
+    if mark.errors and mark.errors[0] is not None:
+        said += f", {mark.asked[0].delay_ns * (1 + mark.errors[0]) / 1e6:.1f} ms"
+    right = ("yes" if is_right(mark) else "no") if mark.asked else "nothing to name"
+    false = "; ".join(mark.false_findings) or "none"
+    return f"{fault or 'nothing'} | {cost or 'none'} | {said} | {right} | {false} |"
+
+
+if __name__ == "__main__":
+    folders = sorted(path.parent for path in Path(sys.argv[1]).glob("*/truth.json"))
+    TABLE.write_text(_HEAD + "\n".join(map(judged, folders)) + "\n", encoding="utf-8")
+    print(TABLE.read_text(encoding="utf-8"))
