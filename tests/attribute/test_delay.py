@@ -9,14 +9,17 @@ from tests.attribute.jobs import STALLS, traces_of
 from tests.given import US, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.attribute import delay
 from traceforge.attribute.cause import MODES, causes
-from traceforge.attribute.delay import round_to_sum
+from traceforge.attribute.ledger.rounding import round_to_sum
+from traceforge.store.stage import stage_documents
 
 Rows = list[tuple[object, ...]]
 
 
 def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:
-    # The ledger needs the stages up to the graph only.
+    # The ledger needs the stages up to the graph only, and a run in which no coupling was measured.
     with built(store_of(*traces), "graph") as store:
+        store.execute("CREATE SCHEMA replay")
+        store.create(next(one for one in stage_documents("traceforge.replay") if one.name == "replay.calibration"))
         names = columns.split(", ")
         return delay.rows(store).select(names).sort(names, nulls_last=True).rows()
 

@@ -1,6 +1,6 @@
 """What speaks for and against a finding, in words with numbers."""
 
-from tests.attribute.jobs import traces_of
+from tests.attribute.jobs import STALLS, traces_of
 from tests.given import US, Trace, built, rows_of, store_of
 
 
@@ -20,7 +20,11 @@ def test_a_straggler_has_everything_for_it() -> None:
     assert found == [
         ("for", "It stands out in 12 of 12 iterations judged, by 40.0 µs each."),
         ("for", "100 % of the delay by this cause, over all ranks, is rank 1's."),
-        ("for", "If ranks were interchangeable, so much delay would gather on one of them with probability 0.0005."),
+        # 3 ^ 12 orders, and three ranks that it could be
+        (
+            "for",
+            "If ranks were interchangeable, so much delay would gather like this with a probability of one in 177,147.",
+        ),
         ("for", "Rank 1 arrives last at 12 of 12 collectives."),
         ("for", "Each second of it makes ranks wait 2.0 seconds in sum; alone it would cost an iteration 40.0 µs."),
     ]
@@ -36,17 +40,43 @@ def test_one_iteration_speaks_against_itself() -> None:
     ) in found
 
 
-def test_two_culprits_speak_against_each_other() -> None:
-    # given two ranks that are both late in all iterations: each has half, and fixing one gains nothing
+def test_two_culprits_alike_stand_together() -> None:
+    # given two ranks that are both late in all iterations: only mending both gains anything
     late = {(i, rank): 40_000 * US for i in range(9) for rank in (0, 1)}
 
     found = evidence_of(*traces_of(late, iterations=9, ranks=6))
 
-    assert ("against", "Only 50 % of the delay by this cause is rank 0's; other ranks have it too.") in found
+    assert ("for", "100 % of the delay by this cause, over all ranks, is these ranks'.") in found
+    assert ("for", "One of these ranks arrives last at 9 of 9 collectives.") in found
+
+
+def test_a_delay_that_others_have_too_speaks_against_one_rank() -> None:
+    # given rank 0 that is 40 us late in every second iteration, and the two others in turn by 30 in the rest
+    late = {(i, 0): 40 * US for i in range(0, 12, 2)} | {(i, 1 + i // 2 % 2): 30 * US for i in range(1, 12, 2)}
+
+    found = evidence_of(*traces_of(late, iterations=12))
+
+    assert any("other ranks have it too" in str(statement) for direction, statement in found if direction == "against")
+
+
+def test_a_finding_of_several_causes_says_what_it_consists_of() -> None:
+    # given rank 1 that loses 160 us of 3 ms in each iteration, now by input, now by its allocator, now by a checkpoint
+    causes = ("input_stall", "allocator_stall", "checkpoint_pause")
+    traces, lost = [Trace(rank) for rank in range(8)], 160 * US
+    for i in range(18):
+        now = i * (lost + 3_010 * US)
+        end = now + lost + 3_010 * US
+        for trace in traces:
+            begin = now + (lost if trace.rank == 1 else 0)
+            trace.step(i, now, end)
+            if trace.rank == 1:
+                STALLS[causes[i % 3]](trace, now, begin)
+            trace.kernel(begin, begin + 3_000 * US).collective(begin + 3_000 * US, end)
+
     assert (
-        "against",
-        "Without it the replayed job would be only 0.0 % faster: other lateness takes its place.",
-    ) in found
+        "for",
+        "In an iteration it consists of: allocator stall 0.1 ms, checkpoint pause 0.1 ms, input stall 0.1 ms.",
+    ) in evidence_of(*traces)
 
 
 def test_slow_transfers_here_and_there_are_no_episode() -> None:

@@ -37,6 +37,7 @@ class Cause:
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in.
+        phrase_of_all: the same where all ranks are struck in the same iterations; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
     """
 
@@ -46,6 +47,7 @@ class Cause:
     next_step: str
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
+    phrase_of_all: str = ""
 
 
 # Owner of what no cause owns. Not a plug-in: it is what remains.
@@ -54,6 +56,14 @@ UNEXPLAINED = Cause(
     mode="unexplained",
     phrase="was late for a reason the trace does not show",
     next_step="Record host activity as well (profile_memory, with_stack), so that {subject}'s gaps get names.",
+)
+
+# Owner of what several causes own together; mode and next step are those of the largest.
+SEVERAL = Cause(
+    name="several_causes",
+    mode="unexplained",
+    phrase="is late for several reasons",
+    next_step="",
 )
 
 

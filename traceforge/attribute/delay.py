@@ -8,14 +8,16 @@ from itertools import chain
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
 from traceforge.attribute.ledger.groups import blame_groups, in_groups
 from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
+from traceforge.attribute.ledger.rounding import round_to_sum
 from traceforge.attribute.ledger.slow_transfers import transfer_causes
+from traceforge.replay.evidence import IDENTIFIABLE, MECHANISMS, calibration_rows
 from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
 
@@ -41,14 +43,22 @@ def rows(store: Store) -> pl.DataFrame:
         run = store.once(load_ledger_input, run_id)
         if run is not None:
             on_device = bool(store.query(ON_DEVICE, [run_id]).item())
-            frames.append(_rows(run, run_id, on_device=on_device))
+            frames.append(_rows(run, run_id, _growth(store, run_id), on_device=on_device))
     return pl.concat(frames)
 
 
-def _rows(run: LedgerInput, run_id: int, *, on_device: bool) -> pl.DataFrame:
+def _growth(store: Store, run_id: int) -> float:
+    """By how much transfers surely grow with the mean wait before them; 0 where that is not known."""
+    found = calibration_rows(store, run_id).get(MECHANISMS["spread"])
+    is_sure = found is not None and found.verdict == IDENTIFIABLE and (found.low or 0.0) > 0
+    return (found.coefficient or 0.0) if found is not None and is_sure else 0.0
+
+
+def _rows(run: LedgerInput, run_id: int, growth: float, *, on_device: bool) -> pl.DataFrame:
     of_length = references(run.model)
     of_transfers = transfer_causes(run, of_length, on_device=on_device)
-    delays = round_to_sum(owned_ns(run, of_length))
+    owned = owned_ns(run, of_length)
+    delays = round_to_sum(charged_to_late_ranks(run, owned, growth) if growth > 0 else owned)
     owners = _owners(run, of_transfers)
     place, owner = np.nonzero(delays)
     found = owners[owner].with_columns(
@@ -99,18 +109,3 @@ def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFram
 
 def _mode(cause: str) -> str:
     return causes()[cause].mode if cause in causes() else UNEXPLAINED.mode
-
-
-def round_to_sum(amounts: Amounts) -> NDArray[np.int64]:
-    """Round amounts to integers whose sum, row by row, is the rounded sum; the largest fractions are rounded up.
-
-    Args:
-        amounts: shape (iterations, owners).
-    """
-    rounded = np.floor(amounts).astype(np.int64)
-    missing = np.rint(amounts.sum(axis=1)).astype(np.int64) - rounded.sum(axis=1)
-    order = np.argsort(rounded - amounts, axis=1, kind="stable")
-    is_raised = np.arange(amounts.shape[1])[None, :] < missing[:, None]
-    raised = np.zeros_like(rounded)
-    np.put_along_axis(raised, order, is_raised.astype(np.int64), axis=1)
-    return rounded + raised

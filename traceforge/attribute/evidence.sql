@@ -21,10 +21,34 @@ WITH limits AS (
     (SELECT value FROM meta.threshold WHERE name = 'attribute.CONFIGURATION_STATEMENTS') AS configuration_statements
 ),
 arrived AS (
-  SELECT c.run_id, CAST(c.last_rank AS VARCHAR) AS subject, COUNT(*) AS last_count
-  FROM timeline.collective AS c
-  WHERE c.iteration IS NOT NULL
+  SELECT f.run_id, f.finding_id, COUNT(*) AS last_count
+  FROM attribute.finding AS f
+  JOIN timeline.collective AS c ON c.run_id = f.run_id AND LIST_CONTAINS(f.ranks, c.last_rank)
+  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host')
   GROUP BY ALL
+),
+named AS (
+  SELECT *,
+    CASE subject_kind
+      WHEN 'rank' THEN FORMAT('rank {}''s', subject)
+      WHEN 'host' THEN FORMAT('host {}''s', subject)
+      ELSE 'these ranks'''
+    END AS whose,
+    CASE subject_kind
+      WHEN 'rank' THEN FORMAT('Rank {}', subject)
+      WHEN 'host' THEN FORMAT('A rank of host {}', subject)
+      ELSE 'One of these ranks'
+    END AS who
+  FROM attribute.finding
+  WHERE subject_kind IN ('rank', 'ranks', 'host')
+),
+parts AS (
+  SELECT p.run_id, p.finding_id,
+    STRING_AGG(FORMAT('{} {:.1f} ms', REPLACE(p.cause, '_', ' '), p.delay_ns_per_iteration / 1e6), ', '
+      ORDER BY p.delay_ns_per_iteration DESC, p.cause) AS listed
+  FROM attribute.finding_part AS p
+  GROUP BY ALL
+  HAVING COUNT(*) > 1
 ),
 collectives AS (
   SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
@@ -59,33 +83,42 @@ statement AS (
   FROM formatted
   UNION ALL
   SELECT run_id, finding_id, 2, 'for',
-    FORMAT('{:.0f} % of the delay by this cause, over all ranks, is rank {}''s.', 100 * dominance, subject)
-  FROM attribute.finding
+    FORMAT('{:.0f} % of the delay by this cause, over all ranks, is {}.', 100 * dominance, whose)
+  FROM named
   CROSS JOIN limits
-  WHERE subject_kind = 'rank' AND dominance >= high_dominance
+  WHERE dominance >= high_dominance
   UNION ALL
   SELECT run_id, finding_id, 3, 'for',
-    FORMAT('If ranks were interchangeable, so much delay would gather on one of them with probability {:.2g}.', p_value)
+    FORMAT('If ranks were interchangeable, so much delay would gather like this with a probability of {}.',
+      -- Beyond one in a million the model of chance is what is doubtful, not the number.
+      CASE
+        WHEN p_value < 1e-6 THEN 'less than one in a million'
+        WHEN p_value < 1e-3 THEN FORMAT('one in {:,}', CAST(ROUND(1 / p_value) AS BIGINT))
+        ELSE FORMAT('{:.2g}', p_value)
+      END)
   FROM attribute.finding
   CROSS JOIN limits
   WHERE p_value <= chance_p_value
   UNION ALL
   SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= t.last_share * c.total THEN 'for' ELSE 'against' END,
-    FORMAT('Rank {} arrives last at {} of {} collectives.', f.subject, COALESCE(a.last_count, 0), c.total)
-  FROM attribute.finding AS f
+    FORMAT('{} arrives last at {} of {} collectives.', f.who, COALESCE(a.last_count, 0), c.total)
+  FROM named AS f
   CROSS JOIN limits AS t
   JOIN collectives AS c USING (run_id)
-  LEFT JOIN arrived AS a ON a.run_id = f.run_id AND a.subject = f.subject
-  WHERE f.subject_kind = 'rank' AND f.pattern = 'persistent'
+  LEFT JOIN arrived AS a USING (run_id, finding_id)
+  WHERE f.pattern = 'persistent'
   UNION ALL
   SELECT run_id, finding_id, 5, 'against',
-    FORMAT('Only {:.0f} % of the delay by this cause is rank {}''s; other ranks have it too.', 100 * dominance, subject)
-  FROM attribute.finding
+    FORMAT('Only {:.0f} % of the delay by this cause is {}; other ranks have it too.', 100 * dominance, whose)
+  FROM named
   CROSS JOIN limits
-  WHERE subject_kind = 'rank' AND dominance < high_dominance
+  WHERE dominance < high_dominance
+  UNION ALL
+  SELECT run_id, finding_id, 2, 'for', FORMAT('In an iteration it consists of: {}.', listed)
+  FROM parts
   UNION ALL
   SELECT run_id, finding_id, 6, 'against',
-    FORMAT('By chance alone one of the ranks would gather as much with probability {:.2f}.', p_value)
+    FORMAT('By chance alone one of the ranks would gather as much with a probability of {:.2f}.', p_value)
   FROM attribute.finding
   CROSS JOIN limits
   -- One iteration cannot tell chance from cause either way; that is said below.
@@ -124,7 +157,7 @@ statement AS (
   SELECT run_id, finding_id, 9, 'against',
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'
   FROM attribute.finding
-  WHERE subject_kind = 'job' AND pattern = 'transient'
+  WHERE subject_kind = 'job' AND pattern = 'transient' AND mode = 'fabric_contention'
   UNION ALL
   SELECT run_id, finding_id, 13, 'against', cost_note
   FROM attribute.finding

@@ -1,19 +1,22 @@
 """Findings. Reads the ledger and the graph; fills attribute.finding.
 
-Each cause's delays are held against the run's own noise (see `findings.significance`); the cost of what stands out is
+Each cause's delays are held against the run's own noise (see `findings.search`); the cost of what stands out is
 found by replaying the run without it (see `findings.finding_cost`). Random numbers come from generators with a fixed
 seed, so that a database always yields the same findings.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from traceforge.attribute.delay import ON_DEVICE
-from traceforge.attribute.findings.candidates import FindingCandidate, JudgedRun, candidates
+from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
+from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
 from traceforge.store.database import Store
@@ -47,25 +50,49 @@ _FORMER_NAMES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CostedFinding:
+    """A row of attribute.finding, and its delay by cause, ns an iteration, as the ledger divides it."""
+
+    row: dict[str, object]
+    parts: Mapping[str, float]
+
+
 def rows(store: Store) -> pl.DataFrame:
     """Findings of all runs, by delay, low confidence last; a sure one precedes a likely one of its size."""
     result: list[dict[str, object]] = []
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
-        run = _run(store, run_id)
-        if run is not None:
-            found = candidates(run, store.query(_DELAYS, [run_id]))
-            known = load_coupling_scenarios(store, run_id)
-            costs = finding_costs(run.ledger, run.places, found, known)
-            made = [_row(run, one, cost, known) for one, cost in zip(found, costs, strict=True)]
-            made.sort(key=precedence)
-            result += [{**row, "finding_id": number} for number, row in enumerate(made)]
+        found = store.once(load_findings, run_id)
+        result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
     return pl.DataFrame(result, infer_schema_length=None)
+
+
+def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
+    """Findings of a run in the order of the table; what costs nothing is none."""
+    searched = store.once(load_search, run_id)
+    if searched is None:
+        return []
+    run, found = searched.run, searched.found
+    known = load_coupling_scenarios(store, run_id)
+    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one) for one in found], known)
+    made = [
+        CostedFinding(_row(run, one, cost, known), one.parts or {one.cause.name: 1.0})
+        for one, cost in zip(found, costs, strict=True)
+        if cost.delay.mean_ns > 0
+    ]
+    return sorted(made, key=lambda one: precedence(one.row))
 
 
 def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
     """Sort key of a row of attribute.finding, the most important first."""
     weight = thresholds.HIGH_CONFIDENCE_WEIGHT if row["confidence"] == "high" else 1
     return row["confidence"] == "low", -weight * int(str(row["delay_ns_per_iteration"]))
+
+
+def load_search(store: Store, run_id: int) -> Searched | None:
+    """A run with what stands out of it; None where no iteration can be judged."""
+    run = _run(store, run_id)
+    return None if run is None else candidates(run, store.query(_DELAYS, [run_id]))
 
 
 def _run(store: Store, run_id: int) -> JudgedRun | None:
@@ -89,13 +116,16 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
 def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: CouplingScenarios) -> dict[str, object]:
     effect, cause = found.effect, found.cause
     affected = [run.iterations[i] for i in effect.affected]
+    moment = int(effect.affected[np.argmax(effect.by_iteration_ns[effect.affected])])
     share = cost.delay.mean_ns / float(run.durations_ns.mean())
     row = {
         "run_id": run.run_id,
         "mode": cause.mode,
         "cause": cause.name,
-        "subject_kind": found.subject_kind,
-        "subject": found.subject,
+        "subject_kind": found.subject.kind,
+        "subject": found.subject.name,
+        "ranks": _ranks(run, found),
+        "host": _host(run, found),
         **cost.columns(),
         "share": share,
         # What hardly saves anything does not count, however much of it there is.
@@ -105,6 +135,8 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "pattern": effect.pattern,
         "summary": summary(found, cost, share, len(run.iterations)),
         "next_step": next_step(found),
+        "moment_iteration": run.iterations[moment],
+        "moment_rank": _rank_at(run, found, moment),
         "iterations": len(run.iterations),
         "affected_iterations": len(affected),
         "dominance": effect.dominance,
@@ -114,3 +146,26 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "cost_note": cost_note(cost, known) if found.confidence != "low" else None,
     }
     return row | {former: row[name] for former, name in _FORMER_NAMES.items()}
+
+
+def _ranks(run: JudgedRun, found: FindingCandidate) -> list[int]:
+    """Ranks that are blamed; of slow transfers those that move the bytes, of the job's none in particular: all."""
+    if found.subject.kind == "communicator":
+        return sorted(run.members[int(found.subject.name)])
+    return [run.ranks[place] for place in found.subject.places] or run.ranks
+
+
+def _host(run: JudgedRun, found: FindingCandidate) -> str | None:
+    """The host of all its ranks, where there is one."""
+    hosts = {run.hosts[place] for place in found.subject.places}
+    return hosts.pop() if len(hosts) == 1 else None
+
+
+def _rank_at(run: JudgedRun, found: FindingCandidate, moment: int) -> int | None:
+    """Of the blamed ranks the one with most own work beyond the reference in an iteration; None for transfers."""
+    kinds = [k for k, (name, _) in enumerate(run.ledger.model.kinds) if name in found.parts]
+    places = list(found.subject.places)
+    if not kinds or not places:
+        return None
+    own = own_work_ns(run.ledger)[run.places[moment]][np.ix_(places, kinds)].sum(axis=1)
+    return run.ranks[places[int(own.argmax())]]

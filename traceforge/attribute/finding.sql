@@ -8,12 +8,16 @@ CREATE OR REPLACE TABLE attribute.finding (
   finding_id INTEGER NOT NULL,
   -- Failure mode, as in attribute.delay.
   mode VARCHAR NOT NULL,
-  -- Cause, as in attribute.delay.
+  -- Cause, as in attribute.delay; several_causes where no single one is most of it (see attribute.finding_part).
   cause VARCHAR NOT NULL,
-  -- rank, host (its ranks together), communicator, link or job (all ranks).
+  -- rank, ranks (slow alike), host (its ranks together), communicator or job (all ranks).
   subject_kind VARCHAR NOT NULL,
-  -- Who: a rank number, a host name; `all` for the job.
+  -- Who: a rank, several ranks (`3, 7`), a host, a communicator's id; `all` for the job.
   subject VARCHAR NOT NULL,
+  -- Its ranks, ascending.
+  ranks INTEGER[] NOT NULL,
+  -- Host of all of them; NULL where they are on several, or it is unknown.
+  host VARCHAR,
   -- What it costs, mean over the judged iterations, ns: of findings of high or medium confidence (four at most) by
   -- replays without them, each finding's mean over the orders in which they could be fixed; of others the ledger's share.
   delay_ns_per_iteration BIGINT NOT NULL,
@@ -44,12 +48,19 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Time that ranks wait because of it, summed over ranks, over its own time above the reference: rank-seconds waited
   -- for each second of delay. NULL where it has none.
   amplification DOUBLE,
+  -- Part of what removing it saves that comes from transfers, which slow down while ranks wait for it, ns; NULL where
+  -- no such coupling was measured (replay.calibration).
+  coupled_ns_per_iteration BIGINT,
   -- First affected iteration.
   first_iteration INTEGER NOT NULL,
   -- Last affected iteration.
   last_iteration INTEGER NOT NULL,
-  -- persistent, transient, rotating, episode or node_wide.
+  -- persistent, transient, rotating, episode or one_off.
   pattern VARCHAR NOT NULL,
+  -- Iteration that shows it best: the affected one that loses most.
+  moment_iteration INTEGER NOT NULL,
+  -- Of its ranks the one that loses most there; NULL for transfers.
+  moment_rank INTEGER,
   -- One sentence for a person.
   summary VARCHAR NOT NULL,
   -- What to do next.

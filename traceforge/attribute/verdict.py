@@ -11,7 +11,7 @@ import polars as pl
 
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import plural
+from traceforge.units import format_ns, format_share, plural
 
 State = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ _HEADLINES = MappingProxyType(
         "cut_short": "Nothing is certain, as files are cut short; from what is left: {summary}",
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
-        "nothing_significant": "Nothing significant: no rank and no transfer stands out of this run's own noise.",
+        "nothing_significant": "Nothing significant: no {seen} stands out of this run's own noise.",
     }
 )
 
@@ -129,7 +129,25 @@ def _of_one_rank(state: State) -> dict[str, object]:
 
 def _filled(sentence: str, state: State) -> str:
     """A sentence with its columns; only sentences of this module are patterns, never text from a trace."""
-    return sentence.format_map(state)
+    return sentence.format_map({**state, "seen": _seen(state)})
+
+
+def _seen(state: State) -> str:
+    """What would have been found, as far as it is known."""
+    sizes = (
+        ("rank that loses", state["rank_sight_ns"]),
+        ("host that loses", state["host_sight_ns"]),
+        ("episode of slow transfers that costs", state["transfer_sight_ns"]),
+    )
+    known = [
+        f"{what} more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
+        for what, size_ns in sizes
+        if size_ns is not None
+    ]
+    if not known:
+        return "rank and no transfer"
+    listed = " or ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
+    return f"{listed} an iteration"
 
 
 def _explanation(store: Store, state: State) -> str:
@@ -170,7 +188,11 @@ def _of_iterations(state: State) -> str:
     unit_ns, unit = (1e3, "µs") if state["duration_ns"] < 1e6 else (1e6, "ms")
     duration = f"{state['duration_ns'] / unit_ns:.1f} {unit}{'' if one else ' on average'}"
     excess = f"{abs(state['excess_ns']) / unit_ns:.1f} {unit} {'below' if state['excess_ns'] < 0 else 'above'}"
-    return f"{judged} {duration}, {excess} what the same work takes {_ON_TIME[state['reference']]}."
+    rest = f"{judged} {duration}, {excess} what the same work takes {_ON_TIME[state['reference']]}."
+    if state["state"] != "nothing_significant":
+        return rest
+    small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
+    return f"{rest}{small} What is slow alike for everyone in all iterations does not show this way."
 
 
 def _next_step(state: State) -> str:

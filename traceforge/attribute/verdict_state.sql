@@ -43,7 +43,16 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Number of iterations in attribute.frontier.
   frontier_iterations,
   -- Whether the traces mark steps.
-  has_steps
+  has_steps,
+  -- The smallest delay of any one rank that would have been found (attribute.sight, the worst cause), ns an iteration; NULL
+  -- where none would.
+  rank_sight_ns,
+  -- The same of a host; NULL where there are not several, or none would be found.
+  host_sight_ns,
+  -- The same of an episode of slow transfers.
+  transfer_sight_ns,
+  -- Summary of the largest delay that is no chance but too small to count; NULL where there is none.
+  small_summary
 ) AS
 WITH limits AS (
   SELECT
@@ -51,6 +60,9 @@ WITH limits AS (
     (SELECT value FROM meta.threshold WHERE name = 'attribute.UNCERTAIN_SHARE') AS uncertain_share,
     (SELECT value FROM meta.threshold WHERE name = 'attribute.SURE_NEGATIVE_ITERATIONS') AS sure_iterations,
     (SELECT value FROM meta.threshold WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.SHARP_SIGHT_SHARE') AS sharp_sight_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.BLURRED_SIGHT_SHARE') AS blurred_sight_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.MEDIUM_P_VALUE') AS medium_p_value,
     (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share
 ),
 judged AS (
@@ -99,9 +111,28 @@ leader AS (
   QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY COUNT(*) DESC, rank) = 1
     AND frontier_iterations >= t.few_iterations AND led_iterations >= t.leading_share * frontier_iterations
 ),
+-- Of each kind the cause that is seen worst; one that is not seen at all makes it unknown.
+seen AS (
+  SELECT
+    run_id,
+    IF(COUNT(*) FILTER (WHERE subject_kind = 'rank' AND smallest_delay_ns_per_iteration IS NULL) = 0,
+      MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'rank'), NULL) AS rank_sight_ns,
+    IF(COUNT(*) FILTER (WHERE subject_kind = 'host' AND smallest_delay_ns_per_iteration IS NULL) = 0,
+      MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'host'), NULL) AS host_sight_ns,
+    MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'job' AND pattern = 'episode') AS transfer_sight_ns
+  FROM attribute.sight
+  GROUP BY run_id
+),
+small AS (
+  SELECT f.run_id, ARG_MAX(f.summary, f.delay_ns_per_iteration) AS small_summary
+  FROM attribute.finding AS f
+  CROSS JOIN limits AS t
+  WHERE f.confidence = 'low' AND f.p_value <= t.medium_p_value AND f.delay_low_ns > 0
+  GROUP BY f.run_id
+),
 found AS (
   SELECT
-    c.*, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
+    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
     l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
     -- Ranks that wait for each other, or inside one transfer, may also be seen in a job that runs.
     h.kind IN ('mismatch', 'absent', 'stuck') AND LEN(h.without_dump) = 0 AS is_sure_hang,
@@ -132,6 +163,8 @@ found AS (
   LEFT JOIN graphs AS g USING (run_id)
   LEFT JOIN leader AS l USING (run_id)
   LEFT JOIN fabric.hang AS h ON h.run_id = c.run_id AND h.place = 0
+  LEFT JOIN seen AS e USING (run_id)
+  LEFT JOIN small AS m USING (run_id)
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
 SELECT
@@ -149,13 +182,18 @@ SELECT
     WHEN f.state = 'hang' AND NOT f.is_sure_hang THEN 'medium'
     WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
     -- That something cannot be known from these files is certain.
-    WHEN f.state <> 'nothing_significant' OR f.iterations >= t.sure_iterations THEN 'high'
-    WHEN f.iterations >= t.few_iterations THEN 'medium'
-    ELSE 'low'
+    WHEN f.state <> 'nothing_significant' THEN 'high'
+    WHEN f.iterations < t.few_iterations OR COALESCE(f.rank_sight_ns > t.blurred_sight_share * f.duration_ns, true) THEN 'low'
+    -- A negative is as sure as what it would have found is small.
+    WHEN f.iterations >= t.sure_iterations
+      AND GREATEST(f.rank_sight_ns, COALESCE(f.transfer_sight_ns, f.duration_ns)) <= t.sharp_sight_share * f.duration_ns
+      THEN 'high'
+    ELSE 'medium'
   END,
   f.iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
   f.hang_summary, f.hang_detail, f.hang_next_step,
-  f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps
+  f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
+  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary
 FROM found AS f
 CROSS JOIN limits AS t
 ORDER BY f.run_id

@@ -1,6 +1,7 @@
 """Durations at which nothing is late. In: a run's durations. Out: reference durations by place in the program.
 
-Medians over ranks and iterations of the same place, or what else the model's rule says; of transfers, first quartiles.
+Medians over ranks of each one's median over iterations, of the same place, or what else the model's rule says; of
+transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves.
 Iterations with different numbers of collectives are different programs and have their own references.
 """
 
@@ -51,9 +52,10 @@ def references(model: StepModel) -> dict[int, Reference]:
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
             arrivals, waits = arrivals[:, :, [best]], waits[:, :, [best]]
+        by_place = _by_rank if model.rule is ReferenceRule.MEDIAN else _by_place
         result[int(calls)] = Reference(
-            _by_place(arrivals, WORK_QUANTILES[model.rule]),
-            _by_place(waits, WORK_QUANTILES[model.rule]),
+            by_place(arrivals, WORK_QUANTILES[model.rule]),
+            by_place(waits, WORK_QUANTILES[model.rule]),
             _by_place(model.transfer_ns[alike, :calls], thresholds.TRANSFER_QUANTILE),
         )
     return result
@@ -63,6 +65,21 @@ def _best_rank(arrivals_ns: NDArray[np.int64], waits_ns: NDArray[np.int64]) -> i
     """Place of the rank with the least work in its median iteration; work of shape (I, places, R, K)."""
     total = arrivals_ns.sum(axis=(1, 3)) + waits_ns.sum(axis=(1, 3))
     return int(np.median(total, axis=0).argmin())
+
+
+def _by_rank(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
+    """Quantile over ranks (third axis) of each one's quantile over iterations (first axis), the lower of two values."""
+    iterations, places, ranks = durations_ns.shape[:3]
+    result = np.zeros((places, *durations_ns.shape[3:]))
+    if not durations_ns.size:
+        return result
+    usual, middle = int(quantile * (iterations - 1)), int(quantile * (ranks - 1))
+    for place in range(places):
+        here = durations_ns[:, place]
+        if here.any():
+            own = np.partition(here, usual, axis=0)[usual]
+            result[place] = np.partition(own, middle, axis=0)[middle]
+    return result
 
 
 def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:

@@ -11,7 +11,7 @@ class ReferenceRule(StrEnum):
     """What the work at a place of the program takes where nothing is late.
 
     Attributes:
-        MEDIAN: its median over ranks and iterations; half of all ranks may be late in turns before it moves.
+        MEDIAN: its median over ranks of their medians over iterations; half of the ranks may be late before it moves.
         FIRST_QUARTILE: its first quartile; where more than half of the ranks or iterations are slow.
         BEST_RANK: the medians of the rank that has the least work in its median iteration, as if all were like it.
     """

@@ -87,6 +87,29 @@ EPISODE_SHARE: Annotated[
 LONGEST_EPISODE_SHARE: Annotated[
     float, Meaning("share of iterations", "A longer episode is persistent.", "pattern")
 ] = 0.9
+ONE_OFF_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the median iteration",
+        "A single loss of this size is named, if it is one rank's or everyone's.",
+        "confidence",
+    ),
+] = 0.5
+ONE_OFF_COMPUTE_SHARE: Annotated[
+    float,
+    Meaning("share of the median iteration", "The same for compute and copies, whose noise has tails.", "confidence"),
+] = 2.0
+ONE_OFF_OTHERS: Annotated[
+    int, Meaning("iterations", "Fewer others do not show what is usual beside a single loss.", "confidence")
+] = 5
+CONTENTION_P_VALUE: Annotated[
+    float,
+    Meaning(
+        "probability",
+        "Without devices: below it, pauses that always strike the same ranks are theirs and not taken cores.",
+        "confidence",
+    ),
+] = 0.0005
 
 # Ranks that delay the job in turns.
 ROTATING_SHARE: Annotated[
@@ -122,6 +145,15 @@ HOST_SHARE: Annotated[
     float,
     Meaning("share of a host's ranks", "A delay of this many of them at the same times is the host's.", "subject_kind"),
 ] = 0.75
+KNOWN_SET_PART: Annotated[
+    float,
+    Meaning(
+        "part of the best set's score", "A host or group that explains this much is named for the set.", "subject_kind"
+    ),
+] = 0.9
+ALIKE_PART: Annotated[
+    float, Meaning("part of their mean", "Ranks that all have this much are slow alike.", "subject_kind")
+] = 0.7
 HIGH_CONFIDENCE_WEIGHT: Annotated[
     int, Meaning("ratio of delays", "Medium confidence comes before high where it costs this much more.", "finding_id")
 ] = 3
@@ -216,6 +248,21 @@ UNCERTAIN_SHARE: Annotated[
 MATCHED_SHARE: Annotated[
     float, Meaning("share of calls", "With fewer matched, who waits for whom cannot be known.", "verdict")
 ] = 0.5
+SIGHT_SHARE: Annotated[
+    float, Meaning("share of draws", "A delay that is found this often would have been seen.", "attribute.sight")
+] = 0.95
+SHARP_SIGHT_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration", "That nothing stands out is certain if a delay this small would.", "verdict"
+    ),
+] = 0.05
+BLURRED_SIGHT_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration", "It has low confidence if only a larger one would have been seen.", "verdict"
+    ),
+] = 0.15
 SURE_NEGATIVE_ITERATIONS: Annotated[
     int, Meaning("iterations", "From this many on, that nothing stands out is certain.", "verdict")
 ] = 10

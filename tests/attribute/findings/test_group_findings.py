@@ -25,15 +25,16 @@ def test_a_slow_node_is_named_where_none_of_its_ranks_stands_out_alone() -> None
     row = [140 if rank // 4 == 2 else 100 for rank in range(16)]
     store = job_on_hosts([row] * 12, [f"node{rank // 4}" for rank in range(16)])
 
-    assert rows_of(store, FINDINGS) == [("host", "node2", "slow_compute", "node_wide", "high")]
+    assert rows_of(store, FINDINGS) == [("host", "node2", "slow_compute", "persistent", "high")]
 
 
-def test_ranks_of_a_node_that_are_slow_in_turns_are_no_slow_node() -> None:
+def test_ranks_of_one_node_that_are_slow_in_turns_are_that_node() -> None:
     # given four nodes of two ranks; those of node 1 compute 140 instead of 100, now one and now the other
     rows = [[140 if rank == 2 + i % 2 else 100 for rank in range(8)] for i in range(12)]
     store = job_on_hosts(rows, [f"node{rank // 2}" for rank in range(8)])
 
-    assert "host" not in {kind for kind, *_ in rows_of(store, FINDINGS)}
+    # then it is always one of that node's: no rank is at fault alone
+    assert rows_of(store, FINDINGS) == [("host", "node1", "slow_compute", "persistent", "high")]
 
 
 def test_a_lone_slow_rank_is_named_itself_not_its_node() -> None:

@@ -6,6 +6,7 @@ against the normal, since few iterations estimate their own spread badly. What t
 delay is known from its peers alone: their spread is added in quadrature, and so is the error of a replay.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ def _t_of(degrees: int) -> float:
     return float(t_quantile(max(degrees, 2)))
 
 
-def peer_spread_of(run: LedgerInput, cause: str, source: BlamedTime) -> PeerSpread:
+def peer_spread_of(run: LedgerInput, causes: Sequence[str], source: BlamedTime) -> PeerSpread:
     """How well the others show what the blamed ranks or transfers would have taken."""
     model = run.model
     iterations = len(model.iterations)
@@ -80,11 +81,11 @@ def peer_spread_of(run: LedgerInput, cause: str, source: BlamedTime) -> PeerSpre
         clean = max(1, iterations - affected)
         sd = transfer_noise_ns(model, source) * affected / iterations * np.sqrt(1 / max(affected, 1) + 1 / clean)
         return PeerSpread(float(sd), max(2, iterations - 1))
-    kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
+    kinds = [k for k, (name, _) in enumerate(model.kinds) if name in causes]
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     others = np.setdiff1d(np.arange(len(model.ranks)), source.rank_places)
     if not len(others):
-        return PeerSpread(MEDIAN_ERROR * float(total.std()) / np.sqrt(total.size), max(2, iterations - 1))
+        return PeerSpread(MEDIAN_ERROR * mad_sd(total.ravel()) / np.sqrt(total.size), max(2, iterations - 1))
     means = total[:, others].mean(axis=0)
     if len(others) == 1:
         return PeerSpread(float(total[:, others].std()), 2)

@@ -54,8 +54,15 @@ class BlamedTime:
         return np.asarray(work, dtype=np.float64)
 
 
-def blamed_work(model: StepModel, cause: str, rank_places: Sequence[int], *, in_turns: bool = False) -> BlamedTime:
-    """Work of some ranks by a cause, as far as it exceeds the reference over an iteration.
+def blamed_work(
+    model: StepModel,
+    causes: str | Sequence[str],
+    rank_places: Sequence[int],
+    *,
+    in_turns: bool = False,
+    iterations: Sequence[int] | None = None,
+) -> BlamedTime:
+    """Work of some ranks by one cause or several, as far as it exceeds the reference over an iteration.
 
     Where work is above the reference at one place and below at another, only what is above in sum is blamed, as noise
     would else be fixed as well.
@@ -63,8 +70,10 @@ def blamed_work(model: StepModel, cause: str, rank_places: Sequence[int], *, in_
     Args:
         model: with work by cause (see `ledger_input.by_cause`).
         in_turns: whether the ranks lose it in turns; then work that is only divided unevenly is held against its mean.
+        iterations: places of the iterations in which they are blamed; all by default.
     """
-    kinds = [k for k, (name, _) in enumerate(model.kinds) if name == cause]
+    chosen = [causes] if isinstance(causes, str) else causes
+    kinds = [k for k, (name, _) in enumerate(model.kinds) if name in chosen]
     ranks = list(rank_places)
     arrivals = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
     waits = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
@@ -72,7 +81,8 @@ def blamed_work(model: StepModel, cause: str, rank_places: Sequence[int], *, in_
     differences = [_differences(model, i, of_length[calls], kinds, ranks) for i, calls in enumerate(model.calls)]
     beyond = np.stack([one.sum(axis=(0, 2)) + other.sum(axis=(0, 2)) for one, other in differences])
     beyond = np.maximum(0, beyond - (_mean_if_even(beyond) if in_turns else 0.0))
-    for i, (arrival, wait) in enumerate(differences):
+    for i in range(len(differences)) if iterations is None else iterations:
+        arrival, wait = differences[i]
         above = np.maximum(0, arrival).sum(axis=(0, 2)) + np.maximum(0, wait).sum(axis=(0, 2))
         part = np.divide(beyond[i], above, out=np.zeros(len(ranks)), where=above > 0)
         arrivals[i, : len(arrival)] = _whole(part * np.maximum(0, arrival).sum(axis=2))

@@ -6,16 +6,16 @@ interval, costs are replayed at both of its ends too, and their difference widen
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from traceforge.attribute.findings.candidates import FindingCandidate
 from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, peer_spread_of
 from traceforge.attribute.findings.counterfactual import BlamedTime, Counterfactual
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
+from traceforge.attribute.findings.effects import Effect
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
-from traceforge.attribute.findings.significance import Effect
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import Amounts
 from traceforge.stats import LEAST_COUNT
@@ -47,6 +47,8 @@ class FindingCost:
         waited_ns: time ranks wait because of it, summed over ranks, an iteration.
         caused_ns: its own time above the reference, an iteration.
         duration_ns: mean iteration as replayed.
+        coupled_ns: part of what removing it saves that is transfers, which slow down while ranks wait; None where no
+            such coupling was measured.
         left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
     """
 
@@ -59,6 +61,7 @@ class FindingCost:
     caused_ns: float
     duration_ns: float
     left_ns: float
+    coupled_ns: float | None = None
 
     def columns(self) -> dict[str, object]:
         """The columns of attribute.finding that it fills."""
@@ -74,6 +77,7 @@ class FindingCost:
             "isolated_cost_ns": round(self.isolated.mean_ns),
             "isolated_cost_low_ns": _whole(self.isolated.low_ns),
             "isolated_cost_high_ns": _whole(self.isolated.high_ns),
+            "coupled_ns_per_iteration": _whole(self.coupled_ns),
             "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
         }
 
@@ -86,27 +90,29 @@ def finding_costs(
     run: LedgerInput,
     places: Sequence[int],
     found: Sequence[FindingCandidate],
+    sources: Sequence[BlamedTime],
     scenarios: CouplingScenarios,
 ) -> list[FindingCost]:
     """Cost of each finding.
 
     Args:
         places: the judged iterations, as places of the model.
+        sources: what each finding blames.
         scenarios: the run's couplings.
     """
     rng = np.random.default_rng(0)
     replays = Counterfactual(run.model, scenarios.likely)
-    sources = [one.blamed for one in found]
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
     at_ends = [
         [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in scenarios.ends if found
     ]
-    left = _left(replays, found, likely, places)
+    uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
+    left = _left(replays, found, sources, likely, places)
     result = []
     for n, one in enumerate(found):
-        effect, source = one.effect, one.blamed
-        known = peer_spread_of(run, one.cause.name, source)
+        effect, source = one.effect, sources[n]
+        known = peer_spread_of(run, list(one.parts), source)
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
@@ -128,20 +134,33 @@ def finding_costs(
                 caused_ns=float(caused.mean()),
                 duration_ns=float(replays.without_ns([])[places].mean()),
                 left_ns=left[n].mean_ns,
+                coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
             )
         )
     return result
 
 
+def _saved_uncoupled(
+    replays: Counterfactual, scenarios: CouplingScenarios, sources: Sequence[BlamedTime], places: Sequence[int]
+) -> list[Amounts] | None:
+    """What removing each would save if transfers did not grow with waits; None where it was not measured."""
+    if scenarios.likely.spread <= 0 or scenarios.assumption:
+        return None
+    apart = replays.coupled_by(replace(scenarios.likely, spread=0.0))
+    whole = apart.without_ns([])
+    return [(whole - apart.without_ns([source]))[places] for source in sources]
+
+
 def _left(
     replays: Counterfactual,
     found: Sequence[FindingCandidate],
+    sources: Sequence[BlamedTime],
     likely: Mapping[tuple[int, str], Amounts],
     places: Sequence[int],
 ) -> list[ReplayResidual]:
     """What the replay leaves of each finding."""
     players = [n for n in range(len(found)) if (n, "delay") in likely]
-    without = replays.without_ns([found[n].blamed for n in players])[places] if players else np.zeros(0)
+    without = replays.without_ns([sources[n] for n in players])[places] if players else np.zeros(0)
     result = [ReplayResidual()] * len(found)
     for n in players:
         struck = found[n].effect.affected

@@ -10,47 +10,52 @@ from traceforge.thresholds import attribute as thresholds
 
 @dataclass(frozen=True, slots=True)
 class GradeLimits:
-    """GradeLimits that are stricter where other programs may share the job's cores; as thresholds of the same names."""
+    """Limits that are stricter for some causes and runs; as thresholds of the same names."""
 
     medium_share: float = thresholds.MEDIUM_SHARE
     high_share: float = thresholds.HIGH_SHARE
     rotating_share: float = thresholds.ROTATING_SHARE
+    one_off_share: float = thresholds.ONE_OFF_SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class GradeInputs:
-    """What a rank's grade rests on.
+    """What the grade of some ranks rests on.
 
     Attributes:
         share: delay over the mean iteration.
-        dominance: part of the cause's delay that is the rank's.
-        dominance_of_rest: the same, without what other ranks that stand out own.
-        p_value: probability of so much on any rank by chance.
+        dominance: part of the cause's delay that is theirs, beside what is explained already.
+        p_value: probability of so much on any such set by chance.
         iterations: number judged.
         affected: number of them in which the delay stands out.
         hit_share: mean delay of those over the median iteration.
+        stands_alone: whether these iterations are far outside what the others show.
     """
 
     share: float
     dominance: float
-    dominance_of_rest: float
     p_value: float
     iterations: int
     affected: int
     hit_share: float
+    stands_alone: bool = False
 
 
-def grade_of_rank(found: GradeInputs, limits: GradeLimits) -> str:
-    """Confidence in a delay of one rank."""
+def grade_of_ranks(found: GradeInputs, limits: GradeLimits) -> str:
+    """Confidence in a delay of some ranks."""
     if _is_high(found, limits):
         return "high"
     # One or two iterations show as well what was lost, but not whether it recurs.
     is_hard_hit = found.share >= thresholds.HARD_HIT_SHARE and found.dominance >= thresholds.MEDIUM_DOMINANCE
     if found.affected == found.iterations < thresholds.FEW_ITERATIONS and is_hard_hit:
         return "medium"
+    # What happens once shows what was lost and by whom, but not whether it recurs.
+    is_one_off = found.stands_alone and found.hit_share >= limits.one_off_share
+    if is_one_off and found.share >= limits.medium_share and found.dominance >= thresholds.SOLE_DOMINANCE:
+        return "medium"
     # Several that stand out at once share what is lost.
     is_certain = found.share >= limits.high_share and found.p_value <= thresholds.HIGH_P_VALUE
-    is_likely = found.dominance_of_rest >= thresholds.MEDIUM_DOMINANCE and found.p_value <= thresholds.MEDIUM_P_VALUE
+    is_likely = found.dominance >= thresholds.MEDIUM_DOMINANCE and found.p_value <= thresholds.MEDIUM_P_VALUE
     return "medium" if found.share >= limits.medium_share and (is_likely or is_certain) else "low"
 
 
@@ -110,7 +115,9 @@ def grade_of_turns(share: float, affected: NDArray[np.int64], limits: GradeLimit
 
 
 def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
-    """persistent (in most iterations), episode (several in a row, mostly) or transient."""
+    """persistent (in most iterations), episode (several in a row, mostly), one_off or transient."""
+    if len(affected) == 1 and iterations > 1:
+        return "one_off"
     is_one_stretch = len(affected) >= thresholds.EPISODE_ITERATIONS and _longest_stretch(affected) == len(affected)
     if is_one_stretch and len(affected) < thresholds.LONGEST_EPISODE_SHARE * iterations:
         return "episode"

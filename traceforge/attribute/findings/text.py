@@ -1,8 +1,9 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
-from traceforge.attribute.findings.candidates import FindingCandidate
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
+from traceforge.attribute.findings.subjects import EVERY_RANK
 from traceforge.units import format_ns, format_share
 
 _TURNS_STEP = (
@@ -13,12 +14,16 @@ _TURNS_STEP = (
 
 def next_step(found: FindingCandidate) -> str:
     """What an engineer does next."""
-    return _TURNS_STEP if found.effect.pattern == "rotating" else found.cause.next_step.format(subject=found.name)
+    return (
+        _TURNS_STEP if found.effect.pattern == "rotating" else found.cause.next_step.format(subject=found.subject.said)
+    )
 
 
 def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
     """What else is in a finding's cost: a coupling that was assumed, or a residual of the replay; None if nothing."""
     notes = [known.assumption] if known.assumption else []
+    if cost.coupled_ns is not None and cost.coupled_ns > 0:
+        notes.append(f"{format_ns(cost.coupled_ns)} of it because transfers take longer while ranks wait.")
     if cost.left_ns:
         notes.append(
             f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "
@@ -35,15 +40,12 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: in
         share: of the mean iteration that it costs.
         judged: number of iterations judged.
     """
-    effect, name = found.effect, found.name
-    subject = name[0].upper() + name[1:]
-    if name == "the job":
-        subject = "Communication" if found.cause.claims_transfer else "The job as a whole"
-    if effect.pattern == "rotating":
-        subject = "One rank or another"
+    effect, name = found.effect, found.subject.said
+    subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
+    phrase = (found.cause.phrase_of_all if name == EVERY_RANK else "") or found.cause.phrase
     affected = len(effect.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
     hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and judged > 1 else ""
     hit += " each" if hit and affected > 1 else ""
     total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
-    return f"{subject} {found.cause.phrase}, {extent}{hit}; it costs the job {total}."
+    return f"{subject} {phrase}, {extent}{hit}; it costs the job {total}."

@@ -9,26 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
 from tests.attribute.jobs import blame_of
 from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits, pattern_of
-from traceforge.attribute.findings.significance import (
-    Effect,
-    dominant_rank,
-    effect_on_job,
-    effects_of_ranks,
-    rank_p_values,
-    rotating_straggler,
-)
-from traceforge.thresholds import attribute as thresholds
+from traceforge.attribute.findings.search import search
 
 LIMITS = GradeLimits()
 
 
-def judged(delays: np.ndarray) -> list[Effect]:
-    """Effects of ranks; delays by iteration and rank."""
+def judged(delays: np.ndarray) -> list[FindingCandidate]:
+    """All that is reported of delays of compute by iteration and rank, in the order of ranks."""
     delays = np.asarray(delays, dtype=np.float64)
-    return effects_of_ranks(delays, np.full(len(delays), 100.0), np.random.default_rng(0), LIMITS)
+    found = search(judged_run(*delays.shape), lost({"slow_compute": delays}))
+    return sorted((one for one in found if one.effect.pattern != "rotating"), key=lambda one: one.subject.places)
 
 
 def judged_job(delays: np.ndarray, residual: float = 0) -> Effect | None:
@@ -37,8 +33,8 @@ def judged_job(delays: np.ndarray, residual: float = 0) -> Effect | None:
     return effect_on_job(delays, np.full(len(delays), 100.0), residual, LIMITS)
 
 
-def is_believed(effects: list[Effect]) -> bool:
-    return any(effect.confidence in ("high", "medium") for effect in effects)
+def is_believed(found: list[FindingCandidate]) -> bool:
+    return any(one.confidence in ("high", "medium") for one in found)
 
 
 def test_a_persistent_straggler_is_certain() -> None:
@@ -48,10 +44,10 @@ def test_a_persistent_straggler_is_certain() -> None:
 
     # then it is the only one reported
     (found,) = judged(delays)
-    assert (found.place, found.confidence, found.pattern) == (2, "high", "persistent")
-    assert found.share == pytest.approx(0.2, abs=0.01)
-    assert found.dominance > 0.9
-    assert found.affected.tolist() == list(range(30))
+    assert subjects([found]) == [("rank", "2", "slow_compute", "persistent", "high")]
+    assert found.effect.share == pytest.approx(0.2, abs=0.01)
+    assert found.effect.dominance > 0.9
+    assert found.effect.affected.tolist() == list(range(30))
 
 
 def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
@@ -60,10 +56,10 @@ def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
     delays[[3, 9, 14, 20, 27], 1] = 60
 
     (found,) = judged(delays)
-    assert (found.place, found.confidence, found.pattern) == (1, "high", "transient")
-    assert found.affected.tolist() == [3, 9, 14, 20, 27]
-    assert found.affected_delay_ns == 60
-    assert found.delay_ns_per_iteration == pytest.approx(5 * 60 / 30)
+    assert subjects([found]) == [("rank", "1", "slow_compute", "transient", "high")]
+    assert found.effect.affected.tolist() == [3, 9, 14, 20, 27]
+    assert found.effect.affected_delay_ns == 60
+    assert found.effect.delay_ns_per_iteration == pytest.approx(5 * 60 / 30)
 
 
 def test_what_happens_once_is_never_certain() -> None:
@@ -96,16 +92,15 @@ def test_a_delay_that_ranks_take_in_turns_is_nobodys() -> None:
     assert not is_believed(judged(delays))
 
 
-def test_two_stragglers_are_both_reported() -> None:
+def test_two_stragglers_alike_are_one_finding() -> None:
     # given ranks 0 and 3 that cost 20 each in every iteration
     delays = np.zeros((30, 6))
     delays[:, [0, 3]] = 20
 
-    # then each has half of the delay
-    found = judged(delays)
-    assert [one.place for one in found] == [0, 3]
-    assert [one.dominance for one in found] == [0.5, 0.5]
-    assert [one.confidence for one in found] == ["medium", "medium"]
+    # then they are named together: repairing one alone would save nothing
+    (found,) = judged(delays)
+    assert subjects([found]) == [("ranks", "0, 3", "slow_compute", "persistent", "high")]
+    assert (found.effect.share, found.effect.dominance) == (0.4, 1.0)
 
 
 def test_a_credit_is_no_delay() -> None:
@@ -121,20 +116,20 @@ def test_the_interval_holds_the_mean_and_needs_three_iterations() -> None:
     delays[:, 2] = np.random.default_rng(0).uniform(10, 30, 30)
 
     (found,) = judged(delays)
-    assert found.interval_ns is not None
-    low, high = found.interval_ns
-    assert low < found.delay_ns_per_iteration < high
-    assert judged(delays[:2])[0].interval_ns is None
+    assert found.effect.interval_ns is not None
+    low, high = found.effect.interval_ns
+    assert low < found.effect.delay_ns_per_iteration < high
+    assert judged(delays[:2])[0].effect.interval_ns is None
 
 
-def noisy_job(seed: int, spread: float) -> list[Effect]:
-    """Effect of 20 iterations of four ranks, three places each, whose work varies independently of rank."""
+def noisy_job(seed: int, spread: float) -> list[FindingCandidate]:
+    """20 iterations of four ranks, three places each, whose work varies independently of rank."""
     rng = np.random.default_rng(seed)
     work = np.rint(rng.normal(1_000, 1_000 * spread, (20, 3, 4))).astype(np.int64)
     model = lockstep_model(np.maximum(work, 1), transfer_ns=100)
     delays = np.array([blame_of(model, i).work_ns[:, 0] for i in range(20)])
     durations = (model.end_ns.max(axis=1) - model.start_ns.min(axis=1)).astype(np.float64)
-    return effects_of_ranks(delays, durations, np.random.default_rng(0), LIMITS)
+    return judged(100 * delays / durations[:, None])
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.1])
@@ -194,22 +189,6 @@ def test_a_job_without_delay_has_nothing_to_judge() -> None:
     assert judged_job(np.zeros(30)) is None
 
 
-def test_chance_worked_by_hand() -> None:
-    # given two ranks and three iterations, in each of which rank 0 alone is late by 10
-    p_values = rank_p_values(np.array([[10.0, 0.0]] * 3), np.random.default_rng(0))
-
-    # then by chance one of the two would have all three with probability 2 x 1/8, and some rank has at least nothing
-    assert p_values[0] == pytest.approx(1 / 4, abs=0.03)
-    assert p_values[1] == 1
-
-
-def test_chance_says_nothing_about_one_rank_or_one_iteration() -> None:
-    rng = np.random.default_rng(0)
-
-    assert rank_p_values(np.full((30, 1), 10.0), rng).tolist() == [1]
-    assert rank_p_values(np.array([[50.0, 0.0, 0.0]]), rng)[0] == 1
-
-
 @pytest.mark.parametrize(
     ("affected", "iterations", "pattern"),
     [
@@ -221,6 +200,7 @@ def test_chance_says_nothing_about_one_rank_or_one_iteration() -> None:
         ([4, 5], 30, "transient"),
         ([4, 5, 6, 20], 30, "episode"),  # mostly in a row
         ([2, 9, 16, 23], 30, "transient"),
+        ([7], 30, "one_off"),
         ([0], 1, "transient"),  # one iteration has no pattern
     ],
 )
@@ -229,7 +209,7 @@ def test_patterns_by_hand(affected: list[int], iterations: int, pattern: str) ->
 
 
 def judged_turns(delays: np.ndarray) -> Effect | None:
-    return rotating_straggler(delays, np.full(len(delays), 100.0), LIMITS)
+    return effect_in_turns(delays, np.full(len(delays), 100.0), LIMITS)
 
 
 def test_ranks_that_delay_the_job_in_turns_are_a_finding_of_the_job() -> None:
@@ -265,8 +245,7 @@ def test_a_rank_that_is_slow_for_a_while_stands_out_however_long_it_lasts() -> N
     delays = np.random.default_rng(0).exponential(0.2, (20, 8))
     delays[5:14, 1] += 12
 
-    found = judged(delays)[0]
-    assert (found.place, found.confidence, found.pattern) == (1, "high", "episode")
+    assert subjects(judged(delays))[0] == ("rank", "1", "slow_compute", "episode", "high")
 
 
 def test_three_iterations_suffice_where_one_rank_takes_most_of_each() -> None:
@@ -275,9 +254,9 @@ def test_three_iterations_suffice_where_one_rank_takes_most_of_each() -> None:
     delays[:, 2] = 90
 
     (found,) = judged(delays)
-    assert (found.place, found.confidence, found.pattern) == (2, "high", "persistent")
-    assert found.p_value is not None
-    assert found.p_value > 0.03
+    assert subjects([found]) == [("rank", "2", "slow_compute", "persistent", "high")]
+    assert found.effect.p_value is not None
+    assert found.effect.p_value > 0.03
 
     # and a tenth of the iteration in three of three does not
     delays[:, 2] = 10
@@ -292,14 +271,14 @@ def test_two_stalls_of_one_rank_prove_nothing() -> None:
     assert not is_believed(judged(delays))
 
 
-def test_three_stragglers_are_all_believed_though_each_has_a_third() -> None:
+def test_three_stragglers_are_believed_though_each_has_a_third() -> None:
     # given three of eight ranks that cost 8 each in every one of 20 iterations
     delays = np.random.default_rng(4).uniform(0, 0.2, (20, 8))
     delays[:, [1, 4, 6]] += 8
 
-    found = [one for one in judged(delays) if one.confidence != "low"]
-    assert [(one.place, one.confidence) for one in found] == [(1, "medium"), (4, "medium"), (6, "medium")]
-    assert all(one.dominance < thresholds.MEDIUM_DOMINANCE for one in found)
+    assert subjects([one for one in judged(delays) if one.confidence != "low"]) == [
+        ("ranks", "1, 4, 6", "slow_compute", "persistent", "high")
+    ]
 
 
 @pytest.mark.parametrize("iterations", [1, 2])
@@ -311,19 +290,14 @@ def test_one_or_two_iterations_count_only_if_one_rank_takes_a_fifth(
     delays[:, 2] = lost
 
     (found,) = judged(delays)
-    assert (found.place, found.confidence) == (2, confidence)
+    assert (found.subject.name, found.confidence) == ("2", confidence)
 
 
 def test_two_ranks_that_each_take_a_fourth_of_the_only_iteration_are_both_named() -> None:
     # given eight ranks, of which two cost 30 and 27 of 100, and the others up to 3
     delays = np.array([[30.0, 1, 3, 1, 0, 1, 27, 1]])
 
-    assert [found.place for found in judged(delays) if found.confidence == "medium"] == [0, 6]
-
-
-def led(delays: np.ndarray) -> Effect | None:
-    affected = np.flatnonzero(delays.sum(axis=1) > 10)
-    return dominant_rank(delays, affected, np.full(len(delays), 100.0), np.random.default_rng(0))
+    assert [found.subject.name for found in judged(delays) if found.confidence == "medium"] == ["0, 6"]
 
 
 def test_what_the_job_loses_belongs_to_the_rank_whose_it_nearly_all_is() -> None:
@@ -331,12 +305,12 @@ def test_what_the_job_loses_belongs_to_the_rank_whose_it_nearly_all_is() -> None
     delays = np.full((12, 2), 0.1)
     delays[[1, 4, 7, 10], 1] = 30
 
-    found = led(delays)
-    assert found is not None
-    assert (found.place, found.affected.tolist(), found.affected_delay_ns) == (1, [1, 4, 7, 10], 30)
-    # and to nobody if the ranks lose it in turns
+    (found,) = found_in(judged_run(12, 2), lost({"input_stall": delays}))
+    assert (found.subject.name, found.effect.affected.tolist()) == ("1", [1, 4, 7, 10])
+    assert found.effect.affected_delay_ns == 30
+    # and to the job if the ranks lose it in turns
     delays[[4, 10]] = delays[[4, 10], ::-1]
-    assert led(delays) is None
+    assert [one.subject.kind for one in found_in(judged_run(12, 2), lost({"input_stall": delays}))] == ["job"]
 
 
 def test_two_ranks_may_delay_the_job_in_turns() -> None:
@@ -365,7 +339,7 @@ def test_a_rank_is_seen_beside_another_that_is_slow_for_long() -> None:
     delays[:20, 0] += 20
     delays[10:, 3] += 8
 
-    assert [found.place for found in judged(delays) if found.confidence != "low"] == [0, 3]
+    assert [found.subject.name for found in judged(delays) if found.confidence != "low"] == ["0", "3"]
 
 
 def test_turns_in_most_iterations_are_told_with_what_they_cost_in_the_others() -> None:

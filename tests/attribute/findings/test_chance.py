@@ -1,0 +1,65 @@
+"""Could it be chance: worked by hand where that is possible, and against shuffling where it is not."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traceforge.attribute.findings.chance import gathering_p_value, stretches, subsets
+
+
+def places(*ranks: int) -> np.ndarray:
+    return np.array(ranks, dtype=np.int64)
+
+
+def test_chance_worked_by_hand() -> None:
+    # given two ranks and three iterations, in each of which rank 0 alone is late by 10
+    delays = np.array([[10.0, 0.0]] * 3)
+
+    # then by chance one of the two has all three with probability 2 x 1/8; and some rank has at least nothing
+    assert gathering_p_value(delays, places(0), 2) == pytest.approx(1 / 4, rel=0.01)
+    assert gathering_p_value(delays, places(1), 2) == 1
+
+
+def test_one_rank_or_one_iteration_shows_nothing() -> None:
+    assert gathering_p_value(np.full((30, 1), 10.0), places(0), 1) == 1
+    assert gathering_p_value(np.array([[50.0, 0.0, 0.0]]), places(0), 3) == pytest.approx(1, rel=0.01)
+
+
+def test_nothing_lost_is_chance() -> None:
+    assert gathering_p_value(np.zeros((30, 4)), places(0), 4) == 1
+
+
+def test_noise_that_lasts_counts_once() -> None:
+    # given two other ranks whose delays last five iterations each
+    lasting = np.repeat(np.random.default_rng(0).uniform(0, 10, (4, 2)), 5, axis=0)
+    delays = np.column_stack([np.full(20, 20.0), lasting])
+
+    # then stretches of them change places, and the same delay is far less unlikely than in single iterations
+    assert len(stretches(delays, places(0))) < 10
+    alone = np.column_stack([np.full(20, 20.0), np.random.default_rng(0).permutation(lasting)])
+    assert gathering_p_value(delays, places(0), 3) > 100 * gathering_p_value(alone, places(0), 3)
+
+
+def test_there_are_six_pairs_of_four_ranks() -> None:
+    assert subsets(4, 2) == pytest.approx(6)
+    assert subsets(1_024, 1) == pytest.approx(1_024)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 8), st.integers(6, 20))
+def test_the_tail_is_that_of_shuffled_ranks(seed: int, ranks: int, iterations: int) -> None:
+    # given noise, of which rank 0 has somewhat more
+    rng = np.random.default_rng(seed)
+    delays = rng.exponential(1.0, (iterations, ranks))
+    delays[:, 0] *= 1.6
+    blocks = stretches(delays, places(0))
+
+    # when the ranks of each stretch are shuffled many times
+    picked = rng.integers(0, ranks, size=(20_000, len(blocks)))
+    shuffled = float((blocks[np.arange(len(blocks)), picked].sum(axis=1) >= blocks[:, 0].sum()).mean())
+
+    # then the tail by cumulants is about that, and never far too small
+    found = gathering_p_value(delays, places(0), 1)
+    if shuffled >= 0.002 and found < 1:
+        assert shuffled / 2 <= found <= max(4 * shuffled, 2.6 * shuffled + 0.02)

@@ -1,0 +1,131 @@
+"""The search: who is named, for which causes together, in which iterations; iterations take 100."""
+
+import numpy as np
+import pytest
+
+from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
+from traceforge.attribute.findings.candidates import _without_parts
+from traceforge.attribute.findings.search import cause_nodes, search
+
+NOBODY = np.zeros((20, 8))
+HOSTS = ["a"] * 4 + ["b"] * 4
+
+
+def noise(seed: int, size: float = 0.2, ranks: int = 8) -> np.ndarray:
+    return np.random.default_rng(seed).exponential(size, (20, ranks))
+
+
+def test_a_slow_host_is_named_though_only_one_of_its_ranks_is_waited_for() -> None:
+    # given a host whose ranks all work 8 longer; the last of them, now this and now that one, owns what it costs
+    own, cost = noise(0), noise(1, 0.05)
+    own[:, :4] += 8
+    cost[np.arange(20), np.random.default_rng(2).integers(0, 4, 20)] += 8
+
+    found = found_in(judged_run(20, 8, hosts=HOSTS), lost({"slow_compute": own}, {"slow_compute": cost}))
+    assert subjects(found) == [("host", "a", "slow_compute", "persistent", "high")]
+
+
+def test_a_rank_that_is_late_for_a_new_reason_each_time_is_one_finding_with_its_parts() -> None:
+    # given rank 3 that loses 9, now by this and now by that; no one cause is enough
+    causes = ("garbage_collection", "input_stall", "slow_compute", "late_launch", "host_stall")
+    losses = {name: noise(n, 0.02) for n, name in enumerate(causes)}
+    for i in range(20):
+        losses[causes[i % 5]][i, 3] += 9
+
+    (found,) = found_in(judged_run(20, 8), lost(losses))
+    assert (found.subject.name, found.cause.name, found.cause.mode) == ("3", "several_causes", "runtime_control_plane")
+    assert found.parts["slow_compute"] == pytest.approx(9 * 4 / 20, abs=0.1)
+    assert sum(found.parts.values()) == pytest.approx(found.effect.delay_ns_per_iteration)
+
+
+def test_two_causes_that_count_alone_stay_two_findings() -> None:
+    compute, stall = noise(3), noise(4)
+    compute[:, 5] += 20
+    stall[::2, 5] += 40
+
+    found = found_in(judged_run(20, 8), lost({"slow_compute": compute, "input_stall": stall}))
+    assert [(one.subject.name, one.cause.name) for one in found] == [("5", "slow_compute"), ("5", "input_stall")]
+
+
+def test_what_all_ranks_lose_in_the_same_iteration_is_the_jobs() -> None:
+    # given a pause of 300 of all ranks in iteration 12; their onsets differ, so that one of them owns what it costs
+    own, cost = noise(5), noise(6, 0.05)
+    own[12] += np.linspace(280, 300, 8)
+    cost[12, 7] += 290
+
+    found = found_in(judged_run(20, 8, hosts=HOSTS), lost({"checkpoint_pause": own}, {"checkpoint_pause": cost}))
+    assert subjects(found) == [("job", "all", "checkpoint_pause", "one_off", "medium")]
+    assert found[0].effect.affected.tolist() == [12]
+
+
+def test_what_all_ranks_lose_in_the_first_iteration_may_be_a_warm_up() -> None:
+    both = noise(7)
+    both[0] += 300 / 8
+
+    assert found_in(judged_run(20, 8), lost({"host_stall": 8 * both}, {"host_stall": both})) == []
+
+
+def test_a_named_pause_of_one_rank_counts_once_but_a_slow_kernel_does_not() -> None:
+    stall = noise(8, 0.05)
+    stall[9, 2] += 120
+
+    run = judged_run(20, 8)
+    assert subjects(found_in(run, lost({"garbage_collection": stall}))) == [
+        ("rank", "2", "garbage_collection", "one_off", "medium")
+    ]
+    assert found_in(run, lost({"slow_compute": stall})) == []
+
+
+def test_what_is_explained_is_taken_out_and_the_rest_searched_again() -> None:
+    # given rank 1 that loses 30, and beside it rank 6 that loses 8
+    both = noise(9)
+    both[:, 1] += 30
+    both[:, 6] += 8
+
+    losses = lost({"input_stall": both})
+    found = found_in(judged_run(20, 8), losses)
+    assert [one.subject.name for one in found] == ["1", "6"]
+    assert losses.cost_ns[:, [1, 6]].sum() == 0
+
+
+def test_pauses_that_always_strike_one_rank_are_no_taken_cores() -> None:
+    # given eight ranks without devices on one host; rank 4 pauses for 6 in each iteration, or one or another does
+    always, at_random = noise(10, 0.05), noise(11, 0.05)
+    always[:, 4] += 6
+    at_random[np.arange(20), np.random.default_rng(0).integers(0, 8, 20)] += 6
+
+    run = judged_run(20, 8, hosts=["a"] * 8, has_device=False)
+    assert [one.subject.name for one in found_in(run, lost({"host_stall": always}))] == ["4"]
+    assert found_in(run, lost({"host_stall": at_random})) == []
+
+
+def test_a_healthy_run_is_left_alone() -> None:
+    names = ("slow_compute", "host_stall", "input_stall")
+    for seed in range(30):
+        losses = lost({name: noise(100 * seed + n, 0.3) for n, name in enumerate(names)})
+        assert found_in(judged_run(20, 8, hosts=HOSTS), losses) == []
+
+
+def test_the_order_of_ranks_does_not_matter() -> None:
+    both = noise(12)
+    both[:, [2, 5]] += 12
+    order = np.random.default_rng(3).permutation(8)
+
+    (found,) = found_in(judged_run(20, 8), lost({"input_stall": both[:, order]}))
+    assert sorted(order[list(found.subject.places)].tolist()) == [2, 5]
+
+
+def test_the_tree_of_causes_has_leaves_then_all_then_modes() -> None:
+    names = ("host_stall", "input_stall", "slow_compute")
+
+    assert [node.numbers for node in cause_nodes(names)] == [(0,), (1,), (2,), (0, 1, 2), (0, 1)]
+
+
+def test_what_does_not_count_alone_is_not_listed_beside_what_it_is_part_of() -> None:
+    causes = ("garbage_collection", "input_stall", "host_stall")
+    losses = {name: noise(n, 0.02) for n, name in enumerate(causes)}
+    for name in causes:
+        losses[name][:, 3] += 1.6
+
+    found = _without_parts(list(search(judged_run(20, 8), lost(losses))))
+    assert [one.cause.name for one in found] == ["several_causes"]

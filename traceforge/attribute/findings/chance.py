@@ -1,0 +1,84 @@
+"""Could it be chance? In: delays by iteration and rank. Out: the probability that so much gathers on some ranks.
+
+If ranks were interchangeable within each stretch of iterations, the delay of a set of ranks would be a sum of draws,
+one set from each stretch. The upper tail of that sum comes from its cumulants (Esscher's approximation; Daniels 1954,
+Robinson 1982): what shuffling ranks ten million times would show, without shuffling. It is then multiplied by the
+number of sets that could have been named. Draws are taken with replacement, which spreads sums of several ranks wider
+than they are: cautious. Not handled: ranks that differ by design (roles).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, gammaln
+
+from traceforge.stats import lasting_count
+
+Delays = NDArray[np.float64]
+
+_TILT_ERROR = 0.01
+# Beyond this exponent a draw's greatest value is as good as certain.
+_LARGEST_TILT = 500.0
+
+
+def stretches(delays_ns: Delays, ranks: NDArray[np.int64]) -> Delays:
+    """Delays added up over as many iterations as noise lasts, shape (stretches, ranks).
+
+    Noise that lasts some iterations would pass for one rank's. The other ranks show how long it lasts, since a fault
+    of these ranks may last as well; the one of them that varies most is left out for the same reason.
+    """
+    others = np.delete(delays_ns, ranks, axis=1)
+    if others.shape[1] > 2:
+        others = np.delete(others, others.var(axis=0).argmax(), axis=1)
+    length = lasting_count(others) if others.shape[1] else 1
+    return np.add.reduceat(delays_ns, np.arange(0, len(delays_ns), length), axis=0)
+
+
+def gathering_p_value(delays_ns: Delays, ranks: NDArray[np.int64], alternatives: float) -> float:
+    """Probability that some set of as many ranks gathers as much by chance; 1 where there are no others.
+
+    Args:
+        delays_ns: delays >= 0, shape (iterations, ranks).
+        ranks: places of the set.
+        alternatives: how many sets could have been named.
+    """
+    if len(ranks) >= delays_ns.shape[1]:
+        return 1.0
+    blocks = stretches(delays_ns, ranks)
+    largest = float(blocks.max(initial=0.0))
+    if largest <= 0:
+        return 1.0
+    return min(1.0, alternatives * _tail(blocks / largest, len(ranks), float(blocks[:, ranks].sum()) / largest))
+
+
+def subsets(ranks: int, size: int) -> float:
+    """Number of sets of so many of the ranks."""
+    return float(np.exp(gammaln(ranks + 1) - gammaln(size + 1) - gammaln(ranks - size + 1)))
+
+
+def _tail(blocks: Delays, draws: int, least: float) -> float:
+    """P(sum of `draws` values of each row >= least), by Esscher's approximation."""
+    if least <= draws * float(blocks.mean(axis=1).sum()):
+        return 1.0
+    low, high = 0.0, 1.0
+    while high < _LARGEST_TILT and _cumulants(blocks, draws, high)[1] < least:
+        low, high = high, 2 * high
+    # The exponent is stationary at the tilt that is looked for, so that a rough one does.
+    while high - low > _TILT_ERROR * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _cumulants(blocks, draws, middle)[1] < least else (low, middle)
+    tilt = (low + high) / 2
+    log, _, variance = _cumulants(blocks, draws, tilt)
+    bound = float(np.exp(min(0.0, log - tilt * least)))
+    width = tilt * float(np.sqrt(variance))
+    return bound * float(erfcx(width / np.sqrt(2))) / 2 if width > 1 else bound
+
+
+def _cumulants(blocks: Delays, draws: int, tilt: float) -> tuple[float, float, float]:
+    """Logarithm of the generating function of the sum, its first and its second derivative."""
+    top = blocks.max(axis=1, keepdims=True)
+    weights = np.exp(tilt * (blocks - top))
+    total = weights.sum(axis=1, keepdims=True)
+    mean = (weights * blocks).sum(axis=1, keepdims=True) / total
+    variance = (weights * (blocks - mean) ** 2).sum(axis=1) / total[:, 0]
+    log = tilt * top[:, 0] + np.log(total[:, 0] / blocks.shape[1])
+    return draws * float(log.sum()), draws * float(mean.sum()), draws * float(variance.sum())

@@ -1,0 +1,177 @@
+"""What stands out. In: delays of a subject by iteration. Out: effects with a grade of confidence.
+
+A set of ranks stands out if, were ranks interchangeable, so much delay would hardly gather on it (see `chance`), or if
+it is hit hard and alone in a few iterations. What no rank owns (transfers), or all have, stands out only in iterations
+that leave the run's own spread. Small effects never count, however certain.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from traceforge.attribute.findings.chance import gathering_p_value
+from traceforge.attribute.findings.grading import (
+    GradeInputs,
+    GradeLimits,
+    grade_of_job,
+    grade_of_ranks,
+    grade_of_turns,
+    pattern_of,
+)
+from traceforge.attribute.findings.lost_time import Delays
+from traceforge.stats import Interval, mean_interval
+from traceforge.thresholds import attribute as thresholds
+from traceforge.thresholds.align import RESOLUTION_RESIDUALS
+
+# The lower part of the distribution shows the run's own spread even if most iterations are affected.
+_LOWER_RANGE = [thresholds.LOWEST_USUAL, thresholds.LOW_USUAL]
+_SD_PER_LOWER_RANGE = float(ndtri(thresholds.LOW_USUAL) - ndtri(thresholds.LOWEST_USUAL))
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How one subject's delay stands out; see the columns of attribute.finding of the same names."""
+
+    delay_ns_per_iteration: float
+    interval_ns: Interval | None
+    share: float
+    confidence: str
+    pattern: str
+    affected: NDArray[np.int64]
+    affected_delay_ns: float
+    by_iteration_ns: Delays
+    dominance: float = 1.0
+    p_value: float | None = None
+
+
+def effect_on_ranks(
+    delays_ns: Delays, places: Sequence[int], durations_ns: Delays, limits: GradeLimits, alternatives: float
+) -> Effect | None:
+    """How the delay of some ranks stands out; each rank's own clock measures it, whatever its offset.
+
+    Args:
+        delays_ns: delay by some cause, shape (iterations, ranks).
+        places: of the ranks.
+        durations_ns: iteration durations, shape (iterations,).
+        alternatives: how many other sets could have been named in their place.
+    """
+    typical = float(np.median(durations_ns))
+    chosen = np.asarray(places, dtype=np.int64)
+    own = delays_ns[:, chosen].sum(axis=1)
+    share = float(own.mean() / durations_ns.mean())
+    affected = affected_iterations(own, typical)
+    if share < thresholds.REPORTED_SHARE or not len(affected):
+        return None
+    positive = np.maximum(0.0, delays_ns)
+    p_value = gathering_p_value(positive, chosen, alternatives)
+    by_rank = positive.sum(axis=0)
+    dominance = float(by_rank[chosen].sum() / by_rank.sum())
+    hit = float(own[affected].mean())
+    inputs = GradeInputs(
+        share=share,
+        dominance=dominance,
+        p_value=p_value,
+        iterations=len(own),
+        affected=len(affected),
+        hit_share=hit / typical,
+        stands_alone=stands_alone(own, affected),
+    )
+    return Effect(
+        delay_ns_per_iteration=float(own.mean()),
+        interval_ns=mean_interval(own),
+        share=share,
+        confidence=grade_of_ranks(inputs, limits),
+        pattern=pattern_of(affected, len(own)),
+        affected=affected,
+        affected_delay_ns=hit,
+        by_iteration_ns=own,
+        dominance=dominance,
+        p_value=p_value,
+    )
+
+
+def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int64]:
+    """Iterations in which a subject's delay stands out, shape (iterations,); of what is always there, nearly all."""
+    affected = np.flatnonzero(delays_ns >= thresholds.AFFECTED_SHARE * typical_ns)
+    usual = float(np.median(delays_ns))
+    hit = float(delays_ns[affected].mean()) if len(affected) else 0.0
+    if usual >= max(thresholds.REPORTED_SHARE * typical_ns, hit / 2):
+        return np.flatnonzero(delays_ns >= usual / 2)
+    return affected
+
+
+def effect_on_job(delays_ns: Delays, durations_ns: Delays, residual_ns: float, limits: GradeLimits) -> Effect | None:
+    """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
+
+    Such a delay lies between ranks, so nothing below three clock residuals counts.
+    """
+    typical = float(np.median(durations_ns))
+    lowest, low = np.quantile(delays_ns, _LOWER_RANGE)
+    spread = float(low - lowest) / _SD_PER_LOWER_RANGE
+    floor = float(low) + max(
+        thresholds.AFFECTED_SPREADS * spread,
+        thresholds.AFFECTED_SHARE * typical,
+        RESOLUTION_RESIDUALS * residual_ns,
+    )
+    affected = np.flatnonzero(delays_ns >= floor)
+    share = float(delays_ns[affected].sum() / durations_ns.sum())
+    if not len(affected) or share < thresholds.REPORTED_SHARE:
+        return None
+    return _in_iterations(delays_ns, affected, share, grade_of_job(delays_ns, share, affected, typical, limits))
+
+
+def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits) -> Effect | None:
+    """Whether ranks delay the job in turns: what is nobody's in particular and yet far beyond an even pace.
+
+    Args:
+        delays_ns: delay of one cause, shape (iterations, ranks).
+    """
+    by_iteration = delays_ns.sum(axis=1)
+    affected = np.flatnonzero(by_iteration >= thresholds.AFFECTED_SHARE * float(np.median(durations_ns)))
+    # What hits most iterations hits the others as well, only less.
+    is_persistent = len(affected) >= thresholds.PERSISTENT_SHARE * len(by_iteration)
+    counted = np.arange(len(by_iteration)) if is_persistent else affected
+    share = float(by_iteration[counted].sum() / durations_ns.sum())
+    if share < limits.rotating_share or not _is_in_turns(delays_ns, affected, share):
+        return None
+    effect = _in_iterations(by_iteration, counted, share, grade_of_turns(share, affected, limits))
+    hit = float(by_iteration[affected].mean())
+    return replace(effect, pattern="rotating", affected=affected, affected_delay_ns=hit)
+
+
+def stands_alone(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
+    """Whether few iterations are far outside what the others show; shape (iterations,)."""
+    others = np.delete(delays_ns, affected)
+    if len(others) < thresholds.ONE_OFF_OTHERS or not len(affected):
+        return False
+    usual, spread = float(others.mean()), float(others.std())
+    return float(delays_ns[affected].min()) - usual >= 2 * thresholds.JOB_SPREADS * spread
+
+
+def _in_iterations(delays_ns: Delays, counted: NDArray[np.int64], share: float, confidence: str) -> Effect:
+    own = np.where(np.isin(np.arange(len(delays_ns)), counted), delays_ns, 0.0)
+    return Effect(
+        delay_ns_per_iteration=float(own.mean()),
+        interval_ns=mean_interval(own),
+        share=share,
+        confidence=confidence,
+        pattern=pattern_of(counted, len(delays_ns)),
+        affected=counted,
+        affected_delay_ns=float(delays_ns[counted].mean()),
+        by_iteration_ns=own,
+    )
+
+
+def _is_in_turns(delays_ns: Delays, affected: NDArray[np.int64], share: float) -> bool:
+    """Whether several ranks lead in turns; one of two leads in any noise, so theirs are large and neither one's."""
+    ranks = delays_ns.shape[1]
+    leaders = np.unique(delays_ns[affected].argmax(axis=1)) if len(affected) else affected
+    if len(leaders) < max(2, min(thresholds.ROTATING_LEADERS, ranks)):
+        return False
+    parts = np.maximum(0, delays_ns[affected]).sum(axis=0)
+    return ranks >= thresholds.ROTATING_LEADERS or bool(
+        share >= thresholds.ROTATING_SHARE_OF_TWO and parts.max() <= thresholds.ROTATING_PART_OF_TWO * parts.sum()
+    )

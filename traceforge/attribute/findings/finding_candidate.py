@@ -1,0 +1,35 @@
+"""One that stands out. In: a subject, causes and an effect. Out: the type that is costed, graded and put in words."""
+
+from dataclasses import dataclass, field
+
+from traceforge.attribute.cause import UNEXPLAINED, Cause
+from traceforge.attribute.findings.effects import Effect
+from traceforge.attribute.findings.subjects import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCandidate:
+    """One that stands out: who, by which cause, what it did.
+
+    Attributes:
+        parts: of its delay by cause, ns an iteration.
+        is_in_turns: whether its ranks lose it in turns.
+        communicator: number of the communicator whose transfers are slow; None for work.
+        companion_of: a far greater cause of the same subject, of which this may be a by-product.
+    """
+
+    cause: Cause
+    effect: Effect
+    subject: Subject
+    parts: dict[str, float] = field(default_factory=dict)
+    is_in_turns: bool = False
+    companion_of: str | None = None
+
+    @property
+    def confidence(self) -> str:
+        """Grade, with what a by-product or an unknown cause takes from it."""
+        if self.cause is UNEXPLAINED or self.companion_of:
+            return "low"
+        # That time is lost may be certain; why is not.
+        is_high = self.effect.confidence == "high"
+        return "medium" if is_high and self.cause.mode == UNEXPLAINED.mode else self.effect.confidence

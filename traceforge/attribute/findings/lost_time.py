@@ -1,0 +1,107 @@
+"""What is searched. In: the ledger of a run and its model. Out: arrays over judged iterations, ranks and causes.
+
+Two views of the same losses. `cost_ns` is the ledger: what each rank's work of each cause costs the job, so that of
+ranks that are late together one may own all. `own_ns` is each rank's own work above the reference, which shows who is
+slow alike even where only one of them is waited for. Not handled: ranks with different roles (stages of a pipeline).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from traceforge.attribute.cause import causes
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.replay.reference import references
+
+Delays = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What findings of one run are made from; durations in ns, shape (iterations,)."""
+
+    run_id: int
+    ledger: LedgerInput
+    iterations: list[int]
+    durations_ns: Delays
+    residual_ns: int
+    hosts: list[str | None]
+    members: dict[int, list[int]]
+    has_device: bool
+
+    @property
+    def places(self) -> list[int]:
+        """Places of the judged iterations in the model."""
+        found: list[int] = np.searchsorted(self.ledger.model.iterations, self.iterations).tolist()
+        return found
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks in the order of the arrays."""
+        found: list[int] = self.ledger.model.ranks.tolist()
+        return found
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether ranks without devices share a host: they take its cores from one another."""
+        return not self.has_device and len(set(self.hosts)) < len(self.hosts)
+
+
+@dataclass(slots=True)
+class LostTime:
+    """Losses of work, ns, shape (judged iterations, ranks, causes); what is explained is set to zero."""
+
+    causes: tuple[str, ...]
+    cost_ns: Delays
+    own_ns: Delays
+
+    def of(self, numbers: Sequence[int]) -> tuple[Delays, Delays]:
+        """Cost and own work above the reference of some causes together, shape (iterations, ranks)."""
+        chosen = list(numbers)
+        return self.cost_ns[..., chosen].sum(axis=2), self.own_ns[..., chosen].sum(axis=2)
+
+    def take_out(self, numbers: Sequence[int], ranks: Sequence[int], iterations: Sequence[int] | None = None) -> None:
+        """Set what is explained to zero, in all iterations by default."""
+        rows = range(len(self.cost_ns)) if iterations is None else iterations
+        block = np.ix_(list(rows), list(ranks), list(numbers))
+        self.cost_ns[block] = 0.0
+        self.own_ns[block] = 0.0
+
+
+def lost_time(run: JudgedRun, delays: pl.DataFrame) -> LostTime:
+    """Losses of work; `delays` are the run's rows of attribute.delay: iteration, owner, cause, delay_ns."""
+    present = set(delays["cause"])
+    names = tuple(n for n, cause in causes().items() if cause.claims_transfer is None and n in present)
+    cost = [by_owner(run, delays.filter(pl.col("cause") == name), run.ranks) for name in names]
+    shape = (len(run.iterations), len(run.ranks), 0)
+    own = own_work_ns(run.ledger)[run.places]
+    kinds = [name for name, _ in run.ledger.model.kinds]
+    columns = [own[..., kinds.index(name)] if name in kinds else np.zeros(shape[:2]) for name in names]
+    if not names:
+        return LostTime((), np.zeros(shape), np.zeros(shape))
+    return LostTime(names, np.stack(cost, axis=2), np.stack(columns, axis=2))
+
+
+def own_work_ns(run: LedgerInput) -> Delays:
+    """Each rank's own work above the reference by cause, ns, shape (I, R, K)."""
+    model = run.model
+    result: Delays = model.before_arrival_ns.sum(axis=1).astype(np.float64)
+    for calls, reference in references(model).items():
+        alike = model.calls == calls
+        result[alike] += model.before_wait_ns[alike, :calls].sum(axis=1)
+        result[alike] -= reference.before_arrival_ns.sum(axis=0) + reference.before_wait_ns.sum(axis=0)
+    return result
+
+
+def by_owner(run: JudgedRun, own: pl.DataFrame, owners: Sequence[int]) -> Delays:
+    """Rows of the ledger as an array, shape (judged iterations, owners)."""
+    result = np.zeros((len(run.iterations), len(owners)))
+    place = {iteration: i for i, iteration in enumerate(run.iterations)}
+    column = {owner: c for c, owner in enumerate(owners)}
+    for iteration, owner, delay_ns in own.select("iteration", "owner", "delay_ns").iter_rows():
+        if iteration in place and owner in column:
+            result[place[iteration], column[owner]] = delay_ns
+    return result

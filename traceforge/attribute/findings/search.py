@@ -1,0 +1,215 @@
+"""Who stands out, and by what. In: the losses of a run. Out: candidates for findings, graded but not yet costed.
+
+One search: single causes first, then all of them together, then those of a mode. At each of these the strongest
+subject is named (a rank, the ranks of a host or of a group, ranks that are slow alike, everyone in the same
+iterations), what it explains is taken out, and the rest is searched again until nothing counts. What ranks lose in
+turns comes last.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, Cause, causes
+from traceforge.attribute.findings.chance import subsets
+from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job, effect_on_ranks, stands_alone
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.attribute.findings.grading import GradeLimits
+from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime
+from traceforge.attribute.findings.subjects import Subject, everyone, known_sets, one_or_another, rank_of, slow_set
+from traceforge.replay.reference_rule import ReferenceRule
+from traceforge.thresholds import attribute as thresholds
+
+# Ranks are tried alone in the order of what they lose; those far down the list cannot count.
+_TRIED_RANKS = 8
+_MOST_SUBJECTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CauseNode:
+    """One cause, or several together.
+
+    Attributes:
+        cause: what is said; `several` where there is more than one.
+        numbers: of its causes in `LostTime.causes`.
+    """
+
+    cause: Cause
+    numbers: tuple[int, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one cause."""
+        return len(self.numbers) == 1
+
+
+def cause_nodes(names: Sequence[str]) -> list[CauseNode]:
+    """The tree of causes: each cause, then all of them together, then those of each mode."""
+    known = [causes()[name] for name in names]
+    leaves = [CauseNode(cause, (n,)) for n, cause in enumerate(known)]
+    modes = dict.fromkeys(cause.mode for cause in known)
+    groups = [tuple(n for n, cause in enumerate(known) if cause.mode == mode) for mode in modes]
+    together = [tuple(range(len(known))), *groups] if len(groups) > 1 else groups
+    return [*leaves, *(CauseNode(SEVERAL, numbers) for numbers in together if len(numbers) > 1)]
+
+
+def limits_of(run: JudgedRun, node: CauseNode, names: Sequence[str]) -> GradeLimits:
+    """When an effect counts.
+
+    Ranks without devices that share a host take its cores from one another, and lose them to whatever else runs
+    there: work then pauses in some iterations although nothing is wrong with the job.
+    """
+    own = [causes()[names[n]] for n in node.numbers]
+    # A kernel that takes long once is what heavy-tailed noise looks like; a pause of the host has a name.
+    is_named = all(cause.mode == "runtime_control_plane" for cause in own)
+    usual = GradeLimits(one_off_share=thresholds.ONE_OFF_SHARE if is_named else thresholds.ONE_OFF_COMPUTE_SHARE)
+    if not run.shares_cores:
+        return usual
+    if any(cause.is_like_taken_cores for cause in own):
+        return replace(usual, medium_share=thresholds.HARD_HIT_SHARE, high_share=thresholds.HARD_HIT_SHARE)
+    return replace(usual, rotating_share=2 * thresholds.ROTATING_SHARE)
+
+
+def search(run: JudgedRun, lost: LostTime) -> Iterator[FindingCandidate]:
+    """All that stands out; what counts is taken out of `lost`."""
+    known = known_sets(run)
+    for node in cause_nodes(lost.causes):
+        counted = []
+        for _ in range(_MOST_SUBJECTS):
+            found = _strongest(run, lost, node, known)
+            if found is None:
+                break
+            struck = found.effect.affected.tolist() if found.subject.kind == "job" else None
+            lost.take_out(node.numbers, found.subject.places, struck)
+            counted.append(found)
+        yield from counted
+        if node.is_single:
+            yield from _what_is_left(run, lost, node, counted)
+
+
+def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[Subject]) -> FindingCandidate | None:
+    """The subject that explains most, of those that count; the smaller of two that explain about as much."""
+    cost, own = lost.of(node.numbers)
+    if np.maximum(0.0, cost).sum() < thresholds.REPORTED_SHARE * run.durations_ns.sum():
+        return None
+    limits = limits_of(run, node, lost.causes)
+    effects = _effects(run, cost, own, known, limits)
+    found = [_candidate(run, lost, node, subject, effect) for subject, effect in effects]
+    counted = [one for one in found if one.confidence != "low"]
+    if not counted:
+        return None
+    least = thresholds.KNOWN_SET_PART * max(one.effect.share for one in counted)
+    enough = [one for one in counted if one.effect.share >= least]
+    # Who is slow shows in the ranks' own work; of ranks that are slow alike the ledger may blame the last alone.
+    slow = _slow_subjects(run, own, known)
+    by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
+    return min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
+
+
+def _slow_subjects(run: JudgedRun, own: Delays, known: Sequence[Subject]) -> set[Subject]:
+    """Who works longest, on average and in the usual iteration."""
+    found = (slow_set(run, shift, known) for shift in (own.mean(axis=0), np.median(own, axis=0)))
+    return {one for one in found if one is not None}
+
+
+def _effects(
+    run: JudgedRun, cost: Delays, own: Delays, known: Sequence[Subject], limits: GradeLimits
+) -> Iterator[tuple[Subject, Effect]]:
+    """Effects of all subjects that may be the strongest."""
+    most = np.argsort(-cost.mean(axis=0), kind="stable")[:_TRIED_RANKS]
+    subjects = {rank_of(run, place) for place in most.tolist()} | _slow_subjects(run, own, known)
+    together = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
+    if together is not None:
+        struck = slow_set(run, own[together.affected].mean(axis=0), known)
+        if struck is not None and struck.kind == "job":
+            yield struck, _of_everyone(cost.sum(axis=1), together, run, limits)
+        elif struck is not None:
+            subjects.add(struck)
+    for subject in sorted(subjects - {everyone(run)}, key=lambda one: one.places):
+        effect = effect_of_subject(run, cost, subject, limits, len(known))
+        if effect is not None:
+            yield subject, _as_sure_as(effect, together, cost, subject)
+
+
+def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: GradeLimits, known: int) -> Effect | None:
+    """How a subject's delay stands out; None where it is too small.
+
+    Args:
+        cost: delay by some cause, shape (iterations, ranks).
+        known: number of hosts and groups.
+    """
+    count, size = len(run.ranks), len(subject.places)
+    alternatives = count if size == 1 else known if subject.kind == "host" else subsets(count, size)
+    if subject.kind == "ranks":
+        # Any two ranks that were struck once, each at its time, would make such a set.
+        limits = replace(limits, one_off_share=np.inf)
+    effect = effect_on_ranks(cost, subject.places, run.durations_ns, limits, alternatives)
+    if effect is None or effect.confidence != "low" or not run.shares_cores:
+        return effect
+    # Cores that are taken away strike the ranks of a host at random; what always strikes the same ones is theirs.
+    usual = effect_on_ranks(cost, subject.places, run.durations_ns, GradeLimits(), alternatives)
+    is_random = (
+        effect.p_value is None
+        or effect.p_value > thresholds.CONTENTION_P_VALUE
+        or effect.pattern != "persistent"
+        or effect.dominance < thresholds.HIGH_DOMINANCE
+    )
+    return effect if is_random else usual
+
+
+def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: Subject) -> Effect:
+    """Where a loss is no noise of the run, counting need not show whose it is: nearly all of it is the subject's."""
+    if together is None or together.confidence == "low" or effect.confidence != "low":
+        return effect
+    positive = np.maximum(0.0, cost[together.affected]).sum(axis=0)
+    part = float(positive[list(subject.places)].sum() / positive.sum())
+    return replace(effect, confidence=together.confidence) if part >= thresholds.SOLE_DOMINANCE else effect
+
+
+def _of_everyone(cost: Delays, together: Effect, run: JudgedRun, limits: GradeLimits) -> Effect:
+    """A loss that all ranks have alike; once is enough if it is large, but what comes first may be a warm-up."""
+    few = len(together.affected) < thresholds.FEW_ITERATIONS
+    is_large = together.affected_delay_ns >= thresholds.ONE_OFF_SHARE * float(np.median(run.durations_ns))
+    is_sure = together.share >= limits.medium_share and stands_alone(cost, together.affected)
+    if few and is_large and is_sure and together.affected[0] > 0:
+        return replace(together, confidence="medium")
+    return together
+
+
+def _what_is_left(
+    run: JudgedRun, lost: LostTime, node: CauseNode, counted: Sequence[FindingCandidate]
+) -> Iterator[FindingCandidate]:
+    """Of one cause: what ranks lose in turns, what the job loses now and then, and ranks that may be chance."""
+    cost, _ = lost.of(node.numbers)
+    limits = limits_of(run, node, lost.causes)
+    takes_turns = node.cause.mode == "synchronization_amplification"
+    if takes_turns and run.ledger.model.rule is ReferenceRule.MEDIAN:
+        places = np.setdiff1d(np.arange(len(run.ranks)), [place for one in counted for place in one.subject.places])
+        effect = effect_in_turns(cost[:, places], run.durations_ns, limits)
+        if effect is not None and effect.confidence != "low":
+            yield _candidate(run, lost, node, one_or_another(places.tolist()), effect)
+            return
+    if not counted and not takes_turns and node.cause is not UNEXPLAINED and node.cause.mode != "gpu_locality":
+        effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
+        if effect is not None and effect.confidence != "low":
+            yield _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)
+            return
+    for place in np.flatnonzero(cost.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist():
+        effect = effect_on_ranks(cost, [place], run.durations_ns, limits, len(run.ranks))
+        if effect is not None:
+            yield _candidate(run, lost, node, rank_of(run, place), replace(effect, confidence="low"))
+
+
+def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject, effect: Effect) -> FindingCandidate:
+    """A subject with what it lost, by cause; `several` that are nearly one are that one."""
+    counted = effect.affected.tolist() if subject.kind == "job" else range(len(lost.cost_ns))
+    block = np.ix_(list(counted), list(subject.places), list(node.numbers))
+    by_cause = lost.cost_ns[block].sum(axis=(0, 1)) / len(lost.cost_ns)
+    parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True)}
+    cause = node.cause
+    if not node.is_single:
+        largest = causes()[max(parts, key=lambda name: parts[name])]
+        is_one = parts[largest.name] >= thresholds.SOLE_DOMINANCE * sum(parts.values())
+        cause = largest if is_one else replace(SEVERAL, mode=largest.mode, next_step=largest.next_step)
+    return FindingCandidate(cause, effect, subject, parts, is_in_turns=effect.pattern == "rotating")

@@ -1,0 +1,58 @@
+"""Which transfers stand out. In: slow transfers by communicator. Out: candidates for findings, graded but not costed.
+
+Transfers that are slow all the time where their peers' are not belong to their communicator; what comes and goes, to
+the job. Not handled: transfers that are slow alike for everyone in all iterations; see attribute.sight.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from traceforge.attribute.cause import Cause, causes
+from traceforge.attribute.findings.effects import effect_on_job, effect_on_ranks
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.attribute.findings.grading import GradeLimits
+from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
+from traceforge.attribute.findings.subjects import Subject, ranks_said
+from traceforge.thresholds import attribute as thresholds
+
+
+def search_transfers(run: JudgedRun, delays: pl.DataFrame) -> Iterator[FindingCandidate]:
+    """All slow transfers that stand out; `delays` are the run's rows of attribute.delay."""
+    for cause in causes().values():
+        own = delays.filter(pl.col("cause") == cause.name)
+        if cause.claims_transfer is not None and not own.is_empty():
+            yield from _of_cause(run, cause, by_owner(run, own, run.ledger.communicators))
+
+
+def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator[FindingCandidate]:
+    limits = transfer_limits(run, cause)
+    if cause.claims_transfer != "path":
+        effect = effect_on_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, limits)
+        if effect is not None:
+            yield FindingCandidate(cause, effect, Subject("job", "all", (), "the job"))
+        if cause.claims_transfer == "fabric" or (effect is not None and effect.confidence != "low"):
+            return
+    count = by_communicator.shape[1]
+    for place in range(count):
+        effect = effect_on_ranks(by_communicator, [place], run.durations_ns, limits, count)
+        if effect is not None:
+            number = run.ledger.communicators[place]
+            said = f"communicator {number} ({ranks_said(run.members[number])})"
+            yield FindingCandidate(cause, effect, Subject("communicator", str(number), (), said))
+
+
+def unexplained_transfers(by_communicator: Delays, found: Sequence[FindingCandidate]) -> Delays:
+    """Slow transfers that no finding of the job explains, shape (judged iterations,)."""
+    left: Delays = by_communicator.sum(axis=1)
+    for one in found:
+        if one.cause.claims_transfer is not None and one.subject.kind == "job" and one.confidence != "low":
+            left[one.effect.affected] = 0.0
+    return left
+
+
+def transfer_limits(run: JudgedRun, cause: Cause) -> GradeLimits:
+    """Stricter where hosts that share their cores communicate by themselves: taken cores slow transfers, too."""
+    if run.shares_cores and cause.is_like_taken_cores:
+        return GradeLimits(medium_share=thresholds.HARD_HIT_SHARE, high_share=thresholds.HARD_HIT_SHARE)
+    return GradeLimits()
