@@ -59,7 +59,7 @@ def test_the_tail_is_that_of_shuffled_ranks(seed: int, ranks: int, iterations: i
     picked = rng.integers(0, ranks, size=(20_000, len(blocks)))
     shuffled = float((blocks[np.arange(len(blocks)), picked].sum(axis=1) >= blocks[:, 0].sum()).mean())
 
-    # then the tail by cumulants is about that, and never far too small
+    # then the tail by cumulants is never far too small, and where it matters not far too large
     found = gathering_p_value(delays, places(0), 1)
-    if shuffled >= 0.002 and found < 1:
-        assert shuffled / 2 <= found <= max(4 * shuffled, 2.6 * shuffled + 0.02)
+    assert found >= shuffled / 2 or shuffled < 0.002
+    assert found <= 4 * shuffled + 0.02 or shuffled > 0.1
