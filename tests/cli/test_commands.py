@@ -12,6 +12,7 @@ from tests.conftest import ROOT
 
 COMMANDS = (
     "report", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo", "synth",
+    "thresholds",
 )  # fmt: skip
 
 
@@ -20,6 +21,11 @@ def test_every_command_explains_itself(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.returncode == 0
     assert "Usage" in result.stdout
+
+
+@pytest.mark.parametrize("command", [[], ["export"]])
+def test_what_a_command_does_is_listed_in_a_line_that_is_not_cut(command: list[str]) -> None:
+    assert "..." not in run(*command, "--help").stdout.partition("Commands:")[2]
 
 
 def test_help_loads_no_heavy_library() -> None:

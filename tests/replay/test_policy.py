@@ -153,8 +153,8 @@ def test_parameters_are_written_as_they_are_read() -> None:
             ),
         ),
         ("none:window=2", "policy `none` has no parameter `window`\n\nhint: its parameters are: none"),
-        ("bounded_delay:gain=much", "`gain=much` is not a number"),
-        ("bounded_delay:gain", "`gain=` is not a number"),
+        ("bounded_delay:gain=much", "`gain=much` is not a number\n\nhint: such as gain=0.5"),
+        ("bounded_delay:gain", "`gain=` is not a number\n\nhint: such as gain=0.5"),
         ("bounded_delay:gain=-1", "`gain=-1` must not be negative\n\nhint: usually it is 0.5"),
         ("bounded_delay:gain=inf", "`gain=inf` must be a finite number"),
         *(

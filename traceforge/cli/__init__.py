@@ -18,6 +18,7 @@ from traceforge.cli.compare import compare
 from traceforge.cli.console import print_error
 from traceforge.cli.demo import demo
 from traceforge.cli.doctor import doctor
+from traceforge.cli.examples import examples_of
 from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
 from traceforge.cli.info import info
@@ -43,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (report, ingest, compare, check, doctor, info, sql, replay, forecast, demo, synth, thresholds):
-    app.command()(command)
+    app.command(epilog=examples_of(command.__name__))(command)
 app.add_typer(export, name="export")
 
 

@@ -23,7 +23,11 @@ def check(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     maximum: Annotated[
         list[str] | None,
-        typer.Option("--max", help="Limit such as iteration_ms=130, wait_share=20% or finding_confidence=low; repeat."),
+        typer.Option(
+            "--max",
+            metavar="LIMIT",
+            help="Limit such as iteration_ms=130, wait_share=20% or finding_confidence=low; repeat.",
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -31,7 +35,9 @@ def check(
     ] = None,
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(help="Allowed loss against the baseline: 5% (the default), or NAME=10%, which adds NAME."),
+        typer.Option(
+            metavar="SHARE", help="Allowed loss against the baseline: 5% (the default), or NAME=10%, which adds NAME."
+        ),
     ] = None,
     run: Annotated[str | None, typer.Option(help="Run to check, where the database holds several.")] = None,
     fail_within_noise: Annotated[
@@ -47,9 +53,6 @@ def check(
     A value above a limit that its 95 % interval (over iterations) still includes is reported as `within noise` and
     passes, unless --fail-within-noise: a gate that fails by chance is soon ignored. Against a baseline, times may grow
     by the tolerance in per cent, shares by as many points, confidence and counts not at all.
-
-    Examples: `traceforge check job.duckdb --max iteration_ms=130 --max finding_confidence=low` ·
-    `traceforge check traces/ --baseline good.json --tolerance 3% --tolerance p95_ms=10% --junit check.xml`
     """
     from traceforge import api
     from traceforge.check.documents import junit as junit_text

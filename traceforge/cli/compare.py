@@ -28,14 +28,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Write every row as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare although the numbers of ranks differ.")] = False,
 ) -> None:
-    """Show what changed from run A to run B: iteration time, phases, causes, collectives, ranks.
+    """Show what changed from run A to run B. Iteration time, phases, causes, collectives, ranks.
 
     A change is called significant only if it is more than the scatter between iterations (Welch's t with the variance
     of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and above
     the clock resolution. Runs with different numbers of ranks are refused.
-
-    Examples: `traceforge compare good.duckdb bad.duckdb` · `traceforge compare traces/monday traces/tuesday` ·
-    `traceforge compare job.duckdb --run-a old --run-b new --json`
     """
     from traceforge import api
     from traceforge.report.comparison_text import comparison_document

@@ -19,7 +19,7 @@ def demo(
     fault: FaultNames = None,
     seed: Seed = 0,
 ) -> None:
-    """Make a small job with a known fault, and show the verdict beside the truth. Takes a few seconds."""
+    """Show the verdict on a small job with a known fault. The truth stands beside it. Takes a few seconds."""
     from traceforge import api
     from traceforge.store.database import Store
     from traceforge.synth.cluster import Cluster

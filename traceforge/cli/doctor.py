@@ -21,11 +21,9 @@ def doctor(
     rank_regex: RankRegex = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Show what these traces lack for each question, and the setting that records it next time.
+    """Show what these traces lack, and the setting that records it.
 
     Questions are in order of value. What a job does not need (NCCL logs of a gloo job) is left out.
-
-    Examples: `traceforge doctor traces/job42` · `traceforge doctor job42.duckdb --json`
     """
     from traceforge import api
 

@@ -33,7 +33,7 @@ def chakra(
     prefix: Annotated[str | None, typer.Option(help="Files are PREFIX.RANK.et; by default the run's name.")] = None,
     redact: Redact = False,
 ) -> None:
-    """Write Chakra execution traces, one `.et` file a rank, for simulators such as ASTRA-sim."""
+    """Write Chakra execution traces, for simulators such as ASTRA-sim. One `.et` file a rank."""
     from traceforge import api
     from traceforge.export.chakra import export_chakra
 
@@ -54,15 +54,19 @@ def perfetto(
     output: Annotated[Path, typer.Option("--output", "-o", help="Archive to write.")] = Path("perfetto.tar"),
     traces: Annotated[
         list[Path] | None,
-        typer.Option(help="File or folder among which the run's traces are, known by their hash; may be repeated."),
+        typer.Option(
+            metavar="PATH",
+            help="File or folder among which the run's traces are, known by their hash; may be repeated.",
+        ),
     ] = None,
     run: Annotated[str | None, typer.Option(help="Name of the run, where the database holds several.")] = None,
     redact: Redact = False,
 ) -> None:
-    """Write one TAR of the run's traces, untouched, on one clock and with findings as tracks, for ui.perfetto.dev.
+    """Write the run's traces on one clock, for ui.perfetto.dev.
 
-    With --redact they are written anew from the database: names replaced, times exact, other arguments left out.
-    The page runs in your browser; nothing is sent. It needs Perfetto 58 or later.
+    One TAR holds the traces, untouched, and findings as tracks. With --redact they are written anew from the database:
+    names replaced, times exact, other arguments left out. The page runs in your browser; nothing is sent. It needs
+    Perfetto 58 or later.
     """
     from traceforge import api
     from traceforge.export.perfetto import export_perfetto
@@ -87,7 +91,7 @@ def parquet(
     facts: Annotated[bool, typer.Option("--facts", help="Also write raw.*, by far the largest part.")] = False,
     redact: Redact = False,
 ) -> None:
-    """Write all tables as Parquet: a folder a table, partitioned by run, with tables.json and README.md."""
+    """Write all tables as Parquet. A folder a table, partitioned by run, with tables.json and README.md."""
     from traceforge import api
     from traceforge.export.parquet import export_parquet
 

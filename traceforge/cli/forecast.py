@@ -12,6 +12,8 @@ from traceforge.cli.forecast_text import curve_lines, one_scale_lines
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from traceforge.forecast.answer import Answer, MeasuredRun
 
 SCHEMA_VERSION = 2
@@ -19,27 +21,42 @@ SCHEMA_VERSION = 2
 
 def forecast(
     databases: Annotated[
-        list[Path] | None, typer.Argument(metavar="DB...", help="Databases made by `ingest`; runs of all are joined.")
+        list[Path] | None, typer.Argument(metavar="DB", help="Databases made by `ingest`; runs of all are joined.")
     ] = None,
-    run: Annotated[list[str] | None, typer.Option(help="Run to take, where not all; may be repeated.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Run to take, where not all; may be repeated.")
+    ] = None,
     points: Annotated[
         Path | None,
         typer.Option(help="CSV or TOML of throughputs: columns ranks, throughput (samples/s), and cv where known."),
     ] = None,
-    ranks: Annotated[str, typer.Option(help="Further numbers of ranks to plan for, such as 128,256.")] = "",
-    batch: Annotated[float | None, typer.Option(min=1e-9, help="Samples per rank and iteration.")] = None,
-    samples: Annotated[float | None, typer.Option(min=1e-9, help="Work of the whole job, in samples.")] = None,
-    price: Annotated[float, typer.Option(min=0, help="Price of a GPU-hour, in any currency.")] = 2.5,
+    ranks: Annotated[
+        str, typer.Option(metavar="N,N", help="Further numbers of ranks to plan for, such as 128,256.")
+    ] = "",
+    batch: Annotated[float | None, typer.Option(min=1e-3, metavar="N", help="Samples per rank and iteration.")] = None,
+    samples: Annotated[
+        float | None, typer.Option(min=1e-3, metavar="N", help="Work of the whole job, in samples.")
+    ] = None,
+    price: Annotated[float, typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour, in any currency.")] = 2.5,
     mtbf_hours: Annotated[
-        float, typer.Option(min=1e-3, help="Mean time between failures of one GPU; the default is Llama 3's.")
+        float,
+        typer.Option(
+            min=1e-3, metavar="HOURS", help="Mean time between failures of one GPU; the default is Llama 3's."
+        ),
     ] = 45_600,
-    checkpoint_s: Annotated[float, typer.Option(min=1e-3, help="Time to write a checkpoint, s.")] = 60,
-    restart_s: Annotated[float, typer.Option(min=0, help="From a failure to the first repeated iteration, s.")] = 600,
-    gpus_per_rank: Annotated[int, typer.Option(min=1, help="GPUs a rank; of nodes, where nodes are counted.")] = 1,
-    watts: Annotated[float | None, typer.Option(min=0, help="Power of a GPU with its share of the host.")] = None,
+    checkpoint_s: Annotated[float, typer.Option(min=1e-3, metavar="S", help="Time to write a checkpoint, s.")] = 60,
+    restart_s: Annotated[
+        float, typer.Option(min=0, metavar="S", help="From a failure to the first repeated iteration, s.")
+    ] = 600,
+    gpus_per_rank: Annotated[
+        int, typer.Option(min=1, metavar="N", help="GPUs a rank; of nodes, where nodes are counted.")
+    ] = 1,
+    watts: Annotated[
+        float | None, typer.Option(min=0, metavar="W", help="Power of a GPU with its share of the host.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Say how far the job scales, what it costs there, and what would change that. One scale makes no curve."""
+    """Say how far the job scales, what it costs, what would help. One scale makes no curve."""
     from traceforge.forecast.answer import answer
     from traceforge.forecast.goodput import Assumptions
     from traceforge.forecast.points_file import read_points
@@ -48,9 +65,8 @@ def forecast(
     runs, dropped = _runs(databases or [], run or [])
     listed = read_points(points) if points else []
     if not runs and not listed:
-        raise UsageError(
-            "nothing to forecast from", hint="name databases, or a table of throughputs with --points FILE"
-        )
+        hint = "name databases, or a table of throughputs with --points FILE"
+        raise UsageError("nothing to forecast from", hint=hint)
     found = answer(runs, listed, assumed, _numbers(ranks))
     if samples and found.unit != "samples":
         raise UsageError("--samples needs --batch: traces count iterations, not samples")
@@ -58,12 +74,18 @@ def forecast(
         left_out = [{"name": name, "why": why} for name, why in dropped]
         print(json.dumps({**document(found), "left_out": left_out}, indent=2))
         return
-    used = f"{len(runs)} of {len(runs) + len(dropped)} runs used"
-    lines = [used, *(f"  left out: {name}: {why}" for name, why in dropped)] if dropped else []
+    lines = _left_out_lines(len(runs), dropped)
     lines += one_scale_lines(found) if found.ensemble is None else curve_lines(found)
     print("\n".join(printable(line) for line in lines))
     if found.ensemble is not None and found.unknown:
         note(f"assumed equal, as not all files state it: {', '.join(found.unknown)}")
+
+
+def _left_out_lines(used: int, dropped: "Sequence[tuple[str, str]]") -> list[str]:
+    if not dropped:
+        return []
+    counts = f"{used} of {used + len(dropped)} runs used"
+    return [counts, *(f"  left out: {name}: {why}" for name, why in dropped)]
 
 
 def document(found: "Answer") -> dict[str, Any]:

@@ -18,9 +18,9 @@ def info(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Show what a database holds: runs, files, ranks, hosts, versions, iterations, events, issues, size, stages built.
+    """Show what a database holds.
 
-    Example: `traceforge info job42.duckdb`
+    Runs, files, ranks, hosts, versions, iterations, events, issues, size, stages built.
     """
     from dataclasses import asdict
 

@@ -22,7 +22,9 @@ WHERE run_id = ? AND severity <> 'info'
 GROUP BY code ORDER BY code
 """
 
-Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at once; by default one a core, of small jobs one.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Files read at once; by default one a core, of small jobs one.")
+]
 RankRegex = Annotated[
     str | None,
     typer.Option(help="Finds the rank in the path of a file that does not state it, such as 'gpu(\\d+)'."),
@@ -30,14 +32,16 @@ RankRegex = Annotated[
 Reference = Annotated[
     ReferenceRule | None,
     typer.Option(
-        help="Reference for delays: median durations (the default), their first quartile, or those of the best rank."
+        metavar="RULE",
+        help="What counts as on time: median durations (median, the default), their first quartile (first_quartile), "
+        "or those of the best rank (best_rank).",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Trace files, or folders that hold them.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Trace files, or folders that hold them.")],
     db: Annotated[Path, typer.Option(help="DuckDB file to create or extend.")],
     run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
     jobs: Jobs = None,

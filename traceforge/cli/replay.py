@@ -30,13 +30,17 @@ def replay(
     db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="Policy, such as bounded_delay:window=4,gain=0.5; may be repeated. Default: all policies."),
+        typer.Option(
+            metavar="POLICY",
+            help="Policy, such as bounded_delay:window=4,gain=0.5; may be repeated. Default: all policies.",
+        ),
     ] = None,
     what_if: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="EDIT",
             help="Change the job, such as fix_rank:rank=2 or scale_transfer:factor=0.5; of several each alone and all "
-            "together. `--what-if list` shows them."
+            "together. `--what-if list` shows them.",
         ),
     ] = None,
     sweep: Annotated[
@@ -45,7 +49,7 @@ def replay(
     run: Annotated[str | None, typer.Option(help="Run to replay, where the database holds several.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Replay the recorded iterations under pacing policies, or with something of the job changed.
+    """Replay the run under pacing policies, or with a change.
 
     A gain from pacing is predicted only where the run itself shows that early arrivals slow something down.
     """

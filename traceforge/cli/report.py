@@ -24,7 +24,8 @@ def report(
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
     price_per_gpu_hour: Annotated[
-        float | None, typer.Option(min=0, help="Price of a GPU-hour; losses are then reported in money too.")
+        float | None,
+        typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour; losses are then reported in money too."),
     ] = None,
     currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
     redact: Annotated[
@@ -40,7 +41,7 @@ def report(
     ] = None,
     baseline_run: Annotated[str | None, typer.Option(help="Run of the baseline, where it holds several.")] = None,
 ) -> None:
-    """Explain why the job scales badly, what it costs and what would help."""
+    """Explain why the job scales badly, its cost and what helps."""
     from traceforge import api
     from traceforge.report.cost import Price
 

@@ -66,11 +66,7 @@ def sql(
     output_format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
     raw: Annotated[bool, typer.Option("--raw", help="Leave texts in csv as they are, formulas and all.")] = False,
 ) -> None:
-    """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files.
-
-    Examples: `traceforge sql job.duckdb "FROM timeline.iteration"` · `traceforge sql job.duckdb --name late_ranks` ·
-    `traceforge sql job.duckdb --list` · `traceforge sql job.duckdb --name ledger --format csv > ledger.csv`
-    """
+    """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files."""
     from traceforge import api
 
     with api.open_store(db) as store:

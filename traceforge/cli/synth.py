@@ -17,24 +17,30 @@ FaultNames = Annotated[
     list[str] | None,
     typer.Option(
         "--fault",
+        metavar="FAULT",
         help="Fault to inject, such as compute_straggler or compute_straggler:place=3,severity=0.3,first=5,last=12; "
         "may be repeated. None: a healthy job.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same files.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same files.")]
 
 
 def synth(
     scenario: Annotated[Path | None, typer.Argument(help="Scenario as TOML; else the options below.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write.")] = Path("synth"),
     fault: FaultNames = None,
-    nodes: Annotated[int, typer.Option(min=1, help="Hosts.")] = 2,
-    devices: Annotated[int, typer.Option(min=1, help="Devices a host.")] = 4,
-    tensor_parallel: Annotated[int, typer.Option(min=1, help="Ranks of a tensor-parallel group.")] = 1,
-    iterations: Annotated[int, typer.Option(min=1, help="Recorded iterations.")] = 20,
+    nodes: Annotated[int, typer.Option(min=1, metavar="N", help="Hosts.")] = 2,
+    devices: Annotated[int, typer.Option(min=1, metavar="N", help="Devices a host.")] = 4,
+    tensor_parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks of a tensor-parallel group.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Recorded iterations.")] = 20,
     seed: Seed = 0,
     nccl: Annotated[
-        str, typer.Option("--nccl-log", help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.")
+        str,
+        typer.Option(
+            "--nccl-log",
+            metavar="VERSION",
+            help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.",
+        ),
     ] = "",
     inspector: Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")] = False,
     execution_traces: Annotated[
@@ -42,7 +48,7 @@ def synth(
     ] = False,
     stamped: Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")] = False,
 ) -> None:
-    """Generate traces of a job with known faults, and a truth.json with the cost of each."""
+    """Generate traces of a job with known faults. A truth.json holds the cost of each."""
     from traceforge.synth.cluster import Cluster
     from traceforge.synth.folder import write_scenario
     from traceforge.synth.nccl_grammar import NcclLogs

@@ -10,9 +10,10 @@ from traceforge.cli.inputs import print_json
 def thresholds(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Print every threshold that decides what a report says: value, unit, meaning, and what depends on it.
+    """Print every threshold that decides what a report says.
 
-    The same limits are rows of meta.threshold in every database. Example: `traceforge thresholds --json`
+    Each with its value, unit, meaning and what depends on it. The same limits are rows of meta.threshold in every
+    database.
     """
     from dataclasses import asdict
 

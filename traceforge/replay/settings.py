@@ -47,7 +47,7 @@ def _number(key: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"`{key}={text}` is not a number") from None
+        raise UsageError(f"`{key}={text}` is not a number", hint=f"such as {key}=0.5") from None
     if not abs(value) < float("inf"):
         raise UsageError(f"`{key}={text}` must be a finite number")
     return value

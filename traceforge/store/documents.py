@@ -10,6 +10,7 @@ Not handled: several statements a file (but see `parse_schema`), comments of a m
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class Document:
     reads: frozenset[str]
 
 
+@cache
 def parse_document(text: str, origin: str) -> Document:
     """The single statement of a `.sql` file.
 
