@@ -163,3 +163,24 @@ def test_everyone_pauses_once_and_the_run_grows_by_one_pause(tmp_path: Path) -> 
     truth = json.loads((tmp_path / "run" / "truth.json").read_text())
     assert truth["excess_ns"] == [0, 1_980 * US]
     assert truth["troubles"][0]["subject_kind"] == "job"
+
+
+def test_a_collective_waits_for_the_one_before_it_on_its_stream(tmp_path: Path) -> None:
+    # both ranks  |compute 100························1,000|
+    #             |all-reduce 400··600|all-reduce 600··800|
+    for rank in (0, 1):
+        events = [
+            event("user_annotation", "ProfilerStep#0", HOST, 10, 1_000),
+            event("kernel", "gemm", DEVICE, 100, 1_000),
+            event("kernel", "ncclDevKernel_AllReduce", (0, 20), 400, 600),
+            event("kernel", "ncclDevKernel_AllReduce", (0, 20), 600, 800),
+        ]
+        document = {"distributedInfo": {"rank": rank}, "traceEvents": events}
+        (tmp_path / f"rank{rank}.pt.trace.json").write_text(json.dumps(document))
+    ranks = read(tmp_path)
+    # given 100 us more in the first transfer
+    propagate(ranks, {400 * US: 100 * US})
+
+    # then the second one begins and ends later, and compute, which nobody held up, does not move
+    assert bounds(ranks, "nccl") == [[(400, 700), (700, 900)]] * 2
+    assert bounds(ranks, "gemm") == [[(100, 1_000)]] * 2
