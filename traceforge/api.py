@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from traceforge.align.runs import split_runs
 from traceforge.errors import InputUnusableError, PluginError, UsageError
 from traceforge.files import find_files, find_special, shown_name, size_bytes
 from traceforge.records import ReadOptions, Source
@@ -99,6 +100,7 @@ def ingest(
             shown=lambda path: shown_name(path, paths),
             skipped=find_special(paths),
         )
+    split_runs(store, result.run_id)
     if reference is not None:
         choose_reference(store, reference)
     analyze(store)
@@ -280,12 +282,21 @@ def run_id(store: Store, name: str | None) -> int:
     runs = dict(store.query("SELECT run_name, run_id FROM meta.run ORDER BY run_id").rows())
     if not runs:
         raise InputUnusableError("the database holds no run", where=str(store.path), hint="ingest traces first")
-    if name is None and len(runs) == 1:
-        return int(next(iter(runs.values())))
+    # Runs that a folder was divided into are named after the one that kept its name.
+    whole = [one for one in runs if all(other == one or other.startswith(f"{one} [") for other in runs)]
+    if name is None and whole:
+        return int(runs[whole[0]])
     if name not in runs:
         what = "the database holds several runs" if name is None else f"there is no run `{name}`"
         raise UsageError(what, where=str(store.path), hint=f"name one with --run: {', '.join(runs)}")
     return int(runs[name])
+
+
+def divided_runs(store: Store, number: int) -> dict[int, str]:
+    """The run and those that the same folder was divided into (see `align.runs`), by identifier, with their names."""
+    runs = dict(store.query("SELECT run_id, run_name FROM meta.run ORDER BY run_id").rows())
+    name = str(runs[number]).partition(" [")[0]
+    return {other: text for other, text in runs.items() if text == name or text.startswith(f"{name} [")}
 
 
 def versions() -> dict[str, str]:

@@ -58,7 +58,7 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
-    elif _is_one_file_a_device(files):
+    elif is_one_file_a_device(files):
         files = files.with_columns(rank=pl.col("first_device").cast(pl.Int32))
         detail = "no file states a rank, and each used a device of its own; taken for the rank"
         issue = Issue("rank_from_device", "warning", files.height, files["path"][0], detail)
@@ -123,7 +123,7 @@ def _choice(pair: dict[str, Any]) -> str:
     return f"rank {pair['rank']}: {pair['kept']} is used, {pair['path']} is left out, which {when}"
 
 
-def _is_one_file_a_device(files: pl.DataFrame) -> bool:
+def is_one_file_a_device(files: pl.DataFrame) -> bool:
     """Whether the devices of one host can stand for the ranks that no file states."""
     devices = files.select("first_device", "last_device")
     return (

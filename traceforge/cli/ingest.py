@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, progress
+from traceforge.cli.files_used import files_used
 from traceforge.errors import PartialDataError
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
@@ -58,6 +59,8 @@ def ingest(
     with Store(db) as store:
         options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
         result = ingest_shown(paths, store, options)
+        for line in files_used(store, result.run_id, in_all_runs=True):
+            note(line)
         note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
         if result.unrecognised:
             names = ", ".join(path.name for path in result.unrecognised[:_MOST_NAMES])

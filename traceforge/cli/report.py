@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_verdict
+from traceforge.cli.console import note, print_verdict, printable
+from traceforge.cli.files_used import files_used
 from traceforge.cli.ingest import Jobs, RankRegex, Reference, ShownOptions, Strict, check_complete
 from traceforge.cli.inputs import TARGET_HELP, opened, write_text
 
@@ -69,6 +70,8 @@ def report(
         if str(json_file) == "-":
             sys.stdout.write(summary)
         else:
+            for line in files_used(store, api.run_id(store, run)):
+                print(printable(line))
             print_verdict(made.verdict_lines, made.verdict_state)
         note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)

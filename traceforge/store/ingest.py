@@ -30,7 +30,8 @@ _Fill = Callable[[int], SourceSummary]
 _Files = Generator[tuple[Path, _Fill], None, None]
 
 _KNOWN = """
-SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id) WHERE r.run_name = ?
+SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id)
+WHERE r.run_name = $1 OR STARTS_WITH(r.run_name, $1 || ' [')
 """
 
 

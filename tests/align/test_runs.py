@@ -1,0 +1,94 @@
+"""Files that cannot be of one run become runs of their own, each with a name; none is left out without a word."""
+
+from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
+from traceforge import api
+from traceforge.align.runs import split_runs
+from traceforge.cli.files_used import files_used
+from traceforge.store.database import Store
+
+RUNS = """
+SELECT r.run_name, LIST(s.path ORDER BY s.path) FROM meta.run AS r JOIN meta.source AS s USING (run_id)
+GROUP BY r.run_id, r.run_name ORDER BY r.run_id
+"""
+HOUR = 3_600_000 * MS
+
+
+def _at(path: str, rank: int | None, start_ns: int) -> Trace:
+    return Trace(rank, path=path).step(0, start_ns, start_ns + 10 * MS).kernel(start_ns, start_ns + 5 * MS)
+
+
+def _split(*traces: Trace) -> Store:
+    store = store_of(*traces)
+    split_runs(store, 0)
+    return store
+
+
+def test_windows_of_one_rank_are_runs_in_order_of_time() -> None:
+    # a profiler whose schedule repeats: both ranks, an hour apart
+    store = _split(*(_at(f"r{rank}w{n}", rank, 1 + n * HOUR) for rank in (0, 1) for n in (0, 1)))
+
+    assert rows_of(store, RUNS) == [("story", ["r0w0", "r1w0"]), ("story [window 2]", ["r0w1", "r1w1"])]
+    assert rows_of(store, "SELECT code, count FROM meta.issue") == [("runs_divided", 2)]
+
+
+def test_the_run_with_most_ranks_keeps_the_name() -> None:
+    store = _split(_at("early", 0, 1), _at("late0", 0, HOUR), _at("late1", 1, HOUR))
+
+    assert rows_of(store, RUNS) == [("story", ["late0", "late1"]), ("story [window 1]", ["early"])]
+
+
+def test_jobs_of_one_time_in_folders_of_their_own_are_runs_by_folder() -> None:
+    store = _split(*(_at(f"job/{name}/rank{rank}.json", rank, 1) for name in ("a", "b") for rank in (0, 1)))
+
+    assert rows_of(store, RUNS) == [
+        ("story", ["job/a/rank0.json", "job/a/rank1.json"]),
+        ("story [b]", ["job/b/rank0.json", "job/b/rank1.json"]),
+    ]
+
+
+def test_a_file_without_a_rank_is_analysed_alone() -> None:
+    store = built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1), _at("x/stray.json", None, 1)), "align")
+
+    assert rows_of(store, RUNS) == [("story", ["rank0", "rank1"]), ("story [file stray.json]", ["x/stray.json"])]
+    assert rows_of(store, "SELECT run_id, rank FROM align.rank ORDER BY ALL") == [(0, 0), (0, 1), (1, 0)]
+    assert rows_of(store, "SELECT DISTINCT is_used, reason FROM align.file") == [(True, None)]
+
+
+def test_a_job_of_one_file_a_rank_and_files_told_apart_by_devices_stay_one_run() -> None:
+    one = _split(_at("rank0", 0, 1), _at("rank1", 1, HOUR))
+    assert len(rows_of(one, RUNS)) == 1
+
+    devices = [
+        Trace(None, path=name).event("kernel", "gemm", 1, 9, device=device) for name, device in (("a", 0), ("b", 1))
+    ]
+    assert len(rows_of(_split(*devices), RUNS)) == 1
+
+
+def test_dividing_again_changes_nothing_and_takes_up_what_is_new() -> None:
+    store = _split(*(_at(f"w{n}", 0, 1 + n * HOUR) for n in (0, 1)))
+    before = rows_of(store, RUNS)
+
+    split_runs(store, 0)
+
+    assert rows_of(store, RUNS) == before
+    assert rows_of(store, "SELECT code, count FROM meta.issue") == [("runs_divided", 1)]
+    assert api.run_id(store, None) == 0
+
+
+def test_what_is_used_is_said_first_with_the_reasons_and_the_other_runs() -> None:
+    # given two ranks, a copy of rank 1 beside it, and a window of rank 0 an hour later
+    first, second = data_parallel_job([[5 * MS, 5 * MS]] * 3)
+    copy = data_parallel_job([[5 * MS, 5 * MS]] * 3)[1]
+    first.path, second.path, copy.path = "rank0.json", "rank1.json", "rank1 (1).json"
+    store = built(_split(first, second, copy, _at("later.json", 0, HOUR)), "align")
+
+    assert files_used(store, 0) == [
+        "2 of 4 files used",
+        "  left out: rank1 (1).json: another file of the same time is used for rank 1",
+        "  other run: 1 file of run `story [window 2]`: see it with --run",
+    ]
+    assert files_used(store, 0, in_all_runs=True)[0] == "3 of 4 files used in 2 runs"
+
+
+def test_where_every_file_is_used_nothing_is_said() -> None:
+    assert files_used(built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1)), "align"), 0) == []

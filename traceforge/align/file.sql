@@ -1,0 +1,27 @@
+-- Every trace file of a run, and whether it is used: none is left out without a reason.
+CREATE OR REPLACE TABLE align.file (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Joins meta.source.source_id.
+  source_id,
+  -- Path, as in meta.source.
+  path,
+  -- True where answers rest on it.
+  is_used,
+  -- Why it is not used; NULL where it is.
+  reason
+) AS
+SELECT
+  s.run_id, s.source_id, s.path,
+  s.status = 'used' AND (s.kind <> 'kineto' OR r.source_id IS NOT NULL),
+  CASE
+    WHEN s.status <> 'used' THEN 'it holds no event'
+    WHEN s.kind <> 'kineto' OR r.source_id IS NOT NULL THEN NULL
+    WHEN i.source_id IS NOT NULL AND i.raw_until_ns IS NULL THEN 'it is truncated before what the device did'
+    WHEN s.rank IS NULL THEN 'nothing states its rank'
+    ELSE 'another file of the same time is used for rank ' || s.rank
+  END
+FROM meta.source AS s
+LEFT JOIN align.rank AS r USING (run_id, source_id)
+LEFT JOIN align.intact AS i USING (source_id)
+ORDER BY s.run_id, s.source_id

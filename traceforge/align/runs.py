@@ -1,0 +1,139 @@
+"""Which run each file belongs to, where one folder holds several. Reads meta.source and raw events; changes meta.run.
+
+A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
+another job) are other runs; so are files of the same time that lie in another folder, and each file without a rank.
+The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
+`job [window 2]`. Not handled: jobs at the same time in one folder (one file a rank is used, see align.rank).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from traceforge.align.rank import is_one_file_a_device
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.issues import issue_rows
+from traceforge.thresholds import align as thresholds
+
+_FAMILY = (
+    "SELECT run_id, run_name FROM meta.run WHERE run_name = $1 OR STARTS_WITH(run_name, $1 || ' [') ORDER BY run_id"
+)
+
+_FILES = """
+SELECT
+  s.source_id, s.path, s.rank, s.host,
+  MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > 0) AS raw_first_ns,
+  MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) AS raw_last_ns,
+  MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
+  MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device
+FROM meta.source AS s
+JOIN raw.kineto_event AS e USING (source_id)
+WHERE s.kind = 'kineto' AND e.phase = 'X' AND LIST_CONTAINS(?, s.run_id)
+GROUP BY ALL
+ORDER BY s.source_id
+"""
+
+_CLAIMS = """
+SELECT COUNT(*) AS files, COUNT(rank) AS ranked, COUNT(DISTINCT rank) AS ranks
+FROM meta.source WHERE kind = 'kineto' AND status = 'used' AND LIST_CONTAINS(?, run_id)
+"""
+
+_WORLD_SIZE = """
+UPDATE meta.run SET world_size = (
+  SELECT COALESCE(MAX(f.world_size), ANY_VALUE(r.world_size))
+  FROM meta.run AS r
+  LEFT JOIN meta.source AS s USING (run_id)
+  LEFT JOIN raw.kineto_file AS f USING (source_id)
+  WHERE r.run_id = $1
+) WHERE run_id = $1
+"""
+
+_MOVE = "UPDATE meta.{table} SET run_id = ? WHERE LIST_CONTAINS(?, source_id)"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Files that make one run: what tells them from others (empty where nothing does), and their source_id."""
+
+    label: str
+    files: Sequence[int]
+
+
+def split_runs(store: Store, run_id: int) -> None:
+    """Give files that cannot be of one run to runs of their own; what an earlier call divided is judged anew."""
+    name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+    name = name.partition(" [")[0]
+    family = dict(store.query(_FAMILY, [name]).select("run_name", "run_id").rows())
+    if name not in family:
+        return
+    claims = store.query(_CLAIMS, [list(family.values())]).row(0, named=True)
+    if len(family) == 1 and claims["files"] in (1, claims["ranks"]):
+        return
+    groups = divided(store.query(_FILES, [list(family.values())]))
+    if len(groups) < 2 and len(family) == 1:
+        return
+    with store.transaction():
+        for place, group in enumerate(groups):
+            _assign(store, family[name] if place == 0 else _run(store, f"{name} [{group.label}]"), group.files)
+        _note(store, family[name], name, groups)
+
+
+def divided(files: pl.DataFrame) -> list[RunFiles]:
+    """Files by run, the one that keeps the name first."""
+    if files.is_empty() or is_one_file_a_device(files):
+        return [RunFiles("", files["source_id"].to_list())]
+    known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
+    groups = list(_by_window(known))
+    ranks = dict(files.select("source_id", "rank").rows())
+    groups.sort(key=lambda group: -len({ranks[one] for one in group.files}))
+    unknown = files.filter(pl.col("rank").is_null()).select("source_id", "path").rows()
+    return [*groups, *(RunFiles(f"file {PurePosixPath(path).name}", [source_id]) for source_id, path in unknown)]
+
+
+def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
+    """Files of one stretch of time each, in order; where one rank repeats in it, by folder as well."""
+    if known.is_empty():
+        return
+    gap = thresholds.LEAST_WINDOW_GAP_NS if known["rank"].n_unique() < known.height else None
+    begins = pl.col("raw_first_ns") > pl.col("raw_last_ns").cum_max().shift(1) + (gap or 0)
+    number = begins.fill_null(value=False).cum_sum() if gap is not None else pl.lit(0)
+    folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+    windows = known.with_columns(window=number, folder=folder).partition_by("window", maintain_order=True)
+    for place, window in enumerate(windows, start=1):
+        label = f"window {place}" if len(windows) > 1 else ""
+        repeats = window["rank"].n_unique() < window.height
+        for (path,), own in window.group_by("folder", maintain_order=True) if repeats else [(("",), window)]:
+            named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name if repeats else ""]))
+            yield RunFiles(named or "files", own["source_id"].to_list())
+
+
+def _run(store: Store, name: str) -> int:
+    found = store.query("SELECT run_id FROM meta.run WHERE run_name = ?", [name])
+    if not found.is_empty():
+        return int(found.item())
+    run_id = int(store.query("SELECT MAX(run_id) + 1 FROM meta.run").item())
+    store.execute("INSERT INTO meta.run (run_id, run_name) VALUES (?, ?)", [run_id, name])
+    return run_id
+
+
+def _assign(store: Store, run_id: int, files: Sequence[int]) -> None:
+    for table in ("source", "issue"):
+        store.execute(_MOVE.format(table=table), [run_id, list(files)])
+    store.execute(_WORLD_SIZE, [run_id])
+
+
+def _note(store: Store, run_id: int, name: str, groups: Sequence[RunFiles]) -> None:
+    """Say which runs were made, in the place of what was said before; drop runs that hold no file any more."""
+    empty = "run_name <> ? AND STARTS_WITH(run_name, ?) AND run_id NOT IN (SELECT run_id FROM meta.source)"
+    store.execute(f"DELETE FROM meta.run WHERE {empty}", [name, f"{name} ["])
+    store.execute("DELETE FROM meta.issue WHERE run_id = ? AND code = 'runs_divided'", [run_id])
+    if len(groups) > 1:
+        others = ", ".join(f"{name} [{group.label}]" for group in groups[1:])
+        moved = sum(len(group.files) for group in groups[1:])
+        detail = f"files that cannot be of one run (one rank twice, or no rank) are runs of their own: {others}"
+        store.append(
+            "meta.issue", issue_rows(run_id, None, "ingest", [Issue("runs_divided", "info", moved, None, detail)])
+        )
