@@ -1,4 +1,4 @@
-"""The grid by one command: `python -m tests.accuracy [--family NAME]... [--seeds fresh|development] [--jobs N]`.
+"""The grid: `python -m tests.accuracy [--family NAME]... [--seeds fresh|development] [--cases N] [--jobs N]`.
 
 In: nothing. Out: of the whole grid on fresh seeds RESULTS.md, else a table on the terminal; 1 where a threshold is
 missed or a case could not be judged. While one tunes, one looks at development seeds only. Results so far are written
@@ -26,11 +26,11 @@ _SEEDS = {"fresh": FRESH, "development": DEVELOPMENT}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge what is asked for; 1 where a threshold is missed."""
     asked = _parser().parse_args(arguments)
-    is_whole = not asked.family and asked.seeds == "fresh"
-    cases = grid(_SEEDS[asked.seeds], asked.family)
+    is_whole = not asked.family and asked.seeds == "fresh" and asked.cases is None
+    cases = grid(_SEEDS[asked.seeds], asked.family)[: asked.cases]
     marks: list[Mark] = []
     failed: list[str] = []
-    for outcome in _judged(cases, asked.jobs):
+    for outcome in judged(cases, asked.jobs):
         (marks if isinstance(outcome, Mark) else failed).append(outcome)  # type: ignore[arg-type]  # told by its type
         print(f"\r{len(marks) + len(failed)} of {len(cases)}", end="", file=sys.stderr, flush=True)
         if is_whole and len(marks) % _KEPT_EVERY == 0:
@@ -54,11 +54,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--family", action="append", choices=list(FAMILIES), default=[], help="may be repeated")
     parser.add_argument("--seeds", choices=list(_SEEDS), default="fresh", help="fresh ones are for results only")
+    parser.add_argument("--cases", type=int, help="only so many, a fair sample; all by default")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     return parser
 
 
-def _judged(cases: Sequence[Case], jobs: int) -> Iterator[Mark | str]:
+def judged(cases: Sequence[Case], jobs: int) -> Iterator[Mark | str]:
     """The mark of each case, or why it has none."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         waiting = {pool.submit(judge_case, case): case for case in cases}

@@ -22,12 +22,13 @@ _OF_A_HOST = {
     "slow-late": Injection("host_slow_compute", 0, 0.15, first=8),
     "input-21": Injection("host_input_stall", 0, 0.21),
     "input-at-times": Injection("host_input_stall", 0, 0.4, first=1, every=4),
+    "contended": Injection("host_contention", 0, 0.3),
 }
 
 
 def _host(first: int) -> Iterator[Case]:
     for number, (name, kind) in enumerate(product(_HOSTS, _OF_A_HOST)):
-        if name != "4x8-tp4" or kind in ("slow-6", "input-21"):
+        if name != "4x8-tp4" or kind in ("slow-6", "input-21", "contended"):
             yield _of_a_host("host", f"{kind}-{name}", _HOSTS[name], kind, first + number, CLOCKS["skewed"])
     large = Cluster(8, 8, nodes_per_rack=4)
     yield _of_a_host("host", "slow-6-8x8", large, "slow-6", first + 50, CLOCKS["skewed"])

@@ -4,10 +4,13 @@ from collections import Counter
 
 import pytest
 
-from tests.accuracy.__main__ import main
+from tests.accuracy.__main__ import judged, main
+from tests.accuracy.case import Case
 from tests.accuracy.grid import DEVELOPMENT, FAMILIES, FRESH, grid
 from tests.accuracy.judging import Mark, judge_case
 from tests.accuracy.outcomes import family_lines, is_below_sight, is_right, wrong_lines
+from traceforge.synth.fault import Injection
+from traceforge.synth.scenario import Scenario
 from traceforge.synth.trouble import troubles_of
 
 
@@ -74,3 +77,11 @@ def test_an_unknown_family_is_a_usage_error(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         main(["--family", "gremlins"])
     assert "gremlins" in capsys.readouterr().err
+
+
+def test_a_case_that_cannot_be_judged_is_told_and_ends_nothing() -> None:
+    impossible = Case("once", Scenario("impossible", faults=(Injection("gremlins"),)))
+
+    (told,) = judged([impossible], jobs=1)
+    assert isinstance(told, str)
+    assert told.startswith("impossible could not be judged: UsageError: there is no fault `gremlins`")

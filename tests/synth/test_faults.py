@@ -22,7 +22,8 @@ def injected(fault: str, **changes: object) -> Scenario:
 def test_the_issue_s_list_is_there() -> None:
     assert faults().keys() == {
         "allocator_stall", "background_contention", "checkpoint_pause", "compute_straggler", "fabric_episode",
-        "far_nic", "gc_pause", "host_input_stall", "host_slow_compute", "input_stall", "job_allocator_pause",
+        "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "input_stall",
+        "job_allocator_pause",
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
         "random_jitter", "rotating_pause", "rotating_straggler", "slow_nic", "small_pauses", "thermal_drift",
     }  # fmt: skip

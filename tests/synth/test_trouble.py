@@ -88,7 +88,7 @@ def slow_ranks(fault: str, place: int = 0, first: int = 0, last: int | None = No
     return [np.flatnonzero(row > 0).tolist() for row in extra_ns]
 
 
-@pytest.mark.parametrize("fault", ["host_slow_compute", "host_input_stall"])
+@pytest.mark.parametrize("fault", ["host_slow_compute", "host_input_stall", "host_contention"])
 def test_a_fault_of_a_host_strikes_all_its_ranks_and_no_other(fault: str) -> None:
     assert slow_ranks(fault, place=1, first=3) == [[]] * 3 + [[4, 5, 6, 7]] * 9
 
