@@ -156,6 +156,53 @@ class TestHostRank:
 
         assert _phases(trace) == {"compute": 70, "runtime": 30}
 
+    def test_named_work_hides_gloo_that_another_thread_runs(self) -> None:
+        # training   |issues 5|   |forward 10–––––––50|
+        # worker                       |gloo 20–––––––––––80|
+        trace = Trace().step(1, 0, 80).host_work("forward", 10, 50, "user_annotation").gloo(20, 80, issue_ns=5)
+
+        store = built(store_of(trace, world_size=1), "timeline")
+
+        assert dict(rows_of(store, PHASES, [0])) == {"runtime": 10, "compute": 40, "transfer": 30}
+        assert rows_of(store, HIDDEN) == [(30,)]
+
+    def test_a_wait_that_the_program_names_is_no_work(self) -> None:
+        # training   |issues 5|   |wait_gradients 10–––50|
+        # worker                       |gloo 20–––––––50|
+        trace = Trace().step(1, 0, 60).host_work("wait_gradients", 10, 50, "user_annotation").gloo(20, 50, issue_ns=5)
+
+        assert _phases(trace) == {"runtime": 30, "transfer": 30}
+
+    def test_a_thread_that_goes_on_before_communication_ends_was_not_blocked_in_it(self) -> None:
+        # training   |backward 0–––––––––––––––––––––––––––––––90|
+        #               |issues A 10|          |issues B 40|
+        # worker        |gloo A 10–––––––––––––––––––60|
+        # worker                               |gloo B 40–––––––––80|
+        # phase      |compute 0–––––––––––––––40|transfer –––––––––80|compute|
+        trace = Trace().step(1, 0, 90).host_work("backward", 0, 90, "user_annotation").gloo(10, 60).gloo(40, 80)
+
+        assert _phases(trace) == {"compute": 49, "transfer": 41}
+
+    def test_a_thread_may_wait_for_the_first_of_two_that_overlap(self) -> None:
+        # training   |backward 0–––––––––––––––––––––––––––––––––––––90|
+        #               |issues A 10|issues B 12|      |aten::mul 60–70|
+        # worker        |gloo A 10––––––––––––––––––60|
+        # worker                    |gloo B 12––––––––––––––––––––––80|
+        trace = Trace().step(1, 0, 90).host_work("backward", 0, 90, "user_annotation")
+        trace.gloo(10, 60).gloo(12, 80).host_work("aten::mul", 60, 70)
+
+        # it goes on when A ends, so it may have waited for A, and then for B
+        assert _phases(trace) == {"compute": 31, "transfer": 59}
+
+    def test_a_thread_that_goes_on_when_communication_ends_may_have_waited_for_it(self) -> None:
+        # training   |backward 0–––––––––––––––––––––––––––––––90|
+        #               |issues A 10|          |issues B 40|
+        # worker        |gloo A 10–––––––––––39|
+        # worker                               |gloo B 40–––––––––80|
+        trace = Trace().step(1, 0, 90).host_work("backward", 0, 90, "user_annotation").gloo(10, 39).gloo(40, 80)
+
+        assert _phases(trace) == {"compute": 21, "transfer": 69}
+
     def test_collecting_garbage_inside_an_annotation_is_runtime(self) -> None:
         # host   |forward 0–––––––––60|
         #            |gc 20–50|

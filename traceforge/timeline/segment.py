@@ -2,8 +2,8 @@
 
 Each rank's intervals become layers in the order compute, transfer, wait, communication, copy, input, runtime, idle; the
 first that is active at an instant names its phase. Waiting and transfer can be told apart only where every member's
-arrival is known: what remains is communication. A rank without device events uses host operations in place of
-kernels, and outside of them the innermost named annotation. Times of unaligned ranks stay on their own clock.
+arrival is known: what remains is communication. A rank without device events uses what its training thread does in
+place of kernels (`host_compute`). Times of unaligned ranks stay on their own clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_course import ClockCourse, read_course
 from traceforge.store.database import Store
+from traceforge.timeline.host_compute import host_compute
 from traceforge.timeline.layers import Intervals, join, subtract, sweep, union
 from traceforge.vocabulary import IGNORED, UNNAMED, vocabulary
 
@@ -132,11 +133,7 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
     """
     by_class = {str(key[0]): frame for key, frame in events.group_by("class")}
     activities = vocabulary().activities
-    training = {
-        name: by_class[name].filter(pl.col("on_training_thread"))
-        for name in (*(one.name for one in activities), "communication_call")
-        if name in by_class
-    }
+    training = {name: frame.filter(pl.col("on_training_thread")) for name, frame in by_class.items()}
     communication = _of(by_class, "communication" if has_device else "host_communication")
     transfer, wait, unsplit = _split(matched, communication)
     layers = {one.name: _of(training, one.name) for one in activities}
@@ -148,25 +145,12 @@ def rank_layers(events: pl.DataFrame, matched: pl.DataFrame, *, has_device: bool
         layers["compute"] = _of(by_class, "compute")
         busy = tuple(one.name for one in activities if one.name != "input")
         return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", busy)), "idle")
-    # Host operations count as compute, except those that fetch data or wait for communication.
-    working, layers["enclosing"] = _operations(training)
-    layers["compute"] = subtract(working, join(layers["input"], _of(training, "communication_call")))
     pauses = tuple(one.name for one in activities if one.name != "input" and not one.replaces_device)
+    pausing = join(*(layers[name] for name in pauses))
+    own = host_compute(training, by_class.get("host_communication"), layers["input"], pausing)
+    layers |= {"compute": own.surely, "enclosing": own.perhaps}
     named = ("enclosing", "annotation")
     return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", pauses), ("compute", named)), "runtime")
-
-
-def _operations(training: Mapping[str, pl.DataFrame]) -> tuple[Intervals, Intervals]:
-    """Host operations that compute, and those that enclose a communication call and may block in it."""
-    operations, calls = training.get("operation"), training.get("communication_call")
-    if operations is None or calls is None:
-        return _of(training, "operation"), _NOTHING
-    call_starts = np.append(np.sort(calls["start_ns"].to_numpy()), np.iinfo(np.int64).max)
-    next_call = call_starts[np.searchsorted(call_starts, operations["start_ns"].to_numpy())]
-    encloses = pl.Series(next_call < operations["end_ns"].to_numpy())
-    return _of({"working": operations.filter(~encloses)}, "working"), _of(
-        {"enclosing": operations.filter(encloses)}, "enclosing"
-    )
 
 
 def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, Intervals, Intervals]:
