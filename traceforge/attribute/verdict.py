@@ -59,7 +59,7 @@ _HEADLINES = MappingProxyType(
         "cut_short": "Nothing is certain, as files are cut short; from what is left: {summary}",
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
-        "nothing_significant": "Nothing significant: no {seen} stands out of this run's own noise.",
+        "nothing_significant": "Nothing significant: {seen}.",
     }
 )
 
@@ -133,21 +133,21 @@ def _filled(sentence: str, state: State) -> str:
 
 
 def _seen(state: State) -> str:
-    """What would have been found, as far as it is known."""
+    """What would have been found, as far as it is known; kinds of subjects that are seen alike share a clause."""
     sizes = (
-        ("rank that loses", state["rank_sight_ns"]),
-        ("host that loses", state["host_sight_ns"]),
-        ("episode of slow transfers that costs", state["transfer_sight_ns"]),
+        ("rank", state["rank_sight_ns"]),
+        ("host", state["host_sight_ns"]),
+        ("episode of slow transfers", state["transfer_sight_ns"]),
     )
-    known = [
-        f"{what} more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
-        for what, size_ns in sizes
-        if size_ns is not None
-    ]
-    if not known:
-        return "rank and no transfer"
-    listed = " or ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
-    return f"{listed} an iteration"
+    clauses: dict[str, list[str]] = {}
+    for what, size_ns in sizes:
+        if size_ns is not None:
+            size = f"more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
+            clauses.setdefault(size, []).append(f"no {what}")
+    if not clauses:
+        return "no rank and no transfer stands out of this run's own noise"
+    said = [f"{' and '.join(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
+    return f"{said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
 
 
 def _explanation(store: Store, state: State) -> str:

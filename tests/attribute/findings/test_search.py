@@ -76,6 +76,19 @@ def test_a_named_pause_of_one_rank_counts_once_but_a_slow_kernel_does_not() -> N
     assert found_in(run, lost({"slow_compute": stall})) == []
 
 
+def test_a_cause_that_was_named_already_is_no_part_of_what_is_left() -> None:
+    # given rank 5 that computes 20 longer, and loses 1.6 by each of three other causes
+    losses = {"slow_compute": noise(0, 0.02)}
+    losses["slow_compute"][:, 5] += 20
+    for n, name in enumerate(("garbage_collection", "input_stall", "host_stall")):
+        losses[name] = noise(n, 0.02)
+        losses[name][:, 5] += 1.6
+
+    first, rest = found_in(judged_run(20, 8), lost(losses))
+    assert list(first.parts) == ["slow_compute"]
+    assert set(rest.parts) == {"garbage_collection", "input_stall", "host_stall"}
+
+
 def test_what_is_explained_is_taken_out_and_the_rest_searched_again() -> None:
     # given rank 1 that loses 30, and beside it rank 6 that loses 8
     both = noise(9)

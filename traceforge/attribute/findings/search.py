@@ -206,7 +206,7 @@ def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject
     counted = effect.affected.tolist() if subject.kind == "job" else range(len(lost.cost_ns))
     block = np.ix_(list(counted), list(subject.places), list(node.numbers))
     by_cause = lost.cost_ns[block].sum(axis=(0, 1)) / len(lost.cost_ns)
-    parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True)}
+    parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True) if part > 0}
     cause = node.cause
     if not node.is_single:
         largest = causes()[max(parts, key=lambda name: parts[name])]
