@@ -192,7 +192,8 @@ def _of_iterations(state: State) -> str:
     if state["state"] != "nothing_significant":
         return rest
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
-    return f"{rest}{small} What is slow alike for everyone in all iterations does not show this way."
+    goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
+    return f"{rest}{small} What is slow alike for everyone in all iterations does not show this way.{goes}"
 
 
 def _next_step(state: State) -> str:
@@ -211,6 +212,5 @@ def _next_step(state: State) -> str:
         return _filled(
             "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
         )
-    return (
-        "If it still scales badly, compare with a run at another scale: the time per collective is then the question."
-    )
+    scale = "If it scales badly nonetheless, compare with a run at another scale: the time per collective tells why."
+    return f"{state['bound_step']} {scale}" if state["bound_step"] else scale
