@@ -74,6 +74,7 @@ NO_JUDGEMENT = {
     ("operation/work.py", "*"): "arithmetic: closed forms, and the places of arguments",
     ("operation/kernel.py", "_grouped"): "the quantile that the column is named after",
     ("operation/kernel.py", "_LARGEST"): "what fits a column",
+    ("attribute/finding_operation.py", "_LONGEST_NAME"): "length of a text",
     ("operation/kernel_name.py", "LONGEST"): "length of a text",
     ("check/metrics.py", "_ENTRIES"): "quantiles that metrics are named after",
     ("doctor/checks.py", "_MAX_LISTED"): "how many a message names",

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.attribute.delay import ON_DEVICE
+from traceforge.attribute.finding_operation import with_named_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
@@ -64,7 +65,7 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
         found = store.once(load_findings, run_id)
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
-    return pl.DataFrame(result, infer_schema_length=None)
+    return with_named_operations(store, pl.DataFrame(result, infer_schema_length=None))
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:

@@ -1,5 +1,5 @@
 -- What stands out of the run's own noise. None is an answer too: see attribute.verdict.
--- Reads: attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
+-- Reads: operation.difference, attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
 -- replay.calibration
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.

@@ -159,6 +159,10 @@ HIGH_CONFIDENCE_WEIGHT: Annotated[
 ] = 3
 
 # What bounds the step.
+NAMED_SHARE: Annotated[
+    float,
+    Meaning("share of the finding's delay", "An operation that explains less is not named.", "next_step, evidence"),
+] = 0.5
 SMALL_KERNEL_NS: Annotated[
     int, Meaning("ns", "A kernel whose median is shorter is too small to fill a device.", "attribute.bottleneck")
 ] = 10_000

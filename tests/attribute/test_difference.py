@@ -1,0 +1,75 @@
+"""What a rank does more, or more slowly, than the median rank, and what its finding says of it."""
+
+import pytest
+
+from tests.given import MS, US, Trace, built, rows_of, store_of
+from traceforge.store.database import Store
+
+STEP = 10 * MS
+DIFFERENT = "SELECT rank, kind, name, calls, peer_calls, excess_ns_per_iteration FROM operation.difference"
+
+
+def job(*calls: tuple[str, int, int], ranks: int = 4, late: int = 2, iterations: int = 12) -> list[Trace]:
+    """Every rank runs aten::mm twice a step for 1 ms; the late one runs instead what is given: name, calls, ns each."""
+    traces = []
+    for rank in range(ranks):
+        trace = Trace(rank)
+        for number in range(iterations):
+            at = start = number * STEP
+            trace.step(number, start, start + STEP)
+            for name, count, duration in calls if rank == late else (("aten::mm", 2, MS),):
+                for _ in range(count):
+                    trace.host_work(name, at, at + 10 * US).kernel(at + 20 * US, at + 20 * US + duration, "gemm",
+                                                                   launch_ns=at + US)  # fmt: skip
+                    at += duration + 30 * US
+            trace.collective(at, start + STEP)
+        traces.append(trace)
+    return traces
+
+
+def told(*calls: tuple[str, int, int], ranks: int = 4) -> Store:
+    return built(store_of(*job(*calls, ranks=ranks)), "operation")
+
+
+def computed(store: Store) -> list[tuple[object, ...]]:
+    return rows_of(store, f"{DIFFERENT} WHERE kind <> 'gap'")
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_more_calls_are_more_work(ranks: int) -> None:
+    assert computed(told(("aten::mm", 5, MS), ranks=ranks)) == [(2, "more_work", "aten::mm", 5.0, 2.0, 3 * MS)]
+
+
+def test_longer_calls_are_slower_execution() -> None:
+    assert computed(told(("aten::mm", 2, 2 * MS))) == [(2, "slower_execution", "aten::mm", 2.0, 2.0, 2 * MS)]
+
+
+def test_what_only_one_rank_does_is_new() -> None:
+    found = computed(told(("aten::mm", 2, MS), ("aten::nonzero", 1, 2 * MS)))
+    assert found == [(2, "new_operation", "aten::nonzero", 1.0, 0.0, 2 * MS)]
+
+
+def test_ranks_that_do_the_same_do_not_differ() -> None:
+    assert computed(told(("aten::mm", 2, MS))) == []
+    # A hundredth of a step is 100 us: less is no difference.
+    assert computed(told(("aten::mm", 2, MS + 45 * US))) == []
+
+
+def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
+    store = built(store_of(*job(("aten::mm", 5, MS))), "attribute")
+
+    ((subject, step),) = rows_of(store, "SELECT subject, next_step FROM attribute.finding WHERE cause = 'slow_compute'")
+    assert subject == "2"
+    assert "why rank 2 runs aten::mm 5 times an iteration and the median rank 2 times" in str(step)
+    first = "SELECT statement FROM attribute.evidence WHERE finding_id = 0 AND direction = 'for' ORDER BY place LIMIT 1"
+    assert rows_of(store, first) == [
+        ("Rank 2 runs aten::mm 5 times an iteration, the median rank 2 times: 3.0 ms more.",)
+    ]
+
+
+def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
+    store = built(store_of(*job(("aten::mm", 2, 3 * MS))), "attribute")
+
+    ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
+    assert str(step).startswith("aten::mm takes 3.00 ms a call on rank 2, 1.00 ms on the median rank")
+    assert "clocks" in str(step)

@@ -1,0 +1,55 @@
+"""The next step of a finding that an operation explains. In: findings, operation.difference. Out: the same findings.
+
+A rank that computes longer because it does more work needs another look than one whose device is slow: the difference
+from the median rank decides, where it explains enough of the delay.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
+from traceforge.units import format_ns
+
+_LARGEST = """
+SELECT run_id, CAST(rank AS VARCHAR) AS subject, kind, name, excess_ns_per_iteration, calls, peer_calls,
+  call_duration_ns, peer_call_duration_ns
+FROM operation.difference
+WHERE kind <> 'gap'
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id, rank ORDER BY place) = 1
+"""
+
+_LONGEST_NAME = 80
+
+
+def with_named_operations(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
+    """Findings whose next step names the operation that explains the slow compute of a rank."""
+    if findings.is_empty():
+        return findings
+    largest = {(row["run_id"], row["subject"]): row for row in store.query(_LARGEST).iter_rows(named=True)}
+    steps = [_next_step(row, largest.get((row["run_id"], row["subject"]))) for row in findings.iter_rows(named=True)]
+    return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+
+
+def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
+    usual = str(finding["next_step"])
+    if found is None or (finding["subject_kind"], finding["cause"]) != ("rank", "slow_compute"):
+        return usual
+    if found["excess_ns_per_iteration"] < thresholds.NAMED_SHARE * finding["delay_ns_per_iteration"]:
+        return usual
+    rank, name = finding["subject"], " ".join(found["name"].split())[:_LONGEST_NAME]
+    times, peers = f"{found['calls']:.0f} times", f"{found['peer_calls']:.0f} times"
+    match found["kind"]:
+        case "new_operation":
+            return f"Find out why rank {rank} alone runs {name} ({times} an iteration): code or a setting of its own."
+        case "more_work" if times != peers:
+            return (
+                f"Find out why rank {rank} runs {name} {times} an iteration and the median rank {peers}: the batch, "
+                "sequence lengths or experts it was given, or code that only it runs."
+            )
+        case "more_work":
+            return f"Compare the shapes of {name} on rank {rank} with another rank's: batch, sequence lengths, experts."
+    call, peer = format_ns(found["call_duration_ns"]), format_ns(found["peer_call_duration_ns"] or 0)
+    return f"{name} takes {call} a call on rank {rank}, {peer} on the median rank, with as much to do. {usual}"

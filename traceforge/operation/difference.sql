@@ -1,0 +1,93 @@
+-- What each rank does more, or more slowly, than the median rank: one row a rank and operation, kernel or cause of gaps.
+--
+-- Only what costs a rank a hundredth of its mean iteration more than the median rank (of two ranks, than the other) is a
+-- row. attribute.finding_difference joins it to findings. All ranks of a run count as peers: stages of a pipeline, which
+-- differ by design, are not told apart.
+CREATE OR REPLACE TABLE operation.difference (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Global rank.
+  rank,
+  -- 1 for what costs the rank most.
+  place,
+  -- more_work (more calls, or more arithmetic in as many), slower_execution (the same work takes longer), new_operation (the
+  -- median rank does not do it) or gap (the device is idle for longer).
+  kind,
+  -- Host operation; kernel where there is none; cause of the gaps (timeline.gap).
+  name,
+  -- Time above the median rank, ns an iteration.
+  excess_ns_per_iteration,
+  -- Its calls an iteration (of gaps, their number).
+  calls,
+  -- Those of the median rank.
+  peer_calls,
+  -- Its mean time of a call, ns.
+  call_duration_ns,
+  -- That of the median rank; NULL where that has no calls.
+  peer_call_duration_ns
+) AS
+WITH recorded AS (
+  SELECT run_id, rank, COUNT(*) AS iterations, AVG(duration_ns) AS duration_ns,
+    COUNT(*) OVER (PARTITION BY run_id) AS ranks
+  FROM timeline.rank_iteration
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  GROUP BY run_id, rank
+),
+spent AS (
+  SELECT run_id, rank, false AS is_gap, COALESCE(operation, kernel) AS name,
+    SUM(CASE WHEN operation IS NULL OR joined = 'host' THEN calls ELSE operation_calls END) AS calls,
+    SUM(duration_ns) AS duration_ns, SUM(flops) AS flops
+  FROM operation.kernel
+  WHERE class NOT IN ('communication', 'communication_call', 'host_communication')
+  GROUP BY ALL
+  UNION ALL
+  SELECT run_id, rank, true, cause, COUNT(*), SUM(duration_ns), NULL
+  FROM timeline.gap
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  GROUP BY ALL
+),
+-- What a rank does not do counts as none of it.
+filled AS (
+  SELECT r.run_id, r.rank, r.ranks, r.duration_ns AS step_ns, n.is_gap, n.name,
+    COALESCE(s.calls, 0) / r.iterations AS calls,
+    COALESCE(s.duration_ns, 0) / r.iterations AS duration_ns,
+    s.flops / r.iterations AS flops
+  FROM recorded AS r
+  JOIN (SELECT DISTINCT run_id, is_gap, name FROM spent) AS n USING (run_id)
+  LEFT JOIN spent AS s
+    ON s.run_id = r.run_id AND s.rank = r.rank AND s.is_gap = n.is_gap AND s.name = n.name
+  WHERE r.ranks > 1
+),
+compared AS (
+  SELECT *,
+    CASE WHEN ranks = 2 THEN SUM(calls) OVER alike - calls ELSE MEDIAN(calls) OVER alike END AS peer_calls,
+    CASE WHEN ranks = 2 THEN SUM(duration_ns) OVER alike - duration_ns ELSE MEDIAN(duration_ns) OVER alike END
+      AS peer_duration_ns,
+    CASE WHEN ranks = 2 THEN SUM(flops) OVER alike - flops ELSE MEDIAN(flops) OVER alike END AS peer_flops
+  FROM filled
+  WINDOW alike AS (PARTITION BY run_id, is_gap, name)
+),
+told AS (
+  SELECT *, duration_ns - peer_duration_ns AS excess_ns,
+    duration_ns / NULLIF(calls, 0) AS call_ns, peer_duration_ns / NULLIF(peer_calls, 0) AS peer_call_ns
+  FROM compared
+)
+SELECT
+  t.run_id, t.rank,
+  CAST(ROW_NUMBER() OVER (PARTITION BY t.run_id, t.rank ORDER BY t.excess_ns DESC, t.name) AS INTEGER),
+  CASE
+    WHEN t.is_gap THEN 'gap'
+    WHEN t.peer_calls = 0 THEN 'new_operation'
+    -- More calls at the peer's pace, or more arithmetic, explain at least this much of the excess.
+    WHEN GREATEST(
+      (t.calls - t.peer_calls) * t.peer_call_ns,
+      COALESCE((t.flops / NULLIF(t.peer_flops, 0) - 1) * t.peer_duration_ns, 0)
+    ) >= (SELECT value FROM meta.threshold WHERE name = 'operation.EXPLAINING_SHARE') * t.excess_ns THEN 'more_work'
+    ELSE 'slower_execution'
+  END,
+  t.name,
+  CAST(ROUND(t.excess_ns) AS BIGINT), CAST(t.calls AS DOUBLE), CAST(t.peer_calls AS DOUBLE),
+  CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT)
+FROM told AS t
+WHERE t.excess_ns >= (SELECT value FROM meta.threshold WHERE name = 'operation.LEAST_EXCESS_SHARE') * t.step_ns
+ORDER BY t.run_id, t.rank, t.excess_ns DESC, t.name
