@@ -119,6 +119,7 @@ def test_a_truncated_file_without_any_whole_step_does_not_blind_the_others() -> 
 
     assert rows_of(store, ITERATIONS) == [(n, False) for n in range(6)]
     assert rows_of(store, "SELECT DISTINCT complete FROM timeline.collective") == [(False,)]
+    assert rows_of(store, "SELECT ranks, truncated_ranks, job_ranks FROM timeline.coverage") == [(2, 1, 3)]
 
 
 def test_where_all_files_are_truncated_each_counts_as_far_as_it_goes() -> None:
@@ -165,3 +166,21 @@ def test_a_host_that_communicates_by_itself_is_relied_on_as_far_as_the_file_goes
     assert rows_of(store, RANKS) == [(0, None), (1, STEP + 20 * MS)]
     assert rows_of(store, MEMBERS) == [([0, 1],), ([0, 1],), ([0],)]
     assert rows_of(store, ITERATIONS) == [(0, False), (1, True), (2, True)]
+
+
+def test_a_call_whose_work_on_another_thread_is_not_there_ends_what_can_be_relied_on() -> None:
+    # a profiler writes thread by thread: of rank 1 all calls of the training thread are there, of gloo's only the first
+    traces = [Trace(rank) for rank in (0, 1)]
+    for trace in traces:
+        for number in range(3):
+            at = number * STEP
+            trace.step(number, at, at + STEP).gloo(at + 20 * MS, at + 80 * MS, issue_ns=at + 15 * MS)
+    works = [event for event in traces[1].events if str(event["name"]).startswith("gloo:")]
+    _holding(traces[1], [event for event in traces[1].events if event not in works[1:]])
+    traces[1].arguments = traces[1].arguments[:1]
+
+    store = built(_store(traces, 1), "timeline")
+
+    assert rows_of(store, INTACT) == [(1, STEP + 15 * MS)]
+    assert rows_of(store, STEPS) == [(0, [0, 1, 2]), (1, [0])]
+    assert rows_of(store, MEMBERS) == [([0, 1],), ([0],), ([0],)]

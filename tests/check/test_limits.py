@@ -211,12 +211,19 @@ class TestPartialData:
     ) -> None:
         assert only(part, text).outcome is outcome
 
+    def test_a_breach_within_noise_does_not_pass_where_the_value_may_be_larger(self, part: Store) -> None:
+        metric = replace(METRICS["wait_share"], measured=lambda _: MeasuredValue(0.05, 0.0, 0.1, unknown=0.3))
+
+        (result,) = check_limits(measure(part, 0), [MetricLimit(metric, 0.02)])
+
+        assert result.outcome is LimitOutcome.not_measured
+
     def test_it_is_said_between_what_the_value_lies(self, part: Store) -> None:
         result = only(part, "wait_share=1%")
 
         assert sentence(result) == (
-            "wait_share cannot be measured in this run: between 0 % and 40 %, as members of collectives have no trace;"
-            " limit 1 %"
+            "wait_share cannot be measured in this run: between 0 % and 40 %, as members of collectives have no trace,"
+            " or calls no partner; limit 1 %"
         )
         assert result.margin is None
         assert "| **not measured** | `wait_share` | between 0 % and 40 %" in markdown([result], "job")

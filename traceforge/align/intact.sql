@@ -2,7 +2,8 @@
 --
 -- Profilers write host events first and the device's after them, each about in order of time. From the first kernel
 -- launch on whose kernel is not there, from the last launch and from the last host event on, something may be missing.
--- Launches whose kernels are never written (captured graphs) end it too early, never too late.
+-- Launches whose kernels are never written (captured graphs) end it too early, never too late. Without a device the
+-- same holds for calls whose work on another thread is not there.
 CREATE OR REPLACE TABLE align.intact (
   -- Joins meta.source.source_id.
   source_id,
@@ -20,6 +21,8 @@ kind AS (
   SELECT k.source_id, k.kind_id,
     COALESCE(c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset'), false) AS is_device,
     COALESCE(c.canonical_category IN ('cpu_op', 'user_annotation', 'python_function'), false) AS is_host,
+    c.class = 'communication_call' AND c.op IS NOT NULL AND STARTS_WITH(k.name, 'c10d::') AS is_call,
+    c.class = 'host_communication' AS is_work,
     COALESCE(c.canonical_category IN ('cuda_runtime', 'cuda_driver'), false)
       AND REGEXP_MATCHES(k.name, 'Launch(Cooperative)?Kernel|GraphLaunch') AS is_launch
   FROM raw.kineto_kind AS k
@@ -33,7 +36,8 @@ uses_device AS (
   WHERE k.is_device OR k.is_launch
 ),
 event AS (
-  SELECT t.run_id, o.source_id, o.event_id, o.raw_start_ns, o.correlation, k.is_device, k.is_host, k.is_launch
+  SELECT t.run_id, o.source_id, o.event_id, o.raw_start_ns, o.correlation, o.record_function_id,
+    k.is_device, k.is_host, k.is_launch, k.is_call, k.is_work
   FROM truncated AS t
   JOIN raw.kineto_occurrence AS o USING (source_id)
   JOIN kind AS k USING (source_id, kind_id)
@@ -46,6 +50,14 @@ lost AS (
     ON d.source_id = l.source_id AND d.correlation = l.correlation
   WHERE l.is_launch
   GROUP BY l.source_id
+),
+undone AS (
+  SELECT c.source_id, MIN(c.raw_start_ns) AS raw_start_ns
+  FROM event AS c
+  ANTI JOIN (SELECT source_id, record_function_id FROM event WHERE is_work) AS w
+    ON w.source_id = c.source_id AND w.record_function_id = c.record_function_id + 1
+  WHERE c.is_call AND c.record_function_id IS NOT NULL
+  GROUP BY c.source_id
 ),
 reached AS (
   SELECT source_id,
@@ -60,11 +72,12 @@ reached AS (
 SELECT
   t.source_id,
   CASE
-    WHEN u.run_id IS NULL THEN r.last_ns
+    WHEN u.run_id IS NULL THEN LEAST(r.last_ns, n.raw_start_ns)
     WHEN r.device_ns IS NOT NULL THEN LEAST(r.host_ns, COALESCE(r.launch_ns, r.device_ns), l.raw_start_ns)
   END
 FROM truncated AS t
 LEFT JOIN uses_device AS u USING (run_id)
 LEFT JOIN reached AS r USING (source_id)
 LEFT JOIN lost AS l USING (source_id)
+LEFT JOIN undone AS n USING (source_id)
 ORDER BY t.source_id

@@ -84,7 +84,7 @@ counted AS (
     (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
-    (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
+    (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
     (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
     (SELECT COUNT(*) FROM align.match AS m WHERE m.run_id = r.run_id) AS matched,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,

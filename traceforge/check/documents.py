@@ -45,7 +45,7 @@ def _bounds(result: LimitResult) -> str:
     if measured is None:
         return ""
     ends = (format_value(metric, value) for value in (measured.value, measured.value + measured.unknown))
-    return f"between {' and '.join(ends)}, as members of collectives have no trace"
+    return f"between {' and '.join(ends)}, as members of collectives have no trace, or calls no partner"
 
 
 def _limit(result: LimitResult) -> str:

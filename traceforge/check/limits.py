@@ -179,4 +179,6 @@ def _result(limit: MetricLimit, measured: MeasuredValue | None) -> LimitResult:
         is_sure = measured.value + measured.unknown <= limit.value
         return LimitResult(limit, measured, LimitOutcome.ok if is_sure else LimitOutcome.not_measured)
     is_noise = measured.low is not None and measured.low <= limit.value
+    if is_noise and measured.unknown:
+        return LimitResult(limit, measured, LimitOutcome.not_measured)
     return LimitResult(limit, measured, LimitOutcome.within_noise if is_noise else LimitOutcome.exceeded)

@@ -33,4 +33,4 @@ MOST_UNSPLIT_SHARE: Annotated[
         "With more communication of which members have no trace, waiting and transfer are not measured.",
         "timeline.coverage.is_split",
     ),
-] = 0.005
+] = 0.02

@@ -2,9 +2,9 @@
 CREATE OR REPLACE TABLE timeline.coverage (
   -- Joins meta.run.run_id.
   run_id,
-  -- Ranks whose traces are here.
+  -- Ranks whose traces are here; a truncated file without any whole step counts as none.
   ranks,
-  -- Of these, those whose file is truncated.
+  -- Ranks whose file is truncated.
   truncated_ranks,
   -- Ranks that the job has, as far as files and process groups say; NULL where only one was recorded and nothing says it.
   job_ranks,
@@ -19,8 +19,13 @@ CREATE OR REPLACE TABLE timeline.coverage (
   is_split
 ) AS
 WITH recorded AS (
-  SELECT run_id, COUNT(*) AS ranks, COUNT(raw_intact_ns) AS truncated_ranks, MAX(rank) + 1 AS least_ranks
-  FROM align.rank
+  SELECT run_id,
+    COUNT(*) FILTER (
+      raw_intact_ns IS NULL
+      OR EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.rank = r.rank)
+    ) AS ranks,
+    COUNT(raw_intact_ns) AS truncated_ranks, MAX(rank) + 1 AS least_ranks
+  FROM align.rank AS r
   GROUP BY run_id
 ),
 stated AS (
