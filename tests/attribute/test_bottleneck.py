@@ -64,7 +64,7 @@ def test_a_rank_alone_says_what_bounds_it() -> None:
     assert bound == "launch_bound"
     assert sentence == (
         "The device computes 30 % of each 100 µs step; the largest part that can be avoided: for 25 % of it the device "
-        "is idle because the host launches too slowly (1 kernels a step, 30.0 µs each on average); the device is busy "
+        "is idle because the host launches too slowly (1 kernel in it, 30.0 µs on average); the device is busy "
         "55 % of the step."
     )
     ((headline, explanation, step),) = rows_of(store, "SELECT headline, explanation, next_step FROM attribute.verdict")
@@ -160,3 +160,12 @@ def test_dividing_loses_nothing(total: int, amounts: list[int]) -> None:
     assert sum(part.duration_ns for part in parts) == (total if sum(amounts) else 0)
     whole = sum(amounts)
     assert all(abs(p.duration_ns - total * a / whole) <= 1 + 1e-3 for p, a in zip(parts, amounts, strict=False))
+
+
+def test_a_trace_without_steps_is_one_window_and_says_so() -> None:
+    trace = Trace().kernel(10 * US, 30 * US).host_work("cudaMalloc", 31 * US, 99 * US, "cuda_runtime")
+    trace.kernel(100 * US, 110 * US, launch_ns=100 * US)
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert "of the 100 µs recorded without steps" in str(sentence)

@@ -64,6 +64,8 @@ WHERE r.has_device
 GROUP BY GROUPING SETS ((p.run_id), (p.run_id, p.rank))
 """
 
+_UNMARKED = "SELECT DISTINCT run_id FROM align.step WHERE NOT is_marked"
+
 _KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute")
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
 
@@ -142,8 +144,9 @@ def rows(store: Store) -> pl.DataFrame:
     parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for row in store.query(_PARTS).iter_rows(named=True):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
+    unmarked = set(store.query(_UNMARKED)["run_id"])
     found = [
-        _told(place, own, {**busy.get(place, {}), **kernels.get(place, {})})
+        _told(place, own, {**busy.get(place, {}), **kernels.get(place, {}), "is_marked": place[0] not in unmarked})
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
     ]
@@ -175,15 +178,16 @@ def _share(part: Mapping[str, Any]) -> float:
     return float(part["share"])
 
 
-def _step(parts: Parts) -> str:
-    return format_ns(sum(part["duration_ns"] for part in parts))
+def _step(parts: Parts, facts: Facts) -> str:
+    lasting = format_ns(sum(part["duration_ns"] for part in parts))
+    return f"of each {lasting} step" if facts["is_marked"] else f"of the {lasting} recorded without steps"
 
 
 def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:
     """The device computes most of the time: what of it is ideal, and where the rest is."""
     who = "host" if bound == "host_compute" else "device"
-    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes {format_share(computing)} of each "
-    text += f"{_step(parts)} step"
+    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes {format_share(computing)} "
+    text += _step(parts, facts)
     if facts.get("largest"):
         text += f", most of it in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
     if who == "host":
@@ -201,14 +205,13 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     title, phrase = _PHRASES.get(named["bound"], (named["bound"], f"nothing runs: {named['bound']}"))
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing:
-        text = f"{title}: for {share} of each {_step(parts)} step {phrase}"
+        text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
     else:
-        text = (
-            f"The {who} computes {format_share(computing)} of each {_step(parts)} step; the largest part that can be "
-        )
+        text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; the largest part that can be "
         text += f"avoided: for {share} of it {phrase}"
     if named["bound"] == "launch_bound" and facts.get("calls"):
-        text += f" ({round(facts['calls']):,} kernels a step, {format_ns(facts['mean_ns'])} each on average)"
+        calls = round(facts["calls"])
+        text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
     text += f"; the device is busy {format_share(facts['busy'])} of the step." if who == "device" else "."
     if named["bound"] == "launch_bound" and facts.get("records_stacks"):
         text += " Stacks were recorded, which slows the host: without them it may launch faster."
