@@ -145,6 +145,14 @@ def test_lost_peer_access_explains_the_slow_pairs_of_its_host(database: Store) -
     assert rows == [([4, 5], "p2p_disabled"), ([6, 7], "p2p_disabled")]
 
 
+def test_the_next_step_names_what_the_logs_show_and_does_not_ask_for_them(far_nic: GeneratedJob) -> None:
+    ((step,),) = far_nic.rows("SELECT next_step FROM attribute.verdict WHERE run_id = $run")
+
+    assert str(step).startswith("Logs of this job show what fits: Rank 1 uses NIC ")
+    assert ", line " in str(step)
+    assert "NCCL_DEBUG" not in str(step)
+
+
 def test_the_report_names_the_measured_delay_beside_the_configuration(database: Store) -> None:
     html = api.report(database, run="p2p_lost").html
 

@@ -1,6 +1,6 @@
 -- Which configuration evidence fits which measured delay: one row a pair, the best fitting first.
--- A slow path is explained by what its own ranks have wrong; a slow fabric by anything wrong with paths; a late rank by
--- what that rank has wrong in the same mode, or on its host's side.
+-- A slow path is explained by what its own ranks have wrong; a slow fabric by anything wrong with paths; late ranks by
+-- what they have wrong in the same mode, or on their host's side.
 CREATE OR REPLACE TABLE attribute.configuration (
   -- Joins meta.run.run_id.
   run_id,
@@ -11,27 +11,17 @@ CREATE OR REPLACE TABLE attribute.configuration (
   -- Place among the evidence for this finding, from 0.
   place
 ) AS
-WITH measured AS (
-  SELECT f.run_id, f.finding_id, f.mode, f.subject_kind,
-    CASE f.subject_kind
-      WHEN 'rank' THEN [TRY_CAST(f.subject AS INTEGER)]
-      WHEN 'communicator' THEN c.ranks
-    END AS ranks
-  FROM attribute.finding AS f
-  LEFT JOIN timeline.communicator AS c
-    ON c.run_id = f.run_id AND f.subject_kind = 'communicator' AND CAST(c.communicator_id AS VARCHAR) = f.subject
-)
 SELECT
   m.run_id, m.finding_id, g.finding_id,
   ROW_NUMBER() OVER (PARTITION BY m.run_id, m.finding_id ORDER BY g.mode <> m.mode, LEN(g.ranks), g.finding_id) - 1
-FROM measured AS m
+FROM attribute.finding AS m
 JOIN fabric.finding AS g
   ON g.run_id = m.run_id AND g.severity = 'problem'
   AND CASE
     WHEN m.mode = 'fabric_contention' THEN g.mode IN ('fabric_contention', 'gpu_locality')
     WHEN m.subject_kind = 'communicator' THEN
       g.mode IN ('fabric_contention', 'gpu_locality') AND LIST_HAS_ANY(g.ranks, m.ranks)
-    ELSE m.subject_kind = 'rank' AND LIST_HAS_ANY(g.ranks, m.ranks)
+    ELSE m.subject_kind IN ('rank', 'ranks', 'host') AND LIST_HAS_ANY(g.ranks, m.ranks)
       AND g.mode IN (m.mode, 'synchronization_amplification', 'runtime_control_plane')
   END
 ORDER BY m.run_id, m.finding_id, g.finding_id

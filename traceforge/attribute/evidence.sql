@@ -171,6 +171,12 @@ statement AS (
   FROM formatted
   WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
   UNION ALL
+  SELECT run_id, finding_id, 14, 'for',
+    FORMAT('Without all findings of this run together the replayed job would be {:.1f} % faster.', 100 * gain_if_all_fixed)
+  FROM attribute.finding
+  WHERE confidence <> 'low'
+  QUALIFY COUNT(*) OVER (PARTITION BY run_id) > 1
+  UNION ALL
   SELECT run_id, finding_id, 9, 'against',
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'
   FROM attribute.finding

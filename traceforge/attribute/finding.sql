@@ -39,6 +39,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   gain_low DOUBLE,
   -- Upper end.
   gain_high DOUBLE,
+  -- The same if all findings of high or medium confidence were gone together, as a share; alike in all rows.
+  gain_if_all_fixed DOUBLE,
   -- Time it would cost an iteration in which all else is at its reference (replayed), ns.
   isolated_cost_ns BIGINT,
   -- Lower end of its 95 % interval, ns; NULL below three iterations.

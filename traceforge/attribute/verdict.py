@@ -16,11 +16,15 @@ from traceforge.units import format_ns, format_share, plural
 State = Mapping[str, Any]
 
 _STATES = """
-SELECT s.*, a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step
+SELECT s.*, a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
+  g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
+LEFT JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id AND c.place = 0
+LEFT JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
+LEFT JOIN meta.source AS o ON o.source_id = g.source_id
 ORDER BY s.run_id
 """
 
@@ -112,7 +116,7 @@ def _row(store: Store, state: State) -> dict[str, object]:
         "headline": _filled(_HEADLINES[state["state"]], state),
         "explanation": _explanation(store, state),
         "confidence": state["confidence"],
-        "next_step": _next_step(state),
+        "next_step": _from_logs(state) or _next_step(state),
     }
 
 
@@ -194,6 +198,14 @@ def _of_iterations(state: State) -> str:
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     return f"{rest}{small} What is slow alike for everyone in all iterations does not show this way.{goes}"
+
+
+def _from_logs(state: State) -> str:
+    """What to mend where logs show what fits the finding: the usual advice would ask to collect them."""
+    if state["state"] != "finding" or state["fault"] is None:
+        return ""
+    where = f"{state['fault_path']}, line {state['fault_line']}"
+    return f"Logs of this job show what fits: {state['fault']} [{where}] {state['fault_step']}"
 
 
 def _next_step(state: State) -> str:

@@ -49,6 +49,7 @@ class FindingCost:
         duration_ns: mean iteration as replayed.
         coupled_ns: part of what removing it saves that is transfers, which slow down while ranks wait; None where no
             such coupling was measured.
+        together_ns: what removing all that count at once saves.
         left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
     """
 
@@ -62,6 +63,7 @@ class FindingCost:
     duration_ns: float
     left_ns: float
     coupled_ns: float | None = None
+    together_ns: float = 0.0
 
     def columns(self) -> dict[str, object]:
         """The columns of attribute.finding that it fills."""
@@ -77,6 +79,7 @@ class FindingCost:
             "isolated_cost_ns": round(self.isolated.mean_ns),
             "isolated_cost_low_ns": _whole(self.isolated.low_ns),
             "isolated_cost_high_ns": _whole(self.isolated.high_ns),
+            "gain_if_all_fixed": self._gain(self.together_ns),
             "coupled_ns_per_iteration": _whole(self.coupled_ns),
             "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
         }
@@ -109,6 +112,7 @@ def finding_costs(
     ]
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
+    together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
     result = []
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
@@ -135,6 +139,7 @@ def finding_costs(
                 duration_ns=float(replays.without_ns([])[places].mean()),
                 left_ns=left[n].mean_ns,
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
+                together_ns=together,
             )
         )
     return result
