@@ -149,7 +149,7 @@ def _seen(state: State) -> str:
             size = f"more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
             clauses.setdefault(size, []).append(f"no {what}")
     if not clauses:
-        return "no rank and no transfer stands out of this run's own noise"
+        return "but nothing is excluded either; these iterations are too few or too uneven to show a delay of any size"
     said = [f"{' and '.join(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
     return f"{said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
 
