@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import WORKER, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.vocabulary import vocabulary
 
 HOLDING = [one for one in vocabulary().activities if one.gap_cause]
@@ -91,3 +91,46 @@ def test_gaps_add_up_to_the_phases_without_device_work() -> None:
 
 def test_a_rank_without_a_device_has_no_gaps() -> None:
     assert _gaps(Trace().step(1, 0, 100).host_work("aten::mm", 10, 40)) == []
+
+
+def test_the_call_that_fills_most_of_a_gap_is_named() -> None:
+    # device   |kernel 0–10|                                     |kernel 60–100|
+    # host          |launch 8|sync 9–––––20| |malloc 22–30| |sync 32–––55|launch 58|
+    trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(60, 100, launch_ns=58)
+    trace.host_work("cudaStreamSynchronize", 9, 20, "cuda_runtime").host_work("cudaMalloc", 22, 30, "cuda_runtime")
+    trace.host_work("cudaStreamSynchronize", 32, 55, "cuda_runtime")
+
+    store = built(store_of(trace), "timeline")
+
+    # inside the gap 10–60: 10 of the first synchronisation and 23 of the second
+    assert rows_of(store, "SELECT call, call_ns FROM timeline.gap") == [("cudaStreamSynchronize", 33)]
+
+
+def test_a_call_over_several_gaps_counts_in_each_for_what_lies_there() -> None:
+    # device   |kernel 0–10|        |kernel 30–40|        |kernel 70–100|
+    # host          |cudaFree 5–––––––––––––––––––––––––60|
+    trace = (
+        Trace()
+        .step(1, 0, 100)
+        .kernel(0, 10)
+        .kernel(30, 40)
+        .kernel(70, 100)
+        .host_work("cudaFree", 5, 60, "cuda_runtime")
+    )
+
+    store = built(store_of(trace), "timeline")
+
+    rows = rows_of(store, "SELECT start_ns, call, call_ns FROM timeline.gap ORDER BY start_ns")
+    assert rows == [(10, "cudaFree", 20), (40, "cudaFree", 20)]
+
+
+def test_a_gap_without_a_call_names_none_and_two_threads_fill_it_once() -> None:
+    # device   |kernel 0–10|   (nothing –40)
+    # threads  |cudaFree 0–––––––––40|  twice in the second trace
+    silent = Trace().step(1, 0, 40).unlaunched_kernel(0, 10, "gemm")
+    busy = Trace().step(1, 0, 40).unlaunched_kernel(0, 10, "gemm").host_work("cudaFree", 0, 40, "cuda_runtime")
+    busy.event("cuda_runtime", "cudaFree", 0, 40, track_id=WORKER)
+
+    asked = "SELECT call, call_ns FROM timeline.gap"
+    assert rows_of(built(store_of(silent), "timeline"), asked) == [(None, None)]
+    assert rows_of(built(store_of(busy), "timeline"), asked) == [("cudaFree", 30)]

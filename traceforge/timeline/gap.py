@@ -55,6 +55,15 @@ WHERE source_id = ? AND phase = 'X' AND duration_ns > 0 AND category IN ('cuda_r
   AND (name LIKE 'cudaMemcpy%' OR name LIKE 'hipMemcpy%' OR name LIKE 'cuMemcpy%')
 """
 
+# Calls to the device's runtime and driver, on whatever thread.
+_CALLS = """
+SELECT e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
+FROM raw.kineto_event AS e
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL
+  AND c.canonical_category IN ('cuda_runtime', 'cuda_driver')
+"""
+
 _SCHEMA = {
     "run_id": pl.Int32,
     "rank": pl.Int32,
@@ -64,6 +73,8 @@ _SCHEMA = {
     "cause": pl.String,
     "cause_ns": pl.Int64,
     "launch_lead_ns": pl.Int64,
+    "call": pl.String,
+    "call_ns": pl.Int64,
 }
 
 
@@ -80,6 +91,9 @@ def rows(store: Store) -> pl.DataFrame:
         start, launch = (_aligned(launches[name], clock) for name in ("raw_start_ns", "raw_launch_ns"))
         copying = union(*(clock.aligned(copies[name]) for name in ("raw_start_ns", "raw_end_ns")))
         found = gaps(idle, copying, pl.DataFrame({"start_ns": start, "launch_ns": launch}))
+        calls = store.query(_CALLS, [source_id])
+        edges = {f"{edge}_ns": _aligned(calls[f"raw_{edge}_ns"], clock) for edge in ("start", "end")}
+        found = with_longest_call(found, calls.select("name").with_columns(**edges))
         frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank)))
     if not frames:
         return pl.DataFrame(schema=_SCHEMA)
@@ -122,6 +136,35 @@ def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataF
         .otherwise(pl.lit("device_queue")),
         cause_ns=pl.when(is_held).then(longest).otherwise("duration_ns"),
     )  # fmt: skip
+
+
+def with_longest_call(found: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """The same gaps with the call that fills most of each, by name, and how long; null where there is none.
+
+    Args:
+        found: start_ns and duration_ns of gaps that are apart, in order of time.
+        calls: name, start_ns and end_ns.
+    """
+    starts, ends = found["start_ns"].to_numpy(), (found["start_ns"] + found["duration_ns"]).to_numpy()
+    since, until = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    first, last = np.searchsorted(ends, since, side="right"), np.searchsorted(starts, until)
+    met = np.maximum(last - first, 0)
+    call = np.repeat(np.arange(len(met)), met)
+    gap = first[call] + np.arange(len(call)) - np.repeat(np.cumsum(met) - met, met)
+    inside = np.minimum(until[call], ends[gap]) - np.maximum(since[call], starts[gap])
+    spent = pl.DataFrame({"gap": gap, "call": calls["name"].gather(call), "call_ns": inside})
+    # Threads may be in one call at once: no call fills more than the gap.
+    longest = (
+        spent.group_by("gap", "call")
+        .agg(pl.sum("call_ns"))
+        .sort("gap", "call_ns", "call", descending=[False, True, False])
+        .unique("gap", keep="first", maintain_order=True)
+    )
+    numbered = found.with_row_index("gap").with_columns(pl.col("gap").cast(pl.Int64))
+    joined = numbered.join(longest, on="gap", how="left", maintain_order="left").drop("gap")
+    return joined.with_columns(pl.min_horizontal("call_ns", pl.col("duration_ns")).alias("call_ns")).with_columns(
+        call_ns=pl.when(pl.col("call").is_not_null()).then("call_ns")
+    )
 
 
 def _held_amounts() -> dict[str, pl.Expr]:

@@ -21,5 +21,10 @@ CREATE OR REPLACE TABLE timeline.gap (
   -- Of its duration, what the thread spent so; all of it where what ends the gap decides, ns.
   cause_ns BIGINT NOT NULL,
   -- How long before the gap began the work that ends it was launched, ns; negative where later, NULL when unknown.
-  launch_lead_ns BIGINT
+  launch_lead_ns BIGINT,
+  -- Call to the device's runtime or driver, on any thread, that fills most of it, such as cudaStreamSynchronize or
+  -- cudaMalloc; NULL where none was recorded in it.
+  call VARCHAR,
+  -- How long its calls of that name fill the gap, at most its duration, ns; NULL where there is none.
+  call_ns BIGINT
 )
