@@ -75,7 +75,7 @@ NO_JUDGEMENT = {
     ("operation/kernel.py", "_grouped"): "the quantile that the column is named after",
     ("operation/kernel.py", "_LARGEST"): "what fits a column",
     ("attribute/finding_operation.py", "_LONGEST_NAME"): "length of a text",
-    ("operation/kernel_name.py", "LONGEST"): "length of a text",
+    ("operation/kernel_name.py", "*"): "length of a text, and how many are remembered",
     ("check/metrics.py", "_ENTRIES"): "quantiles that metrics are named after",
     ("doctor/checks.py", "_MAX_LISTED"): "how many a message names",
     ("fabric/communicator_match.py", "_MAX_*"): "how far is searched",

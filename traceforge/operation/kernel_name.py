@@ -7,8 +7,10 @@ example) are left as they are, cut in the middle where they are long.
 """
 
 import re
+from functools import lru_cache
 
 LONGEST = 80
+_MOST_REMEMBERED = 4_096
 
 _MANGLED = re.compile(r"^_ZN?K?")
 _LENGTH = re.compile(r"(\d+)")
@@ -40,6 +42,7 @@ KINDS = (*(name for name, _ in _KINDS), "other")
 _PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _KINDS)
 
 
+@lru_cache(_MOST_REMEMBERED)
 def kind_of(kernel: str, operation: str | None) -> str:
     """What a kernel computes: by the operation if that is a convolution or attention, else by its short name."""
     if operation is not None:
@@ -49,6 +52,7 @@ def kind_of(kernel: str, operation: str | None) -> str:
     return next((kind for kind, pattern in _PATTERNS if pattern.search(kernel)), "other")
 
 
+@lru_cache(_MOST_REMEMBERED)
 def short_name(name: str) -> str:
     """A name of at most `LONGEST` letters that a person can tell apart from others."""
     if _MANGLED.match(name):

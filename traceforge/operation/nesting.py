@@ -59,7 +59,7 @@ def _enclosing(spans: Spans, track: Integers, at_ns: Integers) -> Integers:
     lasting = np.flatnonzero(spans.end_ns > spans.start_ns)
     # Of spans that start at once the longest is outside.
     lasting = lasting[np.argsort(-spans.end_ns[lasting], kind="stable")]
-    empty = np.setdiff1d(np.arange(count), lasting)
+    empty = np.flatnonzero(spans.end_ns <= spans.start_ns)
     # What happens at an instant: spans end, spans begin, then points and spans without duration ask.
     who = np.concatenate([lasting, lasting, empty, count + np.arange(points)])
     at = np.concatenate([spans.end_ns[lasting], spans.start_ns[lasting], spans.start_ns[empty], at_ns])
