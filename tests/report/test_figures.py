@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests import given
+from tests.attribute.jobs import traces_of
+from tests.given import US, built
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
@@ -15,9 +18,11 @@ from .tables import Job, store_of
 @pytest.fixture(scope="module")
 def figures(late_report: Report) -> dict[str, Any]:
     """The data of each figure, as the page's script reads them."""
-    found = re.findall(
-        r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', late_report.html, re.DOTALL
-    )
+    return figures_of(late_report)
+
+
+def figures_of(report: Report) -> dict[str, Any]:
+    found = re.findall(r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', report.html, re.DOTALL)
     return {name: json.loads(text) for name, text in found}
 
 
@@ -131,3 +136,21 @@ def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job
         card = late_report.html.partition(f' id="finding-{finding_id}">')[2]
         shown = re.findall(r'<data value="([\d.e-]+)" data-unit="gpu_hours">', card)[0]
         assert float(shown) == pytest.approx(hours)
+
+
+def test_ranks_that_are_blamed_together_share_a_bar_with_the_interval_of_their_finding() -> None:
+    # given two ranks of six that are 40 us late in all of 12 iterations
+    late = {(i, rank): 40 * US for i in range(12) for rank in (1, 4)}
+    with built(given.store_of(*traces_of(late, iterations=12, ranks=6)), "forecast") as store:
+        drawn = table(
+            figures_of(build_report(store, run_id=0, versions={}, command="traceforge report"))["waterfall"]["panels"][
+                0
+            ],
+            "bars",
+        )
+        low, high = store.query("SELECT delay_low_ns / 1e6, delay_high_ns / 1e6 FROM attribute.finding").row(0)
+
+    # then one bar holds both, and no other has an interval
+    place = drawn["label"].index("Slow compute, ranks 1, 4")
+    assert (drawn["low_ms"][place], drawn["high_ms"][place]) == (pytest.approx(low), pytest.approx(high))
+    assert [value for n, value in enumerate(drawn["low_ms"]) if n != place and value is not None] == []

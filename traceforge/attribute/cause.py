@@ -36,7 +36,7 @@ class Cause:
             slower than its peers throughout (`path`), those that a rank without a trace may have held up
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
-        next_step: what an engineer does next; `{subject}` is filled in.
+        next_step: what an engineer does next; `{subject}` is filled in, and `{peer}`, what it is compared with.
         phrase_of_all: the same where all ranks are struck in the same iterations; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
     """

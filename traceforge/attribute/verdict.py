@@ -63,7 +63,7 @@ _HEADLINES = MappingProxyType(
         "cut_short": "Nothing is certain, as files are cut short; from what is left: {summary}",
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
-        "nothing_significant": "Nothing significant: {seen}.",
+        "nothing_significant": "Nothing significant{seen}.",
     }
 )
 
@@ -149,9 +149,11 @@ def _seen(state: State) -> str:
             size = f"more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
             clauses.setdefault(size, []).append(f"no {what}")
     if not clauses:
-        return "but nothing is excluded either; these iterations are too few or too uneven to show a delay of any size"
+        return (
+            ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
+        )
     said = [f"{' and '.join(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
-    return f"{said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
+    return f": {said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
 
 
 def _explanation(store: Store, state: State) -> str:

@@ -7,6 +7,6 @@ CAUSE = Cause(
     mode="synchronization_amplification",
     phrase="computes longer than the other ranks before it reaches the collectives",
     phrase_of_all="computes longer than in other iterations",
-    next_step="Compare the same operations on {subject} with another rank: clocks, thermals and power of that device, "
+    next_step="Compare the same operations on {subject} with another {peer}: clocks, thermals and power of its device, "
     "then the work it was given (batch, sequence lengths, experts).",
 )

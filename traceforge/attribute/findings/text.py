@@ -15,8 +15,14 @@ _TURNS_STEP = (
 def next_step(found: FindingCandidate) -> str:
     """What an engineer does next."""
     return (
-        _TURNS_STEP if found.effect.pattern == "rotating" else found.cause.next_step.format(subject=found.subject.said)
+        _TURNS_STEP
+        if found.effect.pattern == "rotating"
+        else found.cause.next_step.format(subject=found.subject.said, peer=_peer(found))
     )
+
+
+def _peer(found: FindingCandidate) -> str:
+    return "host" if found.subject.kind == "host" else "rank"
 
 
 def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from traceforge.report.blocks import Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, duration, lowered, mode_name, percent, plural, spaced
+from traceforge.report.formatting import capital, clean, duration, lowered, mode_name, percent, plural, spaced
 from traceforge.report.missing_data import missing
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
@@ -17,6 +17,7 @@ from traceforge.report.plugin import Plugin
 _MOST_BARS = 12
 _LEAST_AXIS = 0.02  # of a mean iteration
 _UNEXPLAINED = "unexplained"
+_LONGEST_SUBJECT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class _Part:
     share_of_delay: float | None
     rank: int | None = None
     cause: str = ""
+    finding_id: int | None = None
 
 
 def _build(context: Context) -> Section | Missing:
@@ -81,6 +83,8 @@ def _sum(rows: list[Row]) -> Row:
     return {
         **rows[0],
         "shown_cause": rows[0]["mode"],
+        "subject": None,
+        "finding_id": None,
         "ranks": sum(row["ranks"] for row in rows),
         "delay_ns": sum(row["delay_ns"] for row in rows),
         "share": sum(row["share"] for row in rows),
@@ -94,12 +98,14 @@ def _part(row: Row, alone: set[tuple[str, str]]) -> _Part:
     label = name
     if row["is_unexplained"]:
         label = name
+    elif row["subject"] is not None:
+        label = f"{name}, {clean(row['subject'], _LONGEST_SUBJECT)}"
     elif row["ranks"] == 1:
         label = f"{name}, rank {row['rank']}"
     elif row["ranks"]:
         label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in alone else 'rank')}"
     rank = row["rank"] if row["ranks"] == 1 else None
-    return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], rank, cause)
+    return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], rank, cause, row["finding_id"])
 
 
 def _bar(part: _Part, context: Context) -> Bar:
@@ -123,6 +129,8 @@ def _colour_mode(part: _Part) -> str:
 def _interval(part: _Part, context: Context) -> tuple[float, float] | None:
     for finding in context.diagnosis.findings:
         same = finding.mode == part.mode and finding.cause == part.cause and finding.rank == part.rank
+        if part.finding_id is not None or finding.is_of_several:
+            same = finding.finding_id == part.finding_id
         if same and finding.low_ns is not None and finding.high_ns is not None:
             return finding.low_ns, finding.high_ns
     return None

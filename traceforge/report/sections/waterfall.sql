@@ -1,4 +1,5 @@
 -- Delay of a mean iteration by failure mode, cause and culprit: culprits of a twentieth of all delay alone, others summed.
+-- Ranks that a finding blames together (a host, ranks that are slow alike) are one culprit.
 WITH counted AS (
   SELECT
     COUNT(*) AS iterations,
@@ -7,18 +8,29 @@ WITH counted AS (
   FROM attribute.excess
   WHERE run_id = $run_id
 ),
+together AS (
+  SELECT mode, cause, finding_id, subject_kind || ' ' || subject AS subject, UNNEST(ranks) AS rank
+  FROM attribute.finding
+  WHERE run_id = $run_id
+    AND subject_kind IN ('host', 'ranks')
+    AND confidence <> 'low'
+),
 ledger AS (
   SELECT
     delay.mode,
     delay.cause,
-    delay.rank,
+    CASE WHEN together.finding_id IS NULL THEN delay.rank END AS rank,
+    together.finding_id,
+    together.subject,
     SUM(delay.delay_ns) / ANY_VALUE(counted.iterations) AS delay_ns,
     -- What no cause owns stands at the end; a credit of its own name is kept apart.
     delay.mode = 'unexplained' AND (delay.cause = 'unexplained' OR SUM(delay.delay_ns) >= 0) AS is_unexplained
   FROM attribute.delay AS delay
   CROSS JOIN counted
+  LEFT JOIN together
+    ON together.mode = delay.mode AND together.cause = delay.cause AND together.rank = delay.rank
   WHERE delay.run_id = $run_id
-  GROUP BY delay.mode, delay.cause, delay.rank
+  GROUP BY delay.mode, delay.cause, 3, together.finding_id, together.subject
 ),
 weighed AS (
   SELECT
@@ -26,7 +38,7 @@ weighed AS (
     NOT is_unexplained AND ABS(delay_ns) >= (
       SELECT value FROM meta.threshold WHERE name = 'report.LEAST_CULPRIT_SHARE'
     ) * SUM(ABS(delay_ns)) OVER () AS is_heavy,
-    ROW_NUMBER() OVER (ORDER BY is_unexplained, ABS(delay_ns) DESC, mode, cause, rank NULLS FIRST) AS place
+    ROW_NUMBER() OVER (ORDER BY is_unexplained, ABS(delay_ns) DESC, mode, cause, rank NULLS FIRST, finding_id) AS place
   FROM ledger
 )
 SELECT
@@ -35,6 +47,8 @@ SELECT
   weighed.is_unexplained,
   weighed.is_heavy AND weighed.place <= 7 AS is_alone,
   MIN(weighed.rank) AS rank,
+  MIN(weighed.finding_id) FILTER (WHERE weighed.is_heavy AND weighed.place <= 7) AS finding_id,
+  MIN(weighed.subject) FILTER (WHERE weighed.is_heavy AND weighed.place <= 7) AS subject,
   COUNT(DISTINCT weighed.rank) AS ranks,
   SUM(weighed.delay_ns) AS delay_ns,
   SUM(weighed.delay_ns) / ANY_VALUE(counted.duration_ns) AS share,
