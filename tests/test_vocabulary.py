@@ -9,12 +9,14 @@ import pytest
 
 import traceforge.attribute.causes
 from tests.attribute.jobs import STALLS, traces_of
-from tests.given import MS, Trace, built, rows_of, store_of
+from tests.given import MS, rows_of, store_of
 from traceforge import api
 from traceforge import vocabulary as words
 from traceforge.attribute.cause import causes
 from traceforge.errors import PluginError
 from traceforge.report.palette import PHASES
+from traceforge.store.documents import comment_statements
+from traceforge.store.stage import stage_documents
 from traceforge.vocabulary import IGNORED, UNNAMED, EventClass, fill_placeholders, vocabulary
 
 every_class = pytest.mark.parametrize("one", vocabulary().classes, ids=[one.name for one in vocabulary().classes])
@@ -91,12 +93,10 @@ def test_comments_list_what_the_file_lists() -> None:
     )
     assert fill_placeholders("{held_gap_causes}, {other}").startswith("data_loading, checkpoint, ")
 
-    store = built(store_of(Trace().step(1, 0, 9).kernel(0, 9)), "timeline")
-
-    comments = "SELECT comment FROM duckdb_columns() WHERE table_name IN ('segment', 'gap', 'name_class')"
-    told = " ".join(str(row[0]) for row in rows_of(store, comments))
-    assert not re.search(r"\{\w+\}", told)
-    assert all(one.name in told for one in vocabulary().classes)
+    documents = [*stage_documents("traceforge.align"), *stage_documents("traceforge.timeline")]
+    comments = " ".join(statement for document in documents for statement in comment_statements(document))
+    assert not re.search(r"\{\w+\}", comments)
+    assert all(one.name in comments for one in vocabulary().classes)
 
 
 class TestNewCause:
