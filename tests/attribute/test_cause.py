@@ -16,7 +16,7 @@ def test_a_cause_has_a_mode_and_owns_something(cause: Cause) -> None:
 
 @every_cause
 def test_a_cause_tells_a_person_what_happened_and_what_to_do_next(cause: Cause) -> None:
-    advice = cause.next_step.format(subject="rank 7")
+    advice = cause.next_step.format(subject="rank 7", peer="rank")
 
     assert cause.phrase
     assert cause.phrase == cause.phrase.strip(" .")

@@ -63,7 +63,7 @@ def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
     assert "why rank 2 runs aten::mm 5 times an iteration and the median rank 2 times" in str(step)
     first = "SELECT statement FROM attribute.evidence WHERE finding_id = 0 AND direction = 'for' ORDER BY place LIMIT 1"
     assert rows_of(store, first) == [
-        ("Rank 2 runs aten::mm 5 times an iteration, the median rank 2 times: 3.0 ms more.",)
+        ("Rank 2 makes 5 calls of aten::mm an iteration, the median rank 2: 3.0 ms more.",)
     ]
 
 

@@ -18,6 +18,7 @@ def test_a_straggler_has_everything_for_it() -> None:
     found = evidence_of(*traces_of({(i, 1): 40 * US for i in range(12)}, iterations=12))
 
     assert found == [
+        ("for", "Rank 1 makes 2 calls of gemm an iteration, the median rank 1: 40.0 µs more."),
         ("for", "It stands out in 12 of 12 iterations judged, by 40.0 µs each."),
         ("for", "100 % of the delay by this cause, over all ranks, is rank 1's."),
         # 3 ^ 12 orders, and three ranks that it could be
@@ -33,7 +34,7 @@ def test_a_straggler_has_everything_for_it() -> None:
 def test_one_iteration_speaks_against_itself() -> None:
     found = evidence_of(*traces_of({(0, 1): 40_000 * US}, iterations=1))
 
-    assert found[0] == ("for", "It stands out in the one iteration judged, by 40.0 ms.")
+    assert ("for", "It stands out in the one iteration judged, by 40.0 ms.") in found
     assert (
         "against",
         "Only one iteration was judged; whether it recurs cannot be known from this trace.",

@@ -73,6 +73,15 @@ formatted AS (
     END AS hit
   FROM attribute.finding
 ),
+differing AS (
+  SELECT *, LEFT(name, 80) AS what,
+    CASE
+      WHEN excess_ns_per_iteration < 1e6 THEN FORMAT('{:.1f} µs', excess_ns_per_iteration / 1e3)
+      ELSE FORMAT('{:.1f} ms', excess_ns_per_iteration / 1e6)
+    END AS more
+  FROM attribute.finding_difference
+  WHERE place = 1 AND explains
+),
 statement AS (
   SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
     CASE
@@ -84,20 +93,21 @@ statement AS (
   UNION ALL
   SELECT run_id, finding_id, 0, 'for',
     CASE
-      WHEN kind = 'gap' THEN FORMAT('The device of rank {} is idle for {:.1f} ms an iteration longer than the median rank''s; cause of the gaps: {}.',
-        rank, excess_ns_per_iteration / 1e6, REPLACE(name, '_', ' '))
-      WHEN kind = 'new_operation' THEN FORMAT('Rank {} runs {} {:.0f} times an iteration, {:.1f} ms; the median rank does not.',
-        rank, LEFT(name, 80), calls, excess_ns_per_iteration / 1e6)
+      WHEN kind = 'gap' THEN FORMAT(
+        'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}.',
+        rank, more, REPLACE(name, '_', ' '))
+      WHEN kind = 'new_operation' THEN FORMAT(
+        'Rank {} spends {} an iteration in {} ({:.0f} calls); the median rank makes none.', rank, more, what, calls)
       WHEN kind = 'more_work' AND ROUND(calls) <> ROUND(peer_calls) THEN FORMAT(
-        'Rank {} runs {} {:.0f} times an iteration, the median rank {:.0f} times: {:.1f} ms more.',
-        rank, LEFT(name, 80), calls, peer_calls, excess_ns_per_iteration / 1e6)
-      WHEN kind = 'more_work' THEN FORMAT('Rank {} does more in as many calls of {}: {:.1f} ms an iteration more than the median rank.',
-        rank, LEFT(name, 80), excess_ns_per_iteration / 1e6)
-      ELSE FORMAT('{} takes {:.1f} µs a call on rank {} and {:.1f} µs on the median rank: {:.1f} ms an iteration.',
-        LEFT(name, 80), call_duration_ns / 1e3, rank, peer_call_duration_ns / 1e3, excess_ns_per_iteration / 1e6)
+        'Rank {} makes {:.0f} calls of {} an iteration, the median rank {:.0f}: {} more.',
+        rank, calls, what, peer_calls, more)
+      WHEN kind = 'more_work' THEN FORMAT(
+        'Rank {} does more in as many calls of {}: {} an iteration more than the median rank.', rank, what, more)
+      ELSE FORMAT(
+        '{} takes {:.1f} µs a call on rank {} and {:.1f} µs on the median rank: {} an iteration.',
+        what, call_duration_ns / 1e3, rank, peer_call_duration_ns / 1e3, more)
     END
-  FROM attribute.finding_difference
-  WHERE place = 1 AND explains
+  FROM differing
   UNION ALL
   SELECT run_id, finding_id, 2, 'for',
     FORMAT('{:.0f} % of the delay by this cause, over all ranks, is {}.', 100 * dominance, whose)

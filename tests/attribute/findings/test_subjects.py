@@ -38,6 +38,11 @@ def test_two_ranks_of_which_one_is_far_slower_are_not_alike() -> None:
     assert named(0, 20, 0, 0, 0, 0, 10, 0) == ("rank", "1")
 
 
+def test_most_of_the_ranks_are_no_set_of_their_own() -> None:
+    # given five of eight, across both hosts: against them the other three are fast
+    assert named(0, 10, 9, 9, 9, 9, 0, 0) == ("rank", "1")
+
+
 def test_all_ranks_slow_alike_are_the_job() -> None:
     assert named(9, 8, 10, 9, 9, 10, 8, 9) == ("job", "all")
 
@@ -52,12 +57,11 @@ def test_where_no_rank_is_slow_there_is_nobody() -> None:
     assert slow_set(RUN, np.array([0.0, -1, 0, 0, -5, 0, 0, 0]), known_sets(RUN)) is None
 
 
-@given(st.permutations(range(8)), st.integers(1, 7), st.floats(1, 1e6))
+@given(st.permutations(range(8)), st.integers(1, 4), st.floats(1, 1e6))
 def test_no_set_is_better_than_the_one_that_was_shifted(order: list[int], size: int, shift: float) -> None:
     shifts = np.zeros(8)
     shifts[order[:size]] = shift
 
     found = slow_set(RUN, shifts, [])
     assert found is not None
-    assert set(order[:size]) <= set(found.places)
-    assert len(found.places) == size or (found.kind == "job" and size == 7)
+    assert set(found.places) == set(order[:size])

@@ -9,6 +9,7 @@ from tests.replay.models import Plan, lockstep_plan, model_of, plans
 from traceforge.attribute.ledger.ledger_input import (
     by_cause,
     with_even_boundaries,
+    with_pauses,
     without_empty_waits,
     without_false_waits,
 )
@@ -126,3 +127,29 @@ def test_a_run_without_collectives_stays_as_it_is() -> None:
 
     told = with_even_boundaries(without_false_waits(by_cause(without_empty_waits(empty))))
     assert (told.before_arrival_ns == 100).all()
+
+
+def test_a_pause_between_two_marked_iterations_is_work_of_its_rank() -> None:
+    # given three iterations of two ranks; rank 1 begins the second one 400 after it ended the first
+    #   rank 0   |100|t|      wait 400       |100|t|
+    #   rank 1   |100|t|   no mark here 400  |100|t|
+    plan = lockstep_plan([[[100, 100]]] * 3)
+    model = with_pauses(by_cause(model_of(replace(plan, pause_ns=np.array([[0, 400], [0, 0]])))))
+
+    stalled = [name for name, _ in model.kinds].index("host_stall")
+    assert model.before_arrival_ns[:, 0, :, stalled].tolist() == [[0, 0], [0, 400], [0, 0]]
+    assert model.start_ns[1].tolist() == model.end_ns[0].tolist()
+
+
+def test_marks_that_follow_one_another_leave_the_model_as_it_is() -> None:
+    model = by_cause(model_of(lockstep_plan([[[100, 100]]] * 3)))
+
+    assert with_pauses(model) is model
+
+
+@settings(deadline=None)
+@given(plans())
+def test_counting_pauses_as_work_changes_no_time(plan: Plan) -> None:
+    model = by_cause(model_of(plan))
+
+    assert replays_as(model, with_pauses(model))

@@ -6,7 +6,7 @@ iterations), what it explains is taken out, and the rest is searched again until
 turns comes last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -160,7 +160,7 @@ def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: Gr
 
 def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: Subject) -> Effect:
     """Where a loss is no noise of the run, counting need not show whose it is: nearly all of it is the subject's."""
-    if together is None or together.confidence == "low" or effect.confidence != "low":
+    if together is None or together.confidence == "low" or effect.confidence != "low" or subject.kind == "ranks":
         return effect
     positive = np.maximum(0.0, cost[together.affected]).sum(axis=0)
     part = float(positive[list(subject.places)].sum() / positive.sum())
@@ -209,7 +209,17 @@ def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject
     parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True) if part > 0}
     cause = node.cause
     if not node.is_single:
-        largest = causes()[max(parts, key=lambda name: parts[name])]
-        is_one = parts[largest.name] >= thresholds.SOLE_DOMINANCE * sum(parts.values())
-        cause = largest if is_one else replace(SEVERAL, mode=largest.mode, next_step=largest.next_step)
+        cause = _cause_of(parts)
     return FindingCandidate(cause, effect, subject, parts, is_in_turns=effect.pattern == "rotating")
+
+
+def _cause_of(parts: Mapping[str, float]) -> Cause:
+    """The cause that nearly all of a delay is by; else several, in the mode that has most of it."""
+    by_mode: dict[str, float] = {}
+    for name, part in parts.items():
+        by_mode[causes()[name].mode] = by_mode.get(causes()[name].mode, 0.0) + part
+    mode = max(by_mode, key=lambda one: by_mode[one])
+    largest = causes()[max((name for name in parts if causes()[name].mode == mode), key=lambda name: parts[name])]
+    if parts[largest.name] >= thresholds.SOLE_DOMINANCE * sum(parts.values()):
+        return largest
+    return replace(SEVERAL, mode=mode, next_step=largest.next_step)

@@ -84,7 +84,8 @@ def slow_set(run: JudgedRun, shift_ns: NDArray[np.float64], known: Sequence[Subj
     nearest = int(np.argmax(scores))
     if scores[nearest] >= thresholds.KNOWN_SET_PART * gain.max() and is_shared(positive[list(named[nearest].places)]):
         return named[nearest]
-    if size == 1 or not is_alike(shift_ns[list(best)]):
+    # More than half of the ranks are what the others are held against; they are no set of their own.
+    if size == 1 or 2 * size > len(order) or not is_alike(shift_ns[list(best)]):
         return rank_of(run, int(order[0]))
     return _named(run, best)
 

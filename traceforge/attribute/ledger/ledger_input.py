@@ -59,7 +59,9 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
     rows = store.query(_COMMUNICATORS, [run_id])
     collectives, owners = rows["collective_id"].to_numpy(), rows["communicator_id"].to_numpy()
     ids, index = np.unique(owners, return_inverse=True)
-    plain = with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
+    plain = with_pauses(
+        with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
+    )
     if not len(ids):
         return LedgerInput(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
@@ -220,6 +222,25 @@ def with_even_boundaries(model: StepModel) -> StepModel:
         end[i] -= moved.sum(axis=1)
         start[i + 1] -= moved.sum(axis=1)
     return replace(model, before_arrival_ns=head, start_ns=start, end_ns=end)
+
+
+def with_pauses(model: StepModel) -> StepModel:
+    """The model with what a rank spends between two marked iterations as work of the later one: its host stalls.
+
+    Marks of the profiler leave no time between them; others may, and a rank that pauses there comes late as well.
+    """
+    follows = np.diff(model.iterations) == 1
+    pause = np.where(follows[:, None], np.maximum(0, model.start_ns[1:] - model.end_ns[:-1]), 0)
+    if not pause.any():
+        return model
+    names = [name for name, _ in model.kinds]
+    kinds = model.kinds if _STALLED in names else (*model.kinds, (_STALLED, None))
+    padding = [(0, 0)] * 3 + [(0, len(kinds) - len(names))]
+    arrival, wait = (np.pad(work, padding) for work in (model.before_arrival_ns, model.before_wait_ns))
+    arrival[1:, 0, :, [name for name, _ in kinds].index(_STALLED)] += pause
+    start = model.start_ns.copy()
+    start[1:] -= pause
+    return replace(model, kinds=kinds, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
 
 
 def _last_of_groups(times_ns: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.int64]:
