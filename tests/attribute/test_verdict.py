@@ -69,6 +69,17 @@ def test_that_nothing_is_significant_is_the_surer_the_more_was_seen(iterations: 
     assert len(sizes) == 1
 
 
+def test_a_rank_whose_time_nothing_explains_is_said_to_be_one_rank_only() -> None:
+    # given one rank with a step of 100 us in which nothing is on record but its mark
+    trace = Trace(0)
+    for i in range(12):
+        trace.step(i, 100 * US * i, 100 * US * (i + 1))
+    verdict = verdict_of(trace)
+
+    assert "the device computes 0.0 %" not in str(verdict["headline"])
+    assert verdict["kind"] == "cannot_be_known"
+
+
 def test_a_loss_that_is_no_chance_but_small_is_not_hidden_behind_nothing() -> None:
     # given rank 1 that computes 1.8 % longer in each of 20 iterations
     verdict = verdict_of(*traces_of({(i, 1): 2 * US for i in range(20)}, iterations=20))

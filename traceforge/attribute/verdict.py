@@ -19,7 +19,7 @@ _STATES = """
 SELECT s.*, a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
-LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
+LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL AND b.bound <> 'unexplained'
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
 LEFT JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id AND c.place = 0
