@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
-from traceforge.attribute.findings.candidates import _without_parts
+from traceforge.attribute.findings.candidates import _without_companions, _without_parts
 from traceforge.attribute.findings.search import cause_nodes, search
 
 NOBODY = np.zeros((20, 8))
@@ -117,6 +117,19 @@ def test_a_healthy_run_is_left_alone() -> None:
     for seed in range(30):
         losses = lost({name: noise(100 * seed + n, 0.3) for n, name in enumerate(names)})
         assert found_in(judged_run(20, 8, hosts=HOSTS), losses) == []
+
+
+def test_what_is_left_of_a_rank_that_is_named_already_is_a_by_product() -> None:
+    # given rank 5 that computes 20 longer, and loses 1.6 by each of three other causes
+    losses = {"slow_compute": noise(0, 0.02)}
+    losses["slow_compute"][:, 5] += 20
+    for n, name in enumerate(("garbage_collection", "input_stall", "host_stall")):
+        losses[name] = noise(n, 0.02)
+        losses[name][:, 5] += 1.6
+
+    first, rest = _without_companions(found_in(judged_run(20, 8), lost(losses)))
+    assert (first.confidence, first.companion_of) == ("high", None)
+    assert (rest.confidence, rest.companion_of) == ("low", "slow_compute")
 
 
 def test_the_order_of_ranks_does_not_matter() -> None:

@@ -56,11 +56,14 @@ def _without_companions(found: Sequence[FindingCandidate]) -> list[FindingCandid
     """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by."""
     result = []
     for one in found:
-        least = thresholds.COMPANION_FACTOR * one.effect.delay_ns_per_iteration
+        # What is left of a rank that is named already, by several causes, has no cause of its own.
+        factor = 1 if len(one.parts) > 1 else thresholds.COMPANION_FACTOR
+        least = factor * one.effect.delay_ns_per_iteration
         greater = [
             other
             for other in found
-            if (other.subject.kind, other.subject.name) == (one.subject.kind, one.subject.name)
+            if other is not one
+            and (other.subject.kind, other.subject.name) == (one.subject.kind, one.subject.name)
             and other.effect.delay_ns_per_iteration >= least
         ]
         result.append(replace(one, companion_of=greater[0].cause.name) if greater else one)
