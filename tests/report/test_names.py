@@ -43,7 +43,7 @@ def test_nothing_is_loaded_from_anywhere(hostile_report: Report) -> None:
     style = re.search(r"<style>(.*?)</style>", hostile_report.html, flags=re.DOTALL)
     assert style is not None
     assert "@import" not in style[1]
-    assert re.findall(r"url\(([^)]*)\)", style[1]) == ["#hatch-wait", "#hatch-unexplained"]
+    assert re.findall(r"url\(([^)]*)\)", style[1]) == ["#hatch-wait", "#hatch-communication", "#hatch-unexplained"]
 
 
 def test_the_policy_names_scripts_and_style_by_hash(hostile_report: Report) -> None:
