@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.sources.chakra_wire import attribute, framed, metadata, node, varint
@@ -53,6 +53,8 @@ def test_a_cut_file_gives_every_node_before_the_cut(cut: int, tmp_path_factory: 
     assert reading.rows("file")[0]["is_complete"] == (cut in STARTS)
 
 
+# A length that by chance leads to the end of a later frame costs the frames between.
+@example(place=STARTS[1], byte=171)
 @given(place=st.integers(len(framed(HEAD)), len(CONTENT) - 1), byte=st.integers(0, 255))
 def test_one_wrong_byte_costs_little_and_is_counted(
     place: int, byte: int, tmp_path_factory: pytest.TempPathFactory
@@ -63,7 +65,8 @@ def test_one_wrong_byte_costs_little_and_is_counted(
 
     assert reading is not None
     assert reading.is_accounted
-    assert len(reading.nodes) >= len(NODES) - 8
+    lost, is_of_length = len(NODES) - len(reading.nodes), any(place - start in (0, 1) for start in STARTS)
+    assert lost <= 8 or (is_of_length and reading.codes)
 
 
 @given(junk=st.binary(min_size=1, max_size=400), after=st.integers(2, len(NODES) - 4))
