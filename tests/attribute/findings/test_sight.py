@@ -66,3 +66,13 @@ def test_slow_transfers_of_all_from_first_to_last_are_not_seen() -> None:
 
 def test_one_rank_alone_is_held_against_nobody() -> None:
     assert not any(name.startswith(("rank", "host")) for name in seen(np.zeros((20, 1))))
+
+
+def test_a_size_counts_as_seen_only_if_it_is_found_on_nearly_every_rank() -> None:
+    # given rank 0 that is 20 faster than the others: less than that on it goes unseen
+    cost = np.zeros((20, 8))
+    cost[:, 0] = -20
+
+    smallest = seen(cost)["rank slow_compute persistent"].smallest_ns
+    assert smallest is not None
+    assert smallest > 20
