@@ -113,6 +113,9 @@ def _named(
         modes, kind, subject, accepted = frozenset({"unexplained"}), "job", "all", {("job", "all")}
     elif kind == "communicator":
         accepted = {(kind, name) for name, members in groups.items() if members in slowed}
+        # All pairs of a host are slow: the host is what they share.
+        struck = {rank for members in slowed for rank in members}
+        accepted |= {("host", host) for host in truth["hosts"] if struck == set(_ranks_of(truth, host))}
     elif not slowed:
         accepted.add(("ranks", ranks))
         hosts = {host: frozenset(_ranks_of(truth, host)) for host in truth["hosts"]}

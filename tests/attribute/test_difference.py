@@ -73,3 +73,29 @@ def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
     ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
     assert str(step).startswith("aten::mm takes 3.00 ms a call on rank 2, 1.00 ms on the median rank")
     assert "clocks" in str(step)
+
+
+def test_a_gap_names_the_call_that_fills_it() -> None:
+    # given four ranks that compute 2 ms a step; rank 2 spends 3 ms in cudaMalloc before that
+    #   rank 2        |cudaMalloc······|gemm····|all-reduce
+    #   the others    |gemm····|all-reduce
+    traces = []
+    for rank in range(4):
+        trace, stall = Trace(rank), 3 * MS if rank == 2 else 0
+        for number in range(12):
+            start = number * STEP
+            trace.step(number, start, start + STEP)
+            if stall:
+                trace.host_work("cudaMalloc", start, start + stall, "cuda_runtime")
+            at = start + stall
+            trace.host_work("aten::mm", at, at + 10 * US).kernel(at, at + 2 * MS, "gemm", launch_ns=at)
+            trace.collective(at + 2 * MS, start + STEP)
+        traces.append(trace)
+    store = built(store_of(*traces), "attribute")
+
+    first = "SELECT statement FROM attribute.evidence WHERE finding_id = 0 AND direction = 'for' ORDER BY place LIMIT 1"
+    ((statement,),) = rows_of(store, first)
+    assert str(statement) == (
+        "The device of rank 2 is idle for 3.0 ms an iteration longer than the median rank's; "
+        "cause of the gaps: allocator, 3.0 ms of them in cudaMalloc."
+    )

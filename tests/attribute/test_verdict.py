@@ -50,6 +50,17 @@ def test_one_iteration_is_told_in_the_singular() -> None:
     )
 
 
+def test_iterations_that_only_some_ranks_recorded_are_counted_as_not_judged() -> None:
+    # given two ranks, of which one records twelve iterations and the other the first nine
+    first, _ = data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS)
+    _, second = data_parallel_job([[100 * MS, 100 * MS]] * 9, transfer_ns=10 * MS)
+    verdict = verdict_of(first, second)
+
+    assert str(verdict["explanation"]).startswith(
+        "9 of 12 iterations were judged (the others are not whole, or differ between ranks); they take 110.0 ms"
+    )
+
+
 def test_a_run_faster_than_its_reference_lies_below_it() -> None:
     # given three iterations, one of which is 30 ms faster on all ranks: 10 ms on average
     verdict = verdict_of(*data_parallel_job([[100 * MS] * 2, [100 * MS] * 2, [70 * MS] * 2], transfer_ns=10 * MS))

@@ -134,15 +134,14 @@ def test_a_far_nic_and_the_slow_group_it_causes_are_one_finding(far_nic: Generat
 
 def test_lost_peer_access_explains_the_slow_pairs_of_its_host(database: Store) -> None:
     rows = GeneratedJob(database, "p2p_lost").rows(
-        "SELECT t.ranks, g.code FROM attribute.finding AS f"
-        " JOIN timeline.communicator AS t"
-        " ON t.run_id = f.run_id AND CAST(t.communicator_id AS VARCHAR) = f.subject"
+        "SELECT f.subject_kind, f.subject, f.ranks, g.code FROM attribute.finding AS f"
         " JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id"
         " JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id"
         " WHERE f.run_id = $run AND f.confidence IN ('high', 'medium') ORDER BY ALL",
     )
 
-    assert rows == [([4, 5], "p2p_disabled"), ([6, 7], "p2p_disabled")]
+    # both pairs of node1 are slow and those of node0 are not: one finding, of the host
+    assert rows == [("host", "node1", [4, 5, 6, 7], "p2p_disabled")]
 
 
 def test_the_next_step_names_what_the_logs_show_and_does_not_ask_for_them(far_nic: GeneratedJob) -> None:

@@ -13,13 +13,14 @@ CREATE OR REPLACE TABLE attribute.configuration (
 ) AS
 SELECT
   m.run_id, m.finding_id, g.finding_id,
-  ROW_NUMBER() OVER (PARTITION BY m.run_id, m.finding_id ORDER BY g.mode <> m.mode, LEN(g.ranks), g.finding_id) - 1
+  ROW_NUMBER() OVER (PARTITION BY m.run_id, m.finding_id
+    ORDER BY NOT LIST_HAS_ALL(m.ranks, g.ranks), g.mode <> m.mode, LEN(g.ranks), g.finding_id) - 1
 FROM attribute.finding AS m
 JOIN fabric.finding AS g
   ON g.run_id = m.run_id AND g.severity = 'problem'
   AND CASE
     WHEN m.mode = 'fabric_contention' THEN g.mode IN ('fabric_contention', 'gpu_locality')
-    WHEN m.subject_kind = 'communicator' THEN
+    WHEN m.cause = 'slow_path' THEN
       g.mode IN ('fabric_contention', 'gpu_locality') AND LIST_HAS_ANY(g.ranks, m.ranks)
     ELSE m.subject_kind IN ('rank', 'ranks', 'host') AND LIST_HAS_ANY(g.ranks, m.ranks)
       AND g.mode IN (m.mode, 'synchronization_amplification', 'runtime_control_plane')

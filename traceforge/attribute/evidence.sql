@@ -24,7 +24,7 @@ arrived AS (
   SELECT f.run_id, f.finding_id, COUNT(*) AS last_count
   FROM attribute.finding AS f
   JOIN timeline.collective AS c ON c.run_id = f.run_id AND LIST_CONTAINS(f.ranks, c.last_rank)
-  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host')
+  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host') AND f.cause <> 'slow_path'
   GROUP BY ALL
 ),
 named AS (
@@ -40,7 +40,8 @@ named AS (
       ELSE 'One of these ranks'
     END AS who
   FROM attribute.finding
-  WHERE subject_kind IN ('rank', 'ranks', 'host')
+  -- A path is nobody's work: its ranks are not late.
+  WHERE subject_kind IN ('rank', 'ranks', 'host') AND cause <> 'slow_path'
 ),
 parts AS (
   SELECT p.run_id, p.finding_id,
@@ -54,8 +55,10 @@ collectives AS (
   SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
 ),
 configuration AS (
-  SELECT c.run_id, c.finding_id, 11 + c.place AS place, g.summary, s.path, g.line
+  SELECT c.run_id, c.finding_id, 11 + c.place AS place, g.summary, s.path, g.line,
+    LIST_FILTER(g.ranks, LAMBDA rank: NOT LIST_CONTAINS(m.ranks, rank)) AS others
   FROM attribute.configuration AS c
+  JOIN attribute.finding AS m USING (run_id, finding_id)
   JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
   JOIN meta.source AS s ON s.source_id = g.source_id
   CROSS JOIN limits AS t
@@ -94,8 +97,8 @@ statement AS (
   SELECT run_id, finding_id, 0, 'for',
     CASE
       WHEN kind = 'gap' THEN FORMAT(
-        'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}.',
-        rank, more, REPLACE(name, '_', ' '))
+        'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}{}.',
+        rank, more, REPLACE(name, '_', ' '), COALESCE(FORMAT(', {:.1f} ms of them in {}', gap_call_ns_per_iteration / 1e6, LEFT(gap_call, 80)), ''))
       WHEN kind = 'new_operation' THEN FORMAT(
         'Rank {} spends {} an iteration in {} ({:.0f} calls); the median rank makes none.', rank, more, what, calls)
       WHEN kind = 'more_work' AND ROUND(calls) <> ROUND(peer_calls) THEN FORMAT(
@@ -126,6 +129,16 @@ statement AS (
   FROM attribute.finding
   CROSS JOIN limits
   WHERE p_value <= chance_p_value
+  UNION ALL
+  SELECT run_id, finding_id, 2, 'for', 'All communicators that are slower than their peers pass it, and none at pace does.'
+  FROM attribute.finding
+  WHERE cause = 'slow_path' AND subject_kind IN ('host', 'nic')
+  UNION ALL
+  SELECT f.run_id, f.finding_id, 11, 'against',
+    FORMAT('Rank {} has it as well, and the communicators there are at pace: {}', LIST_AGGREGATE(g.others, 'string_agg', ', '), g.summary)
+  FROM attribute.finding AS f
+  JOIN configuration AS g USING (run_id, finding_id)
+  WHERE f.cause = 'slow_path' AND LEN(g.others) > 0
   UNION ALL
   SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= t.last_share * c.total THEN 'for' ELSE 'against' END,
     FORMAT('{} arrives last at {} of {} collectives.', f.who, COALESCE(a.last_count, 0), c.total)

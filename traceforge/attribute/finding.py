@@ -39,6 +39,8 @@ FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
+_NICS = "SELECT host, nic, communicator_id, ranks FROM attribute.nic_use WHERE run_id = ?"
+
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
 # Columns that keep their former name for one version.
@@ -111,7 +113,16 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         [hosts.get(rank) for rank in ledger.model.ranks.tolist()],
         dict(store.query(_COMMUNICATORS, [run_id]).rows()),
         bool(store.query(ON_DEVICE, [run_id]).item()),
+        _nics(store, run_id),
     )
+
+
+def _nics(store: Store, run_id: int) -> dict[tuple[str, str], dict[int, list[int]]]:
+    """By (host, NIC) the communicators that pass it, with their ranks there."""
+    found: dict[tuple[str, str], dict[int, list[int]]] = {}
+    for host, nic, communicator, ranks in store.query(_NICS, [run_id]).iter_rows():
+        found.setdefault((host, nic), {})[communicator] = ranks or []
+    return found
 
 
 def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: CouplingScenarios) -> dict[str, object]:
@@ -158,7 +169,8 @@ def _ranks(run: JudgedRun, found: FindingCandidate) -> list[int]:
 
 def _host(run: JudgedRun, found: FindingCandidate) -> str | None:
     """The host of all its ranks, where there is one."""
-    hosts = {run.hosts[place] for place in found.subject.places}
+    place_of = {rank: place for place, rank in enumerate(run.ranks)}
+    hosts = {run.hosts[place_of[rank]] if rank in place_of else None for rank in _ranks(run, found)}
     return hosts.pop() if len(hosts) == 1 else None
 
 

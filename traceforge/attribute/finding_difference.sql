@@ -25,7 +25,11 @@ CREATE OR REPLACE VIEW attribute.finding_difference (
   -- Its mean time of a call, ns.
   call_duration_ns,
   -- That of the median rank; NULL where that has no calls.
-  peer_call_duration_ns
+  peer_call_duration_ns,
+  -- Call to the runtime or driver that fills most of the gaps; NULL where none does, and for work.
+  gap_call,
+  -- How much of the gaps it fills, ns an iteration; NULL likewise.
+  gap_call_ns_per_iteration
 ) AS
 SELECT
   f.run_id,
@@ -40,7 +44,9 @@ SELECT
   d.calls,
   d.peer_calls,
   d.call_duration_ns,
-  d.peer_call_duration_ns
+  d.peer_call_duration_ns,
+  d.gap_call,
+  d.gap_call_ns_per_iteration
 FROM attribute.finding AS f
 JOIN operation.difference AS d ON d.run_id = f.run_id AND CAST(d.rank AS VARCHAR) = f.subject
 WHERE f.subject_kind = 'rank' AND (f.cause = 'slow_compute') = (d.kind <> 'gap')

@@ -189,8 +189,13 @@ def _of_graphs(state: State, volumes: list[str]) -> str:
 
 
 def _of_iterations(state: State) -> str:
-    one = state["iterations"] == 1
+    one, left_out = state["iterations"] == 1, state["iterations"] < state["recorded_iterations"]
     judged = "One iteration was judged; it takes" if one else f"{state['iterations']} iterations were judged; they take"
+    if left_out:
+        judged = (
+            f"{state['iterations']} of {state['recorded_iterations']} iterations were judged (the others are not "
+            f"whole, or differ between ranks); {'it takes' if one else 'they take'}"
+        )
     unit_ns, unit = (1e3, "µs") if state["duration_ns"] < 1e6 else (1e6, "ms")
     duration = f"{state['duration_ns'] / unit_ns:.1f} {unit}{'' if one else ' on average'}"
     excess = f"{abs(state['excess_ns']) / unit_ns:.1f} {unit} {'below' if state['excess_ns'] < 0 else 'above'}"

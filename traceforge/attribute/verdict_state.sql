@@ -12,7 +12,9 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   confidence,
   -- Number of iterations judged; NULL where there are none.
   iterations,
-  -- Their mean duration, ns.
+  -- Number of recorded iterations beside those of warm-up, whole or not.
+  recorded_iterations,
+  -- Mean duration of those judged, ns.
   duration_ns,
   -- Their mean time above the reference, ns.
   excess_ns,
@@ -76,6 +78,7 @@ judged AS (
 counted AS (
   SELECT
     r.run_id,
+    (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id AND NOT i.is_warmup) AS recorded_iterations,
     r.world_size,
     EXISTS (SELECT 1 FROM meta.issue AS u WHERE u.run_id = r.run_id AND u.code = 'kineto_truncated') AS is_cut_short,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
@@ -190,7 +193,7 @@ SELECT
       THEN 'high'
     ELSE 'medium'
   END,
-  f.iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
   f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary

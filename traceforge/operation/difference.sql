@@ -24,7 +24,11 @@ CREATE OR REPLACE TABLE operation.difference (
   -- Its mean time of a call, ns.
   call_duration_ns,
   -- That of the median rank; NULL where that has no calls.
-  peer_call_duration_ns
+  peer_call_duration_ns,
+  -- Call to the runtime or driver that fills most of the gaps (timeline.gap); NULL where none does, and for work.
+  gap_call,
+  -- How much of the rank's gaps by this cause it fills, ns an iteration; NULL likewise.
+  gap_call_ns_per_iteration
 ) AS
 WITH recorded AS (
   SELECT run_id, rank, COUNT(*) AS iterations, AVG(duration_ns) AS duration_ns,
@@ -46,9 +50,17 @@ spent AS (
   JOIN operation.judged_iteration USING (run_id, iteration)
   GROUP BY ALL
 ),
+filling AS (
+  SELECT run_id, rank, cause AS name, call, SUM(call_ns) AS call_ns
+  FROM timeline.gap
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  WHERE call IS NOT NULL
+  GROUP BY run_id, rank, cause, call
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id, rank, cause ORDER BY SUM(call_ns) DESC, call) = 1
+),
 -- What a rank does not do counts as none of it.
 filled AS (
-  SELECT r.run_id, r.rank, r.ranks, r.duration_ns AS step_ns, n.is_gap, n.name,
+  SELECT r.run_id, r.rank, r.ranks, r.duration_ns AS step_ns, r.iterations, n.is_gap, n.name,
     COALESCE(s.calls, 0) / r.iterations AS calls,
     COALESCE(s.duration_ns, 0) / r.iterations AS duration_ns,
     s.flops / r.iterations AS flops
@@ -87,7 +99,9 @@ SELECT
   END,
   t.name,
   CAST(ROUND(t.excess_ns) AS BIGINT), CAST(t.calls AS DOUBLE), CAST(t.peer_calls AS DOUBLE),
-  CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT)
+  CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT),
+  g.call, CAST(ROUND(g.call_ns / t.iterations) AS BIGINT)
 FROM told AS t
+LEFT JOIN filling AS g ON t.is_gap AND g.run_id = t.run_id AND g.rank = t.rank AND g.name = t.name
 WHERE t.excess_ns >= (SELECT value FROM meta.threshold WHERE name = 'operation.LEAST_EXCESS_SHARE') * t.step_ns
 ORDER BY t.run_id, t.rank, t.excess_ns DESC, t.name

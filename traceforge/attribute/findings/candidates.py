@@ -77,8 +77,7 @@ def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
     if claim is None:
         only = affected if found.subject.kind == "job" and not found.is_in_turns else None
         return blamed_work(model, list(found.parts), found.subject.places, in_turns=found.is_in_turns, iterations=only)
-    if found.subject.kind == "communicator":
-        place = run.ledger.communicators.index(int(found.subject.name))
-        return blamed_transfers(model, run.ledger.communicator == place)
+    if found.communicators:
+        return blamed_transfers(model, np.isin(run.ledger.communicator, found.communicators))
     lacking = np.isin(run.ledger.communicator, sorted(run.ledger.lacking))
     return blamed_transfers(model, None if claim == "fabric" else lacking, affected)

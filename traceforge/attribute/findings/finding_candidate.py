@@ -14,7 +14,7 @@ class FindingCandidate:
     Attributes:
         parts: of its delay by cause, ns an iteration.
         is_in_turns: whether its ranks lose it in turns.
-        communicator: number of the communicator whose transfers are slow; None for work.
+        communicators: places in the ledger of the communicators whose transfers are slow; empty for work, and for all.
         companion_of: a far greater cause of the same subject, of which this may be a by-product.
     """
 
@@ -23,6 +23,7 @@ class FindingCandidate:
     subject: Subject
     parts: dict[str, float] = field(default_factory=dict)
     is_in_turns: bool = False
+    communicators: tuple[int, ...] = ()
     companion_of: str | None = None
 
     @property

@@ -5,8 +5,8 @@ ranks that are late together one may own all. `own_ns` is each rank's own work a
 slow alike even where only one of them is waited for. Not handled: ranks with different roles (stages of a pipeline).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,11 @@ Delays = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """What findings of one run are made from; durations in ns, shape (iterations,)."""
+    """What findings of one run are made from; durations in ns, shape (iterations,).
+
+    Attributes:
+        nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
+    """
 
     run_id: int
     ledger: LedgerInput
@@ -31,6 +35,7 @@ class JudgedRun:
     hosts: list[str | None]
     members: dict[int, list[int]]
     has_device: bool
+    nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] = field(default_factory=dict)
 
     @property
     def places(self) -> list[int]:

@@ -1,7 +1,8 @@
 """Which transfers stand out. In: slow transfers by communicator. Out: candidates for findings, graded but not costed.
 
-Transfers that are slow all the time where their peers' are not belong to their communicator; what comes and goes, to
-the job. Not handled: transfers that are slow alike for everyone in all iterations; see attribute.sight.
+Transfers that are slow all the time where their peers' are not belong to their communicator, or to the host or NIC that
+all such communicators share; what comes and goes, to the job. Not handled: transfers that are slow alike for everyone
+in all iterations; see attribute.sight.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from traceforge.attribute.findings.effects import effect_on_job, effect_on_ranks
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
+from traceforge.attribute.findings.shared_path import shared_path
 from traceforge.attribute.findings.subjects import Subject, ranks_said
 from traceforge.thresholds import attribute as thresholds
 
@@ -33,13 +35,23 @@ def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator
             yield FindingCandidate(cause, effect, Subject("job", "all", (), "the job"))
         if cause.claims_transfer == "fabric" or (effect is not None and effect.confidence != "low"):
             return
+    yield from _of_paths(run, cause, by_communicator, limits)
+
+
+def _of_paths(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: GradeLimits) -> Iterator[FindingCandidate]:
+    """Communicators that are slow, or the one place that all of them pass and no other does."""
     count = by_communicator.shape[1]
-    for place in range(count):
-        effect = effect_on_ranks(by_communicator, [place], run.durations_ns, limits, count)
-        if effect is not None:
-            number = run.ledger.communicators[place]
-            said = f"communicator {number} ({ranks_said(run.members[number])})"
-            yield FindingCandidate(cause, effect, Subject("communicator", str(number), (), said))
+    effects = {n: effect_on_ranks(by_communicator, [n], run.durations_ns, limits, count) for n in range(count)}
+    slow = {n: effect for n, effect in effects.items() if effect is not None}
+    place = shared_path(run, list(slow)) if cause.claims_transfer == "path" else None
+    together = effect_on_ranks(by_communicator, list(slow), run.durations_ns, limits, count) if place else None
+    if place is not None and together is not None:
+        yield FindingCandidate(cause, together, place, communicators=tuple(slow))
+        return
+    for n, effect in slow.items():
+        number = run.ledger.communicators[n]
+        said = f"communicator {number} ({ranks_said(run.members[number])})"
+        yield FindingCandidate(cause, effect, Subject("communicator", str(number), (), said), communicators=(n,))
 
 
 def unexplained_transfers(by_communicator: Delays, found: Sequence[FindingCandidate]) -> Delays:

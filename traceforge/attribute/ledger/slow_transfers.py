@@ -37,7 +37,7 @@ def transfer_causes(run: LedgerInput, of_length: Mapping[int, Reference], *, on_
 
 def _is_shared(run: LedgerInput, c: int, excess: Amounts) -> bool:
     """Whether the peers of which all traces are here are slow together with `c`."""
-    complete = [peer for peer in _peers(run, c) if peer not in run.lacking]
+    complete = [peer for peer in peers_of(run, c) if peer not in run.lacking]
     slow = excess[:, c] >= max(0.0, float(excess[:, c].mean()))
     if not complete or not slow.any():
         return False
@@ -51,7 +51,7 @@ def _slow_paths(run: LedgerInput, excess: Amounts, reference: Amounts) -> set[in
         thresholds.STEADY_SHARE * excess.mean(axis=0), thresholds.PATH_EXCESS * reference.mean(axis=0)
     )
     steady &= excess.mean(axis=0) > 0
-    return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, _peers(run, c))}
+    return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, peers_of(run, c))}
 
 
 def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -69,7 +69,7 @@ def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArr
     return excess / sizes, expected / sizes
 
 
-def _peers(run: LedgerInput, c: int) -> NDArray[np.int64]:
+def peers_of(run: LedgerInput, c: int) -> NDArray[np.int64]:
     """Communicators that meet where `c` does, itself included."""
     places = (run.communicator[0] == c).any(axis=1)
     return np.unique(run.communicator[0][places])

@@ -1,0 +1,79 @@
+"""Which host or NIC explains communicators that are slower than their peers.
+
+node0        node1        node2        node3
+|A|B|        |C|D|        |E|F|        |G|H|      pairs inside hosts, one place of the program
+ranks 0 … 3  4 … 7        8 … 11       12 … 15
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.attribute.findings.runs import judged_run
+from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.lost_time import JudgedRun
+from traceforge.attribute.findings.shared_path import shared_path
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+
+HOSTS = [f"node{rank // 4}" for rank in range(16)]
+PAIRS = [rank // 2 for rank in range(16)]
+RAILS = [rank % 4 for rank in range(16)]
+"""Groups across all hosts: ranks 0, 4, 8, 12 and so on."""
+
+
+def run_in_groups(
+    group_of: Sequence[int], nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] | None = None
+) -> JudgedRun:
+    """A run whose ranks meet in these groups at its one place; group n is communicator 100 + n."""
+    model = lockstep_model(np.full((3, 1, 16), 90), groups=[list(group_of)])
+    numbers = tuple(100 + n for n in range(max(group_of) + 1))
+    communicator = np.broadcast_to(np.array(group_of), model.group.shape)
+    members = {100 + n: [rank for rank in range(16) if group_of[rank] == n] for n in range(len(numbers))}
+    run = judged_run(3, 16, hosts=HOSTS, groups=members)
+    return replace(run, ledger=LedgerInput(model, numbers, communicator), nics=nics or {})
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ([2, 3], ("host", "node1")),  # both pairs of node1
+        ([2], None),  # one of two: the pair's own path
+        ([2, 4], None),  # pairs of two hosts: nothing that they share
+        ([2, 3, 4], None),  # node1 explains two of three
+    ],
+)
+def test_a_host_explains_slow_pairs_if_they_are_all_of_its_pairs(
+    slow: list[int], named: tuple[str, str] | None
+) -> None:
+    found = shared_path(run_in_groups(PAIRS), slow)
+
+    assert (found and (found.kind, found.name)) == named
+
+
+def test_groups_that_pass_all_hosts_point_at_none_of_them() -> None:
+    # given rails 0 and 1 slow, 2 and 3 at pace: each host has both
+    assert shared_path(run_in_groups(RAILS), [0, 1]) is None
+
+
+def test_a_nic_that_only_the_slow_groups_pass_explains_them() -> None:
+    # given logs: ranks 8 and 9 share a NIC of node2, and no other two ranks share one
+    nics = {("node2", "mlx5_0"): {100: [8], 101: [9]}, ("node1", "mlx5_0"): {100: [4]}, ("node1", "mlx5_1"): {101: [5]}}
+    found = shared_path(run_in_groups(RAILS, nics), [0, 1])
+
+    assert found is not None
+    assert (found.kind, found.name, found.places) == ("nic", "node2 mlx5_0", (8, 9))
+
+
+def test_of_two_nics_that_explain_as_much_neither_is_named() -> None:
+    shared = {100: [0], 101: [1]}
+    nics = {("node0", "mlx5_0"): shared, ("node2", "mlx5_0"): {100: [8], 101: [9]}}
+
+    assert shared_path(run_in_groups(RAILS, nics), [0, 1]) is None
+
+
+def test_a_nic_that_a_group_at_pace_passes_as_well_is_not_to_blame() -> None:
+    nics = {("node2", "mlx5_0"): {100: [8], 101: [9], 102: [10]}}
+
+    assert shared_path(run_in_groups(RAILS, nics), [0, 1]) is None
