@@ -93,25 +93,6 @@ def test_the_records_that_only_await_a_handle_move_nothing() -> None:
     assert rows_of(store, "SELECT * FROM align.payload") == []
 
 
-def test_a_shortened_list_of_ranks_is_no_list() -> None:
-    # PyTorch writes `[0, 1, ..., 63]` for large groups.
-    trace = Trace().collective(0, 9, ranks=[0, 1])
-    trace.collectives[0] |= {"process_group_ranks": "[0, 1, ..., 63]", "group_size": 64}
-
-    store = built(store_of(trace), "align")
-
-    assert rows_of(store, "SELECT process_group_ranks, group_size FROM align.payload") == [(None, 64)]
-
-
-def test_a_list_shorter_than_the_group_is_no_list_either() -> None:
-    trace = Trace().collective(0, 9, ranks=[0, 1])
-    trace.collectives[0] |= {"group_size": 64}
-
-    store = built(store_of(trace), "align")
-
-    assert rows_of(store, "SELECT process_group_ranks FROM align.payload") == [(None,)]
-
-
 @pytest.mark.parametrize("name", ["float", "half", "bfloat16", "c10::bfloat16", "long int", "float8_e5m2", "bool"])
 def test_widths_are_known_by_both_of_pytorchs_spellings(name: str) -> None:
     assert element_bytes()[name] in (1, 2, 4, 8)

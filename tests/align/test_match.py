@@ -8,7 +8,11 @@ from traceforge.store.database import Store
 MATCHES = "SELECT collective_id, sequence, rank, call_id, method FROM align.match ORDER BY collective_id, rank"
 ISSUES = "SELECT code, severity, count FROM meta.issue WHERE stage = 'align' ORDER BY code"
 GROUPS = "SELECT name, description, ranks, size, origin FROM align.communicator ORDER BY communicator_id"
-JOINED = "SELECT DISTINCT rank, group_ranks, origin FROM align.membership ORDER BY ALL"
+JOINED = """
+SELECT DISTINCT rank, ranks, m.origin
+FROM align.membership AS m JOIN align.communicator USING (run_id, communicator_id)
+ORDER BY ALL
+"""
 
 ARRIVALS = """
 SELECT LIST(c.raw_arrival_ns ORDER BY rank)

@@ -26,8 +26,8 @@ CREATE OR REPLACE TABLE align.call (
   dtype,
   -- Process group name; NULL when not recorded.
   process_group_name,
-  -- Member ranks as the text of a list; NULL when not recorded.
-  process_group_ranks,
+  -- Member ranks: joins align.rank_list.rank_list_id; NULL when not recorded, or not all are known.
+  rank_list_id,
   -- Sequence number stated by the trace; NULL when not recorded.
   stated_sequence,
   -- Global rank at the other end of a send or receive; NULL when not recorded.
@@ -135,7 +135,7 @@ SELECT
   COALESCE(recorded.size_bytes, own.size_bytes),
   COALESCE(recorded.dtype, own.dtype),
   COALESCE(recorded.process_group_name, own.process_group_name),
-  COALESCE(recorded.process_group_ranks, own.process_group_ranks),
+  COALESCE(recorded.rank_list_id, own.rank_list_id),
   COALESCE(recorded.sequence, own.sequence),
   COALESCE(recorded.peer, own.peer),
   c.raw_issue_ns,

@@ -1,35 +1,19 @@
 -- One row a group of ranks that communicates.
+-- Reads: align.call, align.step, align.rank_list, raw.kineto_process_group, align.rank, meta.run
 CREATE OR REPLACE TABLE align.communicator (
   -- Joins meta.run.run_id.
-  run_id,
-  -- Small integer within the run.
-  communicator_id,
+  run_id INTEGER NOT NULL,
+  -- Small integer within the run: the largest group is 0.
+  communicator_id BIGINT NOT NULL,
   -- Process group name; empty where the trace states none.
-  name,
+  name VARCHAR NOT NULL,
   -- Description from the job's list of process groups; empty where there is none.
-  description,
+  description VARCHAR NOT NULL,
   -- Member ranks, ascending, whether or not their traces are here.
-  ranks,
+  ranks INTEGER[] NOT NULL,
   -- Number of members that are known.
-  size,
-  -- How the membership is known: stated, assumed, inferred or unknown (see align.membership).
-  origin
-) AS
-WITH description AS (
-  SELECT r.run_id, g.process_group_name AS name, MIN(g.description) AS description
-  FROM raw.kineto_process_group AS g
-  JOIN align.rank AS r USING (source_id)
-  GROUP BY ALL
+  size BIGINT NOT NULL,
+  -- How the membership is known: stated, assumed, inferred or unknown (see align.membership), the first in the alphabet
+  -- where calls differ.
+  origin VARCHAR NOT NULL
 )
-SELECT
-  m.run_id,
-  ROW_NUMBER() OVER (PARTITION BY m.run_id ORDER BY LEN(m.group_ranks) DESC, m.group_ranks, m.group_name) - 1,
-  m.group_name,
-  COALESCE(MIN(d.description), ''),
-  m.group_ranks,
-  LEN(m.group_ranks),
-  MIN(m.origin)
-FROM align.membership AS m
-LEFT JOIN description AS d ON d.run_id = m.run_id AND d.name = m.group_name
-GROUP BY m.run_id, m.group_ranks, m.group_name
-ORDER BY ALL

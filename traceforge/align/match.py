@@ -19,7 +19,7 @@ from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 
 _CALLS = """
-SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,
+SELECT m.run_id, m.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,
   COALESCE(c.stated_sequence, -1) AS stated_sequence, COALESCE(s.iteration, -1) AS iteration, c.raw_arrival_ns,
   c.raw_end_ns, r.raw_intact_ns IS NOT NULL AS is_truncated,
   CASE
@@ -30,10 +30,9 @@ SELECT m.run_id, k.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op,
 FROM align.membership AS m
 JOIN align.call AS c USING (run_id, rank, call_id)
 JOIN align.rank AS r USING (run_id, rank)
-JOIN align.communicator AS k
-  ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
+JOIN align.communicator AS k USING (run_id, communicator_id)
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
-ORDER BY m.run_id, k.communicator_id, c.rank, c.call_id
+ORDER BY m.run_id, m.communicator_id, c.rank, c.call_id
 """
 
 _SCHEMA = {

@@ -1,4 +1,4 @@
-"""What communication moves. Reads raw.kineto_collective and raw.kineto_argument; fills align.payload.
+"""What communication moves. Reads raw.kineto_collective, kineto_argument and align.rank_list; fills align.payload.
 
 Sizes come from element counts (PyTorch 2.3 and later) or, for gloo, from recorded input shapes. The "wait" records
 that PyTorch writes for work handles move nothing and are left out.
@@ -8,20 +8,31 @@ import math
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from traceforge.align.collective_names import collective_kinds, element_bytes, operation_of
 from traceforge.store.database import Store
 
 _STATED = """
-SELECT c.source_id, c.event_id, c.collective_name, c.dtype, c.in_elements, c.out_elements, c.process_group_name,
-  c.process_group_ranks, c.group_size, c.sequence, c.group_rank, c.global_rank_start, c.global_rank_stride, p.args
+SELECT c.source_id, c.event_id, c.collective_name, c.dtype AS written_dtype, c.in_elements, c.out_elements,
+  c.process_group_name, l.rank_list_id, c.group_size, c.sequence
 FROM raw.kineto_collective AS c
-LEFT JOIN raw.kineto_argument AS p
-  ON p.source_id = c.source_id AND p.event_id = c.event_id AND LOWER(c.collective_name) IN ('send', 'recv')
+LEFT JOIN align.rank_list AS l
+  ON l.ranks IS NOT NULL AND l.written = c.process_group_ranks AND l.group_size IS NOT DISTINCT FROM c.group_size
+  AND l.first_rank IS NOT DISTINCT FROM c.global_rank_start AND l.stride IS NOT DISTINCT FROM c.global_rank_stride
 WHERE c.collective_name IS NULL OR LOWER(c.collective_name) <> 'wait'
 ORDER BY c.source_id, c.event_id
 """
+
+_MESSAGES = """
+SELECT c.source_id, c.event_id, c.collective_name, c.group_rank, c.global_rank_start, c.global_rank_stride, p.args
+FROM raw.kineto_collective AS c
+LEFT JOIN raw.kineto_argument AS p USING (source_id, event_id)
+WHERE LIST_CONTAINS(?, c.collective_name)
+"""
+
+_LISTS = "SELECT rank_list_id, ranks FROM align.rank_list WHERE ranks IS NOT NULL"
 
 _SHAPED = """
 SELECT a.source_id, a.event_id, e.name, a.args
@@ -39,11 +50,13 @@ _SCHEMA = {
     "dtype": pl.String,
     "size_bytes": pl.Int64,
     "process_group_name": pl.String,
-    "process_group_ranks": pl.String,
+    "rank_list_id": pl.Int32,
     "group_size": pl.Int32,
     "sequence": pl.Int64,
     "peer": pl.Int32,
 }
+_EVENT = ["source_id", "event_id"]
+_LARGEST = int(np.iinfo(np.int64).max)
 
 
 T = TypeVar("T")
@@ -61,37 +74,57 @@ class _ShapeArguments(msgspec.Struct):
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a communication event whose arguments say what it moves."""
-    result = [_stated(row) for row in store.query(_STATED).iter_rows(named=True)]
-    for source_id, event_id, name, args in store.query(_SHAPED).iter_rows():
-        dtype, size_bytes = _shaped_size(args)
-        result.append((source_id, event_id, operation_of(name), dtype, size_bytes, *[None] * 5))
-    return pl.DataFrame(result, schema=_SCHEMA, orient="row").unique(["source_id", "event_id"], maintain_order=True)
+    stated = _with_kinds(store.query(_STATED))
+    stated = stated.join(_peers(store, stated), on=_EVENT, how="left", maintain_order="left")
+    shaped = [
+        (source_id, event_id, operation_of(name), *_shaped_size(args))
+        for source_id, event_id, name, args in store.query(_SHAPED).iter_rows()
+    ]
+    schema = {name: _SCHEMA[name] for name in (*_EVENT, "op", "dtype", "size_bytes")}
+    found = pl.concat([stated.select(list(_SCHEMA)), pl.DataFrame(shaped, schema=schema, orient="row")], how="diagonal")
+    return found.unique(_EVENT, maintain_order=True)
 
 
-def _stated(row: dict[str, object]) -> tuple[object, ...]:
-    op = operation_of(str(row["collective_name"])) if row["collective_name"] else None
-    dtype = str(row["dtype"]).lower() if row["dtype"] else None
-    side = next((kind.size_of for kind in collective_kinds() if kind.name == op), "in")
-    elements = row["out_elements"] if side == "out" else row["in_elements"]
-    width = element_bytes().get(dtype) if dtype else None
-    size = int(str(elements)) * width if width and elements is not None else None
-    ranks = row["process_group_ranks"] if _is_full_list(row["process_group_ranks"], row["group_size"]) else None
-    return (
-        row["source_id"], row["event_id"], op, dtype, _fitting(size, 63),
-        row["process_group_name"], ranks, row["group_size"], row["sequence"], _fitting(_peer(row, op, ranks), 31),
-    )  # fmt: skip
+def _with_kinds(stated: pl.DataFrame) -> pl.DataFrame:
+    """With `op`, `dtype` and `size_bytes`: names recur, so that each is looked up once."""
+    sides = {kind.name: kind.size_of for kind in collective_kinds()}
+    ops = {name: operation_of(name) for name in stated["collective_name"].unique() if name}
+    dtypes = {name: name.lower() for name in stated["written_dtype"].unique() if name}
+    widths = {name: element_bytes().get(name) for name in dtypes.values()}
+    op = pl.col("collective_name").replace_strict(ops, default=None, return_dtype=pl.String)
+    side = op.replace_strict(sides, default="in", return_dtype=pl.String)
+    elements = pl.when(side == "out").then("out_elements").otherwise("in_elements")
+    dtype = pl.col("written_dtype").replace_strict(dtypes, default=None, return_dtype=pl.String)
+    width = dtype.replace_strict(widths, default=None, return_dtype=pl.Int64)
+    fits = elements.is_between(-(_LARGEST // width), _LARGEST // width)
+    return stated.with_columns(op=op, dtype=dtype, size_bytes=pl.when(fits).then(elements * width))
 
 
-def _peer(row: dict[str, object], op: str | None, ranks: object) -> int | None:
+def _peers(store: Store, stated: pl.DataFrame) -> pl.DataFrame:
+    """Global rank at the other end of each send and receive, where it is known."""
+    messages = stated.filter(pl.col("op").is_in(["send", "recv"]))
+    names = messages["collective_name"].unique().to_list()
+    places = messages.select(*_EVENT, "op", "rank_list_id")
+    if names:
+        found = store.query(_MESSAGES, [names]).join(places, on=_EVENT)
+        lists = dict(store.query(_LISTS).rows())
+        peers = [
+            (row["source_id"], row["event_id"], _fitting(_peer(row, lists.get(row["rank_list_id"], [])), 31))
+            for row in found.iter_rows(named=True)
+        ]
+    else:
+        peers = []
+    schema = {name: _SCHEMA[name] for name in (*_EVENT, "peer")}
+    return pl.DataFrame(peers, schema=schema, orient="row").unique(_EVENT)
+
+
+def _peer(row: dict[str, object], members: list[int]) -> int | None:
     """Global rank at the other end of a send or receive.
 
     PyTorch 2.9 and later write it ("Dst Rank", "Src Rank"); "Rank" is its place in the group before that, too.
     """
-    if op not in ("send", "recv"):
-        return None
-    if (stated := _stated_peer(row["args"], op)) is not None:
+    if (stated := _stated_peer(row["args"], str(row["op"]))) is not None:
         return stated
-    members = msgspec.json.decode(str(ranks), type=list[int]) if ranks is not None else []
     place, first, stride = (row[name] for name in ("group_rank", "global_rank_start", "global_rank_stride"))
     if not isinstance(place, int):
         return None
@@ -115,11 +148,6 @@ def _stated_peer(args: object, op: str) -> int | None:
 def _fitting(number: int | None, bits: int) -> int | None:
     """A number that fits its column, else None: a file may state anything."""
     return number if number is not None and -(2**bits) <= number < 2**bits else None
-
-
-def _is_full_list(text: object, size: object) -> bool:
-    ranks = _decoded(text, list[int])
-    return bool(ranks) and (size is None or len(ranks or ()) == size)
 
 
 def _shaped_size(args: str) -> tuple[str | None, int | None]:

@@ -1,5 +1,5 @@
 -- What a communication event moves, from its arguments. Events without such arguments are absent.
--- Reads: raw.kineto_collective, raw.kineto_argument, raw.kineto_event
+-- Reads: raw.kineto_collective, raw.kineto_argument, raw.kineto_event, align.rank_list
 CREATE OR REPLACE TABLE align.payload (
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,
@@ -13,8 +13,8 @@ CREATE OR REPLACE TABLE align.payload (
   size_bytes BIGINT,
   -- Process group name; NULL when not recorded.
   process_group_name VARCHAR,
-  -- Member ranks as the text of a list; NULL when not recorded or shortened.
-  process_group_ranks VARCHAR,
+  -- Member ranks: joins align.rank_list.rank_list_id; NULL when not recorded, or not all are known.
+  rank_list_id INTEGER,
   -- Number of members stated; NULL when not recorded.
   group_size INTEGER,
   -- Sequence number in the process group; NULL when not recorded.

@@ -13,16 +13,16 @@ CREATE OR REPLACE TABLE align.unmatched (
   reason
 ) AS
 SELECT
-  c.run_id, c.rank, c.call_id, k.communicator_id,
+  c.run_id, c.rank, c.call_id, m.communicator_id,
   CASE
     WHEN NOT c.is_intact THEN 'cut_off'
     WHEN NOT c.is_linked THEN 'not_launched'
-    WHEN k.communicator_id IS NULL THEN 'communicator_unknown'
+    WHEN m.communicator_id IS NULL THEN 'communicator_unknown'
     WHEN c.op IN ('send', 'recv') AND c.peer IS NULL AND k.size > 2 THEN 'peer_unknown'
     ELSE 'no_partner'
   END
 FROM align.call AS c
 ANTI JOIN align.match USING (run_id, rank, call_id)
 LEFT JOIN align.membership AS m USING (run_id, rank, call_id)
-LEFT JOIN align.communicator AS k ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
+LEFT JOIN align.communicator AS k ON k.run_id = m.run_id AND k.communicator_id = m.communicator_id
 ORDER BY c.run_id, c.rank, c.call_id

@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE timeline.communicator (
   name,
   -- Description from the job's list of process groups; empty where there is none.
   description,
-  -- How the membership is known: stated, assumed, inferred or unknown (see align.membership).
+  -- How the membership is known: stated, assumed, inferred or unknown (see align.communicator).
   origin,
   -- Number of members whose traces are here.
   recorded,
@@ -22,10 +22,9 @@ CREATE OR REPLACE TABLE timeline.communicator (
   matched_share
 ) AS
 WITH called AS (
-  SELECT m.run_id, k.communicator_id, COUNT(DISTINCT m.rank) AS recorded, COUNT(*) AS call_count,
+  SELECT m.run_id, m.communicator_id, COUNT(DISTINCT m.rank) AS recorded, COUNT(*) AS call_count,
     COUNT(x.call_id) AS matched_count
   FROM align.membership AS m
-  JOIN align.communicator AS k ON k.run_id = m.run_id AND k.name = m.group_name AND k.ranks = m.group_ranks
   LEFT JOIN align.match AS x ON x.run_id = m.run_id AND x.rank = m.rank AND x.call_id = m.call_id
   GROUP BY ALL
 )

@@ -1,0 +1,184 @@
+"""Which group of ranks each collective call joins. In: align.call, ranks and groups as listed. Out: `CallGroups`.
+
+What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
+tried by the times of the calls (`group_inference`). Without any list the group is the whole job: all ranks that it says
+it has, and those below the highest one here, recorded or not. Calls of one name and one list are looked up once.
+Not handled: groups that no file lists.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceforge.align.group_inference import ProcessGroup, Ranks, UnassignedCall, infer
+from traceforge.align.rank_list import MOST_RANKS
+from traceforge.store.database import Store
+
+_CALLS = """
+SELECT run_id, rank, call_id, COALESCE(process_group_name, '') AS name, COALESCE(rank_list_id, -1) AS rank_list_id
+FROM align.call
+WHERE is_linked AND is_intact
+ORDER BY run_id, rank, call_id
+"""
+
+_TIMES = """
+SELECT c.rank, c.call_id, c.raw_arrival_ns, c.raw_end_ns, s.iteration, r.host
+FROM align.call AS c
+JOIN align.rank AS r USING (run_id, rank)
+ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
+WHERE c.run_id = ? AND c.is_linked AND c.is_intact
+ORDER BY c.rank, c.call_id
+"""
+
+_LISTS = "SELECT rank_list_id, LIST_SORT(ranks) FROM align.rank_list WHERE ranks IS NOT NULL"
+
+_LISTED = """
+SELECT DISTINCT r.run_id, COALESCE(g.process_group_name, '') AS name, COALESCE(g.description, '') AS description,
+  LIST_SORT(l.ranks) AS ranks
+FROM raw.kineto_process_group AS g
+JOIN align.rank AS r USING (source_id)
+JOIN align.rank_list AS l
+  ON l.written = g.ranks AND l.first_rank IS NULL AND l.stride IS NULL
+  AND l.group_size IS NOT DISTINCT FROM CASE WHEN CONTAINS(g.ranks, '...') THEN g.size END
+WHERE LEN(l.ranks) > 1
+"""
+
+_WORLD_SIZES = "SELECT run_id, world_size FROM meta.run"
+
+_MEMBERSHIP: dict[str, type[pl.DataType]] = {
+    "run_id": pl.Int32,
+    "rank": pl.Int32,
+    "call_id": pl.Int64,
+    "communicator_id": pl.Int64,
+    "origin": pl.String,
+}
+_COMMUNICATOR: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run_id": pl.Int32,
+    "communicator_id": pl.Int64,
+    "name": pl.String,
+    "ranks": pl.List(pl.Int32),
+    "origin": pl.String,
+}
+_CALL = ["rank", "call_id"]
+_WRITTEN = ["name", "rank_list_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroups:
+    """Groups of ranks, and which calls join them.
+
+    Attributes:
+        membership: columns of align.membership.
+        communicators: columns of align.communicator without those that follow from others.
+        unknown: by run, number of calls whose group is unknown, where there are any.
+    """
+
+    membership: pl.DataFrame
+    communicators: pl.DataFrame
+    unknown: Mapping[int, int]
+
+
+@dataclass(slots=True)
+class _Groups:
+    """Groups of a run, numbered as they are met."""
+
+    numbers: dict[tuple[str, Ranks], int]
+
+    def number(self, name: str, ranks: Ranks) -> int:
+        return self.numbers.setdefault((name, ranks), len(self.numbers))
+
+
+def assign_groups(store: Store) -> CallGroups:
+    """The group of each call of every run, as far as it is known."""
+    lists = {number: tuple(ranks) for number, ranks in store.query(_LISTS).iter_rows()}
+    listed = store.query(_LISTED)
+    world_sizes = dict(store.query(_WORLD_SIZES).rows())
+    membership, communicators, unknown = [pl.DataFrame(schema=_MEMBERSHIP)], [pl.DataFrame(schema=_COMMUNICATOR)], {}
+    for (run_key,), calls in store.query(_CALLS).group_by("run_id", maintain_order=True):
+        run_id = int(str(run_key))
+        processes = _process_groups(listed.filter(pl.col("run_id") == run_id))
+        groups = _Groups({})
+        assigned = calls.join(_stated(calls, lists, processes, groups), on=_WRITTEN, how="left", maintain_order="left")
+        unstated = assigned.filter(pl.col("group").is_null())
+        if len({group.ranks for group in processes}) > 1:
+            found = _inferred(store, run_id, unstated, processes, groups)
+        else:
+            job = _whole_job(tuple(calls["rank"].unique().sort()), world_sizes[run_id])
+            found = _assumed(unstated, processes, job, groups)
+        assigned = pl.concat([assigned.drop_nulls("group"), found.select(assigned.columns)]).sort(_CALL)
+        if missing := calls.height - assigned.height:
+            unknown[run_id] = missing
+        numbered = _numbered(run_id, assigned, groups)
+        communicators.append(numbered.select(list(_COMMUNICATOR)))
+        own = assigned.join(numbered.select("group", "communicator_id"), on="group", maintain_order="left")
+        membership.append(own.select(pl.col(name).cast(kind) for name, kind in _MEMBERSHIP.items()))
+    return CallGroups(pl.concat(membership), pl.concat(communicators), unknown)
+
+
+def _process_groups(frame: pl.DataFrame) -> list[ProcessGroup]:
+    found = {
+        ProcessGroup(name, description, tuple(ranks))
+        for name, description, ranks in frame.select("name", "description", "ranks").iter_rows()
+    }
+    return sorted(found, key=lambda group: (group.description, group.ranks, group.name))
+
+
+def _stated(
+    calls: pl.DataFrame, lists: Mapping[int, Ranks], processes: Sequence[ProcessGroup], groups: _Groups
+) -> pl.DataFrame:
+    """By what calls state, name and list, the number of their group."""
+    named = {group.name: group.ranks for group in processes if group.name}
+    found = [
+        (name, number, groups.number(name, ranks), "stated")
+        for name, number in calls.select(_WRITTEN).unique(maintain_order=True).iter_rows()
+        if (ranks := lists.get(number) or named.get(name))
+    ]
+    schema = {"name": pl.String, "rank_list_id": pl.Int32, "group": pl.Int64, "origin": pl.String}
+    return pl.DataFrame(found, schema=schema, orient="row")
+
+
+def _assumed(
+    unstated: pl.DataFrame, processes: Sequence[ProcessGroup], job: tuple[Ranks, str], groups: _Groups
+) -> pl.DataFrame:
+    """All calls in the only listed group, or in the whole job."""
+    if unstated.is_empty():
+        return unstated
+    name, ranks, origin = (processes[0].name, processes[0].ranks, "assumed") if processes else ("", *job)
+    return unstated.with_columns(group=pl.lit(groups.number(name, ranks), pl.Int64), origin=pl.lit(origin))
+
+
+def _inferred(
+    store: Store, run_id: int, unstated: pl.DataFrame, processes: Sequence[ProcessGroup], groups: _Groups
+) -> pl.DataFrame:
+    """Calls in the group that fits their times; those that none fits are left out."""
+    timed = store.query(_TIMES, [run_id]).join(unstated.select(_CALL), on=_CALL, how="semi", maintain_order="left")
+    calls = [UnassignedCall(*row) for row in timed.iter_rows()]
+    found = [
+        (call.rank, call.call_id, groups.number(group.name, group.ranks), "inferred")
+        for call, group in infer(calls, processes)
+    ]
+    schema = {"rank": pl.Int32, "call_id": pl.Int64, "group": pl.Int64, "origin": pl.String}
+    return unstated.drop("group", "origin").join(pl.DataFrame(found, schema=schema, orient="row"), on=_CALL)
+
+
+def _whole_job(present: Ranks, world_size: int | None) -> tuple[Ranks, str]:
+    """Ranks of the group of calls that name none, and how that is known."""
+    stated = world_size if world_size is not None and world_size <= MOST_RANKS else None
+    if stated is None and len(present) == 1:
+        return present, "unknown"
+    # Ranks without a file are members as well.
+    size = max(stated or 0, present[-1] + 1)
+    return (tuple(range(size)) if size <= MOST_RANKS else present), "assumed"
+
+
+def _numbered(run_id: int, assigned: pl.DataFrame, groups: _Groups) -> pl.DataFrame:
+    """The groups that calls join, numbered from the largest."""
+    members = {number: key for key, number in groups.numbers.items()}
+    origins = assigned.group_by("group").agg(pl.col("origin").min()).rows()
+    ordered = sorted(origins, key=lambda one: (-len(members[one[0]][1]), *reversed(members[one[0]])))
+    found = [
+        (run_id, place, members[number][0], list(members[number][1]), origin, number)
+        for place, (number, origin) in enumerate(ordered)
+    ]
+    return pl.DataFrame(found, schema=_COMMUNICATOR | {"group": pl.Int64}, orient="row")
