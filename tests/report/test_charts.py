@@ -2,17 +2,27 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
+import altair
+import jsonschema
 import numpy as np
 import pytest
+from altair.utils.schemapi import validate_jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traceforge.report import charts
+from traceforge.report.charts.bandwidth import bandwidth_spec
 from traceforge.report.charts.forest import ForestRow, forest_spec
 from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
 from traceforge.report.charts.pareto import pareto_spec
-from traceforge.report.charts.phases import phases_table
+from traceforge.report.charts.parts import bars_spec, share_axis
+from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
+from traceforge.report.charts.ring import ring_spec
+from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
+from traceforge.report.charts.strip import strip_spec
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.embedded_data import packed, row_count
 from traceforge.report.palette import PHASES
@@ -113,19 +123,56 @@ def test_columns_that_repeat_travel_as_codes() -> None:
     assert row_count({}) == 0
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        waterfall_spec([Bar("a", "", "total", 1.0)], 2.0),
-        forest_spec([ForestRow("a", "", 0.0, -1.0, 1.0, 2.0)]),
-        heatmap_spec(["0", "1"], ["4"], [-1, 1]),
-        lanes_spec(4),
-        pareto_spec(),
-    ],
-)
-def test_specifications_hold_neither_data_nor_addresses_nor_counters(spec: dict[str, object]) -> None:
-    text = json.dumps(spec)
+SPECS = {
+    "waterfall": waterfall_spec([Bar("a", "", "total", 1.0, 0.5, 1.5)], 2.0),
+    "forest": forest_spec([ForestRow("a", "", 0.0, -1.0, 1.0, 2.0)]),
+    "heatmap": heatmap_spec(["0", "1"], ["4"], [-1, 1]),
+    "lanes": lanes_spec(4),
+    "pareto": pareto_spec(),
+    "phases": phases_spec(4),
+    "hidden": hidden_spec(4),
+    "strip": strip_spec(1.0, 2.0, {"above", "below", "change"}),
+    "ring": ring_spec(2, 4),
+    "bars": bars_spec("bars", share_axis("share"), ("cause", "share"), ["1 %"]),
+    "bandwidth": bandwidth_spec(["all_reduce", "broadcast"], [1.0, 20.0]),
+    "scaling": scaling_spec(
+        "efficiency, %",
+        [4, 16],
+        scaling_tables(
+            [
+                CurvePoint(4, 1.0, 0.9, 1.1, False),
+                CurvePoint(8, 0.8, 0.7, 0.9, False),
+                CurvePoint(16, 0.6, 0.4, 0.8, True),
+            ],
+            [Mark(4, 1.0, "measured")],
+            [Mark(8, None, "limit")],
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["waterfall", "forest", "heatmap", "lanes", "pareto"])
+def test_specifications_hold_neither_data_nor_addresses_nor_counters(name: str) -> None:
+    text = json.dumps(SPECS[name])
     assert "http" not in text
     assert "values" not in text
     assert "view_" not in text
     assert "#" not in text.replace("url(#hatch-", "")
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_specifications_are_valid_vega_lite(name: str) -> None:
+    # The page takes them as they are: to validate them there takes longer than all else.
+    validate_jsonschema(SPECS[name], altair.load_schema())
+
+
+def test_every_chart_has_a_specification_that_is_validated() -> None:
+    makers = {path.stem for path in Path(charts.__file__).parent.glob("*.py") if "_spec(" in path.read_text()}
+    assert makers - {"parts"} <= SPECS.keys()
+
+
+def test_a_specification_that_is_not_valid_is_noticed() -> None:
+    spec = json.loads(json.dumps(SPECS["lanes"]))
+    spec["mark"]["opacity"] = "much"
+    with pytest.raises(jsonschema.ValidationError):
+        validate_jsonschema(spec, altair.load_schema())

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from traceforge.errors import UsageError
 from traceforge.report.blocks import Block, Figure, Missing, Panel
-from traceforge.report.charts.parts import theme
+from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Diagnosis, Finding
 from traceforge.report.embedded_data import Columns, Dataset, IntervalTable
@@ -70,7 +70,8 @@ def draw(context: Context, name: str) -> Chart:
 
 
 def _figures(context: Context) -> dict[str, Figure]:
-    built = [plugin.build(context) for name, plugin in section_plugins().items() if name != "appendix"]
+    with unvalidated():
+        built = [plugin.build(context) for name, plugin in section_plugins().items() if name != "appendix"]
     blocks: list[Block] = [block for part in built if part and not isinstance(part, Missing) for block in part.blocks]
     return {block.name: block for block in blocks if isinstance(block, Figure)}
 

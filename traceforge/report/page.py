@@ -15,7 +15,7 @@ from traceforge.compare import Comparison
 from traceforge.redaction import Redaction
 from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Section
 from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
-from traceforge.report.charts.parts import theme
+from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import embedded_json, packed
@@ -118,7 +118,8 @@ class _Placed:
 
 
 def _render(context: Context) -> str:
-    built = ((name, plugin, plugin.build(context)) for name, plugin in section_plugins().items())
+    with unvalidated():
+        built = [(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
     placed = [_Placed(name, plugin, content) for name, plugin, content in built if content is not None]
     figures = [block for part in placed for block in part.content.blocks if isinstance(block, Figure)]
     scripts = (vega_script(), page_script()) if figures else (page_script(),)

@@ -11,8 +11,8 @@ import glob
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
-from functools import cached_property
+from dataclasses import astuple, fields
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
@@ -22,7 +22,7 @@ from traceforge.store.documents import Document, comment_statements
 from traceforge.store.migrations import migrate, refuse_newer
 from traceforge.store.places import own_folder, place_beside, sweep
 from traceforge.store.trust import applied_migration, check_form
-from traceforge.thresholds import all_thresholds
+from traceforge.thresholds import Threshold, all_thresholds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,14 +142,14 @@ class Store:
 
     def _write_thresholds(self) -> None:
         """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
-        rows = sorted(astuple(threshold) for threshold in all_thresholds())
+        import polars as pl
+
+        rows = _threshold_rows()
         if self._rows("SELECT * FROM meta.threshold ORDER BY name") == rows:
             return
         self._connection.execute("DELETE FROM meta.threshold")
-        places = ", ".join(["(?, ?, ?, ?, ?)"] * len(rows))
-        self._connection.execute(
-            f"INSERT INTO meta.threshold VALUES {places}", [value for row in rows for value in row]
-        )
+        names = [field.name for field in fields(Threshold)]
+        self.append("meta.threshold", pl.DataFrame(rows, schema=names, orient="row"))
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(sql).fetchall())
@@ -324,6 +324,12 @@ class Store:
     def lock_down(self) -> None:
         """Refuse changes of settings from now on: for SQL that a person typed."""
         self._connection.execute("SET lock_configuration = true")
+
+
+@cache
+def _threshold_rows() -> list[tuple[Any, ...]]:
+    """The limits of this version as `meta.threshold` holds them, by name."""
+    return sorted(astuple(threshold) for threshold in all_thresholds())
 
 
 def _is_unicode(text: str) -> bool:

@@ -56,7 +56,7 @@ def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) 
     colour = alt.Color("op:N", legend=None, scale=alt.Scale(domain=list(operations), range=colours))
     base = rows_of("kinds")
     spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x=x, y=alt.Y("low_gb_s:Q"), y2="high_gb_s:Q", color=colour
+        x=x, y=alt.Y("low_gb_s:Q"), y2=alt.Y2("high_gb_s:Q"), color=colour
     )
     dots = base.mark_point(size=70, filled=True, opacity=1, strokeWidth=1).encode(
         x=x,

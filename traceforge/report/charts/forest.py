@@ -55,16 +55,16 @@ def forest_spec(predictions: Sequence[ForestRow], wording: Axis = Axis()) -> Spe
     scale = alt.Scale(domain=[min(-wording.reach, *ends), max(wording.reach, *ends)], nice=True)
     axis = alt.Axis(tickCount=TICKS, labelExpr=_SIGNED)
     x = alt.X("change:Q", title=wording.title, scale=scale, axis=axis)
-    zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x="at:Q")
+    zero = rows_of("zero").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(x=alt.X("at:Q"))
     intervals = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(yOffset=BAR_OFFSET, strokeWidth=2, stroke=variable("accent"))
-        .encode(y=y, x="low:Q", x2="high:Q")
+        .encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     )
     ceilings = (
         base.transform_filter("isValid(datum.ceiling)")
         .mark_tick(yOffset=BAR_OFFSET, size=16, thickness=2, color=variable("muted"))
-        .encode(y=y, x="ceiling:Q", tooltip=[alt.Tooltip("ceiling:Q", title="ceiling, %", format="+.2f")])
+        .encode(y=y, x=alt.X("ceiling:Q"), tooltip=[alt.Tooltip("ceiling:Q", title="ceiling, %", format="+.2f")])
     )
     points = base.mark_circle(yOffset=BAR_OFFSET, size=70, opacity=1, fill=variable("accent")).encode(
         y=y, x=x, tooltip=[alt.Tooltip("label:N", title=wording.row), alt.Tooltip("value:N", title=wording.value)]

@@ -61,7 +61,7 @@ def lanes_spec(rows: int) -> Spec:
         .encode(
             y=rank_axis(rows),
             x=time_axis("start_ms", "ms since the iteration began", nice=False),
-            x2="end_ms:Q",
+            x2=alt.X2("end_ms:Q"),
             color=phase_colour(),
             tooltip=tooltip,
         )

@@ -47,11 +47,11 @@ def pareto_spec() -> Spec:
     dashed = crossing.mark_rule(stroke=variable("muted"), strokeDash=[3, 3])
     whiskers = front.mark_rule(stroke=variable("accent"), opacity=0.35)
     layers = [
-        dashed.encode(x="change:Q"),
-        dashed.encode(y="variation:Q"),
-        whiskers.encode(x="low:Q", x2="high:Q", y=y),
-        whiskers.encode(x=x, y="variation_low:Q", y2="variation_high:Q"),
-        front.mark_line(stroke=variable("accent"), strokeWidth=1.5).encode(x=x, y=y, order="change:Q"),
+        dashed.encode(x=alt.X("change:Q")),
+        dashed.encode(y=alt.Y("variation:Q")),
+        whiskers.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y),
+        whiskers.encode(x=x, y=alt.Y("variation_low:Q"), y2=alt.Y2("variation_high:Q")),
+        front.mark_line(stroke=variable("accent"), strokeWidth=1.5).encode(x=x, y=y, order=alt.Order("change:Q")),
         rows_of("trials").mark_circle(size=36, opacity=1, fill=variable("line")).encode(x=x, y=y, tooltip=tooltip),
         front.mark_circle(size=64, opacity=1, fill=variable("accent")).encode(x=x, y=y, tooltip=tooltip),
     ]

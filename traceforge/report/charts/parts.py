@@ -4,10 +4,12 @@ In: Altair charts. Out: Vega-Lite as plain data. Nothing here names a view or a 
 which would make two reports of the same data differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import MODES, PHASES, fill, variable
@@ -51,11 +53,21 @@ def theme() -> Spec:
 
 
 def finished(chart: alt.TopLevelMixin) -> Spec:
-    """The specification without Altair's own theme and schema address."""
-    spec: Spec = chart.to_dict()
+    """The specification without Altair's own theme and schema address; not validated, see `unvalidated`."""
+    spec: Spec = chart.to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
     return spec
+
+
+@contextmanager
+def unvalidated() -> Iterator[None]:
+    """Inside, Altair does not hold each part of a chart against its schema, most of the time that a page takes.
+
+    What a chart is made of stands in our sources; that it is valid is what tests are for.
+    """
+    with debug_mode(False):
+        yield
 
 
 def rows_of(name: str) -> alt.Chart:
@@ -111,11 +123,21 @@ def labelled(base: alt.Chart, values: Sequence[str]) -> list[alt.Chart]:
     row = base.encode(y=row_axis())
     name = row.mark_text(
         align="left", baseline="middle", dy=_TEXT_OFFSET, limit=alt.ExprRef(f"max(40, width - {room:.0f})")
-    ).encode(x=alt.value(0), text="label:N")
+    ).encode(x=x_at(0), text=alt.Text("label:N"))
     value = row.mark_text(align="right", baseline="middle", dy=_TEXT_OFFSET, fontWeight=600).encode(
-        x=alt.value("width"), text="value:N"
+        x=x_at("width"), text=alt.Text("value:N")
     )
     return [name, value]
+
+
+def x_at(place: float | str) -> alt.XValue:
+    """The same place from the left for every mark, in px or as an expression such as `width`."""
+    return alt.XValue(place)  # type: ignore[no-untyped-call]  # Altair states no types here
+
+
+def y_at(place: float) -> alt.YValue:
+    """The same place from the top for every mark, in px."""
+    return alt.YValue(place)  # type: ignore[no-untyped-call]  # as above
 
 
 def row_axis() -> alt.Y:

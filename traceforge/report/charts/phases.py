@@ -38,7 +38,7 @@ def phases_spec(ranks: int) -> Spec:
         .encode(
             y=rank_axis(ranks),
             x=time_axis("start_ms", "ms per iteration", nice=False),
-            x2="end_ms:Q",
+            x2=alt.X2("end_ms:Q"),
             color=phase_colour(),
             tooltip=tooltip,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from traceforge.report.charts.parts import SMALL, Spec, finished, rows_of
+from traceforge.report.charts.parts import SMALL, Spec, finished, rows_of, y_at
 from traceforge.report.embedded_data import Columns
 from traceforge.report.palette import variable
 
@@ -91,7 +91,7 @@ def scaling_tables(curve: Sequence[CurvePoint], measured: Sequence[Mark], knees:
 
 def _band(table: str, opacity: float, x: alt.X) -> alt.Chart:
     area = rows_of(table).mark_area(fill=variable("accent"), opacity=opacity, line=False)
-    drawn: alt.Chart = area.encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
+    drawn: alt.Chart = area.encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     return drawn
 
 
@@ -107,13 +107,13 @@ def _border_label(x: alt.X) -> alt.Chart:
     text = rows_of("border").mark_text(
         align="left", baseline="bottom", dx=6, dy=-4, fontSize=SMALL, fill=variable("muted")
     )
-    drawn: alt.Chart = text.encode(x=x, y=alt.value(_HEIGHT), text="label:N")
+    drawn: alt.Chart = text.encode(x=x, y=y_at(_HEIGHT), text=alt.Text("label:N"))
     return drawn
 
 
 def _knee_labels(x: alt.X) -> alt.Chart:
     text = rows_of("knees").mark_text(align="left", baseline="top", dx=4, dy=2, fontSize=SMALL, fill=variable("muted"))
-    drawn: alt.Chart = text.encode(x=x, y=alt.value(0), text="label:N")
+    drawn: alt.Chart = text.encode(x=x, y=y_at(0), text=alt.Text("label:N"))
     return drawn
 
 

@@ -44,10 +44,10 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     scale = alt.Scale(zero=False, nice=True, clamp=True, domain=domain)
     y = alt.Y("duration_ms:Q", title="ms", scale=scale, axis=alt.Axis(tickCount=5))
     low = alt.Y("low_ms:Q", title="ms")
-    spans = base.mark_rect(opacity=0.25).encode(x=x, x2="to:Q", y=low, y2="high_ms:Q", color=colour)
-    lines = base.mark_rule(strokeWidth=3).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tooltip)
-    median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y="duration_ms:Q")
-    change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x="at:Q")
+    spans = base.mark_rect(opacity=0.25).encode(x=x, x2=alt.X2("to:Q"), y=low, y2=alt.Y2("high_ms:Q"), color=colour)
+    lines = base.mark_rule(strokeWidth=3).encode(x=x, x2=alt.X2("to:Q"), y=y, color=colour, tooltip=tooltip)
+    median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y=alt.Y("duration_ms:Q"))
+    change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x=alt.X("at:Q"))
     layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}
     shown = [layer for name, layer in layers.items() if name in tables]
     return finished(alt.layer(spans, median, lines, *shown).properties(width="container", height=_HEIGHT))
@@ -55,5 +55,5 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
 
 def _marked(table: str, offset: int) -> alt.Chart:
     words = rows_of(table).mark_text(dy=offset, fontSize=SMALL, fill=variable("text"))
-    placed: alt.Chart = words.encode(x="at:Q", y="duration_ms:Q", text="label:N")
+    placed: alt.Chart = words.encode(x=alt.X("at:Q"), y=alt.Y("duration_ms:Q"), text=alt.Text("label:N"))
     return placed

@@ -57,14 +57,14 @@ def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost p
     boxes = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1).encode(
         y=row_axis(),
         x=x,
-        x2="end_ms:Q",
+        x2=alt.X2("end_ms:Q"),
         color=mode_colour(),
         tooltip=tooltip,
     )
     intervals = (
         base.transform_filter("isValid(datum.low_ms)")
         .mark_rule(yOffset=BAR_OFFSET, strokeWidth=1.5)
-        .encode(y=row_axis(), x="low_ms:Q", x2="high_ms:Q")
+        .encode(y=row_axis(), x=alt.X("low_ms:Q"), x2=alt.X2("high_ms:Q"))
     )
     known = [intervals] if any(bar.low_ms is not None for bar in bars) else []
     layers = alt.layer(boxes, *known, *labelled(base, [bar.value for bar in bars]))
