@@ -5,7 +5,7 @@ from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection, faults
 from traceforge.synth.load import Noise
 from traceforge.synth.program import Workload
-from traceforge.synth.simulate import Coupling
+from traceforge.synth.task import Coupling
 
 CLUSTERS = {
     4: Cluster(2, 2),

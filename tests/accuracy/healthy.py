@@ -13,7 +13,7 @@ from tests.accuracy.conditions import CLOCKS, CLUSTERS, GROUPED, NOISES, WORKLOA
 from traceforge.synth.clocks import ClockErrors
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.scenario import Scenario
-from traceforge.synth.simulate import Coupling
+from traceforge.synth.task import Coupling
 
 _GROUP = "healthy, other shapes"
 _SHAPES = {"1x2": Cluster(1, 2), "2x1": Cluster(2, 1), "3x2": Cluster(3, 2), "1x8": Cluster(1, 8), "2x8": Cluster(2, 8)}

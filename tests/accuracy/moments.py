@@ -11,7 +11,7 @@ from tests.accuracy.case import Case, Family
 from tests.accuracy.conditions import CLUSTERS, WORKLOADS
 from traceforge.synth.fault import Injection
 from traceforge.synth.scenario import Scenario
-from traceforge.synth.simulate import Coupling
+from traceforge.synth.task import Coupling
 
 _OF_A_RANK = ("gc_pause", "checkpoint_pause", "input_stall", "compute_straggler", "allocator_stall")
 

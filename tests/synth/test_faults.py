@@ -8,15 +8,27 @@ import pytest
 from traceforge.errors import UsageError
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection, faults
+from traceforge.synth.pipeline import Pipeline
+from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario, cost_of, run
 
 # Two racks of two nodes, so that every kind of group is there.
 JOB = Scenario(iterations=12, seed=3, cluster=Cluster(4, 4, 2, nodes_per_rack=2))
+# The same as a pipeline of two stages.
+STAGES = replace(
+    JOB,
+    iterations=8,
+    cluster=replace(JOB.cluster, pipeline_parallel=2),
+    pipeline=Pipeline(microbatches=2),
+    workload=Workload(layers=2, forward_ns=4_000_000),
+)
 
 
-def injected(fault: str, **changes: object) -> Scenario:
-    values: dict[str, object] = {"place": 1 if faults()[fault].target != "job" else 0, "severity": 0.3, **changes}
-    return replace(JOB, faults=(Injection(fault, **values),))  # type: ignore[arg-type]
+def injected(fault: str, job: Scenario | None = None, **changes: object) -> Scenario:
+    target = faults()[fault].target
+    values: dict[str, object] = {"place": 1 if target != "job" else 0, "severity": 0.3, **changes}
+    job = job or (STAGES if target in ("stage", "link") else JOB)
+    return replace(job, faults=(Injection(fault, **values),))  # type: ignore[arg-type]
 
 
 def test_the_issue_s_list_is_there() -> None:
@@ -25,7 +37,8 @@ def test_the_issue_s_list_is_there() -> None:
         "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "input_stall",
         "job_allocator_pause",
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
-        "random_jitter", "rotating_pause", "rotating_straggler", "slow_nic", "small_pauses", "thermal_drift",
+        "random_jitter", "rotating_pause", "rotating_straggler", "slow_link", "slow_nic", "small_pauses",
+        "stage_slow_compute", "thermal_drift",
     }  # fmt: skip
 
 
@@ -36,6 +49,15 @@ def test_a_fault_costs_time_where_it_strikes_and_nowhere_before(fault: str) -> N
 
     # then the first four are as they were, and the rest of the run takes longer (by up to what was asked for, or
     # thrice where the size is drawn)
+    assert cost.removed_ns[0][:4].tolist() == [0, 0, 0, 0]
+    share = float(cost.removed_ns[0][4:].mean() / cost.healthy_ns[4:].mean())
+    assert 0.02 < share < 0.9
+
+
+@pytest.mark.parametrize("fault", faults())
+def test_a_fault_costs_a_pipeline_time_too(fault: str) -> None:
+    cost = cost_of(injected(fault, STAGES, first=4))
+
     assert cost.removed_ns[0][:4].tolist() == [0, 0, 0, 0]
     share = float(cost.removed_ns[0][4:].mean() / cost.healthy_ns[4:].mean())
     assert 0.02 < share < 0.9
@@ -85,6 +107,8 @@ def test_the_same_seed_makes_the_same_run_and_another_one_does_not() -> None:
         (Injection("gc_pause", 16), "the cluster has no rank 16"),
         (Injection("slow_nic", 4), "the cluster has no node 4"),
         (Injection("fabric_episode", 1), "the cluster has no job 1"),
+        (Injection("stage_slow_compute", 1), "the cluster has no stage 1"),
+        (Injection("slow_link", 0), "the cluster has no link 0"),
     ],
 )
 def test_a_fault_that_cannot_be_is_refused(injection: Injection, message: str) -> None:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from traceforge.synth.cluster import LINKS, Cluster, Link
+from traceforge.synth.events import SimulatedEvents
 from traceforge.synth.load import Load, Stall
-from traceforge.synth.program import ProgramOperation, Workload
-from traceforge.synth.simulate import Coupling, SimulatedEvents, simulate
+from traceforge.synth.program import ProgramOperation, Role, Workload
+from traceforge.synth.simulate import simulate
+from traceforge.synth.task import Coupling
 
 US = 1_000
 
@@ -27,7 +29,7 @@ def run(
     device = np.array(device_us)[None] * US
     hosts = np.full_like(device, 1.0 * US)
     load = Load(hosts, hosts.copy(), device, np.zeros_like(device), stalls or [])
-    return simulate(Cluster(1, 2), Workload(), PROGRAM, load, coupling or Coupling())
+    return simulate(Cluster(1, 2), Workload(), (Role(PROGRAM, (0, 1)),), load, coupling or Coupling())
 
 
 BALANCED = [[100, 100], [20, 20], [50, 50], [0, 0], [10, 10]]

@@ -32,6 +32,15 @@ def synth(
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="Hosts.")] = 2,
     devices: Annotated[int, typer.Option(min=1, metavar="N", help="Devices a host.")] = 4,
     tensor_parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks of a tensor-parallel group.")] = 1,
+    pipeline_parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Stages of a pipeline.")] = 1,
+    schedule: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the pipeline: gpipe, 1f1b, interleaved or zero_bubble.")
+    ] = "1f1b",
+    microbatches: Annotated[int, typer.Option(min=1, metavar="N", help="Of a pipeline's iteration.")] = 8,
+    chunks: Annotated[int, typer.Option(min=1, metavar="N", help="Virtual stages of a rank (interleaved).")] = 1,
+    batched: Annotated[
+        bool, typer.Option("--batched/--one-by-one", help="How stages give their messages to NCCL.")
+    ] = True,
     iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Recorded iterations.")] = 20,
     seed: Seed = 0,
     nccl: Annotated[
@@ -52,15 +61,21 @@ def synth(
     from traceforge.synth.cluster import Cluster
     from traceforge.synth.folder import write_scenario
     from traceforge.synth.nccl_grammar import NcclLogs
+    from traceforge.synth.pipeline import Pipeline
+    from traceforge.synth.program import Workload
     from traceforge.synth.scenario import Scenario
 
     if scenario is not None:
         made = read_scenario(scenario)
     else:
-        cluster = Cluster(nodes, devices, tensor_parallel)
+        cluster = Cluster(nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel)
+        pipeline = Pipeline(schedule, microbatches, chunks, batched)
+        workload = Workload(layers=max(4, 2 * pipeline_parallel * chunks))
         logs = NcclLogs(nccl, stamped, inspector=inspector)
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
-        made = replace(made, execution_traces=execution_traces)
+        made = replace(made, execution_traces=execution_traces, pipeline=pipeline)
+        if pipeline_parallel > 1:
+            made = replace(made, workload=workload)
     try:
         cost = write_scenario(made, output)
     except OSError as error:

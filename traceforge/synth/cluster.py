@@ -1,9 +1,11 @@
 """Where ranks run and which groups they form. In: nodes, devices and group sizes. Out: groups by kind, and their paths.
 
 Ranks are numbered node by node. A tensor-parallel group is a run of neighbours, a data-parallel group takes one rank
-of each; every group knows whether it stays within a node, within a rack, or crosses the racks' uplink.
+of each within a pipeline stage, and a stage is a run of ranks; every group knows whether it stays within a node, within
+a rack, or crosses the racks' uplink.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,10 +14,19 @@ from numpy.typing import NDArray
 
 from traceforge.errors import UsageError
 
-Kind = Literal["tensor_parallel", "data_parallel"]
+Kind = Literal["tensor_parallel", "data_parallel", "pipeline_parallel"]
 Path = Literal["node", "rack", "uplink"]
+Naming = Literal["mesh", "megatron"]
 
-_KINDS: tuple[Kind, ...] = ("tensor_parallel", "data_parallel")
+_KINDS: tuple[Kind, ...] = ("tensor_parallel", "data_parallel", "pipeline_parallel")
+_DESCRIPTIONS: dict[Naming, dict[Kind, str]] = {
+    "mesh": {"tensor_parallel": "mesh_tp", "data_parallel": "mesh_dp", "pipeline_parallel": "mesh_pp"},
+    "megatron": {
+        "tensor_parallel": "TENSOR_MODEL_PARALLEL_GROUP",
+        "data_parallel": "DATA_PARALLEL_GROUP_WITH_CP",
+        "pipeline_parallel": "PIPELINE_MODEL_PARALLEL_GROUP",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,10 @@ class Link:
         """Time of a ring all-reduce after its last arrival, ns."""
         steps = 2 * (members - 1)
         return steps * self.latency_ns + steps / members * size_bytes / self.bytes_per_ns
+
+    def message_ns(self, size_bytes: float) -> float:
+        """Time of a message between two ranks once both are there, ns."""
+        return self.latency_ns + size_bytes / self.bytes_per_ns
 
 
 LINKS: dict[Path, Link] = {"node": Link(1_500, 300), "rack": Link(6_000, 45), "uplink": Link(9_000, 40)}
@@ -54,18 +69,25 @@ class Cluster:
         devices: devices (ranks) a host.
         tensor_parallel: ranks of a tensor-parallel group; 1 for none.
         nodes_per_rack: hosts below one switch; all by default (0).
+        pipeline_parallel: stages of a pipeline; 1 for none.
+        naming: how groups are described: as device meshes of PyTorch (`mesh`) or as Megatron does (`megatron`).
     """
 
     nodes: int = 2
     devices: int = 4
     tensor_parallel: int = 1
     nodes_per_rack: int = 0
+    pipeline_parallel: int = 1
+    naming: Naming = "mesh"
 
     def __post_init__(self) -> None:
-        if min(self.nodes, self.devices, self.tensor_parallel) < 1:
-            raise UsageError("nodes, devices and tensor_parallel must be 1 or more")
-        if self.ranks % self.tensor_parallel:
-            raise UsageError(f"{self.ranks} ranks cannot be divided into groups of {self.tensor_parallel}")
+        if min(self.nodes, self.devices, self.tensor_parallel, self.pipeline_parallel) < 1:
+            raise UsageError("nodes, devices, tensor_parallel and pipeline_parallel must be 1 or more")
+        if self.ranks % (self.tensor_parallel * self.pipeline_parallel):
+            size = self.tensor_parallel * self.pipeline_parallel
+            raise UsageError(f"{self.ranks} ranks cannot be divided into groups of {size}")
+        if self.naming not in _DESCRIPTIONS:
+            raise UsageError(f"there is no naming `{self.naming}`", hint=f"choose one of: {', '.join(_DESCRIPTIONS)}")
 
     @property
     def ranks(self) -> int:
@@ -84,25 +106,50 @@ class Cluster:
         """Name of the rank's host."""
         return f"node{self.node_of(rank)}"
 
+    def stage_of(self, rank: int) -> int:
+        """Number of the rank's pipeline stage."""
+        return rank // self.ranks_per_stage
+
+    def ranks_of_stage(self, stage: int) -> tuple[int, ...]:
+        """Ranks of a pipeline stage; the ranks at one place of two stages send to one another."""
+        return tuple(range(stage * self.ranks_per_stage, (stage + 1) * self.ranks_per_stage))
+
+    @property
+    def ranks_per_stage(self) -> int:
+        """Ranks that hold the same layers, or parts of them."""
+        return self.ranks // self.pipeline_parallel
+
     def groups(self) -> list[Group]:
         """All communicators with two members or more."""
-        size = self.tensor_parallel
-        tensor = [tuple(range(first, first + size)) for first in range(0, self.ranks, size)]
-        data = [tuple(range(first, self.ranks, size)) for first in range(size)]
-        of_kind = dict(zip(_KINDS, (tensor, data), strict=True))
-        return [
-            Group(kind, number, ranks, self._path(ranks))
-            for kind, members in of_kind.items()
-            for number, ranks in enumerate(members)
-            if len(ranks) > 1
-        ]
+        found = []
+        for kind in _KINDS:
+            members: dict[int, list[int]] = {}
+            for rank, number in enumerate(self.group_numbers(kind).tolist()):
+                members.setdefault(number, []).append(rank)
+            found += [
+                Group(kind, number, tuple(ranks), self.path(ranks))
+                for number, ranks in sorted(members.items())
+                if len(ranks) > 1
+            ]
+        return found
+
+    def description_of(self, kind: Kind) -> str:
+        """How a group of a kind is described."""
+        return _DESCRIPTIONS[self.naming][kind]
 
     def group_numbers(self, kind: Kind) -> NDArray[np.int64]:
         """Number of each rank's group of a kind, shape (R,)."""
         rank = np.arange(self.ranks)
-        return rank // self.tensor_parallel if kind == "tensor_parallel" else rank % self.tensor_parallel
+        match kind:
+            case "tensor_parallel":
+                return rank // self.tensor_parallel
+            case "data_parallel":
+                return rank // self.ranks_per_stage * self.tensor_parallel + rank % self.tensor_parallel
+            case "pipeline_parallel":
+                return rank % self.ranks_per_stage
 
-    def _path(self, ranks: tuple[int, ...]) -> Path:
+    def path(self, ranks: Sequence[int]) -> Path:
+        """What messages between ranks pass through."""
         nodes = {self.node_of(rank) for rank in ranks}
         if len(nodes) == 1:
             return "node"

@@ -8,7 +8,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 from traceforge.synth.cluster import Group, Kind
-from traceforge.synth.kineto import group_arguments, record_function
+from traceforge.synth.kineto import record_function
+from traceforge.synth.kineto_args import group_arguments
+from traceforge.synth.program import ProgramOperation
 from traceforge.synth.scenario import SimulatedJob
 
 _SCHEMA = "1.1.1-chakra.0.0.4"
@@ -42,14 +44,14 @@ def _nodes(job: SimulatedJob, rank: int) -> Iterator[Node]:
     by_kind = {group.kind: group for group in groups}
     device = f"cuda:{rank % job.scenario.cluster.devices}"
     for i in range(job.scenario.iterations):
-        for n, operation in enumerate(job.program):
+        for n, operation in enumerate(job.program_of(rank)):
             if operation.action != "free":
-                yield from _operation(job, by_kind, device, i, n)
+                yield from _operation(job, operation, by_kind, device, record_function(job, i, n))
 
 
-def _operation(job: SimulatedJob, groups: Mapping[Kind, Group], device: str, i: int, n: int) -> Iterator[Node]:
-    operation = job.program[n]
-    handle = record_function(job, i, n)
+def _operation(
+    job: SimulatedJob, operation: ProgramOperation, groups: Mapping[Kind, Group], device: str, handle: int
+) -> Iterator[Node]:
     number = _FIRST + handle
     scope = _USER_SCOPE if operation.action == "input" else _FUNCTION_SCOPE
     yield _node(number, operation.name, _THREAD, handle, scope=scope)

@@ -6,6 +6,7 @@ A fault changes a load: what hosts and devices have to do. What follows from it 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
@@ -15,13 +16,16 @@ from traceforge.errors import PluginError, UsageError
 from traceforge.registry import discover
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.load import Load, Stall
-from traceforge.synth.program import Program
+from traceforge.synth.program import Program, Role
 from traceforge.synth.wiring import Wiring
 
-Target = Literal["rank", "node", "job"]
-SubjectKind = Literal["rank", "ranks", "host", "communicator", "job"]
+Target = Literal["rank", "node", "stage", "link", "job"]
+Link = tuple[int, ...]
+SubjectKind = Literal["rank", "ranks", "host", "stage", "communicator", "link", "job"]
 
-_SUBJECT_OF: dict[Target, SubjectKind] = {"rank": "rank", "node": "host", "job": "job"}
+_SUBJECT_OF: dict[Target, SubjectKind] = {
+    "rank": "rank", "node": "host", "stage": "stage", "link": "link", "job": "job"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Injection:
 
     Attributes:
         fault: name of the fault.
-        place: rank or node that it strikes, as the fault says; 0 where it strikes the job.
+        place: rank, node or stage that it strikes, as the fault says; of a link, the rank that is on its side of the
+            earlier stage; 0 where it strikes the job.
         severity: time it takes from an affected iteration, before anything hides it, over an undisturbed iteration's
             duration (about: what it costs the job is worked out by the simulation).
         first: first affected iteration.
@@ -55,9 +60,10 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and when a fault strikes.
+    """Where and when a fault strikes the ranks of one role; what it asks of other ranks is left to their own site.
 
     Attributes:
+        role: the ranks, and what they run.
         iterations: affected iterations.
         place: rank or node.
         extra_ns: time to be lost in an affected iteration.
@@ -65,15 +71,34 @@ class Site:
     """
 
     cluster: Cluster
-    program: Program
+    role: Role
     iterations: NDArray[np.int64]
     place: int
     extra_ns: float
     rng: np.random.Generator
 
+    @property
+    def program(self) -> Program:
+        """What the ranks run."""
+        return self.role.program
+
+    def is_struck(self, target: Target) -> bool:
+        """Whether a fault strikes any of the ranks."""
+        return bool(self.own(ranks_struck(self.cluster, target, self.place)))
+
+    def own(self, ranks: Sequence[int]) -> list[int]:
+        """Those of some ranks that have this role."""
+        return [rank for rank in ranks if rank in self.role.ranks]
+
     def operations(self, *actions: str) -> list[int]:
         """Numbers of the operations of some actions."""
         return [n for n, operation in enumerate(self.program) if operation.action in actions]
+
+    def before_first_meeting(self, *actions: str) -> list[int]:
+        """The same, before the ranks first communicate; where none stands there, the copy of the batch."""
+        meetings = self.operations("collective", "message")
+        places = self.operations(*actions)
+        return [place for place in places if not meetings or place < meetings[0]] or self.operations("copy")
 
     def block(self, operations: Sequence[int], ranks: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
         """Index of a load's array: affected iterations x operations x ranks."""
@@ -86,19 +111,50 @@ class Site:
 
     def slow_down(self, load: Load, ranks: list[int], factors: NDArray[np.float64]) -> None:
         """Stretch the compute of ranks by factors, shape (affected iterations, ranks)."""
-        block = self.block(self.operations("compute"), ranks)
+        own = self.own(ranks)
+        block = self.block(self.operations("compute"), own)
+        factors = factors[:, [ranks.index(rank) for rank in own]]
         load.device_ns[block] = np.rint(load.device_ns[block] * factors[:, None, :])
 
     def compute_ns(self, load: Load) -> float:
         """Typical device time of a rank's compute in an iteration."""
-        return float(np.median(load.device_ns[:, self.operations("compute")].sum(axis=1)))
+        block = np.ix_(range(len(load.device_ns)), self.operations("compute"), self.role.ranks)
+        return float(np.median(load.device_ns[block].sum(axis=1)))
 
     def stretch_transfers(self, load: Load, groups: list[Group], factors: NDArray[np.float64]) -> None:
         """Stretch the transfers of groups by factors, shape (affected iterations,)."""
         for group in groups:
             own = [n for n in self.operations("collective") if self.program[n].group == group.kind]
-            block = self.block(own, group.ranks)
+            block = self.block(own, self.own(group.ranks))
             load.device_ns[block] = np.rint(load.device_ns[block] * factors[:, None, None])
+            if group.kind == "pipeline_parallel":
+                self.stretch_messages(load, self._links(group), factors)
+
+    def stretch_messages(self, load: Load, links: Sequence[Link], factors: NDArray[np.float64]) -> None:
+        """Stretch the messages of links, each of which is a pair of sender and receiver."""
+        for name, pairs in self._sent(links).items():
+            block = np.ix_(self.iterations, np.array(pairs))
+            load.message_ns[name][block] = np.rint(load.message_ns[name][block] * factors[:, None])
+
+    def sent_ns(self, load: Load, links: Sequence[Link]) -> float:
+        """What the messages of the first of some links take in an iteration."""
+        return sum(float(np.median(load.message_ns[name][:, pairs[0]])) for name, pairs in self._sent(links).items())
+
+    def _sent(self, links: Sequence[Link]) -> dict[str, list[int]]:
+        """Names of the messages of links, with the numbers of the pairs among the ranks of the role."""
+        peers = self.cluster.ranks_of_stage
+        found: dict[str, list[int]] = {}
+        for part in (part for operation in self.program for part in operation.parts if part.sends):
+            pairs = zip(self.role.ranks, peers(part.peer), strict=True)
+            own = [number for number, pair in enumerate(pairs) if pair in links]
+            if own:
+                found[part.message] = own
+        return found
+
+    def _links(self, group: Group) -> list[Link]:
+        """Links between ranks of a group that take its path."""
+        pairs = permutations(group.ranks, 2)
+        return [pair for pair in pairs if self.cluster.path(pair) == group.path]
 
     def slow_transfers(self, load: Load, groups: list[Group]) -> None:
         """Stretch the transfers of groups so that the extra time is lost in them, alike in all affected iterations."""
@@ -119,17 +175,22 @@ class Site:
     ) -> None:  # fmt: skip
         """Have hosts stand still before an operation, each for its own time, shape (affected iterations, R)."""
         duration = np.zeros((len(load.host_ns), self.cluster.ranks))
-        duration[self.iterations] = np.rint(extra_ns)
+        own = list(self.role.ranks)
+        duration[np.ix_(self.iterations, np.array(own))] = np.rint(extra_ns[:, own])
         load.stalls.append(Stall(operation, duration, name, category, drains_device))
 
     def factor_of(self, load: Load, groups: list[Group]) -> float:
         """By how much transfers of groups must grow for the extra time to be lost in them."""
+        own = [group for group in groups if self.own(group.ranks)]
+        if groups and not own:
+            return 1.0
         spent = [
-            float(np.median(load.device_ns[:, n, group.ranks[0]]))
-            for group in groups[:1]
+            float(np.median(load.device_ns[:, n, self.own(group.ranks)[0]]))
+            for group in own[:1]
             for n in self.operations("collective")
             if self.program[n].group == group.kind
         ]
+        spent += [self.sent_ns(load, self._links(group)) for group in own if group.kind == "pipeline_parallel"][:1]
         if not sum(spent):
             raise UsageError("no collective runs where the fault would strike", hint="choose another place or cluster")
         return 1 + self.extra_ns / sum(spent)
@@ -142,7 +203,7 @@ class Fault:
     Attributes:
         name: the word used in scenarios.
         mode: the failure mode of which it is an example.
-        target: a rank, a node, or the job as a whole.
+        target: a rank, a node, a stage, a link between two stages, or the job as a whole.
         description: what happens, in one sentence.
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
@@ -161,7 +222,7 @@ class Fault:
 
     @property
     def subject_kind(self) -> SubjectKind:
-        """What a right answer names: a rank, a host, a communicator, or the job."""
+        """What a right answer names: a rank, a host, a stage, a communicator, a link, or the job."""
         return self.shows_as or _SUBJECT_OF[self.target]
 
 
@@ -178,6 +239,29 @@ def faults() -> Mapping[str, Fault]:
             raise PluginError("FAULT is not a Fault", where=f"traceforge.synth.faults.{module}")
         found[plugin.name] = plugin
     return found
+
+
+def ranks_struck(cluster: Cluster, target: Target, place: int) -> list[int]:
+    """Ranks that a fault strikes."""
+    match target:
+        case "rank":
+            return [place]
+        case "node":
+            return cluster.ranks_of(place)
+        case "stage":
+            return [*cluster.ranks_of_stage(place)]
+        case "link":
+            return [place, place + cluster.ranks_per_stage]
+        case "job":
+            return [*range(cluster.ranks)]
+
+
+def places_of(cluster: Cluster, target: Target) -> int:
+    """How many places a fault can strike."""
+    links = cluster.ranks - cluster.ranks_per_stage
+    return {
+        "rank": cluster.ranks, "node": cluster.nodes, "stage": cluster.pipeline_parallel, "link": links, "job": 1
+    }[target]  # fmt: skip
 
 
 def wiring_of(cluster: Cluster, injections: Sequence[Injection], iterations: int) -> Wiring:

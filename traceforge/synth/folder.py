@@ -66,6 +66,23 @@ def truth_of(scenario: Scenario, cost: FaultCost) -> dict[str, Any]:
         "excess_ns": _whole(cost.duration_ns - cost.healthy_ns),
         "faults": [_fault(scenario, cost, number) for number in range(len(scenario.faults))],
         "troubles": [_trouble(cost, number) for number in range(len(cost.troubles))],
+        **_pipeline(scenario),
+    }
+
+
+def _pipeline(scenario: Scenario) -> dict[str, Any]:
+    """How a pipeline works; nothing where there is none."""
+    cluster, pipeline = scenario.cluster, scenario.pipeline
+    if cluster.pipeline_parallel == 1:
+        return {}
+    return {
+        "pipeline": {
+            "schedule": pipeline.schedule,
+            "microbatches": pipeline.microbatches,
+            "chunks": pipeline.chunks,
+            "stages": [list(cluster.ranks_of_stage(stage)) for stage in range(cluster.pipeline_parallel)],
+            "layers": list(pipeline.layers_of(cluster.pipeline_parallel, scenario.workload)),
+        }
     }
 
 

@@ -7,33 +7,25 @@ memory events, the second copy of annotations on the device.
 
 import json
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.synth.cluster import Group
-from traceforge.synth.program import ProgramOperation
-from traceforge.synth.scenario import Scenario, SimulatedJob
+from traceforge.synth.kineto_args import collective_arguments, group_arguments, message_arguments, peer_inputs
+from traceforge.synth.program import COMPUTE, MessageSide, ProgramOperation
+from traceforge.synth.scenario import SimulatedJob
 
 _BASE_NS = 1_735_689_600_000_000_000
-_STREAMS = {"compute": 7, "tensor_parallel": 16, "data_parallel": 20}
+_STREAMS = {COMPUTE: 7, "tensor_parallel": 16, "data_parallel": 20}
+_FIRST_OTHER_STREAM = 24
 _MAIN = 0
-
-
-def group_arguments(scenario: Scenario, group: Group) -> dict[str, object]:
-    """How arguments name a process group; groups are numbered alike on all ranks."""
-    known = [(one.kind, one.ranks) for one in scenario.cluster.groups()]
-    return {
-        "Process Group Name": str(1 + known.index((group.kind, group.ranks))),
-        "Process Group Description": "mesh_tp" if group.kind == "tensor_parallel" else "mesh_dp",
-        "Process Group Ranks": str(list(group.ranks)),
-    }
+_COMMUNICATION = ("collective", "message")
 
 
 def record_function(job: SimulatedJob, iteration: int, place: int) -> int:
-    """Number of the record function of an operation; the one within a collective has the next number."""
-    return 2 * (iteration * len(job.program) + place) + 1
+    """Number of the record function of an operation; those within it have the next numbers."""
+    return job.functions * (iteration * len(job.load.host_ns[0]) + place) + 1
 
 
 def trace_text(job: SimulatedJob, rank: int) -> str:
@@ -44,6 +36,7 @@ def trace_text(job: SimulatedJob, rank: int) -> str:
 class _Writer:
     def __init__(self, job: SimulatedJob, rank: int) -> None:
         self._job, self._rank = job, rank
+        self._program = job.program_of(rank)
         self._device = rank % job.scenario.cluster.devices
         self._pid = 1_000 + rank
         events = job.events
@@ -52,8 +45,11 @@ class _Writer:
         self._device_start, self._device_end = self._read(events.device_start_ns), self._read(events.device_end_ns)
         self._numbers = count(1)
         self._groups = [group for group in job.scenario.cluster.groups() if rank in group.ranks]
+        self._by_kind = {group.kind: group for group in self._groups}
         self._sequence = {group.kind: count(1) for group in self._groups}
-        self._args = {n: self._collective_args(op) for n, op in enumerate(job.program) if op.action == "collective"}
+        self._args = {n: self._arguments(op) for n, op in enumerate(self._program) if op.action in _COMMUNICATION}
+        others = sorted({op.runs_on for op in self._program} - _STREAMS.keys())
+        self._streams = _STREAMS | {name: _FIRST_OTHER_STREAM + 4 * n for n, name in enumerate(others)}
 
     def _read(self, true_ns: NDArray[np.float64]) -> NDArray[np.int64]:
         """What this rank's clock shows; the last axis, the rank, is gone."""
@@ -90,14 +86,11 @@ class _Writer:
             "baseTimeNanoseconds": _BASE_NS,
         }  # fmt: skip
 
-    def _collective_args(self, operation: ProgramOperation) -> str:
-        group = next(one for one in self._groups if one.kind == operation.group)
-        args = {
-            "Collective name": "allreduce", "In msg nelems": operation.size_bytes // 2,
-            "Out msg nelems": operation.size_bytes // 2, "Group size": len(group.ranks), "dtype": "BFloat16",
-            "In split size": "[]", "Out split size": "[]", **group_arguments(self._job.scenario, group),
-        }  # fmt: skip
-        return json.dumps(args)[1:-1]
+    def _arguments(self, operation: ProgramOperation) -> list[str]:
+        """Of a collective, or of each part of a message."""
+        scenario, group = self._job.scenario, self._by_kind[operation.group or "data_parallel"]
+        every = [message_arguments(scenario, group, operation, part) for part in operation.parts]
+        return [json.dumps(args)[1:-1] for args in every or [collective_arguments(scenario, group, operation)]]
 
     def _events(self) -> Iterator[str]:
         yield from self._names()
@@ -107,7 +100,8 @@ class _Writer:
             step = f"ProfilerStep#{self._job.scenario.first_step + i}"
             yield self._complete("user_annotation", step, int(starts[i]), int(ends[i]), self._pid, _MAIN)
             yield from self._stalls(i)
-            for n, operation in enumerate(self._job.program):
+            yield from self._annotations(i)
+            for n, operation in enumerate(self._program):
                 yield from self._operation(i, n, operation)
 
     def _names(self) -> Iterator[str]:
@@ -117,7 +111,7 @@ class _Writer:
             ("process_name", self._device, 0, "python"),
             ("process_labels", self._device, 0, f"GPU {self._device}"),
         ]
-        names += [("thread_name", self._device, stream, f"stream {stream}") for stream in _STREAMS.values()]
+        names += [("thread_name", self._device, stream, f"stream {stream}") for stream in self._streams.values()]
         for name, pid, tid, label in names:
             key = "labels" if name == "process_labels" else "name"
             yield json.dumps({"name": name, "ph": "M", "ts": 0.0, "pid": pid, "tid": tid, "args": {key: label}})
@@ -130,6 +124,14 @@ class _Writer:
                 # It lasts until the operation before which it stands begins.
                 end = int(self._host_start[i, stall.place])
                 yield self._complete(stall.category, stall.name, start, end, self._pid, _MAIN)
+
+    def _annotations(self, i: int) -> Iterator[str]:
+        numbered = enumerate(self._program)
+        for name, operations in groupby(numbered, lambda one: one[1].annotation):
+            places = [place for place, _ in operations]
+            if name:
+                start, end = int(self._host_start[i, places[0]]), int(self._call_end[i, places[-1]])
+                yield self._complete("user_annotation", name, start, end, self._pid, _MAIN)
 
     def _operation(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
@@ -144,6 +146,8 @@ class _Writer:
                 yield self._runtime("cudaStreamWaitEvent", call, end)
             case "collective":
                 yield from self._collective(i, n, operation)
+            case "message":
+                yield from self._messages(i, n, operation)
             case "synchronise":
                 if self._device_end[i, n] > self._device_start[i, n]:
                     yield self._host(operation.name, start, end, record_function(self._job, i, n))
@@ -158,18 +162,50 @@ class _Writer:
     def _collective(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         group = operation.group or "data_parallel"
-        args = f'{self._args[n]}, "Seq": {next(self._sequence[group])}'
+        args = f'{self._args[n][0]}, "Seq": {next(self._sequence[group])}'
         handle = record_function(self._job, i, n)
         yield self._host(operation.name, start, end, handle)
         yield self._host("record_param_comms", start + (call - start) // 2, end, handle + 1, args)
-        yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args, group)
+        yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args)
+
+    def _messages(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
+        """One by one, a message's kernel is launched by its call and has its arguments; a batch's has none."""
+        start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
+        sequence = next(self._sequence["pipeline_parallel"])
+        args = [f'{args}, "Seq": {sequence}' for args in self._args[n]]
+        if not operation.is_batched:
+            yield from self._call(i, n, 0, args[0], start, end)
+            middle = start + 3 * (call - start) // 4
+            yield self._complete("user_annotation", self._title(operation.parts[0]), middle, end, self._pid, _MAIN)
+            yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args[0])
+            return
+        share = (call - start) // (len(args) + 1)
+        for number, own in enumerate(args):
+            yield from self._call(i, n, number, own, start + number * share, start + (number + 1) * share)
+        yield self._complete("user_annotation", operation.name, start + len(args) * share, end, self._pid, _MAIN)
+        yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end)
+
+    def _call(self, i: int, n: int, number: int, args: str, start: int, end: int) -> Iterator[str]:
+        """The host's side of sending or receiving."""
+        operation = self._program[n]
+        part = operation.parts[number]
+        handle = record_function(self._job, i, n) + 2 * number
+        name = "c10d::send" if part.sends else "c10d::recv_"
+        yield self._host(name, start, end, handle, peer_inputs(operation, part))
+        # PyTorch names the peer here, too, as if it were the rank itself.
+        recorded = f'{args}, "Rank": {part.peer}'
+        yield self._host("record_param_comms", start + (end - start) // 4, end, handle + 1, recorded)
+
+    def _title(self, part: MessageSide) -> str:
+        own = self._by_kind["pipeline_parallel"].ranks.index(self._rank)
+        return f"nccl:send {own}->{part.peer}" if part.sends else f"nccl:recv {own}<-{part.peer}"
 
     def _launched(
-        self, i: int, n: int, kernel: str, launch: str, start: int, end: int, args: str = "", stream: str = "compute"
+        self, i: int, n: int, kernel: str, launch: str, start: int, end: int, args: str = ""
     ) -> Iterator[str]:
         number = next(self._numbers)
         category = "gpu_memcpy" if kernel.startswith("Memcpy") else "kernel"
-        tid = _STREAMS[stream]
+        tid = self._streams[self._program[n].runs_on]
         own = f'"device": {self._device}, "stream": {tid}, "correlation": {number}'
         own += f", {args}" if args else ""
         at = int(self._device_start[i, n])

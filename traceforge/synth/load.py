@@ -1,6 +1,6 @@
 """How long everything takes on every rank. In: a job and its random draws. Out: arrays that faults may change.
 
-Axes: iterations (I), operations of the program (N), ranks (R). All random draws of a healthy job are made here, in a
+Axes: iterations (I), operations of a program (N), ranks (R). All random draws of a healthy job are made here, in a
 fixed order, from a generator of their own, so that a run with a fault and one without get the same draws.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.synth.cluster import LINKS, Cluster
-from traceforge.synth.program import Program, ProgramOperation
+from traceforge.synth.program import ProgramOperation, Roles
 
 Amounts = NDArray[np.float64]
 
@@ -63,13 +63,16 @@ class Stall:
 
 @dataclass(slots=True)
 class Load:
-    """Durations, ns, shape (I, N, R), and stalls.
+    """Durations, ns, shape (I, N, R), and stalls; N is the number of operations of the longest program.
 
     Attributes:
         host_ns: host, before the driver is called.
         call_ns: in the driver's call.
         device_ns: on the device; of collectives, the transfer, equal over a group.
-        end_skew_ns: by how much each rank leaves a collective late.
+        end_skew_ns: by how much each rank leaves communication late.
+        stalls: of hosts.
+        message_ns: by name, what a message takes once both sides are there, shape (I, ranks of a role).
+        latency_ns: from the driver's call to the kernel's start.
     """
 
     host_ns: Amounts
@@ -77,27 +80,55 @@ class Load:
     device_ns: Amounts
     end_skew_ns: Amounts
     stalls: list[Stall] = field(default_factory=list)
+    message_ns: dict[str, Amounts] = field(default_factory=dict)
+    latency_ns: float = 3_000
 
 
-def healthy_load(cluster: Cluster, program: Program, iterations: int, noise: Noise, rng: np.random.Generator) -> Load:
+def healthy_load(cluster: Cluster, roles: Roles, iterations: int, noise: Noise, rng: np.random.Generator) -> Load:
     """What an undisturbed job takes, noise included."""
-    shape = (iterations, len(program), cluster.ranks)
+    shape = (iterations, max(len(role.program) for role in roles), cluster.ranks)
     kernel = np.exp(noise.kernel * rng.standard_normal(shape))
     tail = rng.random(shape) < noise.tail_probability
     kernel += tail * noise.tail_share * (rng.pareto(2.0, shape) + 1)
     per_device = np.exp(noise.device * rng.standard_normal(cluster.ranks))
-    device = np.array([operation.device_ns for operation in program])[None, :, None] * kernel
+    device = _undisturbed(roles, shape[1:], "device_ns")[None] * kernel
     device *= per_device * _lasting(iterations, cluster.ranks, noise, rng)[:, None, :]
-    host = np.array([operation.host_ns for operation in program])[None, :, None] * np.exp(
-        noise.host * rng.standard_normal(shape)
-    )
+    host = _undisturbed(roles, shape[1:], "host_ns")[None] * np.exp(noise.host * rng.standard_normal(shape))
     call = 6_000 * np.exp(noise.host * rng.standard_normal(shape))
     transfer_noise = np.exp(noise.transfer * rng.standard_normal(shape))
-    for n, operation in enumerate(program):
-        if operation.action == "collective":
-            device[:, n] = _transfers(cluster, operation, transfer_noise[:, n])
+    for role in roles:
+        ranks = list(role.ranks)
+        for n, operation in enumerate(role.program):
+            if operation.action == "collective":
+                device[:, n, ranks] = _transfers(cluster, operation, transfer_noise[:, n])[:, ranks]
     skew = rng.exponential(max(noise.end_skew_ns, 1e-9), shape)
-    return Load(np.rint(host), np.rint(call), np.rint(device), np.rint(skew))
+    messages = _messages(cluster, roles, iterations, noise, rng)
+    return Load(np.rint(host), np.rint(call), np.rint(device), np.rint(skew), message_ns=messages)
+
+
+def _undisturbed(roles: Roles, shape: tuple[int, ...], name: str) -> Amounts:
+    """Times of operations, shape (N, R)."""
+    times = np.zeros(shape)
+    for role in roles:
+        own = [getattr(operation, name) for operation in role.program]
+        times[: len(own), list(role.ranks)] = np.array(own, dtype=float)[:, None]
+    return times
+
+
+def _messages(
+    cluster: Cluster, roles: Roles, iterations: int, noise: Noise, rng: np.random.Generator
+) -> dict[str, Amounts]:
+    """What each message takes, whole ns."""
+    found = {}
+    for role in roles:
+        for operation in role.program:
+            for part in operation.parts:
+                if part.sends:
+                    pairs = zip(role.ranks, roles[part.peer].ranks, strict=True)
+                    base = [LINKS[cluster.path(pair)].message_ns(operation.size_bytes) for pair in pairs]
+                    factor = np.exp(noise.transfer * rng.standard_normal((iterations, len(base))))
+                    found[part.message] = np.rint(np.array(base) * factor)
+    return found
 
 
 def _lasting(iterations: int, ranks: int, noise: Noise, rng: np.random.Generator) -> Amounts:

@@ -30,7 +30,7 @@ def _lines(job: SimulatedJob, rank: int) -> Iterator[dict[str, object]]:
     numbers = {group.kind: int(group == first) for group in groups.values()}
     taken = job.events.device_end_ns - job.events.device_start_ns
     for i in range(job.scenario.iterations):
-        for n, operation in enumerate(job.program):
+        for n, operation in enumerate(job.program_of(rank)):
             if operation.action == "collective" and operation.group in groups:
                 group = groups[operation.group]
                 end_us = int(job.events.device_end_ns[i, n, rank]) // 1_000

@@ -221,7 +221,7 @@ class _Process:
         shown = self._job.clocks.read(self._job.events.call_start_ns)[..., self._rank] + _EVENTS_START_NS
         by_kind = {side.group.kind: side for side in self._sides if side.group is not None}
         for i in range(len(shown)):
-            for n, operation in enumerate(self._job.program):
+            for n, operation in enumerate(self._job.program_of(self._rank)):
                 if operation.action == "collective" and operation.group in by_kind:
                     self._now_ns = max(self._now_ns, int(shown[i, n]) - _LINE_NS)
                     yield from self._call(

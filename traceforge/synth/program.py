@@ -1,9 +1,8 @@
-"""What every rank runs in an iteration. In: a workload. Out: a list of operations, the same on all ranks.
+"""What ranks run in an iteration. In: nothing. Out: the types that programs are made of, and the workload they do.
 
-    input · copy · forward (compute, tensor-parallel all-reduce) x layers · backward, with a data-parallel all-reduce
-    for each bucket as soon as its gradients are there · wait for the buckets · optimizer · read the loss
-
-Durations are those of an undisturbed run; noise and faults come later (`load`).
+A program is a list of operations in the order in which a host issues them. Ranks that run the same program are a role:
+all ranks of a data-parallel job, the ranks of one stage of a pipeline. Durations are those of an undisturbed run; noise
+and faults come later (`load`).
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,26 @@ from typing import Literal
 
 from traceforge.synth.cluster import Kind
 
-Action = Literal["input", "copy", "compute", "collective", "await", "synchronise", "free"]
+Action = Literal["input", "copy", "compute", "collective", "message", "await", "synchronise", "free"]
+Work = Literal["", "forward", "backward", "backward_input", "backward_weight"]
+
+COMPUTE = "compute"
+"""The stream of everything that names no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSide:
+    """One side of a message between two ranks.
+
+    Attributes:
+        sends: whether this side sends.
+        peer: number of the role of the other side; the ranks at the same place of both roles are the two sides.
+        message: its name, which no other message of an iteration has.
+    """
+
+    sends: bool
+    peer: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +41,17 @@ class ProgramOperation:
         name: the host operation, as PyTorch names it.
         kernel: the device's part; empty where it has none.
         host_ns: time of the host before it calls the driver.
-        device_ns: time on the device (0 for collectives, whose time follows from size and path).
-        group: kind of communicator of a collective.
-        size_bytes: size of a collective's message.
-        awaited: numbers of the collectives that an `await` waits for.
+        device_ns: time on the device (0 for communication, whose time follows from size and path).
+        group: kind of communicator of a collective, or of messages.
+        size_bytes: size of a collective's message, or of each part of a message.
+        awaited: numbers of the operations that an `await` waits for.
+        parts: messages that one kernel sends and receives.
+        stream: where the device's part runs; empty: on that of its group, or of compute.
+        is_batched: whether messages were given to NCCL together (`batch_isend_irecv`).
+        work: pass of a micro-batch that it is part of.
+        microbatch: number of the micro-batch.
+        chunk: number of the model chunk, among those of its rank.
+        annotation: the annotation around it; neighbours that name the same one share it.
     """
 
     action: Action
@@ -37,6 +62,18 @@ class ProgramOperation:
     group: Kind | None = None
     size_bytes: int = 0
     awaited: tuple[int, ...] = ()
+    parts: tuple[MessageSide, ...] = ()
+    stream: str = ""
+    is_batched: bool = False
+    work: Work = ""
+    microbatch: int = 0
+    chunk: int = 0
+    annotation: str = ""
+
+    @property
+    def runs_on(self) -> str:
+        """The stream of the device's part."""
+        return self.stream or (self.group if self.group is not None else COMPUTE)
 
 
 Program = tuple[ProgramOperation, ...]
@@ -44,11 +81,23 @@ Program = tuple[ProgramOperation, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """Ranks that run the same program, in ascending order."""
+
+    program: Program
+    ranks: tuple[int, ...]
+
+
+Roles = tuple[Role, ...]
+"""Every rank is in one of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A transformer-like training step.
 
     Attributes:
-        layers: number of layers.
+        layers: number of layers, of all pipeline stages together.
         forward_ns: device time of a layer's forward pass; backward takes twice as long.
         buckets: gradient buckets of the data-parallel all-reduce.
         gradient_bytes: size of all gradients together.
@@ -58,6 +107,7 @@ class Workload:
         host_ns: host time of an operation before its launch.
         reads_loss_every: iterations between two reads of the loss, at which the host waits for the device; 0: never.
         frees_memory: whether every iteration ends with a cudaFree, which waits for the device.
+        copy_ns: time of the batch's copy to the device.
     """
 
     layers: int = 4
@@ -70,69 +120,4 @@ class Workload:
     host_ns: float = 60_000
     reads_loss_every: int = 1
     frees_memory: bool = False
-
-
-_FORWARD = (
-    ("aten::layer_norm", "vectorized_layer_norm_kernel", 0.15),
-    ("aten::linear", "sm90_gemm_bf16_128x256", 0.85),
-)
-_BACKWARD = (
-    ("autograd::engine::evaluate_function: AddmmBackward0", "sm90_gemm_bf16_256x128", 0.9),
-    ("autograd::engine::evaluate_function: NativeLayerNormBackward0", "layer_norm_grad_input_kernel", 0.6),
-    ("autograd::engine::evaluate_function: MulBackward0", "elementwise_kernel", 0.5),
-)
-
-
-def program_of(workload: Workload, *, is_tensor_parallel: bool, is_data_parallel: bool) -> Program:
-    """Operations of one iteration; groups of one rank do not communicate."""
-    builder = _Builder(workload)
-    builder.add(
-        ProgramOperation(
-            "input", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", host_ns=workload.input_ns
-        )
-    )
-    builder.add(ProgramOperation("copy", "aten::to", "Memcpy HtoD (Pinned -> Device)", workload.host_ns, 200_000))
-    for _ in range(workload.layers):
-        builder.compute(_FORWARD, workload.forward_ns)
-        if is_tensor_parallel:
-            builder.await_collectives([builder.all_reduce("tensor_parallel", workload.activation_bytes)])
-    buckets = []
-    for layer in range(workload.layers):
-        builder.compute(_BACKWARD, workload.forward_ns)
-        if is_tensor_parallel:
-            builder.await_collectives([builder.all_reduce("tensor_parallel", workload.activation_bytes)])
-        # A bucket is full as soon as its share of the layers has gone through backward.
-        due = (layer + 1) * workload.buckets // workload.layers - layer * workload.buckets // workload.layers
-        if is_data_parallel:
-            size = workload.gradient_bytes // workload.buckets
-            buckets += [builder.all_reduce("data_parallel", size) for _ in range(due)]
-    builder.await_collectives(buckets)
-    builder.compute((("Optimizer.step#AdamW.step", "multi_tensor_apply_kernel", 1.0),), workload.optimizer_ns)
-    if workload.frees_memory:
-        builder.add(ProgramOperation("free", "cudaFree", host_ns=10_000))
-    builder.add(
-        ProgramOperation("synchronise", "aten::item", "Memcpy DtoH (Device -> Pageable)", workload.host_ns, 3_000)
-    )
-    return tuple(builder.operations)
-
-
-class _Builder:
-    def __init__(self, workload: Workload) -> None:
-        self.operations: list[ProgramOperation] = []
-        self._host_ns = workload.host_ns
-
-    def add(self, operation: ProgramOperation) -> int:
-        self.operations.append(operation)
-        return len(self.operations) - 1
-
-    def compute(self, parts: tuple[tuple[str, str, float], ...], duration_ns: float) -> None:
-        for name, kernel, share in parts:
-            self.add(ProgramOperation("compute", name, kernel, self._host_ns, share * duration_ns))
-
-    def all_reduce(self, group: Kind, size_bytes: int) -> int:
-        kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-        return self.add(ProgramOperation("collective", "c10d::allreduce_", kernel, self._host_ns, 0, group, size_bytes))
-
-    def await_collectives(self, collectives: list[int]) -> None:
-        if collectives:
-            self.add(ProgramOperation("await", "c10d::wait_tensor", host_ns=5_000, awaited=tuple(collectives)))
+    copy_ns: float = 200_000

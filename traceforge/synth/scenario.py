@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from traceforge.errors import UsageError
 from traceforge.synth.clocks import ClockErrors, Clocks, draw_clocks
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, Site, faults
+from traceforge.synth.events import SimulatedEvents
+from traceforge.synth.fault import Injection, Site, faults, places_of
 from traceforge.synth.load import Load, Noise, healthy_load
 from traceforge.synth.nccl_grammar import NcclLogs
-from traceforge.synth.program import Program, Workload, program_of
-from traceforge.synth.simulate import Coupling, SimulatedEvents, simulate
+from traceforge.synth.pipeline import Pipeline
+from traceforge.synth.program import Program, Role, Roles, Workload
+from traceforge.synth.programs.pipelined import pipelined_roles
+from traceforge.synth.programs.replicated import replicated_program
+from traceforge.synth.simulate import simulate
+from traceforge.synth.task import Coupling
 from traceforge.synth.trouble import Trouble, troubles_of
 
 Times = NDArray[np.float64]
@@ -46,6 +51,7 @@ class Scenario:
     clocks: ClockErrors = field(default_factory=ClockErrors)
     coupling: Coupling = field(default_factory=Coupling)
     nccl: NcclLogs = field(default_factory=NcclLogs)
+    pipeline: Pipeline = field(default_factory=Pipeline)
     faults: tuple[Injection, ...] = ()
 
 
@@ -56,13 +62,19 @@ class SimulatedJob:
     Attributes:
         load: what everything took, faults included.
         events: when everything happened, true time.
+        functions: most record functions that an operation has.
     """
 
     scenario: Scenario
-    program: Program
+    roles: Roles
     load: Load
     events: SimulatedEvents
     clocks: Clocks
+    functions: int
+
+    def program_of(self, rank: int) -> Program:
+        """What a rank runs in an iteration."""
+        return next(role.program for role in self.roles if rank in role.ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +106,13 @@ def run(scenario: Scenario) -> SimulatedJob:
     Raises:
         UsageError: a fault is not known, or strikes what the cluster does not have.
     """
-    program = _program(scenario)
-    load = _load(scenario, program)
-    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    roles = roles_of(scenario)
+    load = _load(scenario, roles)
+    events = simulate(scenario.cluster, scenario.workload, roles, load, scenario.coupling)
     rng = np.random.default_rng([scenario.seed, 1])
     clocks = draw_clocks(scenario.cluster, scenario.clocks, rng, float(events.iteration_ends_ns()[-1]))
-    return SimulatedJob(scenario, program, load, events, clocks)
+    functions = max(2, *(2 * len(operation.parts) for role in roles for operation in role.program))
+    return SimulatedJob(scenario, roles, load, events, clocks, functions)
 
 
 def cost_of(scenario: Scenario) -> FaultCost:
@@ -131,41 +144,52 @@ def cost_of(scenario: Scenario) -> FaultCost:
 
 
 def _durations(scenario: Scenario, kept: Sequence[int]) -> Times:
-    program = _program(scenario)
-    load = _load(scenario, program, kept)
-    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    roles = roles_of(scenario)
+    load = _load(scenario, roles, kept)
+    events = simulate(scenario.cluster, scenario.workload, roles, load, scenario.coupling)
     return np.diff(events.iteration_ends_ns(), prepend=0.0)
 
 
-def _program(scenario: Scenario) -> Program:
-    kinds = {group.kind for group in scenario.cluster.groups()}
-    return program_of(
+def roles_of(scenario: Scenario) -> Roles:
+    """The programs of a scenario's ranks.
+
+    Raises:
+        UsageError: its parts do not go together.
+    """
+    cluster = scenario.cluster
+    if cluster.pipeline_parallel > 1:
+        return pipelined_roles(cluster, scenario.workload, scenario.pipeline)
+    kinds = {group.kind for group in cluster.groups()}
+    program = replicated_program(
         scenario.workload,
         is_tensor_parallel="tensor_parallel" in kinds,
         is_data_parallel="data_parallel" in kinds,
     )
+    return (Role(program, tuple(range(cluster.ranks))),)
 
 
-def _load(scenario: Scenario, program: Program, kept: Sequence[int] | None = None) -> Load:
+def _load(scenario: Scenario, roles: Roles, kept: Sequence[int] | None = None) -> Load:
     """The load with some of the faults (by default all); a fault draws the same numbers whoever else is there."""
     rng = np.random.default_rng([scenario.seed, 0])
-    load = healthy_load(scenario.cluster, program, scenario.iterations, scenario.noise, rng)
+    load = healthy_load(scenario.cluster, roles, scenario.iterations, scenario.noise, rng)
     if not scenario.faults or kept == ():
         return load
-    events = simulate(scenario.cluster, scenario.workload, program, load, scenario.coupling)
+    events = simulate(scenario.cluster, scenario.workload, roles, load, scenario.coupling)
     typical_ns = float(np.median(np.diff(events.iteration_ends_ns(), prepend=0.0)))
     for number, injection in enumerate(scenario.faults):
         _check(injection, scenario.cluster)
         if kept is None or number in kept:
-            site = Site(
-                scenario.cluster,
-                program,
-                injection.iterations(scenario.iterations),
-                injection.place,
-                injection.severity * typical_ns,
-                np.random.default_rng([scenario.seed, 2, number]),
-            )
-            faults()[injection.fault].apply(load, site)
+            for role in roles:
+                site = Site(
+                    scenario.cluster,
+                    role,
+                    injection.iterations(scenario.iterations),
+                    injection.place,
+                    injection.severity * typical_ns,
+                    np.random.default_rng([scenario.seed, 2, number]),
+                )
+                if site.is_struck(faults()[injection.fault].target):
+                    faults()[injection.fault].apply(load, site)
     return load
 
 
@@ -173,7 +197,7 @@ def _check(injection: Injection, cluster: Cluster) -> None:
     if injection.fault not in faults():
         known = ", ".join(faults())
         raise UsageError(f"there is no fault `{injection.fault}`", hint=f"choose one of: {known}")
-    count = {"rank": cluster.ranks, "node": cluster.nodes, "job": 1}[faults()[injection.fault].target]
+    count = places_of(cluster, faults()[injection.fault].target)
     if not 0 <= injection.place < count:
         raise UsageError(f"the cluster has no {faults()[injection.fault].target} {injection.place}")
 
@@ -198,6 +222,7 @@ _PARTS = {
     "clocks": ClockErrors,
     "coupling": Coupling,
     "nccl": NcclLogs,
+    "pipeline": Pipeline,
 }
 
 
@@ -213,9 +238,19 @@ def _filled(kind: Any, table: dict[str, Any], where: str) -> Any:
             values[name] = tuple(_filled(Injection, one, f"{where}, [[faults]]") for one in value)
         elif isinstance(value, str | int | float | bool):
             values[name] = value
+        elif (
+            isinstance(value, list)
+            and all(isinstance(item, int) for item in value)
+            and "tuple" in str(known[name].type)
+        ):
+            values[name] = tuple(value)
         else:
             raise UsageError(f"`{name}` is of the wrong type", where=where)
     return kind(**values)
+
+
+def _are_whole(values: list[Any]) -> bool:
+    return all(isinstance(value, int) for value in values)
 
 
 def table_of(part: Any) -> dict[str, Any]:
@@ -226,6 +261,6 @@ def table_of(part: Any) -> dict[str, Any]:
         if is_dataclass(value):
             value = table_of(value)
         elif isinstance(value, tuple):
-            value = [table_of(item) for item in value]
+            value = [table_of(item) if is_dataclass(item) else item for item in value]
         result[one.name] = value
     return result

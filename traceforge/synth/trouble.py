@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, SubjectKind, faults
+from traceforge.synth.fault import Injection, SubjectKind, faults, ranks_struck
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Trouble:
         numbers: of the injections.
         modes: their failure modes, each once, in alphabetical order.
         subject_kind: what the answer should name.
-        subject: its name as a finding gives it: `3`, `3, 7`, `node1`, `all`; of communicators, the ranks of each.
+        subject: its name as a finding gives it: `3`, `3, 7`, `node1`, `all`; of communicators, the ranks
+            of each; of a link, its two ranks.
         ranks: all ranks that are struck.
     """
 
@@ -49,6 +50,10 @@ def _trouble(cluster: Cluster, injections: Sequence[Injection], numbers: Sequenc
         groups = [group for one in own for group in faults()[one.fault].groups(cluster, one.place)]
         named = "; ".join(_listed(group.ranks) for group in groups)
         return Trouble(tuple(numbers), modes, "communicator", named, ranks)
+    if kinds == {"stage"} and len(own) == 1:
+        return Trouble(tuple(numbers), modes, "stage", str(own[0].place), ranks)
+    if kinds == {"link"} and len(own) == 1:
+        return Trouble(tuple(numbers), modes, "link", _listed(ranks), ranks)
     nodes = {cluster.node_of(rank) for rank in ranks}
     if len(nodes) == 1 and len(ranks) == cluster.devices > 1:
         return Trouble(tuple(numbers), modes, "host", cluster.host_of(ranks[0]), ranks)
@@ -61,7 +66,7 @@ def _struck(cluster: Cluster, injection: Injection) -> list[int]:
         return [rank for group in fault.groups(cluster, injection.place) for rank in group.ranks]
     if fault.subject_kind == "job":
         return list(range(cluster.ranks))
-    return [injection.place] if fault.target == "rank" else cluster.ranks_of(injection.place)
+    return ranks_struck(cluster, fault.target, injection.place)
 
 
 def _listed(ranks: Sequence[int]) -> str:

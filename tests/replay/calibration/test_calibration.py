@@ -15,7 +15,7 @@ from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario
 from traceforge.synth.load import Noise
 from traceforge.synth.scenario import Scenario
-from traceforge.synth.simulate import Coupling
+from traceforge.synth.task import Coupling
 
 ALL = ["arrival_spread", "waiting_overlap", "transfer_overlap", "co_located_waiting", "predictability"]
 

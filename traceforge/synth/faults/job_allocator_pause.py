@@ -7,8 +7,7 @@ from traceforge.synth.load import Load
 
 
 def _apply(load: Load, site: Site) -> None:
-    first_collective = site.operations("collective")[0]
-    places = [place for place in site.operations("compute") if place < first_collective]
+    places = site.before_first_meeting("compute")
     # Every rank pauses once in an iteration, before they first meet: nobody's pause adds to that of another.
     onset = site.rng.integers(len(places), size=(len(site.iterations), site.cluster.ranks))
     for number, place in enumerate(places):

@@ -7,8 +7,7 @@ from traceforge.synth.load import Load
 
 
 def _apply(load: Load, site: Site) -> None:
-    first_collective = site.operations("collective")[0]
-    places = [place for place in site.operations("copy", "compute") if place < first_collective]
+    places = site.before_first_meeting("copy", "compute")
     onset = site.rng.integers(len(places), size=(len(site.iterations), site.cluster.ranks))
     for number, place in enumerate(places):
         site.stall_ranks(load, place, np.where(onset == number, site.extra_ns, 0.0))

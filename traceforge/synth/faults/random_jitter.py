@@ -11,7 +11,8 @@ def _apply(load: Load, site: Site) -> None:
     for i in site.iterations:
         rank = int(site.rng.integers(site.cluster.ranks))
         place = places[int(site.rng.integers(len(places)))]
-        load.device_ns[i, place, rank] += np.rint(site.extra_ns * site.rng.uniform(0.5, 1.5))
+        extra_ns = site.extra_ns * site.rng.uniform(0.5, 1.5)
+        load.device_ns[i, place, site.own([rank])] += np.rint(extra_ns)
 
 
 FAULT = Fault(

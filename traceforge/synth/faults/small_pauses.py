@@ -7,8 +7,7 @@ _PAUSES = 4
 
 
 def _apply(load: Load, site: Site) -> None:
-    first_collective = site.operations("collective")[0]
-    places = [place for place in site.operations("compute") if place < first_collective]
+    places = site.before_first_meeting("compute")
     for number in range(_PAUSES):
         # A pause drains the device first; else the host's lead over its device would hide it. Collectives are not
         # drained: that would cost the time in which they are hidden.
