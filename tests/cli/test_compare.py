@@ -14,7 +14,8 @@ def test_two_runs_of_one_database_are_compared_in_a_screenful(two_runs: Path) ->
     assert lines[0].startswith("COMPARED with healthy: Slower: ")
     assert len(lines) <= 15
     assert max(map(len, lines)) <= 100
-    assert any("rank 2" in line for line in lines)
+    assert any("found:" in line and "new: Rank 2 " in line for line in lines)
+    assert any("operation:" in line and "calls on rank 2" in line for line in lines)
 
 
 def test_two_databases_are_compared_as_json(healthy: Path, two_runs: Path) -> None:

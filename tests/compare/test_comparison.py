@@ -56,6 +56,15 @@ def sides() -> Iterator[dict[str, Side]]:
         "healthy": job(),
         "again": job(seed=5),
         "slow_rank": job([0, 0, 10 * MS, 0]),
+        "slower_rank": job([0, 0, 25 * MS, 0]),
+        "drifted": job([-12 * MS // 10, 12 * MS // 10, -6 * MS // 10, 9 * MS // 10]),
+        "sometimes_slow": data_parallel_job(
+            [
+                [50 * MS + jitter(rank, n) + (20 * MS if rank == 1 and n % 3 == 0 else 0) for rank in range(RANKS)]
+                for n in range(ITERATIONS)
+            ],
+            transfer_ns=5 * MS,
+        ),
         "two_slow_ranks": job([0, 3 * MS, 10 * MS, 0]),
         "slower_network": job(transfer_ns=15 * MS),
         "two_ranks": data_parallel_job([[50 * MS, 51 * MS]] * ITERATIONS),
@@ -194,3 +203,34 @@ def test_waiting_and_transfer_are_compared_together_where_a_member_has_no_trace(
     assert {change.name for change in found.of("phase")} == {"compute", "communication"}
     assert "waiting" in {objection.field for objection in found.objections}
     assert not found.of("collective_transfer", only_significant=True)
+
+
+def test_a_rank_that_drifts_as_the_others_do_is_no_change(sides: dict[str, Side], healthy: Side) -> None:
+    # given ranks that all compute otherwise than before, by -1.2 to 1.2 ms, each in all its iterations
+    found = compare_runs(healthy, sides["drifted"])
+
+    # then each changed for certain, and none more than the others did
+    assert [change.name for change in found.of("rank_work") if (change.p_value or 0) < 0.01]
+    assert not found.of("rank_work", only_significant=True)
+
+
+def test_a_rank_that_is_slow_in_some_iterations_only_is_a_new_finding(sides: dict[str, Side], healthy: Side) -> None:
+    # given rank 1 that computes 20 ms longer in every third iteration
+    found = compare_runs(healthy, sides["sometimes_slow"])
+
+    # then the mean may hide it, the finding does not
+    assert [(one.turn, one.subject_kind, one.subject) for one in found.findings] == [("new", "rank", "1")]
+    assert found.findings[0].before_ns is None
+    assert summary(found).startswith("New: Rank 1 ")
+
+
+def test_a_finding_of_both_runs_has_grown_only_if_their_intervals_do_not_meet(sides: dict[str, Side]) -> None:
+    # given rank 2 that computes 10 ms longer, then the same again, then 25 ms
+    again = compare_runs(sides["slow_rank"], sides["slow_rank"])
+    worse = compare_runs(sides["slow_rank"], sides["slower_rank"])
+    better = compare_runs(sides["slower_rank"], sides["slow_rank"])
+    mended = compare_runs(sides["slow_rank"], sides["healthy"])
+
+    assert [one.turn for found in (again, worse, better, mended) for one in found.findings] == [
+        "same", "grown", "shrunk", "gone"
+    ]  # fmt: skip

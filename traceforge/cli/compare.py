@@ -28,11 +28,12 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Write every row as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare although the numbers of ranks differ.")] = False,
 ) -> None:
-    """Show what changed from run A to run B. Iteration time, phases, causes, collectives, ranks.
+    """Show what changed from run A to run B. Findings, iteration time, phases, causes, collectives, ranks, operations.
 
     A change is called significant only if it is more than the scatter between iterations (Welch's t with the variance
     of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and above
-    the clock resolution. Runs with different numbers of ranks are refused.
+    the clock resolution. What comes and goes shows in the findings of both runs: new, gone, grown. Runs with different
+    numbers of ranks are refused.
     """
     from traceforge import api
     from traceforge.report.comparison_text import comparison_document
@@ -59,12 +60,16 @@ def comparison_lines(found: "Comparison") -> list[str]:
     from textwrap import wrap
 
     from traceforge.report import comparison_text as words
+    from traceforge.report.formatting import clean
     from traceforge.report.terminal import plain
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
     warned = [line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable: {warning}")]
-    rows: list[str] = []
+    told = [one for one in found.findings if one.turn != "same"][:_MOST_A_FAMILY]
+    rows = [line for one in told for line in _labelled("found", words.turned(one))]
+    worked = [one for one in found.operations if one.is_significant][:_MOST_A_FAMILY]
+    rows += [f"  {'operation:':<20} {clean(one.name, 40)}: {words.worked(one)}" for one in worked]
     for family in words.FAMILY_TITLES:
         for change in found.of(family, only_significant=True)[:_MOST_A_FAMILY]:
             lead = f"  {family.replace('_', ' ') + ':':<20} {words.subject(change)}: "

@@ -13,6 +13,7 @@ from traceforge.stats import LEAST_COUNT
 from traceforge.thresholds import compare as thresholds
 
 _WHY = {
+    "hosts": "the ranks are spread over another number of hosts, so that other paths carry the same bytes",
     "backend": "the communication library differs",
     "nccl_version": "NCCL differs, and with it algorithms and their tuning",
     "device": "the devices differ",
@@ -51,7 +52,7 @@ class JobFacts:
     run_name: str
     world_size: int | None
     ranks: int
-    hosts: int
+    hosts: int | None
     iterations: int
     backend: str | None
     nccl_version: str | None

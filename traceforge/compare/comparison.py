@@ -3,7 +3,8 @@
 A row is a mean time per judged iteration: of the whole, of a phase, a cause, a class of collectives, a rank. Phases add
 up to the mean iteration of a rank; causes, with the reference durations, to the iteration. A change is significant if
 it exceeds scatter (the families of rows share a 5 % chance of any false one, Holm within each), 0.5 % of an iteration,
-and the uncertainty of clocks (`traceforge.thresholds.compare`).
+and the uncertainty of clocks; a rank's, if it also stands out of how much the other ranks changed
+(`traceforge.thresholds.compare`). What comes and goes shows in the findings of both runs, not in means.
 """
 
 import math
@@ -14,9 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections
+from traceforge.compare.finding_changes import FindingChange, finding_changes
+from traceforge.compare.operation_changes import OperationChange, operation_changes
 from traceforge.compare.sides import Row, Side, query_text
 from traceforge.errors import UsageError
-from traceforge.stats import Values, holm, mean_difference, share_above
+from traceforge.stats import LEAST_COUNT, Values, holm, mad_sd, mean_difference, share_above, t_quantile
 from traceforge.thresholds import compare as thresholds
 from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 
@@ -27,6 +30,7 @@ class _Family(NamedTuple):
     query: str
     name: str
     is_between_clocks: bool = False
+    is_by_rank: bool = False
 
 
 _ITERATION = _Family("iteration", "iteration")
@@ -37,10 +41,10 @@ _FAMILIES = (
     _Family("cause", "cause"),
     _Family("collective_transfer", "collective_transfer", is_between_clocks=True),
     _Family("collective_skew", "collective_skew", is_between_clocks=True),
-    _Family("rank_own", "rank_work"),
-    _Family("rank_delay", "rank_delay"),
+    _Family("rank_own", "rank_work", is_by_rank=True),
+    _Family("rank_delay", "rank_delay", is_by_rank=True),
 )
-QUERIES = ("job", "calls", "iteration", *(family.query for family in _FAMILIES))
+QUERIES = ("job", "calls", "iteration", "finding", "operation", *(family.query for family in _FAMILIES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,9 @@ class Comparison:
         iteration: the mean iteration.
         slower_share: share of all pairs of iterations, one of each run, in which that of `after` took longer.
         durations_ns: durations of the judged iterations of both, in order.
+        findings: what stands out of either run, new ones first.
         changes: all rows, by family, the significant first, then by size.
+        operations: what is worked on, the significant changes first, then by size.
         objections: why the runs are not fully comparable.
         queries: names and texts of the queries, as executed for `after`.
     """
@@ -89,7 +95,9 @@ class Comparison:
     iteration: Change
     slower_share: float
     durations_ns: tuple[Values, Values]
+    findings: Sequence[FindingChange]
     changes: Sequence[Change]
+    operations: Sequence[OperationChange]
     objections: Sequence[Objection]
     queries: Sequence[tuple[str, str]]
 
@@ -141,7 +149,9 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         iteration=whole,
         slower_share=share_above(*durations),
         durations_ns=(durations[0], durations[1]),
+        findings=finding_changes(before, after),
         changes=changes,
+        operations=operation_changes(before, after, mean_ns),
         objections=against,
         queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
     )
@@ -175,6 +185,7 @@ def _changes(
         calls = max(side.calls.get(name, 1.0) for side in facts)
         is_unsure = bool(0 < gap < unsure_ns * calls)
         is_large = gap >= thresholds.LEAST_SHARE * iteration_ns
+        stands_out = not family.is_by_rank or _stands_out(found.difference, place)
         is_beyond_scatter = p_value < thresholds.FALSE_POSITIVE_RATE / families
         changes.append(
             Change(
@@ -185,11 +196,21 @@ def _changes(
                 low_ns=_known(found.low[place]),
                 high_ns=_known(found.high[place]),
                 p_value=_known(p_value),
-                is_significant=bool(is_large and is_beyond_scatter and not is_unsure),
+                is_significant=bool(is_large and is_beyond_scatter and stands_out and not is_unsure),
                 below_resolution=is_unsure,
             )
         )
     return sorted(changes, key=lambda change: (not change.is_significant, -abs(change.difference_ns), change.name))
+
+
+def _stands_out(differences: Values, place: int) -> bool:
+    """Whether a rank changed more than the others did: ranks drift by a little from run to run, each its own way."""
+    others = np.delete(differences, place)
+    if len(others) < LEAST_COUNT:
+        return True
+    # Few others tell little of their scatter: as many standard deviations as Student's t of so many ranks asks for.
+    spreads = t_quantile(len(others) - 1, 1 - thresholds.FALSE_POSITIVE_RATE / len(differences))
+    return bool(abs(differences[place] - np.median(others)) > spreads * mad_sd(others))
 
 
 def _together(rows: Sequence[Row]) -> list[Row]:

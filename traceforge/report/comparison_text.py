@@ -3,7 +3,7 @@
 The terminal and the page say the same. Where a change is not more than scatter the words are "no significant change".
 """
 
-from traceforge.compare import Change, Comparison
+from traceforge.compare import Change, Comparison, FindingChange, OperationChange
 from traceforge.report.formatting import (
     capital,
     clean,
@@ -29,6 +29,8 @@ FAMILY_TITLES = {
     "rank_delay": "By rank: delay attributed to it",
 }
 """Headings of the families of rows, in their order."""
+
+_MOST_CHARACTERS = 300
 
 ONE_RUN_EACH = (
     "Scatter here is between iterations within each run. How much two runs of the same job differ "
@@ -136,8 +138,38 @@ def judged(change: Change) -> str:
     return "below the clocks' resolution" if change.below_resolution else "no significant change"
 
 
+def turned(finding: FindingChange) -> str:
+    """What became of a finding, and its sentence; such as `new: Rank 4 …`."""
+    if finding.before_ns is not None and finding.after_ns is not None:
+        both = f"{duration(finding.before_ns)} → {duration(finding.after_ns)} an iteration"
+        return f"{finding.turn}, {both}: {clean(finding.summary, _MOST_CHARACTERS)}"
+    return f"{finding.turn}: {clean(finding.summary, _MOST_CHARACTERS)}"
+
+
+def worked(change: OperationChange) -> str:
+    """How an operation changed; such as `17 → 33 calls a rank, 5.10 ms → 9.90 ms: +4.80 ms`."""
+    times = f"{duration(change.before_ns)} → {duration(change.after_ns)}: {signed(change.difference_ns)}"
+    if change.kind in ("new", "gone"):
+        return f"{change.kind}, {times}"
+    if change.kind.endswith("_calls"):
+        whose = "a rank" if change.rank is None else f"on rank {change.rank}"
+        return f"{change.before_calls:.4g} → {change.after_calls:.4g} calls {whose}, {times}"
+    return times if change.rank is None else f"on rank {change.rank}, {times}"
+
+
+def judged_operation(change: OperationChange) -> str:
+    """The judgement on an operation, in a word or three."""
+    if change.is_significant:
+        return spaced(change.kind)
+    is_unknown = change.p_value is None and change.kind.endswith("_each")
+    return "cannot be judged" if is_unknown else "no significant change"
+
+
 def summary(comparison: Comparison) -> str:
     """Which rows changed, in one sentence."""
+    found = [one for one in comparison.findings if one.turn in ("new", "gone", "grown", "shrunk")]
+    if found:
+        return f"{capital(turned(found[0]))}"
     significant = [change for change in comparison.changes if change.is_significant]
     if not significant and not comparison.is_judged:
         return f"Whether a phase, cause, collective or rank changed cannot be judged from {_counts(comparison)}."
@@ -161,6 +193,8 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "iteration": _change_document(comparison.iteration),
         "judged": comparison.is_judged,
         "slower_share": share(comparison.slower_share),
+        "findings": [_finding_document(one) for one in comparison.findings],
+        "operations": [_operation_document(one) for one in comparison.operations[:MOST_ENTRIES]],
         "changes": [
             _change_document(change) for family in FAMILY_TITLES for change in comparison.of(family)[:MOST_ENTRIES]
         ],
@@ -168,6 +202,34 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
             {"field": o.field, "baseline": clean(o.before), "run": clean(o.after), "why": o.why}
             for o in comparison.objections
         ],
+    }
+
+
+def _finding_document(finding: FindingChange) -> dict[str, object]:
+    return {
+        "turn": finding.turn,
+        "cause": finding.cause,
+        "subject_kind": finding.subject_kind,
+        "subject": clean(finding.subject),
+        "pattern": finding.pattern,
+        "summary": clean(finding.summary),
+        "baseline_ns": finding.before_ns,
+        "run_ns": finding.after_ns,
+    }
+
+
+def _operation_document(change: OperationChange) -> dict[str, object]:
+    return {
+        "name": clean(change.name),
+        "rank": change.rank,
+        "kind": change.kind,
+        "baseline_ns": whole(change.before_ns),
+        "run_ns": whole(change.after_ns),
+        "difference_ns": whole(change.difference_ns),
+        "baseline_calls": share(change.before_calls),
+        "run_calls": share(change.after_calls),
+        "p_value": change.p_value,
+        "significant": change.is_significant,
     }
 
 

@@ -31,3 +31,12 @@ COMPARABLE_SHARE: Annotated[
     float,
     Meaning("share", "Amounts of work that differ by more make runs hard to compare.", "Objection"),
 ] = 0.01
+
+ONE_RANK_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of an operation's change, over all ranks",
+        "With more on one rank the change is that rank's alone.",
+        "OperationChange.rank",
+    ),
+] = 0.8

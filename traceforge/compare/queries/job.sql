@@ -3,7 +3,7 @@ SELECT
   r.run_name,
   r.world_size,
   (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
-  (SELECT COUNT(DISTINCT k.host) FROM align.rank AS k WHERE k.run_id = r.run_id) AS hosts,
+  (SELECT NULLIF(COUNT(DISTINCT k.host), 0) FROM align.rank AS k WHERE k.run_id = r.run_id) AS hosts,
   (
     SELECT COUNT(*) FROM timeline.iteration AS i
     WHERE i.run_id = r.run_id AND NOT i.is_warmup AND NOT i.is_partial

@@ -23,6 +23,7 @@ from traceforge.report.comparison_text import (
     comparison_document,
     headline,
     judged,
+    judged_operation,
     moved,
     subject,
     summary,
@@ -51,13 +52,51 @@ def _build(context: Context) -> Section | None:
     before = f"Against the baseline {clean(comparison.before.run_name, 80)}"
     blocks: list[Block] = [Paragraph(f"{before}. {headline(comparison)}."), Paragraph(f"{capital(tail(comparison))}.")]
     blocks += [Note(f"Not fully comparable: {warning}.") for warning in warnings(comparison)]
+    if comparison.findings:
+        blocks.append(_findings(comparison))
     if drawn := _drawn(comparison):
         blocks.append(_figure(comparison, drawn))
     else:
         blocks.append(Paragraph(summary(comparison)))
     blocks += [_table(family, comparison) for family in FAMILY_TITLES if comparison.of(family)]
+    blocks += [_operations(comparison)] if comparison.operations else []
     blocks.append(Note(ONE_RUN_EACH))
     return Section(blocks)
+
+
+def _findings(comparison: Comparison) -> TableFigure:
+    changed = sum(one.turn != "same" for one in comparison.findings)
+    caption = f"Findings: {changed or 'none'} of {len(comparison.findings)} changed."
+    columns = [
+        TableColumn("change", lambda one: one.turn),
+        TableColumn("finding", lambda one: clean(one.summary, 300), wide=True),
+        number("baseline", lambda one: "—" if one.before_ns is None else duration(one.before_ns)),
+        number("this run", lambda one: "—" if one.after_ns is None else duration(one.after_ns)),
+    ]
+    note = "High and medium confidence; times are what a finding costs an iteration of its run."
+    table = Table.of(comparison.findings, columns, _MOST_ROWS)
+    return TableFigure("comparison-findings", caption, table, ["comparison/finding"], [note])
+
+
+def _operations(comparison: Comparison) -> TableFigure:
+    rows = comparison.operations
+    changed = sum(one.is_significant for one in rows)
+    caption = f"By operation: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
+    columns = [
+        TableColumn("operation", lambda one: clean(one.name, 80)),
+        TableColumn("ranks", lambda one: "all" if one.rank is None else str(one.rank)),
+        number("calls before", lambda one: f"{one.before_calls:.4g}"),
+        number("calls now", lambda one: f"{one.after_calls:.4g}"),
+        number("baseline", lambda one: duration(one.before_ns)),
+        number("this run", lambda one: duration(one.after_ns)),
+        number("change", lambda one: signed(one.difference_ns)),
+        TableColumn("judgement", judged_operation),
+    ]
+    note = (
+        "Means of the ranks' iterations; numbers of calls are counted, times are tested over ranks (Student's t, Holm)."
+    )
+    table = Table.of(rows, columns, _MOST_ROWS)
+    return TableFigure("comparison-operations", caption, table, ["comparison/operation"], [note])
 
 
 def _drawn(comparison: Comparison) -> list[Change]:

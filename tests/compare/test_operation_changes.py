@@ -1,0 +1,102 @@
+"""What is worked on, before and after: called more often, slower each, new or gone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.given import MS, US, Trace, add_run, built
+from traceforge.compare import OperationChange, Side
+from traceforge.compare.operation_changes import operation_changes
+from traceforge.store.database import Store
+
+STEP = 20 * MS
+
+
+def job(*calls: tuple[str, int, int], ranks: int = 4, spread_us: int = 0) -> list[Trace]:
+    """Each step of each rank runs operations: name, calls, ns each (and rank x `spread_us` more in the first)."""
+    traces = [Trace(rank) for rank in range(ranks)]
+    for rank, trace in enumerate(traces):
+        for number in range(6):
+            at = start = number * STEP
+            trace.step(number, start, start + STEP)
+            for place, (name, count, duration_ns) in enumerate(calls):
+                for _ in range(count):
+                    took = duration_ns + (rank * spread_us * US if place == 0 else 0)
+                    trace.host_work(name, at, at + 10 * US).kernel(at, at + took, "gemm", launch_ns=at)
+                    at += took + 20 * US
+            trace.collective(at, start + STEP)
+    return traces
+
+
+MM, CAT = ("aten::mm", 2, 2 * MS), ("aten::cat", 1, MS)
+
+
+@pytest.fixture(scope="module")
+def sides() -> Iterator[dict[str, Side]]:
+    jobs = {
+        "before": job(MM, CAT),
+        "more": job(("aten::mm", 4, 2 * MS), CAT),
+        "slower": job(("aten::mm", 2, 3 * MS), CAT, spread_us=1),
+        "uneven": job(("aten::mm", 2, 19 * MS // 10), CAT, spread_us=100),
+        "other": job(MM, ("aten::stack", 1, 2 * MS)),
+        "rank_2": [*job(MM, CAT)[:2], job(("aten::mm", 5, 2 * MS), CAT)[2], job(MM, CAT)[3]],
+        "alone": job(MM, CAT, ranks=1),
+        "alone_slower": job(("aten::mm", 2, 3 * MS), CAT, ranks=1),
+    }
+    with Store(None, threads=1, is_kept=False) as store:
+        runs = {name: add_run(store, *traces, run_name=name) for name, traces in jobs.items()}
+        built(store, "operation")
+        yield {name: Side(store, run_id) for name, run_id in runs.items()}
+
+
+def changed(sides: dict[str, Side], before: str, after: str) -> list[OperationChange]:
+    return operation_changes(sides[before], sides[after], STEP)
+
+
+def told(changes: list[OperationChange]) -> list[tuple[str, str, bool]]:
+    return [(one.name, one.kind, one.is_significant) for one in changes if one.difference_ns or one.is_significant]
+
+
+def test_more_calls_are_counted_and_need_no_test(sides: dict[str, Side]) -> None:
+    (found, _) = changed(sides, "before", "more")
+
+    assert (found.name, found.kind, found.is_significant) == ("aten::mm", "more_calls", True)
+    assert (found.before_calls, found.after_calls, found.difference_ns) == (2.0, 4.0, 4 * MS)
+    assert found.p_value is None
+
+
+def test_calls_that_take_longer_on_every_rank_are_slower(sides: dict[str, Side]) -> None:
+    (found, _) = changed(sides, "before", "slower")
+
+    # 2 calls of 3 in the place of 2 ms, and 0, 2, 4 and 6 us more on the ranks: 3 us
+    assert (found.name, found.kind, found.is_significant) == ("aten::mm", "slower_each", True)
+    assert found.difference_ns == pytest.approx(2 * MS + 3 * US)
+    assert found.p_value is not None
+    assert found.p_value < 1e-6
+
+
+def test_what_is_slower_here_and_faster_there_is_no_change(sides: dict[str, Side]) -> None:
+    # given ranks that take -200, 0, 200 and 400 us more than before
+    assert told(changed(sides, "before", "uneven")) == [("aten::mm", "slower_each", False)]
+
+
+def test_another_operation_is_one_gone_and_one_new(sides: dict[str, Side]) -> None:
+    assert told(changed(sides, "before", "other")) == [("aten::stack", "new", True), ("aten::cat", "gone", True)]
+
+
+def test_what_changed_on_one_rank_is_told_of_that_rank(sides: dict[str, Side]) -> None:
+    (found, _) = changed(sides, "before", "rank_2")
+
+    assert (found.rank, found.kind, found.is_significant) == (2, "more_calls", True)
+    assert (found.before_calls, found.after_calls, found.difference_ns) == (2.0, 5.0, 6 * MS)
+
+
+def test_one_rank_cannot_tell_whether_calls_are_slower(sides: dict[str, Side]) -> None:
+    (found, *_) = changed(sides, "alone", "alone_slower")
+
+    assert (found.name, found.is_significant, found.p_value) == ("aten::mm", False, None)
+    assert found.difference_ns == 2 * MS
+
+
+def test_a_run_against_itself_changes_no_operation(sides: dict[str, Side]) -> None:
+    assert told(changed(sides, "before", "before")) == []
