@@ -190,3 +190,14 @@ def test_names_are_those_of_device_meshes_or_of_megatron(tmp_path: Path) -> None
             "TENSOR_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP", "PIPELINE_MODEL_PARALLEL_GROUP",
         ],
     }  # fmt: skip
+
+
+def test_the_truth_tells_the_schedule_and_why_ranks_idle(tmp_path: Path) -> None:
+    write_scenario(SMALL, tmp_path)
+
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    assert truth["pipeline"] == {
+        "schedule": "1f1b", "microbatches": 3, "chunks": 1, "stages": [[0, 1], [2, 3]], "layers": [1, 1],
+    }  # fmt: skip
+    assert set(truth["bubble_ns"]) == {"fill", "drain", "imbalance", "transfer", "launch", "late_peer"}
+    assert np.array(truth["bubble_ns"]["fill"]).shape == (2, 4)

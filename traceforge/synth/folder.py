@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from traceforge.synth.execution_trace import execution_trace_text
 from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
+from traceforge.synth.layout_truth import parallel_truth
 from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
 from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
@@ -49,7 +50,8 @@ def write_scenario(
         data = gzip.compress(text.encode(), 6, mtime=0) if compressed else text.encode()
         (folder / (name + ".gz" * compressed)).write_bytes(data)
     (folder / "scenario.toml").write_text(_toml(scenario), encoding="utf-8")
-    (folder / "truth.json").write_text(json.dumps(truth_of(scenario, cost), indent=1) + "\n", encoding="utf-8")
+    truth = truth_of(scenario, cost) | parallel_truth(job)
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     return cost
 
 
@@ -66,23 +68,6 @@ def truth_of(scenario: Scenario, cost: FaultCost) -> dict[str, Any]:
         "excess_ns": _whole(cost.duration_ns - cost.healthy_ns),
         "faults": [_fault(scenario, cost, number) for number in range(len(scenario.faults))],
         "troubles": [_trouble(cost, number) for number in range(len(cost.troubles))],
-        **_pipeline(scenario),
-    }
-
-
-def _pipeline(scenario: Scenario) -> dict[str, Any]:
-    """How a pipeline works; nothing where there is none."""
-    cluster, pipeline = scenario.cluster, scenario.pipeline
-    if cluster.pipeline_parallel == 1:
-        return {}
-    return {
-        "pipeline": {
-            "schedule": pipeline.schedule,
-            "microbatches": pipeline.microbatches,
-            "chunks": pipeline.chunks,
-            "stages": [list(cluster.ranks_of_stage(stage)) for stage in range(cluster.pipeline_parallel)],
-            "layers": list(pipeline.layers_of(cluster.pipeline_parallel, scenario.workload)),
-        }
     }
 
 
