@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from traceforge.errors import TraceforgeError
+from traceforge.report.kept_text import kept_text
 from traceforge.report.palette import css_variables
 
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -19,16 +20,22 @@ _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 @cache
 def vega_script() -> str:
-    """The drawing library as one classic script; made once a process (about one CPU second).
+    """The drawing library as one classic script; to make it takes about a CPU second, so that it is kept.
 
     Raises:
         TraceforgeError: it holds something that cannot stand inside a `<script>` element.
     """
+    from importlib.metadata import version
+
     import altair
     import vl_convert
 
     major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
-    script = str(vl_convert.javascript_bundle(_SNIPPET, vl_version=f"{major}.{minor}"))
+    snippet = hashlib.sha256(_SNIPPET.encode()).hexdigest()[:12]
+    script = kept_text(
+        f"vega-{version('vl-convert-python')}-{major}.{minor}-{snippet}.js",
+        lambda: str(vl_convert.javascript_bundle(_SNIPPET, vl_version=f"{major}.{minor}")),
+    )
     return _checked(script, "the Vega bundle")
 
 
