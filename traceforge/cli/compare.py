@@ -60,8 +60,7 @@ def comparison_lines(found: "Comparison") -> list[str]:
     from textwrap import wrap
 
     from traceforge.report import comparison_text as words
-    from traceforge.report.formatting import clean
-    from traceforge.report.terminal import plain
+    from traceforge.report.formatting import clean, plain
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
@@ -81,7 +80,7 @@ def comparison_lines(found: "Comparison") -> list[str]:
     room = _LINES - len(lines) - len(warned) - len(scatter)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … and {len(rows) - room + 1} more significant changes"]
-    return plain([*lines, *rows, *warned, *scatter])
+    return plain([*lines, *rows, *warned, *scatter][:_LINES])
 
 
 def _labelled(label: str, text: str) -> list[str]:

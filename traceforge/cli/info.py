@@ -36,8 +36,7 @@ def info(
 
 def info_lines(found: "Inventory") -> list[str]:
     """The facts as lines of text."""
-    from traceforge.report.formatting import clean, count, size
-    from traceforge.report.terminal import plain
+    from traceforge.report.formatting import clean, count, plain, size
 
     stages = f"built by traceforge {found.built_by}" if found.built_by else "not built"
     lines = [
@@ -48,7 +47,7 @@ def info_lines(found: "Inventory") -> list[str]:
         lines += [
             f"             issue {clean(i['code'], 60)} ({i['severity']}): {count(i['count'])}" for i in run["issues"]
         ]
-    return plain(lines, most=len(lines))
+    return plain(lines)
 
 
 def _run_lines(run: "Mapping[str, object]") -> list[str]:

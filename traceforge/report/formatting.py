@@ -6,6 +6,7 @@ names lose their middle. HTML escaping is the template's work, not this module's
 were rounded from, which the page carries beside them, so that anybody can compare it with what the SQL gives.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -203,3 +204,8 @@ def _plain(value: float) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     text = f"{abs(value):.{digits}f}"
     return _MINUS + text if value < 0 and float(text) != 0 else text
+
+
+def plain(lines: Sequence[str]) -> list[str]:
+    """Lines for a terminal: without the special spaces of the page, which terminals draw in their own ways."""
+    return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines]

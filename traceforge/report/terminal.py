@@ -4,11 +4,10 @@ No markup, no colour, no control characters: names were cleaned on the way in. S
 whoever prints the lines must not take them for markup.
 """
 
-import re
 from textwrap import wrap
 
 from traceforge.report.context import Context
-from traceforge.report.formatting import duration, percent, plural
+from traceforge.report.formatting import duration, percent, plain, plural
 from traceforge.report.missing_data import missing
 
 _WIDTH = 100
@@ -28,17 +27,12 @@ def verdict_lines(context: Context) -> list[str]:
     )
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
     trust = _labelled("trust", _trust(context), 2)
-    return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust])
+    return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust][:_LINES])
 
 
 def _further(context: Context) -> list[str]:
     shown = context.diagnosis.further[:_MOST_FURTHER]
     return [line for finding in shown for line in _labelled("also", finding.summary, 2)]
-
-
-def plain(lines: list[str], *, most: int = _LINES) -> list[str]:
-    """Lines without the special spaces of the page, which terminals draw in their own ways."""
-    return [" ".join(re.split("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]", line)) for line in lines[:most]]
 
 
 def _cost(context: Context) -> list[str]:
