@@ -171,6 +171,34 @@ class Trace:
         self.event("cpu_op", "record_param_comms", at, at + 1)
         return self._launched("kernel", kernel, start_ns, end_ns, at)
 
+    def exchange(
+        self,
+        start_ns: int,
+        end_ns: int,
+        messages: Sequence[tuple[str, int]],
+        *,
+        ranks: Sequence[int],
+        issue_ns: int | None = None,
+        elements: int = 1_000,
+        group: str = "pp",
+    ) -> Self:
+        """Sends and receives in one kernel (batch_isend_irecv): their calls, each with a record, then the launch.
+
+        Args:
+            messages: ("send" or "recv", place of the other rank in the group), in order of issue.
+            ranks: members of the group.
+        """
+        at = start_ns if issue_ns is None else issue_ns
+        for place, (op, peer) in enumerate(messages):
+            call_ns = at - 3 * (len(messages) - place)
+            args = {"Concrete Inputs": ["", "", str(peer), "0"], "Input Dims": [[[elements]], [], [], []]}
+            self.arguments.append({"event_id": len(self.events), "args": json.dumps(args)})
+            self.event("cpu_op", "c10d::send" if op == "send" else "c10d::recv_", call_ns, call_ns + 2)
+            self._describe(op, group, ranks, elements, "Float", None)
+            self.event("cpu_op", "record_param_comms", call_ns, call_ns + 1)
+        name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+        return self._launched("kernel", name, start_ns, end_ns, at)
+
     def gloo(self, start_ns: int, end_ns: int, *, issue_ns: int | None = None, op: str = "all_reduce") -> Self:
         """A gloo collective: the call on the training thread at `issue_ns`, the work on another host thread.
 

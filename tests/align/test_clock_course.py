@@ -310,19 +310,19 @@ def test_many_common_ends_leave_out_those_that_are_only_about_common() -> None:
 
 def test_sends_both_ways_bound_the_offset_of_two_stages() -> None:
     # stage 0   |send 0–50 µs|          |recv 80–130 µs|        every ms; stage 1's clock is 3 ms ahead
-    # stage 1      |recv 20–51 µs|      |send 90–129 µs|
+    # stage 1      |recv 20–70 µs|      |send 90–110 µs|        what is sent waits in a buffer
     traces = [Trace(0, host="a"), Trace(1, host="b", clock_ns=3 * MS)]
     for base in range(0, 5 * MS, MS):
         traces[0].collective(base, base + 50 * US, op="send").collective(base + 80 * US, base + 130 * US, op="recv")
-        traces[1].collective(base + 20 * US, base + 51 * US, op="recv")
-        traces[1].collective(base + 90 * US, base + 129 * US, op="send")
+        traces[1].collective(base + 20 * US, base + 70 * US, op="recv")
+        traces[1].collective(base + 90 * US, base + 110 * US, op="send")
 
     store = built(store_of(*traces), "align")
 
-    # Ends lie 1 µs apart, one way and the other; order alone allows -50 to +51 µs.
+    # Ends lie 20 µs apart, one way and the other; order alone allows -40 to +70 µs.
     ((offset_ns, status),) = rows_of(store, "SELECT offset_ns, status FROM align.clock WHERE rank = 1")
     assert status == "bounded"
-    assert abs(int(str(offset_ns)) - 3 * MS) <= US
+    assert abs(int(str(offset_ns)) - 3 * MS) <= 20 * US
 
 
 def test_a_wait_below_three_residuals_is_below_resolution() -> None:

@@ -1,12 +1,11 @@
--- One row a collective call of one rank: the device kernels (or the host thread's work) of one call.
+-- One row a call of one rank that communicates: the device kernels (or the host thread's work) of one call.
 --
--- Device kernels are tied to their call through the launch: kernel -> launch call (correlation) -> the
--- record_param_comms of the same thread that contains it. Counting kernels instead would go wrong, as kernels that
--- were launched before the window stand at the head of some ranks' traces. Where a rank has no record_param_comms
+-- The kernels of one record are one call (see align.communication_kernel). Where a rank has no record_param_comms
 -- at all, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
--- groups are launched outside of their records). Communication of host threads (gloo) is a call each, in the order in which
--- the training thread issued it (record function id; start time where there is none).
--- Reads: align.rank
+-- groups are launched outside of their records), or that carries sends and receives (align.endpoint). Communication of
+-- host threads (gloo) is a call each, in the order in which the training thread issued it (record function id; start
+-- time where there is none).
+-- Reads: align.rank, align.communication_kernel, align.endpoint
 CREATE OR REPLACE TABLE align.call (
   -- Joins meta.run.run_id.
   run_id,
@@ -18,7 +17,7 @@ CREATE OR REPLACE TABLE align.call (
   source_id,
   -- First device kernel, or host event, of the call; joins raw.kineto_event.event_id within the source.
   event_id,
-  -- Collective, such as all_reduce; NULL when unknown.
+  -- Collective, such as all_reduce; send_recv for several messages at once; NULL when unknown.
   op,
   -- Bytes (see align.payload); NULL when unknown.
   size_bytes,
@@ -46,47 +45,25 @@ CREATE OR REPLACE TABLE align.call (
   is_intact
 ) AS
 WITH event AS (
-  SELECT r.run_id, r.rank, e.source_id, e.event_id, e.track_id, e.raw_start_ns,
-    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.correlation, e.record_function_id, e.name,
-    c.class, c.canonical_category, c.op
+  SELECT r.run_id, r.rank, e.source_id, e.event_id, e.raw_start_ns,
+    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.record_function_id, e.name, c.class, c.op
   FROM align.rank AS r
   JOIN raw.kineto_event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
+    AND (c.class IN ('communication_call', 'host_communication') OR e.name = 'record_param_comms')
 ),
 record AS (
-  SELECT * FROM event WHERE name = 'record_param_comms'
+  SELECT DISTINCT source_id FROM event WHERE name = 'record_param_comms'
 ),
-kernel AS (
-  SELECT * FROM event WHERE class = 'communication'
-),
-launch AS (
-  SELECT source_id, correlation, ARG_MIN(track_id, raw_start_ns) AS track_id, MIN(raw_start_ns) AS raw_start_ns
-  FROM event
-  WHERE canonical_category IN ('cuda_runtime', 'cuda_driver') AND correlation IS NOT NULL
-  GROUP BY source_id, correlation
-),
-launched AS (
-  SELECT k.*, l.track_id AS launch_track_id, l.raw_start_ns AS raw_launch_ns
-  FROM kernel AS k
-  LEFT JOIN launch AS l ON l.source_id = k.source_id AND l.correlation = k.correlation
-),
-named_call AS (
-  SELECT * FROM event WHERE class = 'communication_call' AND op IS NOT NULL
-),
-linked AS (
-  SELECT
-    l.run_id, l.rank, l.source_id, l.event_id,
-    -- Kernels of RCCL, and of some builds of NCCL, share one name (ncclDevKernel_Generic): then the call names it.
-    COALESCE(l.op, CASE WHEN a.raw_end_ns >= l.raw_launch_ns THEN a.op END) AS op,
-    l.raw_start_ns, l.raw_end_ns, l.raw_launch_ns,
-    CASE WHEN r.raw_end_ns >= l.raw_launch_ns THEN r.event_id END AS record_event_id,
-    CASE WHEN r.raw_end_ns >= l.raw_launch_ns THEN r.raw_start_ns END AS raw_record_ns
-  FROM launched AS l
-  ASOF LEFT JOIN record AS r
-    ON r.source_id = l.source_id AND r.track_id = l.launch_track_id AND l.raw_launch_ns >= r.raw_start_ns
-  ASOF LEFT JOIN named_call AS a
-    ON a.source_id = l.source_id AND a.track_id = l.launch_track_id AND l.raw_launch_ns >= a.raw_start_ns
+carried AS (
+  SELECT source_id, carrier_event_id AS event_id, CASE WHEN COUNT(*) = 1 THEN MIN(op) ELSE 'send_recv' END AS op,
+    CASE WHEN COUNT(*) = 1 THEN MIN(peer) END AS peer, CAST(SUM(size_bytes) AS BIGINT) AS size_bytes, MIN(dtype) AS dtype,
+    MIN(process_group_name) AS process_group_name, MIN(rank_list_id) AS rank_list_id,
+    MIN(raw_issue_ns) AS raw_issue_ns
+  FROM align.endpoint
+  WHERE carrier_event_id IS NOT NULL
+  GROUP BY ALL
 ),
 device_call AS (
   SELECT
@@ -103,19 +80,22 @@ device_call AS (
     ) AS is_linked,
     BOOL_AND(l.raw_launch_ns IS NOT NULL) AS is_launched,
     CAST(NULL AS BIGINT) AS issue_number
-  FROM linked AS l
+  FROM align.communication_kernel AS l
   GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
     CASE WHEN l.record_event_id IS NULL THEN l.event_id END
 ),
 host_call AS (
   SELECT
     e.run_id, e.rank, e.source_id, e.event_id, CAST(NULL AS BIGINT) AS record_event_id, e.op AS kernel_op,
-    COALESCE(i.raw_start_ns, e.raw_start_ns) AS raw_issue_ns, e.raw_start_ns AS raw_arrival_ns, e.raw_end_ns,
+    COALESCE(i.raw_start_ns, o.raw_issue_ns, e.raw_start_ns) AS raw_issue_ns,
+    -- A host has begun to send before its work has a name.
+    COALESCE(o.raw_issue_ns, e.raw_start_ns) AS raw_arrival_ns, e.raw_end_ns,
     false AS on_device, true AS is_linked, true AS is_launched, e.record_function_id AS issue_number
   FROM event AS e
   LEFT JOIN event AS i
     ON i.source_id = e.source_id AND i.record_function_id = e.record_function_id - 1
     AND i.class = 'communication_call' AND i.op = e.op
+  LEFT JOIN carried AS o ON o.source_id = e.source_id AND o.event_id = e.event_id
   WHERE e.class = 'host_communication'
 ),
 every_call AS (
@@ -131,21 +111,22 @@ SELECT
   ) - 1,
   c.source_id,
   c.event_id,
-  COALESCE(recorded.op, own.op, c.kernel_op),
-  COALESCE(recorded.size_bytes, own.size_bytes),
-  COALESCE(recorded.dtype, own.dtype),
-  COALESCE(recorded.process_group_name, own.process_group_name),
-  COALESCE(recorded.rank_list_id, own.rank_list_id),
+  COALESCE(recorded.op, own.op, carried.op, c.kernel_op),
+  COALESCE(recorded.size_bytes, own.size_bytes, carried.size_bytes),
+  COALESCE(recorded.dtype, own.dtype, carried.dtype),
+  COALESCE(recorded.process_group_name, own.process_group_name, carried.process_group_name),
+  COALESCE(recorded.rank_list_id, own.rank_list_id, carried.rank_list_id),
   COALESCE(recorded.sequence, own.sequence),
-  COALESCE(recorded.peer, own.peer),
+  COALESCE(carried.peer, recorded.peer, own.peer),
   c.raw_issue_ns,
   c.raw_arrival_ns,
   c.raw_end_ns,
   c.on_device,
-  c.is_linked OR (c.is_launched AND own.op IS NOT NULL),
+  c.is_linked OR (c.is_launched AND (own.op IS NOT NULL OR carried.op IS NOT NULL)),
   c.raw_issue_ns < COALESCE(r.raw_intact_ns, c.raw_issue_ns + 1)
 FROM every_call AS c
 JOIN align.rank AS r USING (run_id, rank)
 LEFT JOIN align.payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
 LEFT JOIN align.payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id
+LEFT JOIN carried ON carried.source_id = c.source_id AND carried.event_id = c.event_id
 ORDER BY c.run_id, c.rank, c.raw_issue_ns, c.issue_number

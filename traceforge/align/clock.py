@@ -22,11 +22,37 @@ from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
 
+# A call that meets one other in messages ends with it; one that meets several ends with the last of them, so that each
+# of its messages only says that what was received had been sent.
 _CALLS = """
-SELECT m.run_id, m.rank, m.collective_id, m.communicator_id, c.raw_arrival_ns, c.raw_end_ns, c.on_device, c.op
-FROM align.match AS m
+WITH met AS (
+  SELECT run_id, collective_id, MAX(meetings) = 1 AS is_alone
+  FROM (
+    SELECT *, COUNT(*) OVER (PARTITION BY run_id, rank, call_id) AS meetings
+    FROM align.match
+    WHERE direction IS NOT NULL
+  )
+  GROUP BY ALL
+),
+tied AS (
+  SELECT m.*, COALESCE(t.is_alone, false) AS is_alone,
+    CASE
+      WHEN m.direction = 'both' AND t.is_alone THEN ['send_recv']
+      WHEN m.direction = 'both' AND m.rank = MIN(m.rank) OVER (PARTITION BY m.run_id, m.collective_id)
+        THEN ['send', 'recv']
+      WHEN m.direction = 'both' THEN ['recv', 'send']
+      ELSE [m.direction]
+    END AS directions
+  FROM align.match AS m
+  LEFT JOIN met AS t USING (run_id, collective_id)
+)
+SELECT t.run_id, t.rank, 2 * t.collective_id + n AS collective_id, t.communicator_id, c.raw_arrival_ns, c.raw_end_ns,
+  c.on_device, COALESCE(t.directions[n + 1], c.op) AS op, t.is_alone
+FROM tied AS t
 JOIN align.call AS c USING (run_id, rank, call_id)
-ORDER BY m.run_id, m.rank, m.collective_id
+CROSS JOIN (SELECT UNNEST([0, 1]) AS n)
+WHERE n < LEN(t.directions)
+ORDER BY t.run_id, t.rank, collective_id
 """
 
 _RANKS = "SELECT run_id, rank, host FROM align.rank ORDER BY run_id, rank"
@@ -85,7 +111,9 @@ def _synchronising(calls: pl.DataFrame) -> pl.DataFrame:
         (k.name, k.common_end, _ROLES.get(k.name, 0)) for k in collective_kinds() if k.synchronising or k.name in _ROLES
     ]
     schema = {"op": pl.String, "common_end": pl.Boolean, "role": pl.Int64}
-    return calls.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="op", maintain_order="left")
+    return calls.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="op", maintain_order="left").with_columns(
+        common_end=pl.when(pl.col("role") == 0).then("common_end").otherwise("is_alone")
+    )
 
 
 def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:

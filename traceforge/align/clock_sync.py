@@ -2,8 +2,8 @@
 
 The lowest rank is the reference. Ranks that share a communicator with it are tied to it; ranks that share one with
 those are tied to the one of least error, and so on, so that every clock is reached over as few ties as possible. Sends
-and receives alone (stages of a pipeline) bound an offset from both sides, once both ranks have sent. Clocks of one host
-share one drift unless their fits contradict that. A rank that no tie reaches takes the clock of a rank of its host;
+and receives alone (stages of a pipeline) tie clocks by common ends, or bound an offset from both sides. Clocks of one
+host share one drift unless their fits contradict that. A rank that no tie reaches takes the clock of one of its host;
 without one it stays unaligned, and starts a component of its own.
 """
 
@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.align.clock_course import ClockCourse
-from traceforge.align.pairwise_offset import Offset, Slope, bounded_offset, common_end_offset, paired_offset
+from traceforge.align.pairwise_offset import (
+    Offset,
+    Slope,
+    bounded_offset,
+    common_end_offset,
+    exact_median,
+    paired_offset,
+)
 from traceforge.thresholds import align as thresholds
 
 Times = NDArray[np.int64]
@@ -26,7 +33,8 @@ class RankCalls:
     """A rank's matched calls that tie clocks, in order of collective; shapes (calls,), times raw ns.
 
     Attributes:
-        common_end: whether by its nature the collective ends on all ranks together.
+        common_end: whether by its nature the collective ends on all ranks together; of messages, whether the call
+            carries no others, so that both ranks may end together.
         role: 1 where the rank sends to another one, -1 where it receives, 0 where all synchronise.
     """
 
@@ -219,10 +227,7 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
         return None
     role = reference.role[own]
     if (role != 0).all():
-        return paired_offset(
-            reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others],
-            role > 0, role < 0,
-        )  # fmt: skip
+        return _pair_by_messages(reference, other, own, others)
     own, others = own[role == 0], others[role == 0]
     both = reference.on_device[own] & other.on_device[others]
     if both.sum() >= thresholds.LEAST_ANCHORS:
@@ -233,6 +238,30 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
     if reference.host == other.host is not None and not both.any() and _reads_one_clock(*times):
         return Offset(0, thresholds.SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
     return bounded_offset(*times)
+
+
+def _pair_by_messages(
+    reference: RankCalls, other: RankCalls, own: NDArray[np.intp], others: NDArray[np.intp]
+) -> Offset | None:
+    """From common ends where both directions show that ends are common; else from the order of sends and receives.
+
+    What waits in a buffer lets its sender end early, which moves the ends of one direction against the other's.
+    """
+    role, on_device = reference.role[own], reference.on_device[own] & other.on_device[others]
+    common = reference.common_end[own] & other.common_end[others] & on_device
+    ways = [common & (role > 0), common & (role < 0)]
+    if min(int(way.sum()) for way in ways) >= thresholds.LEAST_ANCHORS:
+        apart = other.end_ns[others] - reference.end_ns[own]
+        if abs(exact_median(apart[ways[0]]) - exact_median(apart[ways[1]])) <= thresholds.LARGEST_END_GAP_NS:
+            return common_end_offset(reference.end_ns[own[common]], other.end_ns[others[common]])
+    bound = paired_offset(
+        reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others],
+        role > 0, role < 0,
+    )  # fmt: skip
+    is_host = reference.host == other.host is not None and not on_device.any()
+    if is_host and bound is not None and abs(bound.offset_ns or 0) <= (bound.residual_ns or 0):
+        return Offset(0, thresholds.SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
+    return bound
 
 
 def _reads_one_clock(arrival_ns: Times, end_ns: Times, other_arrival_ns: Times, other_end_ns: Times) -> bool:

@@ -5,6 +5,7 @@ the ranks among them are tried together, for the calls at one place of an iterat
 Not handled: groups that no file lists, and calls that change their group from iteration to iteration.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from itertools import pairwise
 from traceforge.thresholds import align as thresholds
 
 Ranks = tuple[int, ...]
+
+_PIPELINE = re.compile(r"pipeline|(^|[^a-z])pp([^a-z]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,12 @@ def infer(
         for members in by_iteration.values():
             for rank, call in members.items():
                 yield call, group_of[rank]
+
+
+def pipeline_of(groups: Sequence[ProcessGroup]) -> dict[int, ProcessGroup]:
+    """The pipeline's group of each rank: of several divisions of the ranks the only one that is described as such."""
+    found = [division for division in _divisions(groups) if _PIPELINE.search(division[0].description)]
+    return {rank: group for group in found[0] for rank in group.ranks} if len(found) == 1 else {}
 
 
 def _coarsely_aligned(calls: Sequence[UnassignedCall]) -> list[UnassignedCall]:

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceforge.align.group_inference import ProcessGroup, Ranks, UnassignedCall, infer
+from traceforge.align.group_inference import ProcessGroup, Ranks, UnassignedCall, infer, pipeline_of
 from traceforge.align.rank_list import MOST_RANKS
 from traceforge.store.database import Store
 
 _CALLS = """
-SELECT run_id, rank, call_id, COALESCE(process_group_name, '') AS name, COALESCE(rank_list_id, -1) AS rank_list_id
-FROM align.call
+SELECT run_id, rank, call_id, COALESCE(process_group_name, '') AS name, COALESCE(rank_list_id, -1) AS rank_list_id,
+  EXISTS (
+    SELECT 1 FROM align.endpoint AS e WHERE e.source_id = c.source_id AND e.carrier_event_id = c.event_id
+  ) AS is_message
+FROM align.call AS c
 WHERE is_linked AND is_intact
 ORDER BY run_id, rank, call_id
 """
@@ -102,7 +105,13 @@ def assign_groups(store: Store) -> CallGroups:
         assigned = calls.join(_stated(calls, lists, processes, groups), on=_WRITTEN, how="left", maintain_order="left")
         unstated = assigned.filter(pl.col("group").is_null())
         if len({group.ranks for group in processes}) > 1:
-            found = _inferred(store, run_id, unstated, processes, groups)
+            is_message = pl.col("is_message")
+            found = pl.concat(
+                [
+                    _inferred(store, run_id, unstated.filter(~is_message), processes, groups),
+                    _of_pipeline(unstated.filter(is_message), processes, groups),
+                ]
+            )
         else:
             job = _whole_job(tuple(calls["rank"].unique().sort()), world_sizes[run_id])
             found = _assumed(unstated, processes, job, groups)
@@ -160,6 +169,18 @@ def _inferred(
     ]
     schema = {"rank": pl.Int32, "call_id": pl.Int64, "group": pl.Int64, "origin": pl.String}
     return unstated.drop("group", "origin").join(pl.DataFrame(found, schema=schema, orient="row"), on=_CALL)
+
+
+def _of_pipeline(unstated: pl.DataFrame, processes: Sequence[ProcessGroup], groups: _Groups) -> pl.DataFrame:
+    """Sends and receives in the groups of the pipeline, where the job lists them."""
+    found = [
+        (rank, groups.number(group.name, group.ranks), "inferred")
+        for rank, group in pipeline_of(processes).items()
+        if rank in unstated["rank"]
+    ]
+    schema = {"rank": pl.Int32, "group": pl.Int64, "origin": pl.String}
+    of_rank = pl.DataFrame(found, schema=schema, orient="row")
+    return unstated.drop("group", "origin").join(of_rank, on="rank", maintain_order="left")
 
 
 def _whole_job(present: Ranks, world_size: int | None) -> tuple[Ranks, str]:

@@ -1,18 +1,17 @@
 """Which calls of different ranks are one collective. Reads align.call, membership and communicator; fills align.match.
 
 The calls of a communicator are one sequence on each of its ranks, and are matched as such (`collective_matching`).
-Sends and receives are matched by directed pair of ranks, each pair a sequence of its own, where the trace names the
-peer or the communicator has two ranks. CallSequence without a partner are counted here and listed in align.unmatched.
+Calls that send and receive are matched by their messages (align.message): the two calls that meet in one are a
+collective of two ranks. Calls without a partner are counted here and listed in align.unmatched.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 
-from traceforge.align.collective_matching import ABSENT, Matching, match
+from traceforge.align.collective_matching import ABSENT, match
 from traceforge.align.sequence_alignment import CallSequence
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -21,18 +20,33 @@ from traceforge.store.issues import issue_rows
 _CALLS = """
 SELECT m.run_id, m.communicator_id, c.rank, c.call_id, COALESCE(c.op, '') AS op, c.size_bytes,
   COALESCE(c.stated_sequence, -1) AS stated_sequence, COALESCE(s.iteration, -1) AS iteration, c.raw_arrival_ns,
-  c.raw_end_ns, r.raw_intact_ns IS NOT NULL AS is_truncated,
-  CASE
-    WHEN c.op NOT IN ('send', 'recv') THEN NULL
-    WHEN c.peer IS NOT NULL THEN c.peer
-    WHEN k.size = 2 THEN k.ranks[CASE WHEN k.ranks[1] = c.rank THEN 2 ELSE 1 END]
-  END AS peer
+  c.raw_end_ns, r.raw_intact_ns IS NOT NULL AS is_truncated
 FROM align.membership AS m
 JOIN align.call AS c USING (run_id, rank, call_id)
 JOIN align.rank AS r USING (run_id, rank)
-JOIN align.communicator AS k USING (run_id, communicator_id)
+ANTI JOIN align.endpoint AS e ON e.run_id = c.run_id AND e.source_id = c.source_id AND e.carrier_event_id = c.event_id
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
 ORDER BY m.run_id, m.communicator_id, c.rank, c.call_id
+"""
+
+_MEETINGS = """
+WITH met AS (
+  SELECT run_id, meeting_id, communicator_id, sequence, UNNEST([
+    {rank: source_rank, call_id: source_call_id, sends: true},
+    {rank: destination_rank, call_id: destination_call_id, sends: false}
+  ], recursive := true)
+  FROM align.message
+)
+SELECT run_id, meeting_id AS collective_id, MIN(communicator_id) AS communicator_id, MIN(sequence) AS sequence, rank,
+  call_id, 'pair' AS method,
+  CASE WHEN BOOL_AND(sends) THEN 'send' WHEN BOOL_OR(sends) THEN 'both' ELSE 'recv' END AS direction
+FROM met
+GROUP BY run_id, meeting_id, rank, call_id
+ORDER BY run_id, meeting_id, rank
+"""
+
+_MESSAGES_ALONE = """
+SELECT run_id, reason, COUNT(*) AS ends, MIN(rank) AS rank FROM align.unmatched_endpoint GROUP BY ALL ORDER BY ALL
 """
 
 _SCHEMA = {
@@ -43,103 +57,62 @@ _SCHEMA = {
     "rank": pl.Int32,
     "call_id": pl.Int64,
     "method": pl.String,
+    "direction": pl.String,
 }
 
 # Only these carry the same number of bytes on every rank by definition.
-_EQUAL_SIZES = ("all_reduce", "reduce_scatter", "broadcast", "reduce", "send", "recv")
-_POINT_TO_POINT = ("send", "recv")
-
-
-@dataclass(frozen=True, slots=True)
-class _Sequence:
-    """CallSequence that are matched among themselves: of a communicator, or of a directed pair of its ranks."""
-
-    run_id: int
-    communicator_id: int
-    calls: pl.DataFrame
-    is_pair: bool
-
-    @property
-    def ranks(self) -> list[int]:
-        """Ranks with calls, the sender first."""
-        return self.calls["rank"].unique(maintain_order=True).to_list()
+_EQUAL_SIZES = ("all_reduce", "reduce_scatter", "broadcast", "reduce")
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (collective, rank) that was matched; adds an issue for what was not."""
-    calls = _with_kinds(store.query(_CALLS))
-    frames: list[pl.DataFrame] = []
-    next_id: dict[int, int] = defaultdict(int)
-    matched: dict[tuple[int, int], int] = defaultdict(int)
-    for sequence in _sequences(calls):
-        matching, frame = _matched(sequence, next_id[sequence.run_id])
-        next_id[sequence.run_id] += len(matching.sequence)
-        matched[sequence.run_id, sequence.communicator_id] += frame.height
+    calls, meetings = _with_kinds(store.query(_CALLS)), store.query(_MEETINGS)
+    frames = [meetings]
+    next_id = defaultdict[int, int](int, meetings.group_by("run_id").agg(pl.col("collective_id").max() + 1).iter_rows())
+    for key, own in calls.group_by("run_id", "communicator_id", maintain_order=True):
+        run_id, communicator_id = (int(str(part)) for part in key)
+        frame = _matched(own, run_id, communicator_id, next_id[run_id])
+        next_id[run_id] += frame["collective_id"].n_unique()
         frames.append(frame)
-    for (run_id, communicator_id), own in calls.group_by("run_id", "communicator_id", maintain_order=True):
-        key = (int(str(run_id)), int(str(communicator_id)))
-        _note_unmatched(store, *key, own.height - matched[key])
-    if not frames:
-        return pl.DataFrame(schema=_SCHEMA)
-    return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+        _note_unmatched(store, run_id, communicator_id, own.height - frame.height)
+    for run_id, reason, ends, rank in store.query(_MESSAGES_ALONE).iter_rows():
+        _note_messages_alone(store, run_id, reason, ends, rank)
+    known = [pl.col(name).cast(kind) for name, kind in _SCHEMA.items()]
+    return pl.concat([frame.select(known) for frame in frames])
 
 
 def _with_kinds(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls with `kind`: a number for operation and, where it must agree, size; a receive is as its send."""
-    op = pl.when(pl.col("op").is_in(_POINT_TO_POINT)).then(pl.lit("send")).otherwise("op")
+    """The calls with `kind`: a number for operation and, where it must agree, size."""
     size = pl.when(pl.col("op").is_in(_EQUAL_SIZES)).then("size_bytes")
-    return calls.with_columns(kind=pl.struct(op, size).rank("dense").cast(pl.Int64))
+    return calls.with_columns(kind=pl.struct("op", size).rank("dense").cast(pl.Int64))
 
 
-def _sequences(calls: pl.DataFrame) -> Iterator[_Sequence]:
-    is_pair = pl.col("op").is_in(_POINT_TO_POINT)
-    for (run_id, communicator_id), own in calls.group_by("run_id", "communicator_id", maintain_order=True):
-        key = (int(str(run_id)), int(str(communicator_id)))
-        if not (together := own.filter(~is_pair)).is_empty():
-            yield _Sequence(*key, together, is_pair=False)
-        sent = pl.col("op") == "send"
-        paired = own.filter(is_pair & pl.col("peer").is_not_null()).with_columns(
-            sender=pl.when(sent).then("rank").otherwise("peer"), receiver=pl.when(sent).then("peer").otherwise("rank")
-        )
-        for _, channel in paired.group_by("sender", "receiver", maintain_order=True):
-            sender_first = channel.sort(~sent, maintain_order=True)
-            if sender_first["op"].n_unique() == 2:
-                yield _Sequence(*key, sender_first, is_pair=True)
-
-
-def _matched(sequence: _Sequence, first_id: int) -> tuple[Matching, pl.DataFrame]:
-    """How a sequence was matched, and its rows of align.match."""
-    ranks = sequence.ranks
-    by_rank = dict(sequence.calls.group_by("rank", maintain_order=True))
-    frames = [by_rank[(rank,)] for rank in ranks]
-    # The sequence numbers that PyTorch gives to sends and receives are each rank's own.
-    found = match(
-        [_calls(frame, sequence.is_pair) for frame in frames],
-        truncated=[frame["is_truncated"][0] for frame in frames],
-        from_first_to_second=sequence.is_pair,
-    )
+def _matched(calls: pl.DataFrame, run_id: int, communicator_id: int, first_id: int) -> pl.DataFrame:
+    """Rows of align.match of one communicator."""
+    by_rank = dict(calls.group_by("rank", maintain_order=True))
+    ranks, frames = [int(str(rank)) for (rank,) in by_rank], list(by_rank.values())
+    found = match([_calls(frame) for frame in frames], truncated=[frame["is_truncated"][0] for frame in frames])
     count = len(found.sequence)
     order = np.argsort(ranks)
     place = found.place[:, order]
     call_id = np.stack([frames[n]["call_id"].to_numpy()[found.place[:, n]] for n in order], axis=1)
-    method = "pair" if sequence.is_pair and found.method == "order" else found.method
-    return found, pl.DataFrame(
+    return pl.DataFrame(
         {
-            "run_id": np.full(count * len(ranks), sequence.run_id),
+            "run_id": np.full(count * len(ranks), run_id),
             "collective_id": np.repeat(first_id + np.arange(count), len(ranks)),
-            "communicator_id": np.full(count * len(ranks), sequence.communicator_id),
+            "communicator_id": np.full(count * len(ranks), communicator_id),
             "sequence": np.repeat(found.sequence, len(ranks)),
             "rank": np.tile(np.sort(ranks), count),
             "call_id": call_id.ravel(),
-            "method": pl.Series([method]).new_from_index(0, count * len(ranks)),
+            "method": pl.Series([found.method]).new_from_index(0, count * len(ranks)),
+            "direction": pl.Series([None], dtype=pl.String).new_from_index(0, count * len(ranks)),
         }
     ).filter(pl.Series(place.ravel() != ABSENT))
 
 
-def _calls(frame: pl.DataFrame, is_pair: bool) -> CallSequence:
+def _calls(frame: pl.DataFrame) -> CallSequence:
     names = ("kind", "stated_sequence", "iteration", "raw_arrival_ns", "raw_end_ns")
-    kind, stated, *others = (frame[name].to_numpy().astype(np.int64) for name in names)
-    return CallSequence(kind, np.full(len(kind), ABSENT) if is_pair else stated, *others)
+    return CallSequence(*(frame[name].to_numpy().astype(np.int64) for name in names))
 
 
 def _note_unmatched(store: Store, run_id: int, communicator_id: int, missing: int) -> None:
@@ -147,3 +120,22 @@ def _note_unmatched(store: Store, run_id: int, communicator_id: int, missing: in
         detail = f"collective calls of communicator {communicator_id} have no certain partner on other ranks"
         issue = Issue("collective_unmatched", "warning", missing, f"communicator {communicator_id}", detail)
         store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
+
+
+_WHY_ALONE = MappingProxyType(
+    {
+        "not_launched": "their kernels were launched outside of the window or are not there",
+        "cut_off": "their files end in the middle",
+        "communicator_unknown": "nothing says which process group they belong to",
+        "peer_unknown": "nothing names the rank at the other end (record shapes)",
+        "peer_unrecorded": "the rank at the other end has no file",
+        "peer_cut_off": "the file of the rank at the other end is truncated",
+        "no_partner": "the other end has no call that fits",
+    }
+)
+
+
+def _note_messages_alone(store: Store, run_id: int, reason: str, ends: int, rank: int) -> None:
+    detail = f"sends and receives have no other end: {_WHY_ALONE[reason]}"
+    issue = Issue("message_unmatched", "warning", ends, f"rank {rank}, {reason}", detail)
+    store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))

@@ -1,5 +1,6 @@
 -- Which calls of different ranks are one collective. Calls without partners are absent and counted in meta.issue.
--- Reads: align.call, align.membership, align.communicator, align.step
+-- A call that carries several messages (a batch) meets several others, each in a collective of two ranks.
+-- Reads: align.call, align.membership, align.communicator, align.step, align.message, align.unmatched_endpoint
 CREATE OR REPLACE TABLE align.match (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -16,5 +17,7 @@ CREATE OR REPLACE TABLE align.match (
   call_id BIGINT NOT NULL,
   -- How it was matched: sequence_number, order, order_in_iteration, alignment (side by side in time, as events were
   -- lost) or pair (order of sends and receives between two ranks).
-  method VARCHAR NOT NULL
+  method VARCHAR NOT NULL,
+  -- Of a meeting in messages: send, recv or both; NULL of a collective.
+  direction VARCHAR
 )

@@ -1,7 +1,8 @@
 """What communication moves. Reads raw.kineto_collective, kineto_argument and align.rank_list; fills align.payload.
 
-Sizes come from element counts (PyTorch 2.3 and later) or, for gloo, from recorded input shapes. The "wait" records
-that PyTorch writes for work handles move nothing and are left out.
+Peers and tags of messages stand in the inputs of c10d::send and c10d::recv_, where shapes were recorded. Sizes come
+from element counts (PyTorch 2.3 and later) or, for gloo, from recorded input shapes. The "wait" records that PyTorch
+writes for work handles move nothing and are left out.
 """
 
 import math
@@ -43,6 +44,15 @@ WHERE c.class = 'host_communication'
 ORDER BY a.source_id, a.event_id
 """
 
+_CALLED = """
+SELECT a.source_id, a.event_id, e.name, a.args
+FROM raw.kineto_argument AS a
+JOIN raw.kineto_event AS e USING (source_id, event_id)
+JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
+WHERE c.class = 'communication_call' AND c.op IN ('send', 'recv') AND STARTS_WITH(e.name, 'c10d::')
+ORDER BY a.source_id, a.event_id
+"""
+
 _SCHEMA = {
     "source_id": pl.Int32,
     "event_id": pl.Int64,
@@ -54,10 +64,15 @@ _SCHEMA = {
     "group_size": pl.Int32,
     "sequence": pl.Int64,
     "peer": pl.Int32,
+    "peer_place": pl.Int32,
+    "tag": pl.Int64,
 }
 _EVENT = ["source_id", "event_id"]
 _LARGEST = int(np.iinfo(np.int64).max)
 
+
+# What c10d::send and c10d::recv_ take (PyTorch 2.0 to 2.13); receives from anyone have no peer.
+_CALL_ARGUMENTS = ("tensors", "process_group", "peer", "tag")
 
 T = TypeVar("T")
 
@@ -72,6 +87,10 @@ class _ShapeArguments(msgspec.Struct):
     types: list[str] = msgspec.field(name="Input type", default_factory=list)
 
 
+class _CallArguments(msgspec.Struct):
+    concrete: list[str] = msgspec.field(name="Concrete Inputs", default_factory=list)
+
+
 def rows(store: Store) -> pl.DataFrame:
     """One row a communication event whose arguments say what it moves."""
     stated = _with_kinds(store.query(_STATED))
@@ -81,8 +100,19 @@ def rows(store: Store) -> pl.DataFrame:
         for source_id, event_id, name, args in store.query(_SHAPED).iter_rows()
     ]
     schema = {name: _SCHEMA[name] for name in (*_EVENT, "op", "dtype", "size_bytes")}
-    found = pl.concat([stated.select(list(_SCHEMA)), pl.DataFrame(shaped, schema=schema, orient="row")], how="diagonal")
+    sized = pl.DataFrame(shaped, schema=schema, orient="row")
+    found = pl.concat([stated, sized, _called(store)], how="diagonal").select(list(_SCHEMA))
     return found.unique(_EVENT, maintain_order=True)
+
+
+def _called(store: Store) -> pl.DataFrame:
+    """Calls that send or receive, with the place of the other rank in the process group, and the tag."""
+    found = [
+        (source_id, event_id, operation_of(name), *_place_and_tag(args))
+        for source_id, event_id, name, args in store.query(_CALLED).iter_rows()
+    ]
+    schema = {name: _SCHEMA[name] for name in (*_EVENT, "op", "peer_place", "tag")}
+    return pl.DataFrame(found, schema=schema, orient="row")
 
 
 def _with_kinds(stated: pl.DataFrame) -> pl.DataFrame:
@@ -131,6 +161,21 @@ def _peer(row: dict[str, object], members: list[int]) -> int | None:
     if 0 <= place < len(members):
         return members[place]
     return first + place * stride if isinstance(first, int) and isinstance(stride, int) and stride > 0 else None
+
+
+def _place_and_tag(args: str) -> tuple[int | None, int | None]:
+    stated = _decoded(args, _CallArguments)
+    if stated is None or len(stated.concrete) != len(_CALL_ARGUMENTS):
+        return None, None
+    place, tag = (_integer(text) for text in stated.concrete[-2:])
+    return (_fitting(place, 31) if place is not None and place >= 0 else None), _fitting(tag, 63)
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def _decoded(text: object, kind: type[T]) -> T | None:

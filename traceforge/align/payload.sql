@@ -20,5 +20,9 @@ CREATE OR REPLACE TABLE align.payload (
   -- Sequence number in the process group; NULL when not recorded.
   sequence BIGINT,
   -- Global rank at the other end of a send or receive; NULL when not recorded.
-  peer INTEGER
+  peer INTEGER,
+  -- Place of that rank in the process group; NULL when not recorded.
+  peer_place INTEGER,
+  -- Tag of a message; NULL when not recorded.
+  tag BIGINT
 )

@@ -34,7 +34,10 @@ FROM graph.node AS n
 ASOF LEFT JOIN align.clock_piece AS k ON k.run_id = n.run_id AND k.rank = n.rank AND n.raw_start_ns >= k.raw_from_ns
 LEFT JOIN align.call AS c ON c.run_id = n.run_id AND c.rank = n.rank AND c.source_id = n.timeline_source_id
   AND c.event_id = n.event_id AND n.kind = 'communication'
-LEFT JOIN timeline.arrival AS a ON a.run_id = c.run_id AND a.rank = c.rank AND a.call_id = c.call_id
+LEFT JOIN (
+  -- Of several meetings of a call one stands for all.
+  SELECT run_id, rank, call_id, MIN(collective_id) AS collective_id FROM timeline.arrival GROUP BY ALL
+) AS a ON a.run_id = c.run_id AND a.rank = c.rank AND a.call_id = c.call_id
 WHERE n.run_id = ? AND n.origin = 'timeline' AND n.source_id IN (SELECT UNNEST(?))
 ORDER BY n.source_id, n.node
 """

@@ -54,6 +54,9 @@ SAME_HOST_RESIDUAL_NS: Annotated[
 LEAST_COMMON_ENDS: Annotated[
     int, Meaning("collectives", "From here on only operations that end together tie clocks.", "align.clock")
 ] = 30
+LARGEST_END_GAP_NS: Annotated[
+    int, Meaning("ns", "Ends of messages one way and the other agree to this, or they are not common.", "align.clock")
+] = 20_000
 LEAST_OUT_OF_ORDER_NS: Annotated[
     int, Meaning("ns", "On one clock no rank ends this long before another starts.", "align.clock.status")
 ] = 1_000_000

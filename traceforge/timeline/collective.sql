@@ -10,9 +10,9 @@ CREATE OR REPLACE TABLE timeline.collective (
   communicator_id,
   -- Number within the communicator.
   sequence,
-  -- Operation, such as all_reduce; send_recv for a send with its receive; NULL when unknown.
+  -- Operation, such as all_reduce; send_recv for two calls that meet in messages (timeline.message); NULL when unknown.
   op,
-  -- Bytes (see align.payload), the largest over ranks; NULL when unknown.
+  -- Bytes (see align.payload), the largest over ranks; of messages, those that one of the two sends; NULL when unknown.
   size_bytes,
   -- Element type; NULL when unknown.
   dtype,
@@ -45,8 +45,7 @@ WITH gathered AS (
     MAX(a.end_ns) AS end_ns,
     ARG_MAX(a.rank, (a.arrival_ns, -a.rank)) AS last_rank,
     COUNT(*) AS participants,
-    CASE WHEN MIN(c.op) = 'recv' AND MAX(c.op) = 'send' THEN 'send_recv' ELSE MAX(c.op) END AS op,
-    COALESCE(BOOL_AND(c.op IN ('send', 'recv')), false) AS is_pair,
+    MAX(c.op) AS op,
     MAX(c.size_bytes) AS size_bytes,
     MAX(c.dtype) AS dtype
   FROM timeline.arrival AS a
@@ -54,14 +53,28 @@ WITH gathered AS (
   GROUP BY ALL
 ),
 numbered AS (
-  SELECT DISTINCT run_id, collective_id, communicator_id, sequence FROM align.match
+  SELECT DISTINCT run_id, collective_id, communicator_id, sequence, direction IS NOT NULL AS is_pair FROM align.match
+),
+moved AS (
+  SELECT run_id, meeting_id AS collective_id, MAX(size_bytes) AS size_bytes
+  FROM (
+    SELECT run_id, meeting_id, source_rank, CAST(SUM(size_bytes) AS BIGINT) AS size_bytes
+    FROM align.message
+    GROUP BY ALL
+  )
+  GROUP BY ALL
 ),
 judged AS (
-  SELECT g.*, n.communicator_id, n.sequence, k.size,
-    g.participants = CASE WHEN g.is_pair THEN 2 ELSE k.size END AND k.origin <> 'unknown' AS complete
+  SELECT g.* REPLACE (
+      CASE WHEN n.is_pair THEN 'send_recv' ELSE g.op END AS op,
+      CASE WHEN n.is_pair THEN v.size_bytes ELSE g.size_bytes END AS size_bytes
+    ),
+    n.communicator_id, n.sequence, k.size,
+    g.participants = CASE WHEN n.is_pair THEN 2 ELSE k.size END AND k.origin <> 'unknown' AS complete
   FROM gathered AS g
   JOIN numbered AS n USING (run_id, collective_id)
   JOIN align.communicator AS k USING (run_id, communicator_id)
+  LEFT JOIN moved AS v ON n.is_pair AND v.run_id = g.run_id AND v.collective_id = g.collective_id
 ),
 timed AS (
   SELECT *,

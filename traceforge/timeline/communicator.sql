@@ -23,9 +23,10 @@ CREATE OR REPLACE TABLE timeline.communicator (
 ) AS
 WITH called AS (
   SELECT m.run_id, m.communicator_id, COUNT(DISTINCT m.rank) AS recorded, COUNT(*) AS call_count,
-    COUNT(x.call_id) AS matched_count
+    COUNT(*) FILTER (
+      EXISTS (SELECT 1 FROM align.match AS x WHERE x.run_id = m.run_id AND x.rank = m.rank AND x.call_id = m.call_id)
+    ) AS matched_count
   FROM align.membership AS m
-  LEFT JOIN align.match AS x ON x.run_id = m.run_id AND x.rank = m.rank AND x.call_id = m.call_id
   GROUP BY ALL
 )
 SELECT

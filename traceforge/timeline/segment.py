@@ -38,11 +38,15 @@ WHERE source_id = ? AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """
 
 _COMMUNICATION = """
-SELECT a.arrival_ns AS start_ns, a.end_ns, c.last_arrival_ns, c.complete
+SELECT a.arrival_ns AS start_ns, a.end_ns, MAX(c.last_arrival_ns) AS last_arrival_ns,
+  BOOL_AND(c.complete) AND a.call_id NOT IN (
+    SELECT call_id FROM align.unmatched_endpoint WHERE run_id = $1 AND rank = $2 AND call_id IS NOT NULL
+  ) AS complete
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
-WHERE a.run_id = ? AND a.rank = ?
-ORDER BY a.arrival_ns
+WHERE a.run_id = $1 AND a.rank = $2
+GROUP BY a.call_id, a.arrival_ns, a.end_ns
+ORDER BY a.arrival_ns, a.call_id
 """
 
 _BUSY = ("compute", "copy")
