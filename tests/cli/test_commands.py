@@ -11,8 +11,8 @@ from tests.cli.running import SAMPLE, run, run_process
 from tests.conftest import ROOT
 
 COMMANDS = (
-    "report", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo", "synth",
-    "thresholds",
+    "report", "top", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo",
+    "synth", "thresholds",
 )  # fmt: skip
 
 
@@ -145,6 +145,43 @@ def test_every_named_query_runs(healthy: Path) -> None:
         result = run("sql", healthy, "--name", path.stem, "--format", "csv")
         assert result.returncode == 0, result.stderr
         assert path.read_text(encoding="utf-8").startswith("-- "), "the first line says what the query answers"
+
+
+def test_queries_are_listed_by_stage_without_a_database() -> None:
+    listed = run("sql", "--list").stdout.splitlines()
+    assert listed[0].split() == ["about", "named", "query", "purpose"]
+    stages = [line.split()[0] for line in listed[1:]]
+    assert stages == sorted(stages, key=[*dict.fromkeys(stages)].index), "each stage once"
+    assert {"gemm_shapes", "queue_length", "memory_timeline"} <= {line.split()[1] for line in listed[1:]}
+
+    about = run("sql", "--list", "--about", "shape").stdout
+    assert "gemm_shapes" in about
+    assert "late_ranks" not in about
+    assert run("sql").returncode == 2
+
+
+def test_tables_are_listed_by_a_word(healthy: Path) -> None:
+    listed = run("sql", healthy, "--list", "--about", "bubble").stdout
+    assert "timeline.iteration" not in listed
+    # a word with a wildcard is a word
+    assert "timeline.iteration" not in run("sql", healthy, "--list", "--about", "%").stdout
+    assert "timeline.rank_iteration" in run("sql", healthy, "--list", "--about", "rank_iter").stdout
+
+
+def test_top_says_what_bounds_a_run_and_what_takes_longest(healthy: Path) -> None:
+    lines = run("top", healthy, "-n", "3").stdout.splitlines()
+    assert "of each 102 ms step" in lines[0]
+    assert lines[1].startswith("  next: ")
+    assert lines[3].split()[:4] == ["name", "kind", "calls", "ms"]
+    assert len(lines[4:]) == 3
+    assert lines[4].split()[0] == "aten::mm"
+
+    found = json.loads(run("top", healthy, "--by", "kind", "--json").stdout)
+    assert sum(row["share"] for row in found["rows"]) == pytest.approx(1)
+
+    modules = run("top", healthy, "--by", "module")
+    assert modules.returncode == 3
+    assert "with_modules=True" in modules.stderr
 
 
 def test_the_tables_are_listed_and_described(healthy: Path) -> None:

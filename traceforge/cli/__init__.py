@@ -29,6 +29,7 @@ from traceforge.cli.report import report
 from traceforge.cli.sql import sql
 from traceforge.cli.synth import synth
 from traceforge.cli.thresholds import thresholds
+from traceforge.cli.top import top
 from traceforge.errors import InputUnusableError, TraceforgeError
 
 # What the operating system says of it, whether through Python, polars or DuckDB.
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, ingest, compare, check, doctor, info, sql, replay, forecast, demo, synth, thresholds):
+for command in (report, top, ingest, compare, check, doctor, info, sql, replay, forecast, demo, synth, thresholds):
     app.command(epilog=examples_of(command.__name__))(command)
 app.add_typer(export, name="export")
 

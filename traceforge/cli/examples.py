@@ -6,6 +6,10 @@ _EXAMPLES = {
         "traceforge report job42.duckdb -o job42.html --json job42.json",
         "traceforge report traces/today --baseline traces/yesterday",
     ),
+    "top": (
+        "traceforge top trace.json.gz",
+        "traceforge top job42.duckdb --by operation -n 10",
+    ),
     "ingest": (
         "traceforge ingest traces/job42 --db job42.duckdb",
         "traceforge ingest rank*.json.gz --db runs.duckdb --run tuesday",
@@ -27,7 +31,7 @@ _EXAMPLES = {
     "info": ("traceforge info job42.duckdb",),
     "sql": (
         'traceforge sql job.duckdb "FROM timeline.iteration"',
-        "traceforge sql job.duckdb --list",
+        "traceforge sql --list --about kernel",
         "traceforge sql job.duckdb --name late_ranks",
         "traceforge sql job.duckdb --name ledger --format csv > ledger.csv",
     ),

@@ -6,13 +6,13 @@ import math
 import re
 import sys
 from enum import StrEnum
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from traceforge.cli.console import note, print_table, printable
+from traceforge.cli.named_queries import named_queries, query_text
 from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,13 +52,14 @@ class Format(StrEnum):
 
 
 def _complete_query(start: str) -> list[str]:
-    return [path.name.removesuffix(".sql") for path in _query_files() if path.name.startswith(start)]
+    return sorted(query.name for query in named_queries() if query.name.startswith(start))
 
 
 def sql(
-    db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
+    db: Annotated[Path | None, typer.Argument(help="Database made by `ingest`; --list needs none.")] = None,
     query: Annotated[str | None, typer.Argument(help="SQL; - reads it from standard input.")] = None,
     show_tables: Annotated[bool, typer.Option("--list", help="List the tables and the named queries.")] = False,
+    about: Annotated[str, typer.Option(help="With --list: only what has this word in it.")] = "",
     describe: Annotated[str | None, typer.Option(help="Describe the columns of one table.")] = None,
     name: Annotated[
         str | None, typer.Option(help="Run a named query (see --list).", autocompletion=_complete_query)
@@ -69,11 +70,18 @@ def sql(
     """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files."""
     from traceforge import api
 
+    if db is None:
+        if not show_tables:
+            raise UsageError(
+                "no database given", hint="make one with `traceforge ingest`; --list alone shows the queries"
+            )
+        _write(_listed(about), output_format)
+        return
     with api.open_store(db) as store:
         store.lock_down()
         if show_tables:
-            _write(_tables(store, output_format), output_format)
-            _write(_named_queries(), output_format)
+            _write(_tables(store, output_format, about), output_format)
+            _write(_listed(about), output_format)
         elif describe is not None:
             _write(_describe(store, describe), output_format)
         elif query is None and name is None and sys.stdin.isatty():
@@ -90,16 +98,16 @@ def _converse(store: "Store", output_format: Format) -> None:
     commands = {
         ".help": lambda _: print(HELP),
         ".tables": lambda _: _write(_tables(store, Format.table), Format.table),
-        ".queries": lambda _: _write(_named_queries(), Format.table),
+        ".queries": lambda _: _write(_listed(), Format.table),
         ".describe": lambda table: _write(_describe(store, table), Format.table),
-        ".run": lambda name: _write(store.query(_named_query(name)), output_format),
+        ".run": lambda name: _write(store.query(query_text(name)), output_format),
     }
     ask(commands, lambda statement: _write(store.query(statement), output_format))
 
 
 def _text(query: str | None, name: str | None) -> str:
     if name is not None:
-        return _named_query(name)
+        return query_text(name)
     if query == "-":
         return sys.stdin.read()
     if query is None:
@@ -107,11 +115,13 @@ def _text(query: str | None, name: str | None) -> str:
     return query
 
 
-def _tables(store: "Store", output_format: Format) -> "pl.DataFrame":
+def _tables(store: "Store", output_format: Format, about: str = "") -> "pl.DataFrame":
     """Tables and views with what they hold; in a table, its first sentence."""
-    if output_format is not Format.table:
-        return store.query(_TABLES)
-    return store.query(f"""SELECT "table", SPLIT_PART(comment, '. ', 1) AS comment FROM ({_TABLES})""")
+    is_whole = output_format is not Format.table
+    shown = "comment" if is_whole else "SPLIT_PART(comment, '. ', 1) AS comment"
+    word = f"%{about.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
+    matches = """"table" || ' ' || COALESCE(comment, '') ILIKE ? ESCAPE '!'"""
+    return store.query(f"""SELECT "table", {shown} FROM ({_TABLES}) WHERE {matches}""", [word])
 
 
 def _describe(store: "Store", table: str) -> "pl.DataFrame":
@@ -121,27 +131,12 @@ def _describe(store: "Store", table: str) -> "pl.DataFrame":
     return columns
 
 
-def _named_queries() -> "pl.DataFrame":
+def _listed(about: str = "") -> "pl.DataFrame":
+    """Named queries, by the stage whose tables they read."""
     import polars as pl
 
-    rows = [(path.name.removesuffix(".sql"), _purpose(path.read_text("utf-8"))) for path in _query_files()]
-    return pl.DataFrame(rows, schema={"named query": pl.String, "purpose": pl.String}, orient="row")
-
-
-def _named_query(name: str) -> str:
-    for path in _query_files():
-        if path.name == f"{name}.sql":
-            return path.read_text("utf-8")
-    known = ", ".join(path.name.removesuffix(".sql") for path in _query_files())
-    raise UsageError(f"there is no named query `{name}`", hint=f"named queries: {known}")
-
-
-def _query_files() -> list[Path]:
-    return sorted(Path(str(resources.files("traceforge.cli") / "queries")).glob("*.sql"))
-
-
-def _purpose(text: str) -> str:
-    return text.splitlines()[0].removeprefix("--").strip()
+    rows = [(query.stage, query.name, query.purpose) for query in named_queries(about)]
+    return pl.DataFrame(rows, schema={"about": pl.String, "named query": pl.String, "purpose": pl.String}, orient="row")
 
 
 def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -> None:
