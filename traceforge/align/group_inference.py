@@ -44,7 +44,7 @@ def infer(
 ) -> Iterator[tuple[UnassignedCall, ProcessGroup]]:
     """The group of each call: for each position within an iteration the division of the ranks that fits the times."""
     by_position = _by_position(_coarsely_aligned(calls))
-    divisions = _divisions(groups)
+    divided = divisions(groups)
     for by_iteration in by_position.values():
         ranks = {rank for members in by_iteration.values() for rank in members}
         fitting = [
@@ -54,12 +54,12 @@ def infer(
                 _end_spread_ns(by_iteration, division),
                 index,
             )
-            for index, division in enumerate(divisions)
+            for index, division in enumerate(divided)
             if {rank for group in division for rank in group.ranks} >= ranks
         ]
         if not fitting or min(fitting)[0] > thresholds.MOST_GROUP_VIOLATIONS * len(by_iteration):
             continue
-        group_of = {rank: group for group in divisions[min(fitting)[3]] for rank in group.ranks}
+        group_of = {rank: group for group in divided[min(fitting)[3]] for rank in group.ranks}
         for members in by_iteration.values():
             for rank, call in members.items():
                 yield call, group_of[rank]
@@ -67,7 +67,7 @@ def infer(
 
 def pipeline_of(groups: Sequence[ProcessGroup]) -> dict[int, ProcessGroup]:
     """The pipeline's group of each rank: of several divisions of the ranks the only one that is described as such."""
-    found = [division for division in _divisions(groups) if _PIPELINE.search(division[0].description)]
+    found = [division for division in divisions(groups) if _PIPELINE.search(division[0].description)]
     return {rank: group for group in found[0] for rank in group.ranks} if len(found) == 1 else {}
 
 
@@ -103,7 +103,7 @@ def _by_position(calls: Iterable[UnassignedCall]) -> dict[int, dict[int, dict[in
     return result
 
 
-def _divisions(groups: Sequence[ProcessGroup]) -> list[list[ProcessGroup]]:
+def divisions(groups: Sequence[ProcessGroup]) -> list[list[ProcessGroup]]:
     """Divisions of the ranks into groups of one description and size, each rank in one group of a division.
 
     Groups without a description (`torch.distributed.new_group`) may belong to several divisions; those of one axis of a
