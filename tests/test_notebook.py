@@ -96,7 +96,7 @@ def test_a_healthy_run_shows_that_it_has_no_finding() -> None:
 
 
 def test_every_chart_is_a_picture(late: Run) -> None:
-    assert {"waterfall", "steps", "lanes", "lateness"} <= set(late.charts)
+    assert {"waterfall", "steps", "lateness"} <= set(late.charts)
     for name in late.charts:
         chart = late.chart(name)
         assert chart.svgs

@@ -5,7 +5,7 @@
     run = traceforge.open("job42.duckdb")      # or a folder of traces, which is read into memory
     run                                        # a notebook shows verdict and findings
     run.findings[0].rank, run.findings[0].cost
-    run.chart("lanes")                         # a picture; run.charts lists the names
+    run.chart("lateness")                      # a picture; run.charts lists the names
     run.sql("FROM timeline.iteration")         # a polars frame
     run.compare("good.duckdb").iteration       # what changed since a baseline
     run.check("iteration_ms=130")              # whether limits are kept

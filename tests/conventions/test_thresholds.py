@@ -68,7 +68,7 @@ NO_JUDGEMENT = {
     ("report/sections/appendix.py", "_HASH_LETTERS"): "length of a text",
     ("report/sections/collectives.sql", ""): "quantiles that the columns are said to be",
     ("report/sections/fabric_measured.sql", ""): "quantiles that the columns are said to be",
-    ("report/sections/lanes.py", "_FINEST_SLOTS"): "resolution of a picture",
+    ("report/timeline/*", "_*"): "how much and how finely a picture shows",
     ("report/sections/lateness.py", "_because"): "a unit, less what rounding may take",
     ("report/sections/trust.py", "_cautious_percent"): "digits",
     ("report/sections/waterfall.*", "*"): "how many bars are drawn, and how far the axis reaches",

@@ -252,7 +252,7 @@ def _diagnosis(rows: Rows, job: Job) -> None:
             delay_ns_per_iteration=delay, delay_low_ns=delay * 9 // 10, delay_high_ns=delay * 11 // 10,
             share=delay / (111 * MS), confidence=confidence, gain_if_fixed=0.8 * delay / (111 * MS),
             first_iteration=job.late_from, last_iteration=job.iterations - 1, pattern=pattern, summary=text,
-            next_step=next_step,
+            next_step=next_step, moment_iteration=job.late_from + number, moment_rank=int(subject),
         )  # fmt: skip
         for direction, statement in (
             ("for", f"The delay of finding {number} stands out of the noise."),

@@ -10,7 +10,7 @@ from .browser import Page
 
 pytestmark = pytest.mark.browser
 
-_CHARTS = 7
+_CHARTS = 6
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -70,22 +70,6 @@ def test_printing_draws_what_was_never_scrolled_to(page: Page, late_report: Repo
     assert isinstance(states, list)
     assert len(states) >= _CHARTS
     assert set(states) == {"drawn"}
-
-
-def test_the_keyboard_chooses_the_iteration(page: Page, late_report: Report, tmp_path: Path) -> None:
-    page.open(late_report.html, tmp_path)
-    page.draw_all()
-    before = page.run("return document.querySelector('#caption-lanes').textContent")
-    bars = page.run("return document.querySelector('#figure-lanes .mark-rect').innerHTML")
-    page.run("document.querySelector('#choice-lanes').focus()")
-    for kind in ("keyDown", "keyUp"):
-        page.command("Input.dispatchKeyEvent", type=kind, key="ArrowDown", code="ArrowDown", windowsVirtualKeyCode=40)
-    page.wait("return document.querySelector('#choice-lanes').value === '1'")
-    after = page.run("return document.querySelector('#caption-lanes').textContent")
-    assert "(median" in str(before)
-    assert "(worst" in str(after)
-    page.wait("return document.querySelector('#figure-lanes .mark-rect').innerHTML !== " + repr(str(bars)))
-    assert page.complaints() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

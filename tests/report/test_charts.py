@@ -1,22 +1,17 @@
-"""Tables behind the charts: what is stacked sums, what is thinned keeps its time, what is scaled keeps its sign."""
+"""Tables behind the charts: what is stacked sums, what is scaled keeps its sign."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import altair
 import jsonschema
-import numpy as np
 import pytest
 from altair.utils.schemapi import validate_jsonschema
-from hypothesis import given
-from hypothesis import strategies as st
 
 from traceforge.report import charts
 from traceforge.report.charts.bandwidth import bandwidth_spec
 from traceforge.report.charts.forest import ForestRow, forest_spec
 from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
-from traceforge.report.charts.lanes import Lanes, lanes_spec, lanes_table, thinned
 from traceforge.report.charts.pareto import pareto_spec
 from traceforge.report.charts.parts import bars_spec, share_axis
 from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
@@ -25,7 +20,6 @@ from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, sca
 from traceforge.report.charts.strip import strip_spec
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.embedded_data import packed, row_count
-from traceforge.report.palette import PHASES
 
 
 def test_each_bar_of_the_waterfall_begins_where_the_last_ended() -> None:
@@ -42,57 +36,6 @@ def test_stacked_phases_sum_to_the_iteration() -> None:
     assert table["phase"] == ["compute", "wait", "transfer"]
     assert table["start_ms"] == [0.0, 80.0, 85.0]
     assert table["end_ms"][-1] == 105.0
-
-
-def lanes_of(*rows: list[tuple[str, int, int]]) -> Lanes:
-    """A picture of these rows of (phase, start, end)."""
-    marks = [(place, PHASES.index(phase), start, end) for place, row in enumerate(rows) for phase, start, end in row]
-    columns = [np.array(column, dtype=np.int64) for column in zip(*marks, strict=True)]
-    return Lanes(tuple(map(str, range(len(rows)))), *columns)
-
-
-def intervals_of(lanes: Lanes, place: int = 0) -> list[tuple[str, int, int]]:
-    own = lanes.row == place
-    columns = (lanes.phase[own].tolist(), lanes.start_ns[own].tolist(), lanes.end_ns[own].tolist())
-    return [(PHASES[phase], start, end) for phase, start, end in zip(*columns, strict=True)]
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(PHASES), st.integers(1, 1_000_000)), min_size=1, max_size=60), st.integers(1, 40)
-)
-def test_thinning_keeps_the_span_and_never_leaves_a_gap(pieces: list[tuple[str, int]], slots: int) -> None:
-    intervals, start = [], 0
-    for phase, length in pieces:
-        intervals.append((phase, start, start + length))
-        start += length
-    thin = intervals_of(thinned(lanes_of(intervals), start / slots))
-    assert len(thin) <= slots + 1
-    assert thin[0][1] == 0
-    assert thin[-1][2] == start
-    assert all(one[2] == other[1] for one, other in pairwise(thin))
-    assert all(one[0] != other[0] for one, other in pairwise(thin))
-
-
-def test_thinning_gives_a_slot_to_the_phase_that_fills_most_of_it() -> None:
-    # slots of 10:  |cccccccwww|wwwwwwwccc|     and a row that begins later and ends earlier
-    row = [("compute", 0, 7), ("wait", 7, 17), ("compute", 17, 20)]
-    thin = thinned(lanes_of(row, [("input", 3, 14)]), 10)
-    assert intervals_of(thin, 0) == [("compute", 0, 10), ("wait", 10, 20)]
-    assert intervals_of(thin, 1) == [("input", 3, 14)]
-
-
-def test_lanes_travel_as_runs_and_say_where_nothing_was_recorded() -> None:
-    # µs:   0    5      25     30       a gap from 25 to 30
-    row = [("wait", 5_000, 25_000), ("compute", 30_000, 31_000)]
-    wait, compute = PHASES.index("wait"), PHASES.index("compute")
-    assert packed(lanes_table(lanes_of(row))) == {
-        "runs": [
-            ["rank", "phase", "start_ms", "end_ms"],
-            PHASES,
-            0.001,
-            [["0", f"-{wait}-{compute}", [5, 20, 5, 1]]],
-        ]
-    }
 
 
 def test_the_scale_is_symmetric_and_never_finer_than_the_clocks() -> None:
@@ -127,7 +70,6 @@ SPECS = {
     "waterfall": waterfall_spec([Bar("a", "", "total", 1.0, 0.5, 1.5)], 2.0),
     "forest": forest_spec([ForestRow("a", "", 0.0, -1.0, 1.0, 2.0)]),
     "heatmap": heatmap_spec(["0", "1"], ["4"], [-1, 1]),
-    "lanes": lanes_spec(4),
     "pareto": pareto_spec(),
     "phases": phases_spec(4),
     "hidden": hidden_spec(4),
@@ -151,7 +93,7 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("name", ["waterfall", "forest", "heatmap", "lanes", "pareto"])
+@pytest.mark.parametrize("name", ["waterfall", "forest", "heatmap", "pareto"])
 def test_specifications_hold_neither_data_nor_addresses_nor_counters(name: str) -> None:
     text = json.dumps(SPECS[name])
     assert "http" not in text
@@ -172,7 +114,7 @@ def test_every_chart_has_a_specification_that_is_validated() -> None:
 
 
 def test_a_specification_that_is_not_valid_is_noticed() -> None:
-    spec = json.loads(json.dumps(SPECS["lanes"]))
+    spec = json.loads(json.dumps(SPECS["phases"]))
     spec["mark"]["opacity"] = "much"
     with pytest.raises(jsonschema.ValidationError):
         validate_jsonschema(spec, altair.load_schema())

@@ -42,32 +42,6 @@ def test_the_strip_draws_each_iteration_at_its_own_duration(figures: dict[str, A
     assert found == [(number, pytest.approx(duration_ms, abs=1e-5)) for number, duration_ms in asked]
 
 
-def test_the_lanes_draw_each_rank_with_its_own_phases(figures: dict[str, Any], late_job: Store) -> None:
-    # given each picture of one iteration
-    for choice in figures["lanes"]["choices"]:
-        iteration = int(re.match(r"Iteration (\d+)", choice["caption"])[1])  # type: ignore[index]
-        _, names, step, rows = choice["data"]["lanes"]["runs"]
-
-        # when the drawn time of every rank is summed by phase
-        drawn = {
-            (int(rank), names[int(code)]): length * step
-            for rank, codes, lengths in rows
-            for code, length in zip(codes, lengths, strict=True)
-            if code != "-"
-        }
-
-        # then it is that of the table, ms, and the ranks are in order of arrival
-        asked = late_job.query(
-            "SELECT rank, phase, SUM(duration_ns) / 1e6 FROM timeline.segment WHERE iteration = ? GROUP BY ALL",
-            [iteration],
-        ).rows()
-        assert drawn == {(rank, phase): pytest.approx(value, abs=2e-3) for rank, phase, value in asked}
-        arrivals = late_job.query(
-            "SELECT rank FROM timeline.arrival WHERE iteration = ? ORDER BY arrival_ns DESC, rank", [iteration]
-        )
-        assert [int(rank) for rank, *_ in rows] == arrivals["rank"].to_list()
-
-
 def test_the_heat_map_draws_each_cell_at_its_rank_and_iteration(figures: dict[str, Any], late_job: Store) -> None:
     drawn = table(figures["lateness"]["panels"][0], "cells")
 

@@ -108,16 +108,16 @@ def test_every_query_is_used() -> None:
 def test_only_whole_numbers_are_written_into_a_query(late_job: Store) -> None:
     context = Context(late_job, 1, {}, None)
     with pytest.raises(ValueError, match="invalid literal"):
-        context.rows("sections/lanes", iterations=["1); DROP TABLE meta.run; --"], ranks=[0])  # type: ignore[list-item]
+        context.rows("sections/timeline", iterations=["1); DROP TABLE meta.run; --"])  # type: ignore[list-item]
 
 
 def test_what_the_appendix_shows_is_what_was_executed(late_job: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     query = late_job.query
 
-    def noted(sql: str) -> pl.DataFrame:
+    def noted(sql: str, *parameters: object) -> pl.DataFrame:
         asked.append(sql)
-        return query(sql)
+        return query(sql, *parameters)
 
     monkeypatch.setattr(late_job, "query", noted)
     context = Context(late_job, 1, {}, None)

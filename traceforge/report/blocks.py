@@ -112,6 +112,7 @@ class Card:
 
     Attributes:
         name: identifier on the page; empty where nothing links to it.
+        moment: address of its moment in the timeline; empty where there is none.
         kicker: what kind of finding it is.
         confidence: `high`, `medium`, `low`, or an empty text.
         facts: pairs of label and value.
@@ -128,6 +129,7 @@ class Card:
     next_step: str
     mode: str = ""
     name: str = ""
+    moment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ class Brief:
 
     Attributes:
         target: identifier of the element that holds the evidence.
+        moment: address of its moment in the timeline; empty where there is none.
     """
 
     text: str
@@ -152,6 +155,7 @@ class Brief:
     confidence: str
     mode: str
     target: str
+    moment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,7 @@ class VerdictPanel:
     Attributes:
         state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
         further: where the whole evidence stands; empty where this is all of it.
+        moment: address in the timeline of what it states; empty where there is none.
     """
 
     template: ClassVar[str] = "verdict"
@@ -183,6 +188,7 @@ class VerdictPanel:
     evidence_for: Sequence[str] = ()
     evidence_against: Sequence[str] = ()
     further: str = ""
+    moment: str = ""
     queries: Sequence[str] = ()
 
 
@@ -204,37 +210,21 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One entry of a figure's selection: replaces tables of the first panel.
-
-    Attributes:
-        caption: the finding in words for this entry.
-        group: heading it stands under among the entries; empty where there are no headings.
-    """
-
-    label: str
-    caption: str
-    data: Mapping[str, Dataset]
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class DrillDown:
-    """What a cell of a figure's first panel opens: an entry of another figure's selection.
+    """What a cell of a figure's first panel opens: an iteration and a rank of the timeline.
 
     Attributes:
-        figure: name of the other figure.
         table, value: the table of the cells, and the column that is read out on a keyboard, ms.
         rows, columns: names of the ranks and iterations of the cells, in order.
-        choices: entry of the selection by column.
+        ranks, iterations: what a row and a column open.
     """
 
-    figure: str
     table: str
     value: str
     rows: Sequence[str]
     columns: Sequence[str]
-    choices: Sequence[int]
+    ranks: Sequence[int]
+    iterations: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +243,6 @@ class Figure:
         name: identifier on the page.
         caption: the finding in words, computed from the data.
         queries: names of the queries behind it, as executed.
-        choices: entries to choose from; empty where there is nothing to choose.
-        choice_label: what is chosen.
         drill_down: what its cells open; None where they open nothing.
     """
 
@@ -266,9 +254,30 @@ class Figure:
     queries: Sequence[str]
     legend: Sequence[LegendEntry] = ()
     notes: Sequence[str] = ()
-    choices: Sequence[Choice] = ()
-    choice_label: str = ""
     drill_down: DrillDown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineFigure:
+    """The timeline of the whole run, which the page's script draws.
+
+    Attributes:
+        data: what it draws (`timeline.payload`).
+        legend: phases that occur, in their order.
+        iterations, ranks: what can be chosen: value and text of each.
+        notes: what was thinned or left out.
+    """
+
+    template: ClassVar[str] = "timeline"
+    name: str
+    caption: str
+    data: Mapping[str, object]
+    table: Table
+    queries: Sequence[str]
+    legend: Sequence[LegendEntry]
+    iterations: Sequence[tuple[int, str]]
+    ranks: Sequence[tuple[int, str]]
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +320,7 @@ Block = (
     | Briefs
     | VerdictPanel
     | Figure
+    | TimelineFigure
     | TableFigure
     | Code
     | Definitions

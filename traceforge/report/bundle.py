@@ -1,7 +1,7 @@
 """The scripts and the style of the page, and the policy that lets nothing else run. In: assets. Out: text and hashes.
 
 Vega, Vega-Lite and Vega-Embed come as one script out of `vl_convert`, in the version Altair writes its charts for.
-The Content-Security-Policy names our two scripts and one style by their SHA-256: no other script runs, no style is
+The Content-Security-Policy names our scripts and one style by their SHA-256: no other script runs, no style is
 read, and nothing is loaded from anywhere. Vega needs no `eval`, as charts are drawn with its interpreter (`ast`).
 """
 
@@ -15,6 +15,7 @@ from traceforge.errors import TraceforgeError
 from traceforge.report.kept_text import kept_text
 from traceforge.report.palette import css_variables
 
+_TIMELINE = ("data", "rows", "paint", "strip", "view")
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -43,6 +44,13 @@ def vega_script() -> str:
 def page_script() -> str:
     """Our own script: draws the charts when they come into view."""
     return _checked(asset("report.js"), "report.js")
+
+
+@cache
+def timeline_script() -> str:
+    """The script of the timeline: its files in one scope of their own, the later ones on top of the earlier."""
+    parts = [asset(f"timeline_{name}.js") for name in _TIMELINE]
+    return _checked('(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n", "the timeline's script")
 
 
 @cache

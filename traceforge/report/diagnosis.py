@@ -38,6 +38,8 @@ class Finding:
     next_step: str
     evidence_for: tuple[str, ...]
     evidence_against: tuple[str, ...]
+    moment_iteration: int | None = None
+    moment_rank: int | None = None
 
     @property
     def is_significant(self) -> bool:
@@ -130,6 +132,16 @@ def anchor(finding: Finding) -> str:
     return f"finding-{finding.finding_id}"
 
 
+def moment_link(finding: Finding) -> str:
+    """Address of the finding's moment in the timeline; empty where there is none."""
+    return "" if finding.moment_iteration is None else place_link(finding.moment_iteration, finding.moment_rank)
+
+
+def place_link(iteration: int, rank: int | None = None) -> str:
+    """Address of an iteration in the timeline, and of a rank in it."""
+    return f"#it={iteration}" if rank is None else f"#it={iteration}&rank={rank}"
+
+
 def read_diagnosis(rows: Rows) -> Diagnosis:
     """The verdict and the findings of a run."""
     verdicts = [
@@ -168,6 +180,8 @@ def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
         next_step=_sentence(row["next_step"]),
         evidence_for=tuple(_sentence(item["statement"]) for item in own if item["direction"] == "for"),
         evidence_against=tuple(_sentence(item["statement"]) for item in own if item["direction"] == "against"),
+        moment_iteration=row["moment_iteration"],
+        moment_rank=row["moment_rank"],
     )
 
 

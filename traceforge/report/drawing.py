@@ -19,7 +19,6 @@ from traceforge.report.blocks import Block, Figure, Missing, Panel
 from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Diagnosis, Finding
-from traceforge.report.embedded_data import Columns, Dataset, IntervalTable
 from traceforge.report.formatting import percent, spaced
 from traceforge.report.palette import LIGHT
 from traceforge.report.sections import section_plugins
@@ -64,9 +63,7 @@ def draw(context: Context, name: str) -> Chart:
     if name not in figures:
         raise UsageError(f"there is no chart `{name}` of this run", hint=f"charts: {', '.join(figures) or 'none'}")
     figure = figures[name]
-    chosen = figure.choices[0].data if figure.choices else {}
-    svgs = [_svg(panel, chosen if place == 0 else {}) for place, panel in enumerate(figure.panels)]
-    return Chart(name, figure.caption, svgs)
+    return Chart(name, figure.caption, [_svg(panel) for panel in figure.panels])
 
 
 def _figures(context: Context) -> dict[str, Figure]:
@@ -76,33 +73,19 @@ def _figures(context: Context) -> dict[str, Figure]:
     return {block.name: block for block in blocks if isinstance(block, Figure)}
 
 
-def _svg(panel: Panel, chosen: Mapping[str, Any]) -> str:
+def _svg(panel: Panel) -> str:
     import altair
     import vl_convert
 
     spec = _coloured({**panel.spec, "config": theme()})
     if spec.get("width") == "container":
         spec["width"] = _WIDTH[panel.weight]
-    data = {**panel.data, **chosen}
     spec["datasets"] = {
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        for name, table in ((name, _columns(dataset)) for name, dataset in data.items())
+        for name, table in panel.data.items()
     }
     major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
     return str(vl_convert.vegalite_to_svg(json.loads(json.dumps(spec)), vl_version=f"{major}.{minor}"))
-
-
-def _columns(dataset: Dataset) -> Columns:
-    """A table by column, intervals written out."""
-    if not isinstance(dataset, IntervalTable):
-        return dataset
-    cells = [(run.label, *cell) for run in dataset.rows for cell in zip(run.codes, run.starts, run.ends, strict=True)]
-    return {
-        dataset.row: [label for label, *_ in cells],
-        dataset.code: [dataset.names[int(code)] for _, code, _, _ in cells],
-        dataset.start: [dataset.step * start for *_, start, _ in cells],
-        dataset.end: [dataset.step * end for *_, end in cells],
-    }
 
 
 def _coloured(value: Any) -> Any:

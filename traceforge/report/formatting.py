@@ -51,6 +51,28 @@ class ShownNumber(str):
         return str(self), self.value, self.unit
 
 
+class LinkedText(str):
+    """A text of a table that leads somewhere on the page.
+
+    Attributes:
+        href: the address.
+    """
+
+    __slots__ = ("href",)
+
+    href: str
+
+    def __new__(cls, text: str, href: str) -> "LinkedText":
+        """The text with its address."""
+        made = super().__new__(cls, text)
+        made.href = href
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # so that copies lead there too
+        """What a copy is made of."""
+        return str(self), self.href
+
+
 def clean(text: object, limit: int = 160) -> str:
     """A text from a trace as one line without control characters, its middle cut beyond `limit` characters."""
     raw = str(text)

@@ -4,7 +4,7 @@ Sections are plug-ins; the page asks each for blocks and hands those to the temp
 same tables give the same bytes. Should a page exceed the cap, it is built again with tighter limits, and says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from traceforge.compare import Comparison
 from traceforge.redaction import Redaction
-from traceforge.report.blocks import Choice, DrillDown, Figure, Missing, Section
-from traceforge.report.bundle import content_security_policy, page_script, page_style, vega_script
+from traceforge.report.blocks import DrillDown, Figure, Missing, Section, TimelineFigure
+from traceforge.report.bundle import content_security_policy, page_script, page_style, timeline_script, vega_script
 from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
-from traceforge.report.embedded_data import embedded_json, packed
+from traceforge.report.embedded_data import compressed_json, embedded_json, packed
 from traceforge.report.page_header import page_header
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
@@ -121,15 +121,20 @@ def _render(context: Context) -> str:
     with unvalidated():
         built = [(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
     placed = [_Placed(name, plugin, content) for name, plugin, content in built if content is not None]
-    figures = [block for part in placed for block in part.content.blocks if isinstance(block, Figure)]
-    scripts = (vega_script(), page_script()) if figures else (page_script(),)
+    blocks = [block for part in placed for block in part.content.blocks]
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    timelines = [block for block in blocks if isinstance(block, TimelineFigure)]
+    scripts = [
+        *([vega_script()] if figures else []), page_script(), *([timeline_script()] if timelines else [])
+    ]  # fmt: skip
     return str(
         _environment()
         .get_template("page.html.j2")
         .render(
             header=page_header(context, is_thinned=context.limits != _LIMITS[0]),
             sections=placed,
-            embedded={figure.name: embedded_json(_figure_data(figure)) for figure in figures},
+            embedded={figure.name: embedded_json(_figure_data(figure)) for figure in figures}
+            | {timeline.name: compressed_json(timeline.data) for timeline in timelines},
             theme=embedded_json(theme()),
             policy=Markup(content_security_policy(scripts, page_style())),  # noqa: S704  # hashes and keywords only
             style=Markup(page_style()),  # noqa: S704  # our own file
@@ -140,34 +145,21 @@ def _render(context: Context) -> str:
 
 
 def _figure_data(figure: Figure) -> dict[str, object]:
-    """What the page's script needs to draw a figure; tables that a choice replaces travel with the choices only."""
-    chosen = set(figure.choices[0].data) if figure.choices else set()
+    """What the page's script needs to draw a figure."""
     return {
         "panels": [
             {
                 "spec": {**panel.spec, "description": panel.description},
-                "data": {name: packed(data) for name, data in panel.data.items() if name not in chosen},
+                "data": {name: packed(data) for name, data in panel.data.items()},
             }
             for panel in figure.panels
-        ],
-        "choices": [
-            {"caption": choice.caption, "data": {name: packed(data) for name, data in choice.data.items()}}
-            for choice in figure.choices
         ],
         "drill_down": _drill_down_data(figure.drill_down) if figure.drill_down else None,
     }
 
 
 def _drill_down_data(drill_down: DrillDown) -> dict[str, object]:
-    return {name: getattr(drill_down, name) for name in ("figure", "table", "value", "rows", "columns", "choices")}
-
-
-def _by_group(choices: Sequence[Choice]) -> list[tuple[str, list[tuple[int, Choice]]]]:
-    """Entries of a selection with their places, under their headings."""
-    groups: dict[str, list[tuple[int, Choice]]] = {}
-    for place, choice in enumerate(choices):
-        groups.setdefault(choice.group, []).append((place, choice))
-    return list(groups.items())
+    return {name: getattr(drill_down, name) for name in ("table", "value", "rows", "columns", "ranks", "iterations")}
 
 
 def _exact(value: float) -> str:
@@ -188,6 +180,5 @@ def _environment() -> "Environment":
     )
     environment.filters["anchor"] = query_anchor
     environment.filters["number"] = _exact
-    environment.filters["groupby_in_order"] = _by_group
     environment.globals["modes"] = MODES
     return environment

@@ -86,15 +86,3 @@ def drawn_iterations(iterations: Sequence[Iteration], most: int) -> list[Represe
     known = {representative.iteration for representative in chosen}
     longest = [worst_iteration(run) for run in runs]
     return [*chosen, *(Representative(iteration) for iteration in longest if iteration not in known)]
-
-
-def nearest_drawn(pictures: Sequence[Representative], first: int, last: int) -> int | None:
-    """Place of the picture for the iterations from `first` to `last`: the longest of them, else the nearest one."""
-    if not pictures:
-        return None
-    within = [place for place, one in enumerate(pictures) if first <= one.iteration.number <= last]
-    if within:
-        return max(within, key=lambda place: (pictures[place].iteration.duration_ns, -place))
-    return min(
-        range(len(pictures)), key=lambda place: (abs(2 * pictures[place].iteration.number - first - last), place)
-    )

@@ -9,21 +9,8 @@
   const unpackColumn = (column) =>
     Array.isArray(column) ? column : column.codes.map((code) => column.values[code]);
 
-  /** Intervals that follow one another: label, codes and lengths of each row. */
-  const unpackRuns = ([[row, code, start, end], names, step, runs]) =>
-    runs.flatMap(([label, codes, lengths]) => {
-      let reached = 0;
-      return [...codes].flatMap((digit, place) => {
-        const from = reached;
-        reached += lengths[place];
-        if (digit === "-") return [];
-        return [{ [row]: label, [code]: names[Number(digit)], [start]: from * step, [end]: reached * step }];
-      });
-    });
-
   /** A table as a list of rows. */
   const unpack = (table) => {
-    if (table.runs) return unpackRuns(table.runs);
     const names = Object.keys(table);
     const columns = names.map((name) => unpackColumn(table[name]));
     const size = columns.length ? columns[0].length : 0;
@@ -53,27 +40,18 @@
     return cache.get(name);
   };
 
-  const chosenData = (figure, figureData) => {
-    const select = figure.querySelector("select");
-    return select ? figureData.choices[Number(select.value)].data : {};
-  };
-
-  const views = new WeakMap();
-
   const draw = (chart) => {
     if (chart.dataset.state) return;
     chart.dataset.state = "drawing";
     const figure = chart.closest("figure");
     const figureData = dataOf(figure);
     const panel = figureData.panels[Number(chart.dataset.panel)];
-    const chosen = chart.dataset.panel === "0" ? chosenData(figure, figureData) : {};
-    const spec = { ...panel.spec, datasets: unpackAll({ ...panel.data, ...chosen }) };
+    const spec = { ...panel.spec, datasets: unpackAll(panel.data) };
     vegaEmbed(chart, spec, options).then(
       (result) => {
-        views.set(chart, result.view);
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";
-        if (figureData.drill_down && chart.dataset.panel === "0" && document.getElementById(`data-${figureData.drill_down.figure}`)) {
+        if (figureData.drill_down && chart.dataset.panel === "0" && document.getElementById("data-timeline")) {
           drills.push(new Drill(chart, result.view));
         }
       },
@@ -85,22 +63,15 @@
     );
   };
 
-  const choose = (figure) => {
-    const figureData = dataOf(figure);
-    const place = Number(figure.querySelector("select").value);
-    figure.querySelector("figcaption").textContent = figureData.choices[place].caption;
-    markColumns(figure.dataset.figure, place);
-    const view = views.get(figure.querySelector('[data-panel="0"]'));
-    if (!view) return;
-    Object.entries(figureData.choices[place].data).forEach(([name, table]) => view.data(name, unpack(table)));
-    view.runAsync();
-  };
-
   // From a cell to what it opens: a cursor over the cells, moved by mouse or arrow keys.
   const drills = [];
 
-  const markColumns = (name, place) =>
-    drills.filter((drill) => drill.opens.figure === name).forEach((drill) => drill.mark(place));
+  // The timeline says which iteration it shows.
+  let shownIteration;
+  document.addEventListener("iterationshown", (event) => {
+    shownIteration = event.detail;
+    drills.forEach((drill) => drill.mark());
+  });
 
   const box = (element, left, top, width, height) =>
     Object.assign(element.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
@@ -111,7 +82,6 @@
       this.chart = chart;
       this.opens = dataOf(figure).drill_down;
       this.readout = figure.querySelector(".readout");
-      this.target = document.querySelector(`[data-figure="${this.opens.figure}"]`);
       this.cells = new Map(
         unpack(dataOf(figure).panels[0].data[this.opens.table]).map((cell) => [
           `${cell.rank} ${cell.iteration}`, cell[this.opens.value],
@@ -123,7 +93,7 @@
       this.layer.className = "cells";
       this.layer.tabIndex = 0;
       this.layer.setAttribute("role", "application");
-      this.layer.setAttribute("aria-label", "Cells of rank and iteration: arrow keys move, Enter opens the iteration");
+      this.layer.setAttribute("aria-label", "Cells of rank and iteration: arrow keys move, Enter opens the iteration in the timeline");
       this.shown = this.layer.appendChild(document.createElement("div"));
       this.shown.className = "shown";
       this.cursor = this.layer.appendChild(document.createElement("div"));
@@ -144,8 +114,8 @@
     }
 
     /** Frame the columns that are shown below. */
-    mark(place = Number(this.target.querySelector("select").value)) {
-      const own = this.opens.choices.flatMap((choice, column) => (choice === place ? [column] : []));
+    mark() {
+      const own = this.opens.iterations.flatMap((number, column) => (number === shownIteration ? [column] : []));
       const [left, top, width, height] = this.grid();
       this.shown.hidden = own.length === 0;
       if (!own.length) return;
@@ -160,7 +130,7 @@
       const late = this.cells.get(`${rank} ${iteration}`);
       const side = late < 0 ? "before" : "after";
       const told = late === undefined ? "not recorded" : `${Math.abs(late).toFixed(3)} ms ${side} the median rank`;
-      this.readout.textContent = `Rank ${rank}, iteration ${iteration}: ${told}. Enter shows it rank by rank.`;
+      this.readout.textContent = `Rank ${rank}, iteration ${iteration}: ${told}. Enter shows it in the timeline.`;
     }
 
     key(event) {
@@ -171,7 +141,7 @@
       };
       const within = (value, size) => Math.min(size - 1, Math.max(0, value));
       if (event.key === "Enter" || event.key === " ") {
-        this.open(true);
+        this.open();
       } else if (event.key in steps) {
         this.row = within(this.row + steps[event.key][0], rows);
         this.column = within(this.column + steps[event.key][1], columns);
@@ -187,15 +157,11 @@
       if (row < 0 || column < 0) return;
       [this.row, this.column] = [row, column];
       this.place();
-      this.open(false);
+      this.open();
     }
 
-    open(byKeyboard) {
-      const select = this.target.querySelector("select");
-      select.value = String(this.opens.choices[this.column]);
-      choose(this.target);
-      this.target.scrollIntoView({ block: "nearest" });
-      if (byKeyboard) select.focus({ preventScroll: true });
+    open() {
+      location.hash = `it=${this.opens.iterations[this.column]}&rank=${this.opens.ranks[this.row]}`;
     }
   }
 
@@ -203,22 +169,6 @@
   charts.forEach((chart) => {
     const { spec } = dataOf(chart.closest("figure")).panels[Number(chart.dataset.panel)];
     chart.style.minHeight = `${Number(spec.height) + 50}px`;
-  });
-
-  document.querySelectorAll("figure select").forEach((select) => {
-    select.addEventListener("change", () => choose(select.closest("figure")));
-  });
-
-  // Previous and next go by the number of the iteration, whatever the order of the list.
-  document.querySelectorAll("figure button[data-step]").forEach((button) => {
-    const select = button.closest("figure").querySelector("select");
-    const ordered = [...select.options].sort((one, other) => parseInt(one.text, 10) - parseInt(other.text, 10));
-    button.addEventListener("click", () => {
-      const place = ordered.indexOf(select.selectedOptions[0]) + Number(button.dataset.step);
-      if (!ordered[place]) return;
-      select.value = ordered[place].value;
-      choose(select.closest("figure"));
-    });
   });
 
   // A link to a query or a term opens the fold it lies in.

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import altair as alt
 
 from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
-from traceforge.report.embedded_data import Columns
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 _HEIGHT = 240
@@ -79,7 +79,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [float(f"{step * 10.0**power:.6g}") for power in powers for step in steps]
 
 
-def bandwidth_table(rows: Sequence[Mapping[str, object]]) -> Columns:
+def bandwidth_table(rows: Sequence[Mapping[str, object]]) -> Dataset:
     """The kinds by column; bandwidths in GB/s."""
     names = ("op", "label", "shown", "size_bytes", "calls", "median_gb_s", "low_gb_s", "high_gb_s")
     return {name: [row[name] for row in rows] for name in names}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from traceforge.report.charts.parts import SMALL, Spec, finished, rows_of, y_at
-from traceforge.report.embedded_data import Columns
+from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
 _HEIGHT = 240
@@ -37,7 +37,7 @@ class Mark:
     label: str
 
 
-def scaling_spec(title: str, ranks: Sequence[int], tables: Mapping[str, Columns]) -> Spec:
+def scaling_spec(title: str, ranks: Sequence[int], tables: Mapping[str, Dataset]) -> Spec:
     """The chart over these tables.
 
     Args:
@@ -69,7 +69,7 @@ def scaling_spec(title: str, ranks: Sequence[int], tables: Mapping[str, Columns]
     return finished(alt.layer(*shown).properties(width="container", height=_HEIGHT))
 
 
-def scaling_tables(curve: Sequence[CurvePoint], measured: Sequence[Mark], knees: Sequence[Mark]) -> dict[str, Columns]:
+def scaling_tables(curve: Sequence[CurvePoint], measured: Sequence[Mark], knees: Sequence[Mark]) -> dict[str, Dataset]:
     """The tables of the chart by name; those without rows are left out.
 
     The last measured scale belongs to both parts, so that they meet.
@@ -125,7 +125,7 @@ def _tooltip(name: str, title: str) -> list[alt.Tooltip]:
     ]
 
 
-def _band_table(points: Sequence[CurvePoint]) -> Columns:
+def _band_table(points: Sequence[CurvePoint]) -> Dataset:
     shown = [point for point in points if point.low is not None and point.high is not None]
     return {
         "ranks": [point.ranks for point in shown],
@@ -134,7 +134,7 @@ def _band_table(points: Sequence[CurvePoint]) -> Columns:
     }
 
 
-def _line_table(points: Sequence[CurvePoint], part: str) -> Columns:
+def _line_table(points: Sequence[CurvePoint], part: str) -> Dataset:
     shown = [point for point in points if point.value is not None]
     return {
         "ranks": [point.ranks for point in shown],
@@ -143,7 +143,7 @@ def _line_table(points: Sequence[CurvePoint], part: str) -> Columns:
     }
 
 
-def _marks(marks: Sequence[Mark]) -> Columns:
+def _marks(marks: Sequence[Mark]) -> Dataset:
     return {
         "ranks": [mark.ranks for mark in marks],
         "value": [None if mark.value is None else round(mark.value, 4) for mark in marks],

@@ -21,7 +21,7 @@ from traceforge.report.charts.parts import (
     row_axis,
     rows_of,
 )
-from traceforge.report.embedded_data import Columns
+from traceforge.report.embedded_data import Dataset
 
 _ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
 
@@ -71,7 +71,7 @@ def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost p
     return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
 
 
-def waterfall_table(bars: Sequence[Bar]) -> Columns:
+def waterfall_table(bars: Sequence[Bar]) -> Dataset:
     """The bars with their places, ms."""
     starts: list[float] = []
     reached = 0.0

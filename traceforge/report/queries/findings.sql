@@ -14,6 +14,8 @@ SELECT
   first_iteration,
   last_iteration,
   pattern,
+  moment_iteration,
+  moment_rank,
   summary,
   next_step
 FROM attribute.finding

@@ -26,7 +26,8 @@ from traceforge.report.charts.bandwidth import (
     shown_operations,
 )
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, count, duration, listed, plural, rate, size
+from traceforge.report.diagnosis import place_link
+from traceforge.report.formatting import LinkedText, clean, count, duration, listed, plural, rate, size
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds import report as thresholds
@@ -125,6 +126,12 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     return TableFigure("slowest", caption, Table.of(rows, _SLOWEST_COLUMNS), ["sections/collectives_slowest"], notes)
 
 
+def _place(row: Row) -> str:
+    """The iteration, which leads to that place of the timeline."""
+    number = row["iteration"]
+    return "—" if number is None else LinkedText(count(number), place_link(number, row["last_rank"]))
+
+
 def _group(row: Row) -> str:
     name = clean(row["group_name"], 60)
     return f"{name} ({count(row['communicators'])} groups)" if row["communicators"] > 1 else name
@@ -158,7 +165,7 @@ _BANDWIDTH_COLUMNS = (
     number("bus bandwidth, 95 %", lambda row: rate(row["high_bandwidth_bytes_per_s"])),
 )
 _SLOWEST_COLUMNS = (
-    number("iteration", lambda row: "—" if row["iteration"] is None else count(row["iteration"])),
+    number("iteration", _place),
     *_CALL_COLUMNS,
     number("transfer", lambda row: duration(row["transfer_ns"])),
     number("usual transfer", lambda row: duration(row["reference_transfer_ns"])),

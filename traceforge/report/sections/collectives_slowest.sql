@@ -8,8 +8,12 @@ SELECT
   slow.reference_transfer_ns,
   slow.transfer_ns - slow.reference_transfer_ns AS lost_ns,
   slow.alike,
-  slow.bus_bandwidth_bytes_per_s
+  slow.bus_bandwidth_bytes_per_s,
+  collective.last_rank
 FROM timeline.slow_collective AS slow
+LEFT JOIN timeline.collective AS collective
+  ON collective.run_id = slow.run_id
+  AND collective.collective_id = slow.collective_id
 LEFT JOIN timeline.communicator AS communicator
   ON communicator.run_id = slow.run_id
   AND communicator.communicator_id = slow.communicator_id

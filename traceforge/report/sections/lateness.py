@@ -13,10 +13,10 @@ from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.context import Context, Limits, Row
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.formatting import count, duration, plural, span
-from traceforge.report.job import JobOverview
+from traceforge.report.job import Iteration, JobOverview
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
-from traceforge.report.representatives import drawn_iterations, nearest_drawn
+from traceforge.report.representatives import worst_iteration
 from traceforge.thresholds import report as thresholds
 
 
@@ -47,19 +47,23 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _drill_down(cells: list[Row], context: Context) -> DrillDown:
-    """Each column opens the picture of its longest iteration."""
-    pictures = drawn_iterations(context.job.used, context.limits.pictures)
+    """Each cell opens its first rank in the longest iteration of its column."""
     columns = {cell["iteration_cell"]: (cell["first_iteration"], cell["last_iteration"]) for cell in cells}
-    rows = {cell["rank_cell"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
-    ordered = sorted(columns)
+    rows = {cell["rank_cell"]: (cell["first_rank"], cell["last_rank"]) for cell in cells}
+    ordered, ranks = [columns[column] for column in sorted(columns)], [rows[row] for row in sorted(rows)]
     return DrillDown(
-        figure="lanes",
         table="cells",
         value="lateness_ms",
-        rows=[rows[row] for row in sorted(rows)],
-        columns=[span(*columns[column]) for column in ordered],
-        choices=[nearest_drawn(pictures, *columns[column]) or 0 for column in ordered],
+        rows=[span(*row) for row in ranks],
+        columns=[span(*column) for column in ordered],
+        ranks=[first for first, _ in ranks],
+        iterations=[_longest(context.job.used, *column) for column in ordered],
     )
+
+
+def _longest(iterations: Sequence[Iteration], first: int, last: int) -> int:
+    within = [iteration for iteration in iterations if first <= iteration.number <= last]
+    return worst_iteration(within).number if within else first
 
 
 def _cell_sizes(job: JobOverview, limits: Limits) -> tuple[int, int]:

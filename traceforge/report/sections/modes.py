@@ -19,7 +19,7 @@ from traceforge.report.blocks import (
     number,
 )
 from traceforge.report.context import Context, Row
-from traceforge.report.diagnosis import CONFIDENCES, Finding, anchor
+from traceforge.report.diagnosis import CONFIDENCES, Finding, anchor, moment_link
 from traceforge.report.formatting import (
     capital,
     change,
@@ -135,6 +135,7 @@ def _card(finding: Finding, context: Context) -> Card:
         next_step=finding.next_step,
         mode=finding.mode,
         name=anchor(finding),
+        moment=moment_link(finding),
     )
 
 

@@ -10,8 +10,9 @@ from statistics import median
 from traceforge.report.blocks import Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.strip import strip_spec
 from traceforge.report.context import Context
+from traceforge.report.diagnosis import place_link
 from traceforge.report.embedded_data import Dataset
-from traceforge.report.formatting import change, count, duration, percent, plural, span
+from traceforge.report.formatting import LinkedText, change, count, duration, percent, plural, span
 from traceforge.report.job import Iteration, JobOverview
 from traceforge.report.machine_readable import share, whole
 from traceforge.report.missing_data import missing
@@ -122,7 +123,7 @@ def _summarise(context: Context) -> dict[str, object]:
 
 _MOST_COLUMNS = 600
 _COLUMNS = (
-    number("iteration", lambda one: count(one.number)),
+    number("iteration", lambda one: LinkedText(count(one.number), place_link(one.number))),
     number("duration", lambda one: duration(one.duration_ns)),
     TableColumn("state", _state),
 )

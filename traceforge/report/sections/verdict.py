@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, VerdictPanel
 from traceforge.report.context import Context
 from traceforge.report.cost import cost_tiles
-from traceforge.report.diagnosis import Finding, anchor
+from traceforge.report.diagnosis import Finding, anchor, moment_link
 from traceforge.report.formatting import change, duration, percent
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.report.missing_data import missing
@@ -34,6 +34,7 @@ def _build(context: Context) -> Section | Missing:
         evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
         evidence_against=leading.evidence_against[:_MOST_REASONS] if leading else (),
         further=anchor(leading) if leading else "",
+        moment=moment_link(leading) if leading else "",
         queries=["verdict", "findings", "evidence", "cost"] if leading else ["verdict", "pace"],
     )
     return Section([panel, *_briefs(context)])
@@ -77,7 +78,7 @@ def _briefs(context: Context) -> Sequence[Block]:
     if not further:
         return []
     shown = [
-        Brief(finding.summary, finding.cost, finding.confidence, finding.mode, anchor(finding))
+        Brief(finding.summary, finding.cost, finding.confidence, finding.mode, anchor(finding), moment_link(finding))
         for finding in further[:_MOST_BRIEFS]
     ]
     more = len(further) - len(shown)

@@ -1,0 +1,228 @@
+"""The timeline in a real browser: a finding leads to its moment, the reader moves freely, names stay names."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.report.browser import Page
+from traceforge.report import Report
+
+pytestmark = pytest.mark.browser
+
+_FIGURE = "document.querySelector('#figure-timeline')"
+_LANES = f"{_FIGURE}.querySelector('[data-walk=lanes]')"
+_SPAN = f"return [Number({_FIGURE}.dataset.from), Number({_FIGURE}.dataset.to)]"
+
+
+@pytest.fixture
+def walk(page: Page, late_report: Report, tmp_path: Path) -> Page:
+    """The report of seven iterations by four ranks on two hosts; its timeline is drawn and in view."""
+    page.open(late_report.html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    page.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
+    return page
+
+
+def span_of(page: Page) -> list[float]:
+    found = page.run(_SPAN)
+    assert isinstance(found, list)
+    return found
+
+
+def settled(page: Page) -> list[float]:
+    """What is in view once nothing moves any more."""
+    page.wait(
+        f"const now = {_FIGURE}.dataset.from + ' ' + {_FIGURE}.dataset.to; const is = window.BEFORE === now;"
+        "window.BEFORE = now; return is"
+    )
+    return span_of(page)
+
+
+def at(page: Page, x: float, y: float) -> tuple[float, float]:
+    """A place of the window, from a share of the canvas' width and px from its top."""
+    box = page.run(f"const own = {_LANES}.getBoundingClientRect(); return [own.left + own.width * {x}, own.top + {y}]")
+    assert isinstance(box, list)
+    return box[0], box[1]
+
+
+def mouse(page: Page, kind: str, place: tuple[float, float], **more: object) -> None:
+    page.command("Input.dispatchMouseEvent", **{"type": kind, "x": place[0], "y": place[1], "button": "left", **more})
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float], **more: object) -> None:
+    mouse(page, "mousePressed", start, clickCount=1, **more)
+    for share in (0.3, 0.7, 1.0):
+        between = (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
+        mouse(page, "mouseMoved", between, buttons=1, **more)
+    mouse(page, "mouseReleased", end, clickCount=1, **more)
+
+
+def press(page: Page, key: str) -> None:
+    page.command("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+    page.command("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+
+def reddish(page: Page) -> int:
+    """Pixels of the canvas in the colour that outlines a finding's moment."""
+    found = page.run(
+        f"const canvas = {_LANES};"
+        "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+        "const hex = getComputedStyle(canvas).getPropertyValue('--bad').trim();"
+        "const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));"
+        "let count = 0;"
+        "for (let at = 0; at < data.length; at += 4)"
+        "  count += data[at] === r && data[at + 1] === g && data[at + 2] === b;"
+        "return count"
+    )
+    assert isinstance(found, int)
+    return found
+
+
+def test_the_link_of_the_first_finding_shows_its_moment_outlined_and_back_works(
+    page: Page, late_report: Report, tmp_path: Path
+) -> None:
+    # given a page just opened, at its top
+    page.open(late_report.html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+
+    # when the first link to a moment is clicked
+    page.run("document.querySelector('a.moment').click()")
+    page.wait(f"return {_FIGURE}.dataset.moment === '0'")
+    shown = settled(page)
+
+    # then the timeline is in the window, shows rank 2 in iteration 3, and outlines what the others wait for
+    page.wait(f"const top = {_FIGURE}.getBoundingClientRect().top; return top > -40 && top < 200")
+    assert page.run("return location.hash") == "#it=3&rank=2"
+    assert page.run(f"return {_FIGURE}.querySelector('[data-walk=rank]').value") == "2"
+    assert reddish(page) > 200
+    assert shown[1] - shown[0] < 60_000, "an iteration takes 111 ms, its excess 8 ms; steps are µs"
+    assert "Rank 2 computes longer" in str(
+        page.run(f"return {_FIGURE}.querySelector('[data-walk=readout]').textContent")
+    )
+
+    # and the second finding has its own, from which the browser's back leads to the first
+    page.run("location.hash = 'it=4&rank=1'")
+    page.wait(f"return {_FIGURE}.dataset.moment === '1'")
+    page.run("history.back()")
+    page.wait(f"return {_FIGURE}.dataset.moment === '0'")
+    assert page.complaints() == []
+    assert page.requests() == [(tmp_path / "report.html").as_uri()]
+
+
+def test_a_page_opened_with_an_address_shows_what_it_says(page: Page, late_report: Report, tmp_path: Path) -> None:
+    page.open(late_report.html, tmp_path)
+    page.driver.get("about:blank")  # type: ignore[attr-defined]
+    page.driver.get((tmp_path / "report.html").as_uri() + "#it=5&rank=1&t=10-20.5")  # type: ignore[attr-defined]
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+
+    low, high = settled(page)
+    assert high - low == pytest.approx(10_500)
+    assert page.run(f"return {_FIGURE}.querySelector('[data-walk=iteration]').value") == "5"
+    page.wait(f"const top = {_FIGURE}.getBoundingClientRect().top; return top > -40 && top < 400")
+
+
+def test_an_address_that_makes_no_sense_shows_the_nearest_place(
+    page: Page, late_report: Report, tmp_path: Path
+) -> None:
+    page.open(late_report.html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    page.run("location.hash = 'it=99999&rank=<img src=x onerror=alert(1)>&t=9-2'")
+    page.wait(f"return {_FIGURE}.querySelector('[data-walk=iteration]').value === '7'")
+    low, high = settled(page)
+    assert high - low > 100_000
+    assert page.complaints() == []
+
+
+def test_dragging_moves_and_the_wheel_zooms_only_where_it_was_asked_to(walk: Page) -> None:
+    # given the iteration of the first finding in view
+    low, high = settled(walk)
+
+    # when the wheel turns without a click before, the page scrolls and the timeline stays
+    place = at(walk, 0.5, 60)
+    mouse(walk, "mouseWheel", place, deltaX=0, deltaY=120, button="none")
+    walk.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
+    assert settled(walk) == [low, high]
+
+    # when it is dragged to the left by a quarter, later time comes into view, and no less of it
+    drag(walk, at(walk, 0.75, 60), at(walk, 0.5, 60))
+    walk.wait(f"return Number({_FIGURE}.dataset.from) > {low}")
+    moved = settled(walk)
+    assert moved[1] - moved[0] == pytest.approx(high - low)
+
+    # when the wheel turns with Ctrl, less time is in view, around the pointer
+    mouse(walk, "mouseWheel", at(walk, 0.5, 60), deltaX=0, deltaY=-240, modifiers=2, button="none")
+    walk.wait(f"return Number({_FIGURE}.dataset.to) - Number({_FIGURE}.dataset.from) < {0.9 * (high - low)}")
+    zoomed = settled(walk)
+    assert moved[0] < zoomed[0] < zoomed[1] < moved[1]
+    walk.wait("return /^#it=\\d+.*&t=-?[\\d.]+-[\\d.]+$/.test(location.hash)")
+    assert walk.complaints() == []
+
+
+def test_the_keyboard_moves_zooms_and_opens(walk: Page) -> None:
+    low, high = settled(walk)
+    walk.run(f"{_LANES}.focus()")
+    press(walk, "d")
+    walk.wait(f"return Number({_FIGURE}.dataset.from) > {low}")
+    press(walk, "w")
+    walk.wait(f"return Number({_FIGURE}.dataset.to) - Number({_FIGURE}.dataset.from) < {0.9 * (high - low)}")
+    press(walk, "]")
+    walk.wait(f"return {_FIGURE}.querySelector('[data-walk=iteration]').value === '4'")
+    press(walk, "f")
+    walk.wait(f"return Number({_FIGURE}.dataset.to) - Number({_FIGURE}.dataset.from) > {6 * (high - low)}")
+    height = f"{_LANES}.clientHeight"
+    before = walk.run(f"return {height}")
+    press(walk, "o")
+    walk.wait(f"return {height} !== {before}")
+    assert walk.complaints() == []
+
+
+def test_a_span_that_is_dragged_over_with_shift_is_summed_by_phase(walk: Page) -> None:
+    settled(walk)
+    drag(walk, at(walk, 0.4, 60), at(walk, 0.6, 60), modifiers=8)
+    title = f"{_FIGURE}.querySelector('[data-walk=totals-title]').textContent"
+    walk.wait(f"return {title}.startsWith('Selected: ')")
+    told = str(walk.run(f"return {_FIGURE}.querySelector('.walk-totals').textContent"))
+    assert "compute" in told
+    assert "rank 2" in told
+
+
+def test_a_phase_can_be_switched_off(walk: Page) -> None:
+    picture = f"{_LANES}.toDataURL()"
+    settled(walk)
+    before = walk.run(f"return {picture}")
+    button = f"{_FIGURE}.querySelector('[data-phase=compute]')"
+    walk.run(f"{button}.click()")
+    assert walk.run(f"return {button}.getAttribute('aria-pressed')") == "false"
+    walk.wait(f"return {picture} !== {before!r}")
+
+
+def test_a_click_on_the_strip_opens_that_iteration(walk: Page) -> None:
+    strip = f"{_FIGURE}.querySelector('[data-walk=strip]')"
+    place = walk.run(
+        f"const own = {strip}.getBoundingClientRect(); return [own.left + own.width * 6.5 / 8, own.top + 20]"
+    )
+    assert isinstance(place, list)
+    mouse(walk, "mousePressed", (place[0], place[1]), clickCount=1)
+    mouse(walk, "mouseReleased", (place[0], place[1]), clickCount=1)
+    walk.wait(f"return {_FIGURE}.querySelector('[data-walk=iteration]').value === '6'")
+
+
+def test_a_hostile_name_under_the_pointer_is_text(page: Page, hostile_report: Report, tmp_path: Path) -> None:
+    # given a job whose hosts, groups and causes all try to run a script
+    page.open(hostile_report.html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    page.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
+
+    # when the pointer goes over every row, and a block is clicked
+    height = page.run(f"return {_LANES}.clientHeight")
+    assert isinstance(height, int)
+    for y in range(44, height, 9):
+        mouse(page, "mouseMoved", at(page, 0.6, y), button="none")
+        mouse(page, "mousePressed", at(page, 0.6, y), clickCount=1)
+        mouse(page, "mouseReleased", at(page, 0.6, y), clickCount=1)
+
+    # then the words are words
+    assert page.run("return window.PWNED") is None
+    assert page.run(f"return {_FIGURE}.querySelector('img')") is None
+    assert "window.PWNED=1" in str(page.run(f"return {_FIGURE}.querySelector('[data-walk=strip-text]').textContent"))
+    assert page.complaints() == []

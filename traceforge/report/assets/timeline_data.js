@@ -1,0 +1,97 @@
+// The timeline's data. In: compressed JSON written by the report. Out: a model of typed arrays, times in whole steps.
+// Names are kept as the text they are; nothing here touches the page.
+
+const inflated = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+};
+
+/** Runs that follow one another, a code and a length each, as starts, ends and phases. */
+const laneOf = ([codes, lengths]) => {
+  let size = 0;
+  for (const code of codes) size += code !== "-";
+  const lane = { start: new Float64Array(size), end: new Float64Array(size), kind: new Uint8Array(size) };
+  let [reached, place] = [0, 0];
+  for (let run = 0; run < codes.length; run += 1) {
+    const from = reached;
+    reached += lengths[run];
+    if (codes[run] === "-") continue;
+    lane.start[place] = from;
+    lane.end[place] = reached;
+    lane.kind[place] = codes.charCodeAt(run) - 48;
+    place += 1;
+  }
+  return lane;
+};
+
+/** Rows of the opened ranks: rank -> title -> blocks of all its iterations in order of time. */
+const streamsOf = (data, rankAt, iterationAt) => {
+  const streams = new Map();
+  const entries = [...data.opened].sort((a, b) => iterationAt.get(a.iteration) - iterationAt.get(b.iteration));
+  for (const { iteration, rank, rows } of entries) {
+    const own = streams.get(rankAt.get(rank)) ?? new Map();
+    streams.set(rankAt.get(rank), own);
+    for (const row of rows) {
+      const blocks = own.get(row.title) ?? { start: [], end: [], name: [], link: [], until: [], iteration: [] };
+      own.set(row.title, blocks);
+      let reached = 0;
+      row.starts.forEach((step, place) => {
+        reached += step;
+        blocks.start.push(reached);
+        blocks.end.push(reached + row.lengths[place]);
+        blocks.name.push(row.names[place]);
+        blocks.link.push(row.link ? row.link[place] : -1);
+        blocks.until.push(row.waits ? reached + row.waits[place] : reached);
+        blocks.iteration.push(iteration);
+      });
+    }
+  }
+  return streams;
+};
+
+const modelOf = (data) => {
+  const rankAt = new Map(data.ranks.map((rank, place) => [rank, place]));
+  const iterationAt = new Map(data.iterations.map((number, place) => [number, place]));
+  const last = data.offsets.length - 1;
+  return {
+    ...data,
+    rankAt,
+    iterationAt,
+    lanes: data.lanes.map(laneOf),
+    streams: streamsOf(data, rankAt, iterationAt),
+    phaseAt: new Map(data.phases.map((phase, place) => [phase, place])),
+    end: data.offsets[last] + data.extents[last],
+  };
+};
+
+/** Place of the last value that is not above `at`; -1 where all are. */
+const lastNotAbove = (values, at) => {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+};
+
+/** Time of each phase of a lane between two instants, in steps. */
+const phaseTotals = (lane, from, to, size) => {
+  const sums = new Float64Array(size);
+  for (let at = Math.max(0, lastNotAbove(lane.start, from)); at < lane.start.length && lane.start[at] < to; at += 1) {
+    const shared = Math.min(lane.end[at], to) - Math.max(lane.start[at], from);
+    if (shared > 0) sums[lane.kind[at]] += shared;
+  }
+  return sums;
+};
+
+/** Steps as a person reads them, with unit. */
+const readable = (steps, step) => {
+  const us = Math.abs(steps) * step;
+  const sign = steps < 0 ? "−" : "";
+  if (us < 0.5 * step) return "0 ms";
+  if (us < 100) return `${sign}${us.toFixed(us < 10 ? 1 : 0)} µs`;
+  const ms = us / 1000;
+  return `${sign}${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;
+};

@@ -1,0 +1,67 @@
+// Which rows the timeline has and where. In: the model and what is open. Out: rows from top to bottom, in CSS pixels.
+
+const AXIS_HEIGHT = 40;
+const RANK_HEIGHT = 18;
+const STREAM_HEIGHT = 17;
+const HOST_GAP = 6;
+
+/** Ranks by host; one group without a name where hosts would only repeat the ranks. */
+const hostGroups = (model) => {
+  const groups = model.hosts.map((name, host) => ({ name, host, ranks: [] }));
+  model.host_of.forEach((host, rank) => groups[host].ranks.push(rank));
+  const isFlat = groups.length < 2 && model.ranks.length <= 64;
+  const isSingle = groups.every((group) => group.ranks.length === 1) && model.ranks.length <= 64;
+  if (isFlat || isSingle) return [{ name: "", host: -1, ranks: model.ranks.map((_, rank) => rank) }];
+  return groups;
+};
+
+const thinHeight = (ranks) => Math.min(24, Math.max(12, 3 * ranks));
+
+/** Rows of one rank: its phases, and what it did where it is open. */
+const rankRows = (model, rank, isOpen, y) => {
+  const rows = [{ type: "rank", rank, y, height: RANK_HEIGHT }];
+  if (!isOpen) return rows;
+  let below = y + RANK_HEIGHT + 1;
+  const streams = model.streams.get(rank);
+  if (!streams) return [...rows, { type: "nothing", rank, y: below, height: STREAM_HEIGHT }];
+  streams.forEach((blocks, title) => {
+    rows.push({ type: "stream", rank, title, blocks, y: below, height: STREAM_HEIGHT });
+    below += STREAM_HEIGHT + 2;
+  });
+  return rows;
+};
+
+/** All rows, and the height of the picture. */
+const layout = (model, groups, openHosts, openRanks) => {
+  const rows = [];
+  let y = AXIS_HEIGHT;
+  for (const group of groups) {
+    const isOpen = group.host < 0 || openHosts.has(group.host);
+    if (group.host >= 0) {
+      const height = isOpen ? RANK_HEIGHT : thinHeight(group.ranks.length);
+      rows.push({ type: isOpen ? "openHost" : "host", host: group.host, name: group.name, ranks: group.ranks, y, height });
+      y += height + (isOpen ? 0 : HOST_GAP);
+    }
+    if (!isOpen) continue;
+    for (const rank of group.ranks) {
+      const own = rankRows(model, rank, openRanks.has(rank), y);
+      rows.push(...own);
+      const bottom = own[own.length - 1];
+      y = bottom.y + bottom.height + (own.length > 1 ? 5 : 2);
+    }
+    y += group.host >= 0 ? HOST_GAP : 0;
+  }
+  return { rows, height: y + 4 };
+};
+
+const rowAt = (rows, y) => rows.find((row) => y >= row.y && y < row.y + row.height + 1);
+
+/** Where a rank's lane lies: in its own row, or as a thin line of its host's. */
+const rankPlace = (rows, rank) => {
+  const own = rows.find((row) => row.type === "rank" && row.rank === rank);
+  if (own) return { y: own.y, height: own.height, isThin: false };
+  const host = rows.find((row) => row.type === "host" && row.ranks.includes(rank));
+  if (!host) return null;
+  const each = host.height / host.ranks.length;
+  return { y: host.y + host.ranks.indexOf(rank) * each, height: each, isThin: true };
+};

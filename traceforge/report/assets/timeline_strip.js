@@ -1,0 +1,131 @@
+// The strip above the timeline: one bar an iteration, lost time stacked by owner. In: the model. Out: pixels, and what
+// lies under the pointer. Where nobody's lost time is known, the bar is the iteration's own duration.
+
+const STRIP_HEIGHT = 64;
+
+class Strip {
+  constructor(canvas, text, model) {
+    this.canvas = canvas;
+    this.text = text;
+    this.model = model;
+    this.context = canvas.getContext("2d");
+    this.place = new Map(model.all.map((number, place) => [number, place]));
+    this.bars = model.all.map(() => []);
+    model.owners.cells.forEach(([number, owner, us]) => {
+      if (this.place.has(number)) this.bars[this.place.get(number)].push([owner, us]);
+    });
+    this.isLost = model.owners.cells.length > 0;
+    this.bars.forEach((bar) => bar.sort((a, b) => a[0] - b[0]));
+    // Owners of one failure mode share its colour, the later ones paler.
+    const seen = new Map();
+    this.strength = model.owners.names.map(([, mode]) => {
+      seen.set(mode, (seen.get(mode) ?? 0) + 1);
+      return [1, 0.65, 0.42][Math.min(2, seen.get(mode) - 1)];
+    });
+    const sums = this.bars.map((bar, place) => (this.isLost ? bar.reduce((sum, [, us]) => sum + us, 0) : model.durations[place]));
+    this.sums = sums;
+    this.most = Math.max(1, ...sums);
+  }
+
+  recolour() {
+    const style = getComputedStyle(this.canvas);
+    const value = (name) => style.getPropertyValue(`--${name}`).trim();
+    this.colour = value;
+    this.owner = this.model.owners.names.map(([, mode]) => value(mode));
+  }
+
+  resize(width) {
+    const scale = window.devicePixelRatio || 1;
+    this.width = width;
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(STRIP_HEIGHT * scale);
+    this.canvas.style.height = `${STRIP_HEIGHT}px`;
+    this.context.setTransform(scale, 0, 0, scale, 0, 0);
+    this.recolour();
+  }
+
+  x(place) {
+    return (place / this.bars.length) * this.width;
+  }
+
+  /** Number of the iteration at a place of the canvas. */
+  at(x) {
+    const place = Math.floor((x / this.width) * this.bars.length);
+    return this.model.all[Math.min(this.bars.length - 1, Math.max(0, place))];
+  }
+
+  /** `shown` are the first and the last iteration in view. */
+  paint(shown, chosen) {
+    const { context, colour } = this;
+    context.clearRect(0, 0, this.width, STRIP_HEIGHT);
+    context.fillStyle = colour("sunken");
+    context.fillRect(0, 0, this.width, STRIP_HEIGHT);
+    const [first, last] = shown.map((number) => this.place.get(number) ?? 0);
+    const wide = this.width / this.bars.length;
+    this.bars.forEach((bar, place) => {
+      let y = STRIP_HEIGHT;
+      const [x, width] = [this.x(place), Math.max(1, wide - (wide > 4 ? 1 : 0))];
+      const isShown = place >= first && place <= last;
+      const parts = this.isLost ? bar : [[-1, this.sums[place]]];
+      parts.forEach(([owner, us]) => {
+        const height = ((STRIP_HEIGHT - 4) * us) / this.most;
+        y -= height;
+        context.globalAlpha = (isShown ? 1 : 0.6) * (owner < 0 ? 1 : this.strength[owner]);
+        context.fillStyle = owner < 0 ? colour("muted") : this.owner[owner];
+        context.fillRect(x, y, width, height);
+        if (owner >= 0 && this.model.owners.names[owner][1] === "unexplained") this.hatch(x, y, width, height);
+      });
+    });
+    context.globalAlpha = 1;
+    context.strokeStyle = colour("text");
+    context.lineWidth = 2;
+    context.strokeRect(this.x(first) + 1, 1, Math.max(3, this.x(last + 1) - this.x(first) - 2), STRIP_HEIGHT - 2);
+    const place = this.place.get(chosen) ?? 0;
+    this.canvas.setAttribute("aria-valuemin", this.model.all[0]);
+    this.canvas.setAttribute("aria-valuemax", this.model.all[this.model.all.length - 1]);
+    this.canvas.setAttribute("aria-valuenow", chosen);
+    this.canvas.setAttribute("aria-valuetext", this.told(this.model.all[place]));
+  }
+
+  hatch(x, y, width, height) {
+    const { context } = this;
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width, height);
+    context.clip();
+    context.strokeStyle = this.colour("sunken");
+    context.beginPath();
+    for (let at = x - height; at < x + width; at += 4) {
+      context.moveTo(at, y);
+      context.lineTo(at + height, y + height);
+    }
+    context.stroke();
+    context.restore();
+  }
+
+  /** What the colours mean, with means over the iterations. */
+  explain() {
+    this.text.textContent = this.isLost ? "Time lost in each iteration, by who owns it (means): " : "Duration of each iteration";
+    if (!this.isLost) return;
+    this.model.owners.names.forEach(([label, mode, mean], owner) => {
+      const item = this.text.appendChild(document.createElement("span"));
+      const swatch = item.appendChild(document.createElement("i"));
+      swatch.style.background = `var(--${mode})`;
+      swatch.style.opacity = this.strength[owner];
+      item.append(`${label} ${mean}`);
+    });
+  }
+
+  tell(number) {
+    this.text.textContent = this.told(number);
+  }
+
+  /** An iteration in words. */
+  told(number) {
+    const place = this.place.get(number);
+    const ms = (us) => readable(us, 1);
+    if (!this.isLost) return `Iteration ${number}: ${ms(this.model.durations[place])}`;
+    const parts = this.bars[place].map(([owner, us]) => `${this.model.owners.names[owner][0]} ${ms(us)}`);
+    return `Iteration ${number} lost ${ms(this.sums[place])}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+  }
+}

@@ -1,0 +1,67 @@
+"""Collectives across ranks, for the lines that link their arrivals. In: arrivals. Out: plain lists for the page.
+
+Where there are too many, those whose ranks arrive furthest apart are kept.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceforge.report.formatting import clean, size
+from traceforge.report.timeline.axis import TimeAxis
+
+_MOST_ARRIVALS = 40_000
+_LEAST_COLLECTIVES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedCollectives:
+    """Collectives whose arrivals are drawn as one line over all ranks.
+
+    Attributes:
+        entries: label, step of the last end, the rank that came last, ranks, steps of their arrivals.
+        place: of a collective among them, by its identifier.
+        left_out: collectives of the same iterations without a line.
+    """
+
+    entries: list[list[object]]
+    place: dict[int, int]
+    left_out: int
+
+
+def linked_collectives(arrivals: pl.DataFrame, axis: TimeAxis) -> LinkedCollectives:
+    """The collectives of the detailed iterations, those whose ranks arrive furthest apart where there are too many."""
+    if arrivals.is_empty():
+        return LinkedCollectives([], {}, 0)
+    sizes = arrivals.group_by("collective_id").agg(
+        pl.len().alias("members"), pl.col("late_ns").max().alias("skew_ns"), pl.col("iteration").first()
+    )
+    ordered = sizes.filter(pl.col("members") > 1).sort("skew_ns", "collective_id", descending=[True, False])
+    most = ordered.with_columns(
+        pl.col("members").cum_sum().alias("reached"), pl.int_range(pl.len()).over("iteration").alias("place")
+    ).filter((pl.col("reached") <= _MOST_ARRIVALS) | (pl.col("place") < _LEAST_COLLECTIVES))
+    kept = set(most["collective_id"].to_list())
+    entries: list[list[object]] = []
+    place: dict[int, int] = {}
+    for frame in arrivals.filter(pl.col("collective_id").is_in(list(kept))).partition_by(
+        "collective_id", maintain_order=True
+    ):
+        place[int(frame["collective_id"][0])] = len(entries)
+        entries.append(_entry(frame, axis))
+    return LinkedCollectives(entries, place, ordered.height - len(entries))
+
+
+def label_of(row: dict[str, object]) -> str:
+    """What a collective is called: operation and size."""
+    operation = clean(row["op"] or "collective", 40)
+    amount = row["size_bytes"]
+    return operation if amount is None else f"{operation} {size(int(str(amount)))}"
+
+
+def _entry(frame: pl.DataFrame, axis: TimeAxis) -> list[object]:
+    first = frame.row(0, named=True)
+    number = first["iteration"]
+    at = [axis.step_at(number, rank, ns) for rank, ns in frame.select("rank", "arrival_ns").iter_rows()]
+    ends = [axis.step_at(number, rank, ns) for rank, ns in frame.select("rank", "end_ns").iter_rows()]
+    group = f"{clean(first['group_name'], 60)} ({frame.height} ranks)"
+    return [label_of(first), group, max(ends), first["last_rank"], frame["rank"].to_list(), at]

@@ -1,0 +1,225 @@
+"""All that the timeline draws. In: a context. Out: `TimelineData`: plain values, and what the section says about them.
+
+Lists are kept by position and times by difference, as the text is then compressed. Names are shown by the page's
+script as text, never as markup.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceforge.align.clock_course import read_course
+from traceforge.report.context import Context
+from traceforge.report.formatting import clean, duration, spaced
+from traceforge.report.job import Iteration
+from traceforge.report.palette import PHASES
+from traceforge.report.representatives import drawn_iterations
+from traceforge.report.timeline.arrivals import LinkedCollectives, label_of, linked_collectives
+from traceforge.report.timeline.axis import TimeAxis, read_axis
+from traceforge.report.timeline.moments import (
+    Detail,
+    Moment,
+    detail_of,
+    detailed_iterations,
+    moments_of,
+    shown_findings,
+)
+from traceforge.report.timeline.owners import owners_of
+from traceforge.report.timeline.runs import Runs, runs_of
+from traceforge.report.timeline.streams import Blocks, work_rows
+
+_LEAST_RUNS = 4  # of a rank in an iteration; with room for fewer, iterations are left out
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineData:
+    """What is drawn, and what is said beside it.
+
+    Attributes:
+        page: the values that travel to the page.
+        blocks_left_out: short blocks of opened ranks that are not there.
+    """
+
+    page: dict[str, object]
+    axis: TimeAxis
+    runs: Runs
+    detail: Detail
+    moments: list[Moment]
+    blocks_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Rows of the opened ranks, and the names in them."""
+
+    lanes: list[dict[str, object]]
+    names: list[tuple[str, str, str]]
+    left_out: int
+
+
+def read_timeline(context: Context) -> TimelineData | None:
+    """The timeline of a run; None where no iteration was recorded."""
+    shown = drawn(context)
+    if not shown:
+        return None
+    axis = read_axis(shown, context.frame("sections/timeline_origins"))
+    segments = context.frame("sections/timeline", iterations=list(axis.numbers))
+    if segments.is_empty():
+        return None
+    findings = shown_findings(context.diagnosis.findings, axis.numbers)
+    used = [iteration for iteration in context.job.used if iteration.number in axis.offset_ns]
+    chosen = sorted(detailed_iterations(findings, used))
+    arrivals = _known(context.frame("sections/timeline_arrivals", iterations=chosen), axis)
+    detail = detail_of(findings, used, arrivals, context.job.ranks)
+    moments = moments_of(findings, arrivals)
+    linked = linked_collectives(arrivals, axis)
+    opened = _opened(context, axis, detail, arrivals, linked)
+    runs = runs_of(segments, axis, context.limits.runs, chosen)
+    page = {
+        **_frame(context, axis, shown, detail),
+        "culprits": sorted({one.moment_rank for one in findings if one.is_significant and one.moment_rank is not None}),
+        "lanes": [runs.by_rank.get(rank, ("", [])) for rank in context.job.ranks],
+        "slot": 0 if runs.slot_ns is None else round(runs.slot_ns),
+        "collectives": linked.entries,
+        "opened": opened.lanes,
+        "names": opened.names,
+        "moments": [_moment(moment, axis, linked) for moment in moments],
+        "owners": owners_of(context.rows("sections/timeline_delays"), len(context.job.used)),
+    }
+    return TimelineData(page, axis, runs, detail, moments, opened.left_out)
+
+
+def drawn(context: Context) -> list[Iteration]:
+    """All iterations; where there are too many, of neighbours the longest."""
+    job = context.job
+    room = context.limits.runs // (_LEAST_RUNS * max(1, len(job.ranks)))
+    most = max(context.limits.pictures, room)
+    if len(job.iterations) <= most:
+        return list(job.iterations)
+    return [one.iteration for one in drawn_iterations(job.used or job.iterations, most)]
+
+
+def _known(arrivals: pl.DataFrame, axis: TimeAxis) -> pl.DataFrame:
+    """Arrivals of ranks whose place on the line is known."""
+    keys = pl.DataFrame(list(axis.origin_ns), schema={"iteration": pl.Int32, "rank": pl.Int32}, orient="row")
+    return arrivals.join(keys, on=["iteration", "rank"], how="semi", maintain_order="left")
+
+
+def _frame(context: Context, axis: TimeAxis, shown: Sequence[Iteration], detail: Detail) -> dict[str, object]:
+    """Iterations, ranks, hosts, and the ranks to compare."""
+    by_number = {iteration.number: iteration for iteration in shown}
+    hosts = list(dict.fromkeys(context.job.host_of[rank] for rank in context.job.ranks))
+    offsets, extents = ([times[number] for number in axis.numbers] for times in (axis.offset_ns, axis.extent_ns))
+    return {
+        "step": axis.step_ns / 1_000,
+        "phases": PHASES,
+        "iterations": axis.numbers,
+        "offsets": axis.steps(np.array(offsets, dtype=np.int64)).tolist(),
+        "extents": axis.steps(np.array(extents, dtype=np.int64)).tolist(),
+        "durations": [round(one.duration_ns / 1_000) for one in context.job.iterations],
+        "all": [one.number for one in context.job.iterations],
+        "unused": [number for number in axis.numbers if not by_number[number].is_used],
+        "reasons": {str(number): reason for number, reason in detail.iterations.items() if number in axis.offset_ns},
+        "ranks": context.job.ranks,
+        "hosts": [host or "unknown host" for host in hosts],
+        "host_of": [hosts.index(context.job.host_of[rank]) for rank in context.job.ranks],
+        "peer": detail.peer,
+        "normal": detail.normal,
+    }
+
+
+def _moment(moment: Moment, axis: TimeAxis, linked: LinkedCollectives) -> dict[str, object]:
+    number = moment.iteration
+    rank = moment.ranks[0] if moment.ranks else None
+    span = None
+    if rank is not None and moment.span and (number, rank) in axis.origin_ns:
+        span = [axis.step_at(number, rank, edge) for edge in moment.span]
+    what = "late" if moment.rank is not None else "of transfer"
+    return {
+        "iteration": number,
+        "rank": moment.rank,
+        "ranks": moment.ranks,
+        "span": span,
+        "label": f"{duration(moment.excess_ns)} {what}" if span else "",
+        "title": moment.finding.summary,
+        "sure": moment.finding.is_significant,
+        "link": linked.place.get(moment.collective_id, -1) if moment.collective_id is not None else -1,
+    }
+
+
+def _opened(
+    context: Context, axis: TimeAxis, detail: Detail, arrivals: pl.DataFrame, linked: LinkedCollectives
+) -> _Opened:
+    numbers = [number for number in detail.iterations if number in axis.offset_ns]
+    ranks = list(detail.ranks)
+    if not ranks or not numbers:
+        return _Opened([], [], 0)
+    names = context.frame("sections/timeline_names", ranks=ranks)
+    events = context.frame("sections/timeline_events", ranks=ranks, iterations=numbers)
+    host = context.frame("sections/timeline_host", ranks=ranks, iterations=numbers)
+    windows = _windows(context, axis)
+    clocks = {rank: read_course(context.store, context.run_id, rank) for rank in ranks}
+    places: dict[tuple[str, str, str], int] = {}
+    lanes: list[dict[str, object]] = []
+    left_out = 0
+    for number in numbers:
+        for rank in ranks:
+            if (number, rank) not in axis.origin_ns:
+                continue
+            here = (pl.col("rank") == rank) & (pl.col("iteration") == number)
+            own_names = names.filter(pl.col("rank") == rank)
+            has_device = bool(own_names["has_device"].any())
+            work = work_rows(events.filter(here), own_names, windows[number, rank], clocks[rank], has_device=has_device)
+            rows = [*_host_row(host.filter(here)), *work, *_communication_row(arrivals.filter(here), linked)]
+            left_out += sum(row.left_out for row in rows)
+            packed = [_packed(row, number, rank, axis, places) for row in rows]
+            lanes.append({"iteration": number, "rank": rank, "rows": packed})
+    return _Opened(lanes, list(places), left_out)
+
+
+def _windows(context: Context, axis: TimeAxis) -> dict[tuple[int, int], tuple[int, int]]:
+    origins = context.frame("sections/timeline_origins")
+    rows = origins.select("iteration", "rank", "start_ns", "duration_ns").iter_rows()
+    return {(number, rank): (start, start + lasting) for number, rank, start, lasting in rows}
+
+
+def _host_row(rows: pl.DataFrame) -> list[Blocks]:
+    if rows.is_empty():
+        return []
+    labels = [
+        (spaced(cause or "idle"), clean(call or "", 80), "input" if cause in ("input", "data_loading") else "runtime")
+        for cause, call in rows.select("cause", "call").iter_rows()
+    ]
+    labels = [(detail, label, phase) if detail else (label, detail, phase) for label, detail, phase in labels]
+    start_ns = rows["start_ns"].to_numpy()
+    return [Blocks("host", labels, start_ns, start_ns + rows["duration_ns"].to_numpy())]
+
+
+def _communication_row(arrivals: pl.DataFrame, linked: LinkedCollectives) -> list[Blocks]:
+    if arrivals.is_empty():
+        return []
+    rows = list(arrivals.sort("arrival_ns", "end_ns").iter_rows(named=True))
+    labels = [(label_of(row), clean(row["group_name"], 60), "transfer") for row in rows]
+    start_ns, end_ns = (np.array([row[name] for row in rows], dtype=np.int64) for name in ("arrival_ns", "end_ns"))
+    link = [linked.place.get(row["collective_id"], -1) for row in rows]
+    until_ns = [max(row["arrival_ns"], min(row["last_arrival_ns"], row["end_ns"])) for row in rows]
+    return [Blocks("communication", labels, start_ns, end_ns, 0, link, until_ns)]
+
+
+def _packed(
+    blocks: Blocks, number: int, rank: int, axis: TimeAxis, places: dict[tuple[str, str, str], int]
+) -> dict[str, object]:
+    shift_ns = axis.offset_ns[number] - axis.origin_ns[number, rank]
+    starts, ends = axis.steps(blocks.start_ns + shift_ns), axis.steps(blocks.end_ns + shift_ns)
+    packed: dict[str, object] = {
+        "title": blocks.title,
+        "names": [places.setdefault(label, len(places)) for label in blocks.labels],
+        "starts": np.diff(starts, prepend=0).tolist(),
+        "lengths": np.maximum(ends - starts, 0).tolist(),
+    }
+    if blocks.link:
+        until = axis.steps(np.array(blocks.until_ns, dtype=np.int64) + shift_ns)
+        packed |= {"link": blocks.link, "waits": np.maximum(until - starts, 0).tolist()}
+    return packed
