@@ -10,16 +10,16 @@ import resource
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
-from traceforge.align.clock_course import ClockCourse
 from traceforge.align.collective_matching import match
+from traceforge.align.rank_batches import RankBatch, RankFile
 from traceforge.align.sequence_alignment import CallSequence
 from traceforge.store.database import Store
-from traceforge.timeline.segment import rank_layers, read_events, segments
+from traceforge.timeline.rank_events import RankEvents, read_events
+from traceforge.timeline.segment import rank_layers, segments
 
 RANKS = 8
 ITERATIONS = 50
@@ -78,6 +78,10 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
     store.execute(
         "CREATE TABLE align.name_class (category VARCHAR, name VARCHAR, canonical_category VARCHAR, class VARCHAR)"
     )
+    store.execute(
+        "CREATE TABLE align.clock_piece AS SELECT 0 AS run_id, range AS rank, 0::BIGINT AS raw_anchor_ns, "
+        f"500::BIGINT AS offset_ns, 1000::BIGINT AS drift_ppb FROM range({RANKS})"
+    )
     for event_class, (category, name) in CATEGORIES.items():
         store.execute("INSERT INTO align.name_class VALUES (?, ?, ?, ?)", [category, name, category, event_class])
     names = list(CATEGORIES)
@@ -99,16 +103,15 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
     return store
 
 
-def phases(events: pl.DataFrame) -> int:
+def phases(events: RankEvents) -> int:
     """Number of segments of one rank."""
-    communication = events.filter(pl.col("class") == "communication")
-    matched = communication.select(
-        "start_ns", "end_ns", last_arrival_ns=pl.col("start_ns") + 1_000, complete=pl.lit(value=True)
+    communication = events.of_class["communication"]
+    matched = pl.DataFrame({"start_ns": communication.starts_ns, "end_ns": communication.ends_ns}).with_columns(
+        last_arrival_ns=pl.col("start_ns") + 1_000, complete=pl.lit(value=True)
     )
-    end = int(events["end_ns"].to_numpy().max())
-    edges = np.linspace(0, end, ITERATIONS + 1).astype(np.int64).tolist()
-    windows = list(pairwise(edges))
-    return segments(rank_layers(events, matched, has_device=True), windows).height
+    end = max(int(own.ends_ns.max()) for own in events.of_class.values())
+    edges = np.linspace(0, end, ITERATIONS + 1).astype(np.int64)
+    return len(segments(rank_layers(events, matched, has_device=True), edges[:-1], edges[1:]).window)
 
 
 def matching(arrivals: int, rng: np.random.Generator) -> tuple[list[CallSequence], list[CallSequence]]:
@@ -132,13 +135,13 @@ def main(millions: float) -> None:
     ends = rng.integers(0, 1 << 40, 2 * total)
     limit_s = cpu_s(lambda: np.sort(ends))
     store = store_of(ranks)
-    clock = ClockCourse(*(np.array([value], dtype=np.int64) for value in (0, 500, 1_000)))
-    read: list[pl.DataFrame] = []
+    batches = [RankBatch(0, [RankFile(rank, rank, has_device=True)]) for rank in range(RANKS)]
+    read: list[RankEvents] = []
     measures = [
         Measure("numpy sorts as many interval ends (the limit)", total, "events", limit_s),
         Measure(
             "events read from the database, on the aligned clock", total, "events",
-            cpu_s(lambda: read.extend(read_events(store, source_id, clock) for source_id in range(RANKS))),
+            cpu_s(lambda: read.extend(events for batch in batches for _, events in read_events(store, batch))),
         ),
         Measure("phases, activities, overlap", total, "events", cpu_s(lambda: [phases(events) for events in read])),
     ]  # fmt: skip

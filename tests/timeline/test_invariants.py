@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of_runs
+from traceforge.timeline.rank_events import RankEvents, by_class, classes
 from traceforge.timeline.segment import rank_layers, segments
-from traceforge.vocabulary import vocabulary
 
-CLASSES = [one.name for one in vocabulary().classes]
 NAMES = {
     "kernel": "gemm", "gpu_memcpy": "Memcpy HtoD", "cpu_op": "aten::mm", "user_annotation": "load_batch",
     "cuda_runtime": "cudaDeviceSynchronize",
@@ -38,14 +37,19 @@ spans = st.tuples(st.integers(0, 100), st.integers(1, 40))
 
 
 @st.composite
-def event_frames(draw: st.DrawFn) -> pl.DataFrame:
+def events_of_a_rank(draw: st.DrawFn) -> RankEvents:
     """Events of any class at any time, as rank_layers takes them."""
-    rows = draw(st.lists(st.tuples(st.sampled_from(CLASSES), spans, st.booleans()), max_size=12))
-    return pl.DataFrame(
-        [(name, start, start + length, training) for name, (start, length), training in rows],
-        schema={"class": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "on_training_thread": pl.Boolean},
-        orient="row",
+    codes = st.integers(0, len(classes()) - 1)
+    rows = draw(st.lists(st.tuples(codes, spans, st.booleans()), max_size=12))
+    code, start, length = (
+        np.array(column, np.int64)
+        for column in (
+            [code for code, _, _ in rows],
+            [start for _, (start, _), _ in rows],
+            [length for _, (_, length), _ in rows],
+        )
     )
+    return by_class(code, start, start + length, np.array([training for *_, training in rows], np.bool_))
 
 
 @st.composite
@@ -60,11 +64,14 @@ def matched_frames(draw: st.DrawFn) -> pl.DataFrame:
 
 
 @settings(deadline=None)
-@given(event_frames(), matched_frames(), st.booleans(), st.integers(0, 100), st.integers(1, 60))
+@given(events_of_a_rank(), matched_frames(), st.booleans(), st.integers(0, 100), st.integers(1, 60))
 def test_segments_fill_the_window_without_gap_or_overlap(
-    events: pl.DataFrame, matched: pl.DataFrame, has_device: bool, start: int, length: int
+    events: RankEvents, matched: pl.DataFrame, has_device: bool, start: int, length: int
 ) -> None:
-    found = segments(rank_layers(events, matched, has_device=has_device), [(start, start + length)])
+    pieces = segments(
+        rank_layers(events, matched, has_device=has_device), np.array([start]), np.array([start + length])
+    )
+    found = pieces.frame()
 
     starts, durations = found["start_ns"].to_numpy(), found["duration_ns"].to_numpy()
     assert (durations > 0).all()
@@ -72,11 +79,12 @@ def test_segments_fill_the_window_without_gap_or_overlap(
 
 
 @settings(deadline=None)
-@given(event_frames(), matched_frames(), st.booleans())
+@given(events_of_a_rank(), matched_frames(), st.booleans())
 def test_neighbouring_segments_differ_and_hide_no_more_than_they_last(
-    events: pl.DataFrame, matched: pl.DataFrame, has_device: bool
+    events: RankEvents, matched: pl.DataFrame, has_device: bool
 ) -> None:
-    found = segments(rank_layers(events, matched, has_device=has_device), [(0, 150)])
+    pieces = segments(rank_layers(events, matched, has_device=has_device), np.array([0]), np.array([150]))
+    found = pieces.frame()
 
     kinds = found.select("phase", "activity").rows()
     assert all(before != after for before, after in pairwise(kinds))

@@ -1,6 +1,7 @@
 """A rank's clock against the common one over time. In: rows of align.clock_piece, or knots. Out: `ClockCourse`."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ BILLION = 1_000_000_000
 
 _PIECES = """
 SELECT raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? AND rank = ? ORDER BY raw_anchor_ns
+"""
+
+_ALL_PIECES = """
+SELECT rank, raw_anchor_ns, offset_ns, drift_ppb FROM align.clock_piece WHERE run_id = ? ORDER BY rank, raw_anchor_ns
 """
 
 
@@ -47,6 +52,17 @@ class ClockCourse:
 def read_course(store: Store, run_id: int, rank: int) -> ClockCourse:
     """The course of a rank's clock, from align.clock_piece."""
     return ClockCourse(*store.query(_PIECES, [run_id, rank]).to_numpy().T)
+
+
+def read_courses(store: Store, run_id: int) -> dict[int, ClockCourse]:
+    """The course of each rank's clock."""
+    pieces = store.arrays(_ALL_PIECES, [run_id])
+    ranks, first = np.unique(pieces.pop("rank"), return_index=True)
+    edges = np.append(first, len(pieces["drift_ppb"])).tolist()
+    return {
+        rank: ClockCourse(*(values[since:until] for values in pieces.values()))
+        for rank, (since, until) in zip(ranks.tolist(), pairwise(edges), strict=True)
+    }
 
 
 def course_through(knots_ns: Times, offsets_ns: Times) -> ClockCourse:

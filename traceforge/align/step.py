@@ -7,6 +7,7 @@ Not handled: windows of the ranks that begin in different steps.
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,28 +19,27 @@ from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
 
-_RANKS = (
-    "SELECT run_id, rank, source_id, raw_first_ns, raw_last_ns, raw_intact_ns FROM align.rank ORDER BY run_id, rank"
-)
+_RANKS = "SELECT run_id, rank, raw_first_ns, raw_last_ns, raw_intact_ns FROM align.rank ORDER BY run_id, rank"
 
-# Annotations of the host that occur more than twice, and the profiler's own steps.
+# The profiler's own steps, and where they do not decide, annotations of the host that occur more than twice.
 _ANNOTATIONS = """
 WITH annotation AS (
-  SELECT e.name, c.class, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
-  FROM raw.kineto_event AS e
+  SELECT r.rank, e.name, c.class, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
+  FROM align.rank AS r
+  JOIN raw.kineto_event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0
-    AND (c.class = 'iteration' OR (c.class = 'annotation' AND c.canonical_category = 'user_annotation'))
+  WHERE r.run_id = $1 AND e.phase = 'X' AND e.duration_ns > 0
+    AND (c.class = 'iteration' OR ($2 AND c.class = 'annotation' AND c.canonical_category = 'user_annotation'))
 )
-SELECT name, class, raw_start_ns, raw_end_ns
+SELECT rank, name, class, raw_start_ns, raw_end_ns
 FROM annotation
-QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY name) > 2
-ORDER BY raw_start_ns, raw_end_ns DESC, name
+QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY rank, name) > 2
+ORDER BY rank, raw_start_ns, raw_end_ns DESC, name
 """
 
 _CALLS = """
-SELECT COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns
-FROM align.call WHERE run_id = ? AND rank = ? AND is_linked AND is_intact ORDER BY call_id
+SELECT rank, COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns
+FROM align.call WHERE run_id = ? AND is_linked AND is_intact ORDER BY rank, call_id
 """
 
 _SCHEMA = {
@@ -100,7 +100,9 @@ def rows(store: Store) -> pl.DataFrame:
     result: list[tuple[object, ...]] = []
     for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))
-        traces = {row[1]: _read(store, *row) for row in ranks.iter_rows()}
+        traces = _read(store, run_id, ranks, marked_only=True)
+        if not any(map(_profiler_steps, traces.values())):
+            traces = _read(store, run_id, ranks, marked_only=False)
         origin, steps = steps_of_run(traces)
         for rank, found in steps.items():
             is_marked = origin != "window"
@@ -110,23 +112,31 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
-def _read(
-    store: Store,
-    run_id: int,
-    rank: int,
-    source_id: int,
-    first_ns: int | None,
-    last_ns: int | None,
-    intact_ns: int | None,
-) -> RankTrace:
-    until_ns = (last_ns or 0) if intact_ns is None else intact_ns
-    annotations = [
-        Annotation(name, event_class == "iteration", start_ns, end_ns)
-        for name, event_class, start_ns, end_ns in store.query(_ANNOTATIONS, [source_id]).iter_rows()
-        if end_ns <= until_ns or intact_ns is None
-    ]
-    calls = store.query(_CALLS, [run_id, rank]).rows()
-    return RankTrace(first_ns or 0, until_ns, annotations, calls, is_truncated=intact_ns is not None)
+def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) -> dict[int, RankTrace]:
+    """What is known of each rank.
+
+    Args:
+        ranks: rows of align.rank.
+        marked_only: leave out all that only matters where nothing marks steps.
+    """
+    annotations: dict[int, list[Annotation]] = defaultdict(list)
+    calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    intact = {rank: intact_ns for _, rank, *_, intact_ns in ranks.iter_rows()}
+    for rank, name, event_class, start_ns, end_ns in store.query(_ANNOTATIONS, [run_id, not marked_only]).iter_rows():
+        if (until_ns := intact[rank]) is None or end_ns <= until_ns:
+            annotations[rank].append(Annotation(name, event_class == "iteration", start_ns, end_ns))
+    for rank, *call in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
+        calls[rank].append((call[0], call[1]))
+    return {
+        rank: RankTrace(
+            first_ns or 0,
+            (last_ns or 0) if intact_ns is None else intact_ns,
+            annotations[rank],
+            calls[rank],
+            is_truncated=intact_ns is not None,
+        )
+        for _, rank, first_ns, last_ns, intact_ns in ranks.iter_rows()
+    }
 
 
 def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]]:

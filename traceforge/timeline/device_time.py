@@ -4,21 +4,20 @@ Over the whole file and all streams, each instant once, by the definitions of Ho
 breakdown (idle, compute, non-compute), but in integer ns: half-open intervals, nothing rounded, no step left out.
 """
 
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 import polars as pl
 
+from traceforge.align.rank_batches import rank_batches
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, intersect, join, length_ns, union
 
-_RANKS = "SELECT run_id, rank, source_id FROM align.rank WHERE has_device ORDER BY run_id, rank"
-
 _EVENTS = """
-SELECT c.class, e.raw_start_ns AS start_ns, e.raw_start_ns + e.duration_ns AS end_ns
+SELECT e.source_id, c.class, e.raw_start_ns AS start_ns, e.raw_start_ns + e.duration_ns AS end_ns
 FROM raw.kineto_event AS e
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE e.source_id = ? AND e.phase = 'X' AND c.class IN ('compute', 'communication', 'copy')
+WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
+  AND e.phase = 'X' AND c.class IN ('compute', 'communication', 'copy')
   AND e.raw_start_ns IS NOT NULL AND e.duration_ns IS NOT NULL
 """
 
@@ -52,18 +51,20 @@ class DeviceTime:
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank with device events."""
-    found = []
-    for run_id, rank, source_id in store.query(_RANKS).iter_rows():
-        events = store.query(_EVENTS, [source_id])
-        if not events.is_empty():
-            found.append((run_id, rank, *astuple(device_time(events))))
+    found: list[tuple[int, ...]] = []
+    for batch in rank_batches(store):
+        events = batch.by_file(store, _EVENTS)
+        found += [
+            (batch.run_id, one.rank, *astuple(device_time(own)))
+            for one in batch.ranks
+            if one.has_device and not (own := events.of(one.source_id)).is_empty()
+        ]
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
 def device_time(events: pl.DataFrame) -> DeviceTime:
     """Times from class (compute, communication, copy), start_ns and end_ns of at least one device event."""
-    by_class = {str(key[0]): frame for key, frame in events.group_by("class")}
-    compute, communication, copy = (_of(by_class, events, name) for name in ("compute", "communication", "copy"))
+    compute, communication, copy = (_of(events, name) for name in ("compute", "communication", "copy"))
     span = int(events["end_ns"].to_numpy().max()) - int(events["start_ns"].to_numpy().min())
     busy = length_ns(join(compute, communication, copy))
     return DeviceTime(
@@ -72,6 +73,6 @@ def device_time(events: pl.DataFrame) -> DeviceTime:
     )  # fmt: skip
 
 
-def _of(by_class: Mapping[str, pl.DataFrame], events: pl.DataFrame, name: str) -> Intervals:
-    own = by_class.get(name, events.clear())
-    return union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+def _of(events: pl.DataFrame, name: str) -> Intervals:
+    own = (events["class"] == name).to_numpy()
+    return union(events["start_ns"].to_numpy()[own], events["end_ns"].to_numpy()[own])

@@ -6,9 +6,13 @@ after it. Where members have no trace nobody knows which of the two it does afte
 counts by itself: two collectives exposed at once count twice, unlike in timeline.phase.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Times, covered_before
 
@@ -16,12 +20,15 @@ _ARRIVALS = """
 SELECT a.run_id, a.collective_id, a.rank, a.arrival_ns, a.end_ns, c.last_arrival_ns, c.complete
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
-WHERE a.iteration IS NOT NULL
-ORDER BY a.run_id, a.rank, a.collective_id
+WHERE a.run_id = $1 AND a.rank BETWEEN $2 AND $3 AND a.iteration IS NOT NULL
+ORDER BY a.rank, a.collective_id
 """
 
 _COMPUTE = """
-SELECT start_ns, duration_ns FROM timeline.segment WHERE run_id = ? AND rank = ? AND phase = 'compute' ORDER BY start_ns
+SELECT rank, start_ns, duration_ns
+FROM timeline.segment
+WHERE run_id = $1 AND rank BETWEEN $2 AND $3 AND phase = 'compute'
+ORDER BY rank, start_ns
 """
 
 _SCHEMA = {
@@ -35,28 +42,40 @@ _SCHEMA = {
 }
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """One row a (collective, rank) inside an iteration."""
-    frames = []
-    for (run_id, rank), own in store.query(_ARRIVALS).group_by("run_id", "rank", maintain_order=True):
-        compute = store.arrays(_COMPUTE, [run_id, rank])
-        arrival, end, last = (own[name].to_numpy() for name in ("arrival_ns", "end_ns", "last_arrival_ns"))
-        all_arrived = np.clip(last, arrival, np.maximum(arrival, end))
-        computed = [_before(compute, instants) for instants in (arrival, all_arrived, np.maximum(arrival, end))]
-        after = np.maximum(arrival, end) - all_arrived - (computed[2] - computed[1])
-        complete = own["complete"].to_numpy()
-        frames.append(
-            own.select("run_id", "collective_id", "rank").with_columns(
-                exposed_wait_ns=pl.Series(all_arrived - arrival - (computed[1] - computed[0])),
-                exposed_transfer_ns=pl.Series(np.where(complete, after, 0)),
-                exposed_unsplit_ns=pl.Series(np.where(complete, 0, after)),
-                hidden_ns=pl.Series(computed[2] - computed[0]),
-            )
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """One row a (collective, rank) inside an iteration, some ranks at a time."""
+    for batch in rank_batches(store):
+        arrivals, compute = batch.by_rank(store, _ARRIVALS), batch.by_rank(store, _COMPUTE)
+        every = arrivals.frame
+        arrival, end, last = (every[name].to_numpy() for name in ("arrival_ns", "end_ns", "last_arrival_ns"))
+        until = np.maximum(arrival, end)
+        all_arrived = np.clip(last, arrival, until)
+        computed = _computed(batch, every["rank"].to_numpy(), compute, (arrival, all_arrived, until))
+        after = until - all_arrived - (computed[2] - computed[1])
+        complete = every["complete"].to_numpy()
+        found = every.select("run_id", "collective_id", "rank").with_columns(
+            exposed_wait_ns=pl.Series(all_arrived - arrival - (computed[1] - computed[0])),
+            exposed_transfer_ns=pl.Series(np.where(complete, after, 0)),
+            exposed_unsplit_ns=pl.Series(np.where(complete, 0, after)),
+            hidden_ns=pl.Series(computed[2] - computed[0]),
         )
-    if not frames:
-        return pl.DataFrame(schema=_SCHEMA)
-    return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+        yield found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
-def _before(compute: dict[str, Times], instants_ns: Times) -> Times:
-    return covered_before(compute["start_ns"], compute["duration_ns"], instants_ns)
+def _computed(
+    batch: RankBatch, ranks: NDArray[np.int32], compute: Parts, instants_ns: tuple[Times, ...]
+) -> list[Times]:
+    """How long the rank of each row has computed before instants, ns.
+
+    Args:
+        ranks: of each row, ascending.
+        compute: when each rank computes.
+        instants_ns: of each row.
+    """
+    result = [np.zeros(len(ranks), dtype=np.int64) for _ in instants_ns]
+    for one in batch.ranks:
+        rows = slice(*np.searchsorted(ranks, [one.rank, one.rank + 1]))
+        starts, durations = (compute.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns"))
+        for before, instants in zip(result, instants_ns, strict=True):
+            before[rows] = covered_before(starts, durations, instants[rows])
+    return result

@@ -6,61 +6,61 @@ gap decides: work launched after the gap began came late from the host; work lau
 (its streams and events). Where the trace does not say, or nothing ends the gap, it is unknown.
 """
 
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from traceforge.align.clock_course import ClockCourse, read_course
+from traceforge.align.clock_course import read_courses
+from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
 from traceforge.store.database import Store
 from traceforge.thresholds import timeline as thresholds
-from traceforge.timeline.layers import Intervals, Times, covered_before, union
+from traceforge.timeline.layers import Times, covered_before, union
 from traceforge.vocabulary import vocabulary
 
-_RANKS = "SELECT run_id, rank, source_id FROM align.rank WHERE has_device ORDER BY run_id, rank"
-
 _IDLE = """
-SELECT iteration, activity, start_ns, duration_ns
-FROM timeline.segment
-WHERE run_id = ? AND rank = ? AND phase IN ('input', 'runtime', 'idle')
-ORDER BY start_ns
+SELECT s.rank, s.iteration, s.activity, s.start_ns, s.duration_ns
+FROM timeline.segment AS s
+JOIN align.rank AS r USING (run_id, rank)
+WHERE s.run_id = $1 AND s.rank BETWEEN $2 AND $3 AND s.phase IN ('input', 'runtime', 'idle') AND r.has_device
+ORDER BY s.rank, s.start_ns
 """
 
 # Start of each device event, and of the host call that launched it.
 _LAUNCHES = """
 WITH event AS (
-  SELECT c.canonical_category AS category, e.correlation, e.raw_start_ns
+  SELECT e.source_id, c.canonical_category AS category, e.correlation, e.raw_start_ns
   FROM raw.kineto_event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id = ? AND e.phase = 'X'
+  WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
+    AND e.phase = 'X' AND e.raw_start_ns IS NOT NULL
     AND c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_runtime', 'cuda_driver')
 ),
 launch AS (
-  SELECT correlation, MIN(raw_start_ns) AS raw_launch_ns
+  SELECT source_id, correlation, MIN(raw_start_ns) AS raw_launch_ns
   FROM event
   WHERE category IN ('cuda_runtime', 'cuda_driver') AND correlation IS NOT NULL
-  GROUP BY correlation
+  GROUP BY source_id, correlation
 )
-SELECT d.raw_start_ns, l.raw_launch_ns
+SELECT d.source_id, d.raw_start_ns, l.raw_launch_ns
 FROM event AS d
-LEFT JOIN launch AS l USING (correlation)
+LEFT JOIN launch AS l USING (source_id, correlation)
 WHERE d.category IN ('kernel', 'gpu_memcpy', 'gpu_memset')
-ORDER BY d.raw_start_ns, l.raw_launch_ns
-"""
-
-_COPY_CALLS = """
-SELECT raw_start_ns, raw_start_ns + duration_ns AS raw_end_ns
-FROM raw.kineto_event
-WHERE source_id = ? AND phase = 'X' AND duration_ns > 0 AND category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
-  AND (name LIKE 'cudaMemcpy%' OR name LIKE 'hipMemcpy%' OR name LIKE 'cuMemcpy%')
+ORDER BY d.source_id, d.raw_start_ns, l.raw_launch_ns
 """
 
 # Calls to the device's runtime and driver, on whatever thread.
 _CALLS = """
-SELECT e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
+SELECT e.source_id, e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns,
+  e.category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
+    AND (e.name LIKE 'cudaMemcpy%' OR e.name LIKE 'hipMemcpy%' OR e.name LIKE 'cuMemcpy%') AS is_copy
 FROM raw.kineto_event AS e
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE e.source_id = ? AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL
+WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
+  AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL
   AND c.canonical_category IN ('cuda_runtime', 'cuda_driver')
 """
 
@@ -78,55 +78,89 @@ _SCHEMA = {
 }
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """One row a gap of each rank with a device."""
-    frames = []
-    for run_id, rank, source_id in store.query(_RANKS).iter_rows():
-        idle = store.query(_IDLE, [run_id, rank])
-        if idle.is_empty():
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """One row a gap of each rank with a device, some ranks at a time."""
+    for batch in rank_batches(store):
+        idle = batch.by_rank(store, _IDLE)
+        if idle.frame.is_empty():
             continue
-        clock = read_course(store, run_id, rank)
-        launches = store.query(_LAUNCHES, [source_id])
-        copies = store.arrays(_COPY_CALLS, [source_id])
-        start, launch = (_aligned(launches[name], clock) for name in ("raw_start_ns", "raw_launch_ns"))
-        copying = union(*(clock.aligned(copies[name]) for name in ("raw_start_ns", "raw_end_ns")))
-        found = gaps(idle, copying, pl.DataFrame({"start_ns": start, "launch_ns": launch}))
-        calls = store.query(_CALLS, [source_id])
-        edges = {f"{edge}_ns": _aligned(calls[f"raw_{edge}_ns"], clock) for edge in ("start", "end")}
-        found = with_longest_call(found, calls.select("name").with_columns(**edges))
-        frames.append(found.with_columns(run_id=pl.lit(run_id), rank=pl.lit(rank)))
-    if not frames:
-        return pl.DataFrame(schema=_SCHEMA)
-    return pl.concat(frames).select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+        device = _read_device(store, batch)
+        found = _with_longest_call(_gaps(idle, device), device)
+        yield found.with_columns(run_id=pl.lit(batch.run_id)).select(
+            pl.col(name).cast(kind) for name, kind in _SCHEMA.items()
+        )
 
 
-def _aligned(raw_ns: pl.Series, clock: ClockCourse) -> pl.Series:
-    known = raw_ns.fill_null(0).to_numpy().astype(np.int64)
-    return pl.Series(clock.aligned(known)).zip_with(raw_ns.is_not_null(), pl.Series([None], dtype=pl.Int64))
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Calls of a rank to its device, in any order; `row` is the place of each in the frame of all."""
+
+    row: Times
+    starts_ns: Times
+    ends_ns: Times
+    is_copy: NDArray[np.bool_]
 
 
-def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataFrame:
-    """Gaps of one rank with their causes.
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    """What runs on the device of a rank, by start; of equal starts the earliest launch first."""
+
+    starts_ns: Times
+    launches_ns: Times
+    is_launched: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _DeviceWork:
+    """What is known of the devices of a batch, by rank, on the common clock.
+
+    Attributes:
+        work: of each rank.
+        calls: of each rank.
+        names: of all calls.
+    """
+
+    work: Mapping[int, _Launched]
+    calls: Mapping[int, _Calls]
+    names: pl.Series
+
+
+def _read_device(store: Store, batch: RankBatch) -> _DeviceWork:
+    launches, calls = batch.by_file(store, _LAUNCHES), batch.by_file(store, _CALLS)
+    courses = read_courses(store, batch.run_id)
+    work, called = {}, {}
+    for one in batch.ranks:
+        clock = courses[one.rank]
+        own = launches.of(one.source_id)
+        is_launched = own["raw_launch_ns"].is_not_null().to_numpy()
+        start, launch = (clock.aligned(own[name].fill_null(0).to_numpy()) for name in ("raw_start_ns", "raw_launch_ns"))
+        work[one.rank] = _Launched(start, launch, is_launched)
+        first, count = calls.place(one.source_id)
+        own = calls.of(one.source_id)
+        start, end = (clock.aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns"))
+        called[one.rank] = _Calls(first + np.arange(count), start, end, own["is_copy"].to_numpy())
+    return _DeviceWork(work, called, calls.frame["name"])
+
+
+def _gaps(idle: Parts, device: _DeviceWork) -> pl.DataFrame:
+    """Gaps of some ranks with their causes, by rank and time.
 
     Args:
-        idle: iteration, activity, start_ns and duration_ns of the stretches without device work, in order of time.
-        copying: when the host is inside a copy call.
-        work: start_ns and launch_ns (null when unknown) of what runs on the device, by start and launch.
+        idle: by rank, iteration, activity, start_ns and duration_ns of the stretches without device work, in order.
     """
-    ends = pl.col("start_ns") + pl.col("duration_ns")
-    begins = (pl.col("start_ns") != ends.shift(1)) | (pl.col("iteration") != pl.col("iteration").shift(1))
-    pieces = idle.with_columns(gap=begins.fill_null(value=True).cum_sum())
-    pieces = pieces.with_columns(copy_ns=pl.Series(_inside(copying, pieces)))
+    other = [pl.col(name) != pl.col(name).shift(1) for name in ("rank", "iteration")]
+    begins = pl.any_horizontal(pl.col("start_ns") != (pl.col("start_ns") + pl.col("duration_ns")).shift(1), *other)
+    copying = [_inside(device.calls[rank], idle.of(rank)) for rank in idle.places]
+    pieces = idle.frame.with_columns(gap=begins.fill_null(value=True).cum_sum(), copy_ns=np.concatenate(copying))
     held = _held_amounts()
     found = pieces.group_by("gap", maintain_order=True).agg(
-        pl.first("iteration", "start_ns"), pl.sum("duration_ns"), **held
+        pl.first("rank", "iteration", "start_ns"), pl.sum("duration_ns"), **held
     )
     longest = pl.max_horizontal(list(held))
     particular = pl.coalesce(pl.when(pl.col(name) == longest).then(pl.lit(name)) for name in held)
     is_held = longest >= thresholds.LEAST_HELD_SHARE * pl.col("duration_ns")
-    lead = _launch_lead(found["start_ns"].to_numpy(), (found["start_ns"] + found["duration_ns"]).to_numpy(), work)
-    return found.with_columns(launch_lead_ns=lead).select(
-        "iteration", "start_ns", "duration_ns", "launch_lead_ns",
+    return found.with_columns(launch_lead_ns=_launch_leads(found, device)).select(
+        "rank", "iteration", "start_ns", "duration_ns", "launch_lead_ns",
         cause=pl.when(is_held)
         .then(particular)
         .when(pl.col("launch_lead_ns").is_null())
@@ -138,21 +172,12 @@ def gaps(idle: pl.DataFrame, copying: Intervals, work: pl.DataFrame) -> pl.DataF
     )  # fmt: skip
 
 
-def with_longest_call(found: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The same gaps with the call that fills most of each, by name, and how long; null where there is none.
-
-    Args:
-        found: start_ns and duration_ns of gaps that are apart, in order of time.
-        calls: name, start_ns and end_ns.
-    """
-    starts, ends = found["start_ns"].to_numpy(), (found["start_ns"] + found["duration_ns"]).to_numpy()
-    since, until = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    first, last = np.searchsorted(ends, since, side="right"), np.searchsorted(starts, until)
-    met = np.maximum(last - first, 0)
-    call = np.repeat(np.arange(len(met)), met)
-    gap = first[call] + np.arange(len(call)) - np.repeat(np.cumsum(met) - met, met)
-    inside = np.minimum(until[call], ends[gap]) - np.maximum(since[call], starts[gap])
-    spent = pl.DataFrame({"gap": gap, "call": calls["name"].gather(call), "call_ns": inside})
+def _with_longest_call(found: pl.DataFrame, device: _DeviceWork) -> pl.DataFrame:
+    """The same gaps with the call that fills most of each, by name, and how long; null where there is none."""
+    starts, ends = _edges(found)
+    parts = [_meetings(device.calls[rank], starts[own], ends[own], own.start) for rank, own in _slices(found["rank"])]
+    gap, row, inside = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    spent = pl.DataFrame({"gap": gap, "call": device.names.gather(row), "call_ns": inside})
     # Threads may be in one call at once: no call fills more than the gap.
     longest = (
         spent.group_by("gap", "call")
@@ -165,6 +190,28 @@ def with_longest_call(found: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.min_horizontal("call_ns", pl.col("duration_ns")).alias("call_ns")).with_columns(
         call_ns=pl.when(pl.col("call").is_not_null()).then("call_ns")
     )
+
+
+def _meetings(calls: _Calls, starts_ns: Times, ends_ns: Times, first_gap: int) -> tuple[Times, Times, Times]:
+    """Gap, call and time inside of each gap of a rank and each call that meet; gaps are apart, in order of time."""
+    first, last = np.searchsorted(ends_ns, calls.starts_ns, side="right"), np.searchsorted(starts_ns, calls.ends_ns)
+    met = np.maximum(last - first, 0)
+    call = np.repeat(np.arange(len(met)), met)
+    gap = first[call] + np.arange(len(call)) - np.repeat(np.cumsum(met) - met, met)
+    inside = np.minimum(calls.ends_ns[call], ends_ns[gap]) - np.maximum(calls.starts_ns[call], starts_ns[gap])
+    return first_gap + gap, calls.row[call], inside
+
+
+def _edges(found: pl.DataFrame) -> tuple[Times, Times]:
+    starts = found["start_ns"].to_numpy()
+    return starts, starts + found["duration_ns"].to_numpy()
+
+
+def _slices(ranks: pl.Series) -> list[tuple[int, slice]]:
+    """Each rank and its rows, which are together."""
+    numbers, first = np.unique(ranks.to_numpy(), return_index=True)
+    edges = pairwise(np.append(first, len(ranks)).tolist())
+    return [(rank, slice(*edge)) for rank, edge in zip(numbers.tolist(), edges, strict=True)]
 
 
 def _held_amounts() -> dict[str, pl.Expr]:
@@ -184,22 +231,25 @@ def _held_amounts() -> dict[str, pl.Expr]:
     }
 
 
-def _inside(copying: Intervals, pieces: pl.DataFrame) -> Times:
-    starts = pieces["start_ns"].to_numpy()
+def _inside(calls: _Calls, pieces: pl.DataFrame) -> Times:
+    """How long the host is inside a copy call during each piece, ns."""
+    copying = union(calls.starts_ns[calls.is_copy], calls.ends_ns[calls.is_copy])
     lasting = copying.ends_ns - copying.starts_ns
-    until, since = (
-        covered_before(copying.starts_ns, lasting, instants)
-        for instants in (starts + pieces["duration_ns"].to_numpy(), starts)
-    )
+    since, until = (covered_before(copying.starts_ns, lasting, instants) for instants in _edges(pieces))
     result: Times = until - since
     return result
 
 
-def _launch_lead(starts_ns: Times, ends_ns: Times, work: pl.DataFrame) -> pl.Series:
+def _launch_leads(found: pl.DataFrame, device: _DeviceWork) -> pl.Series:
     """How long before each gap began the work that ends it was launched, ns; null where unknown."""
-    place = np.searchsorted(work["start_ns"].to_numpy(), ends_ns)
-    ended = pl.DataFrame({"gap_end": ends_ns, "gap_start": starts_ns, "place": place})
-    numbered = work.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
-    joined = ended.join(numbered, on="place", how="left", maintain_order="left")
-    lead = pl.when(pl.col("start_ns") == pl.col("gap_end")).then(pl.col("gap_start") - pl.col("launch_ns"))
-    return joined.select(lead.alias("launch_lead_ns")).to_series()
+    starts, ends = _edges(found)
+    lead, is_known = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=np.bool_)
+    for rank, own in _slices(found["rank"]):
+        work = device.work[rank]
+        place = np.searchsorted(work.starts_ns, ends[own])
+        inside = place < len(work.starts_ns)
+        place[~inside] = 0
+        if inside.any():
+            lead[own] = starts[own] - work.launches_ns[place]
+            is_known[own] = inside & work.is_launched[place] & (work.starts_ns[place] == ends[own])
+    return pl.select(pl.when(pl.Series(is_known)).then(pl.Series(lead))).to_series()

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from traceforge.timeline.layers import Intervals, Times, join, subtract, union
+from traceforge.timeline.rank_events import NO_EVENTS, Events
 
 # What blocks the thread by its name.
 _WAITS = ("communication_wait", "host_communication")
@@ -32,7 +32,7 @@ class HostCompute:
 
 
 def host_compute(
-    training: Mapping[str, pl.DataFrame], communication: pl.DataFrame | None, fetching: Intervals, pauses: Intervals
+    training: Mapping[str, Events], communication: Events, fetching: Intervals, pauses: Intervals
 ) -> HostCompute:
     """When the training thread computes.
 
@@ -43,12 +43,12 @@ def host_compute(
         pauses: when it collects garbage, saves or the like.
     """
     # Where calls were not recorded, what runs begins when it is called.
-    calls = _times(training.get("communication_call", communication), "start_ns")
-    operations, annotations = (_split(training.get(name), calls) for name in ("operation", "annotation"))
+    calls = training.get("communication_call", communication).starts_ns
+    operations, annotations = (_split(training.get(name, NO_EVENTS), calls) for name in ("operation", "annotation"))
     enclosing = join(operations.enclosing, annotations.enclosing)
-    named = join(annotations.free, _unblocked(enclosing, _signs(training), _times(communication, "end_ns")))
-    calling = _union(training.get("communication_call"))
-    waiting = join(*(_union(training.get(name)) for name in _WAITS))
+    named = join(annotations.free, _unblocked(enclosing, _signs(training), communication.ends_ns))
+    calling = training.get("communication_call", NO_EVENTS).union()
+    waiting = join(*(training.get(name, NO_EVENTS).union() for name in _WAITS))
     working = subtract(operations.free, join(fetching, calling))
     return HostCompute(join(working, subtract(named, join(fetching, pauses, calling, waiting))), enclosing)
 
@@ -61,13 +61,11 @@ class _Named:
     enclosing: Intervals
 
 
-def _split(events: pl.DataFrame | None, calls_ns: Times) -> _Named:
-    if events is None:
-        return _Named(_union(None), _union(None))
+def _split(events: Events, calls_ns: Times) -> _Named:
     starts = np.append(np.sort(calls_ns), np.iinfo(np.int64).max)
-    next_call = starts[np.searchsorted(starts, events["start_ns"].to_numpy())]
-    encloses = pl.Series(next_call < events["end_ns"].to_numpy())
-    return _Named(_union(events.filter(~encloses)), _union(events.filter(encloses)))
+    next_call = starts[np.searchsorted(starts, events.starts_ns)]
+    encloses = next_call < events.ends_ns
+    return _Named(*(union(events.starts_ns[some], events.ends_ns[some]) for some in (~encloses, encloses)))
 
 
 def _unblocked(enclosing: Intervals, signs_ns: Times, ends_ns: Times) -> Intervals:
@@ -80,15 +78,7 @@ def _unblocked(enclosing: Intervals, signs_ns: Times, ends_ns: Times) -> Interva
     return subtract(enclosing, union(since, np.maximum(since, last_end)))
 
 
-def _signs(training: Mapping[str, pl.DataFrame]) -> Times:
+def _signs(training: Mapping[str, Events]) -> Times:
     """When events of the training thread begin and end."""
-    own = [_times(events, edge) for events in training.values() for edge in ("start_ns", "end_ns")]
-    return np.unique(np.concatenate([_times(None, "start_ns"), *own]))
-
-
-def _times(events: pl.DataFrame | None, edge: str) -> Times:
-    return np.zeros(0, dtype=np.int64) if events is None else events[edge].to_numpy().astype(np.int64)
-
-
-def _union(events: pl.DataFrame | None) -> Intervals:
-    return union(_times(events, "start_ns"), _times(events, "end_ns"))
+    own = [edge for events in training.values() for edge in (events.starts_ns, events.ends_ns)]
+    return np.unique(np.concatenate([NO_EVENTS.starts_ns, *own]))

@@ -1,0 +1,100 @@
+"""Ranks in batches. In: align.rank. Out: ranks whose events are read together, and what a query finds for each.
+
+Idea: a query for each rank costs more than what it reads where ranks have few events, and all ranks at once need memory
+for all; so as many are read at once as fit, and one alone where it is large.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceforge.store.database import Store
+
+_RANKS = """
+SELECT r.run_id, r.rank, r.source_id, r.has_device, s.stored_count
+FROM align.rank AS r
+JOIN meta.source AS s USING (source_id)
+ORDER BY r.run_id, r.rank
+"""
+
+_MOST_EVENTS = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class RankFile:
+    """A rank of a run and the file used for it."""
+
+    rank: int
+    source_id: int
+    has_device: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Rows of a query, those of one file or rank together."""
+
+    frame: pl.DataFrame
+    places: Mapping[int, tuple[int, int]]
+
+    def of(self, key: int) -> pl.DataFrame:
+        """The rows of one, in the order of the query."""
+        return self.frame.slice(*self.place(key))
+
+    def place(self, key: int) -> tuple[int, int]:
+        """First row of one in `frame`, and how many it has."""
+        return self.places.get(key, (0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class RankBatch:
+    """Some ranks of one run, ascending."""
+
+    run_id: int
+    ranks: Sequence[RankFile]
+
+    def by_file(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:
+        """What a query finds for each file.
+
+        Args:
+            sql: has a column `source_id`. `$1` are the files; `$2` and `$3`, the first and the last of them, tell which
+                blocks of a large table to read; the parameters follow.
+            parameters: from `$4` on.
+        """
+        files = [one.source_id for one in self.ranks]
+        return _parts(store.query(sql, [files, min(files), max(files), *parameters]), "source_id")
+
+    def by_rank(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:
+        """What a query finds for each rank.
+
+        Args:
+            sql: has a column `rank`. `$1` is the run, `$2` and `$3` are the first and the last rank; the parameters
+                follow.
+            parameters: from `$4` on.
+        """
+        found = store.query(sql, [self.run_id, self.ranks[0].rank, self.ranks[-1].rank, *parameters])
+        return _parts(found, "rank")
+
+
+def rank_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[RankBatch]:
+    """Ranks of one run at a time, in order, in batches of at most so many events, or of one rank."""
+    run, batch, events = None, list[RankFile](), 0
+    for run_id, rank, source_id, has_device, count in store.query(_RANKS).iter_rows():
+        if run is not None and (events + count > most_events or run_id != run):
+            yield RankBatch(run, batch)
+            batch, events = [], 0
+        run = int(run_id)
+        batch.append(RankFile(rank, source_id, has_device))
+        events += count
+    if run is not None:
+        yield RankBatch(run, batch)
+
+
+def _parts(found: pl.DataFrame, key: str) -> Parts:
+    # What is read from one table comes in the order in which it was written, which is mostly that of files.
+    ordered = found if found[key].is_sorted() else found.sort(key, maintain_order=True)
+    numbers, first = np.unique(ordered[key].to_numpy(), return_index=True)
+    lengths = np.diff(np.append(first, found.height))
+    places = dict(zip(numbers.tolist(), zip(first.tolist(), lengths.tolist(), strict=True), strict=True))
+    return Parts(ordered, places)
