@@ -7,7 +7,7 @@ import pytest
 
 from traceforge.errors import UsageError
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, faults
+from traceforge.synth.fault import Injection, faults, places_of
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario, cost_of, run
@@ -22,19 +22,21 @@ STAGES = replace(
     pipeline=Pipeline(microbatches=2),
     workload=Workload(layers=2, forward_ns=4_000_000),
 )
+EXPERTS = replace(JOB, iterations=8, cluster=Cluster(4, 4, expert_parallel=4))
+SHARDS = replace(JOB, iterations=8, cluster=Cluster(4, 4, nodes_per_rack=2, shard=4))
 
 
 def injected(fault: str, job: Scenario | None = None, **changes: object) -> Scenario:
     target = faults()[fault].target
     values: dict[str, object] = {"place": 1 if target != "job" else 0, "severity": 0.3, **changes}
-    job = job or (STAGES if target in ("stage", "link") else JOB)
+    job = job or (STAGES if target in ("stage", "link") else EXPERTS if target == "expert" else JOB)
     return replace(job, faults=(Injection(fault, **values),))  # type: ignore[arg-type]
 
 
 def test_the_issue_s_list_is_there() -> None:
     assert faults().keys() == {
         "allocator_stall", "background_contention", "checkpoint_pause", "compute_straggler", "fabric_episode",
-        "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "input_stall",
+        "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "hot_expert", "input_stall",
         "job_allocator_pause",
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
         "random_jitter", "rotating_pause", "rotating_straggler", "slow_link", "slow_nic", "small_pauses",
@@ -55,8 +57,13 @@ def test_a_fault_costs_time_where_it_strikes_and_nowhere_before(fault: str) -> N
 
 
 @pytest.mark.parametrize("fault", faults())
-def test_a_fault_costs_a_pipeline_time_too(fault: str) -> None:
-    cost = cost_of(injected(fault, STAGES, first=4))
+@pytest.mark.parametrize("job", [STAGES, SHARDS], ids=["stages", "shards"])
+def test_a_fault_costs_other_layouts_time_too(job: Scenario, fault: str) -> None:
+    if places_of(job.cluster, faults()[fault].target) == 0:
+        with pytest.raises(UsageError, match="the cluster has no"):
+            cost_of(injected(fault, job))
+        return
+    cost = cost_of(injected(fault, job, first=4))
 
     assert cost.removed_ns[0][:4].tolist() == [0, 0, 0, 0]
     share = float(cost.removed_ns[0][4:].mean() / cost.healthy_ns[4:].mean())
@@ -109,6 +116,7 @@ def test_the_same_seed_makes_the_same_run_and_another_one_does_not() -> None:
         (Injection("fabric_episode", 1), "the cluster has no job 1"),
         (Injection("stage_slow_compute", 1), "the cluster has no stage 1"),
         (Injection("slow_link", 0), "the cluster has no link 0"),
+        (Injection("hot_expert", 0), "the cluster has no expert 0"),
     ],
 )
 def test_a_fault_that_cannot_be_is_refused(injection: Injection, message: str) -> None:

@@ -41,6 +41,8 @@ def synth(
     batched: Annotated[
         bool, typer.Option("--batched/--one-by-one", help="How stages give their messages to NCCL.")
     ] = True,
+    shard: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks that hold the model together (FSDP).")] = 1,
+    expert_parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks that share experts.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Recorded iterations.")] = 20,
     seed: Seed = 0,
     nccl: Annotated[
@@ -68,14 +70,16 @@ def synth(
     if scenario is not None:
         made = read_scenario(scenario)
     else:
-        cluster = Cluster(nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel)
+        cluster = Cluster(
+            nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel, shard=shard,
+            expert_parallel=expert_parallel,
+        )  # fmt: skip
         pipeline = Pipeline(schedule, microbatches, chunks, batched)
-        workload = Workload(layers=max(4, 2 * pipeline_parallel * chunks))
+        layers = 2 * pipeline_parallel * chunks if pipeline_parallel > 1 else Workload().layers
+        workload = Workload(layers=layers)
         logs = NcclLogs(nccl, stamped, inspector=inspector)
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
-        made = replace(made, execution_traces=execution_traces, pipeline=pipeline)
-        if pipeline_parallel > 1:
-            made = replace(made, workload=workload)
+        made = replace(made, execution_traces=execution_traces, pipeline=pipeline, workload=workload)
     try:
         cost = write_scenario(made, output)
     except OSError as error:

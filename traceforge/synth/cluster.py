@@ -7,24 +7,39 @@ a rack, or crosses the racks' uplink.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.errors import UsageError
 
-Kind = Literal["tensor_parallel", "data_parallel", "pipeline_parallel"]
+Kind = Literal[
+    "tensor_parallel", "data_parallel", "pipeline_parallel", "shard", "replicate", "expert_parallel", "expert_data"
+]
+CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 Path = Literal["node", "rack", "uplink"]
 Naming = Literal["mesh", "megatron"]
 
-_KINDS: tuple[Kind, ...] = ("tensor_parallel", "data_parallel", "pipeline_parallel")
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 _DESCRIPTIONS: dict[Naming, dict[Kind, str]] = {
-    "mesh": {"tensor_parallel": "mesh_tp", "data_parallel": "mesh_dp", "pipeline_parallel": "mesh_pp"},
+    "mesh": {
+        "tensor_parallel": "mesh_tp",
+        "data_parallel": "mesh_dp",
+        "pipeline_parallel": "mesh_pp",
+        "shard": "mesh_dp_shard",
+        "replicate": "mesh_dp_replicate",
+        "expert_parallel": "mesh_ep",
+        "expert_data": "mesh_dp_mod_ep",
+    },
     "megatron": {
         "tensor_parallel": "TENSOR_MODEL_PARALLEL_GROUP",
         "data_parallel": "DATA_PARALLEL_GROUP_WITH_CP",
         "pipeline_parallel": "PIPELINE_MODEL_PARALLEL_GROUP",
+        "shard": "INTRA_PARTIAL_DATA_PARALLEL_GROUP_WITH_CP",
+        "replicate": "INTER_PARTIAL_DATA_PARALLEL_GROUP_WITH_CP",
+        "expert_parallel": "EXPERT_MODEL_PARALLEL_GROUP",
+        "expert_data": "EXPERT_DATA_PARALLEL_GROUP",
     },
 }
 
@@ -39,6 +54,13 @@ class Link:
     def all_reduce_ns(self, size_bytes: float, members: int) -> float:
         """Time of a ring all-reduce after its last arrival, ns."""
         steps = 2 * (members - 1)
+        return steps * self.latency_ns + steps / members * size_bytes / self.bytes_per_ns
+
+    def collective_ns(self, op: CollectiveOp, size_bytes: float, members: int) -> float:
+        """Time of a collective after its last arrival, ns; the size is that of the whole buffer."""
+        if op == "all_reduce":
+            return self.all_reduce_ns(size_bytes, members)
+        steps = members - 1
         return steps * self.latency_ns + steps / members * size_bytes / self.bytes_per_ns
 
     def message_ns(self, size_bytes: float) -> float:
@@ -70,6 +92,8 @@ class Cluster:
         tensor_parallel: ranks of a tensor-parallel group; 1 for none.
         nodes_per_rack: hosts below one switch; all by default (0).
         pipeline_parallel: stages of a pipeline; 1 for none.
+        shard: ranks that hold the model together, each a part of every layer (FSDP); 1 for none.
+        expert_parallel: ranks that share the experts of each layer; 1 for none.
         naming: how groups are described: as device meshes of PyTorch (`mesh`) or as Megatron does (`megatron`).
     """
 
@@ -79,6 +103,8 @@ class Cluster:
     nodes_per_rack: int = 0
     pipeline_parallel: int = 1
     naming: Naming = "mesh"
+    shard: int = 1
+    expert_parallel: int = 1
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.devices, self.tensor_parallel, self.pipeline_parallel) < 1:
@@ -86,8 +112,17 @@ class Cluster:
         if self.ranks % (self.tensor_parallel * self.pipeline_parallel):
             size = self.tensor_parallel * self.pipeline_parallel
             raise UsageError(f"{self.ranks} ranks cannot be divided into groups of {size}")
+        if self.shard > 1 or self.expert_parallel > 1:
+            self._check_parts()
         if self.naming not in _DESCRIPTIONS:
             raise UsageError(f"there is no naming `{self.naming}`", hint=f"choose one of: {', '.join(_DESCRIPTIONS)}")
+
+    def _check_parts(self) -> None:
+        layouts = (self.tensor_parallel, self.pipeline_parallel, self.shard, self.expert_parallel)
+        if sum(size > 1 for size in layouts) > 1:
+            raise UsageError("shard and expert_parallel go with no other layout than data parallelism")
+        if self.ranks % (self.shard * self.expert_parallel):
+            raise UsageError(f"{self.ranks} ranks cannot be divided into groups of {self.shard * self.expert_parallel}")
 
     @property
     def ranks(self) -> int:
@@ -139,14 +174,24 @@ class Cluster:
 
     def group_numbers(self, kind: Kind) -> NDArray[np.int64]:
         """Number of each rank's group of a kind, shape (R,)."""
+        size, stride = self._axis(kind)
         rank = np.arange(self.ranks)
-        match kind:
-            case "tensor_parallel":
-                return rank // self.tensor_parallel
-            case "data_parallel":
-                return rank // self.ranks_per_stage * self.tensor_parallel + rank % self.tensor_parallel
-            case "pipeline_parallel":
-                return rank % self.ranks_per_stage
+        numbers: NDArray[np.int64] = rank // (size * stride) * stride + rank % stride
+        return numbers
+
+    def _axis(self, kind: Kind) -> tuple[int, int]:
+        """How many ranks a group of a kind has, and by how much their numbers differ."""
+        replicas = self.ranks_per_stage // self.tensor_parallel
+        sizes: dict[Kind, tuple[int, int]] = {
+            "tensor_parallel": (self.tensor_parallel, 1),
+            "data_parallel": (replicas if self.shard == 1 else 1, self.tensor_parallel),
+            "pipeline_parallel": (self.pipeline_parallel, self.ranks_per_stage),
+            "shard": (self.shard, 1),
+            "replicate": (replicas // self.shard if self.shard > 1 else 1, self.shard),
+            "expert_parallel": (self.expert_parallel, 1),
+            "expert_data": (replicas // self.expert_parallel if self.expert_parallel > 1 else 1, self.expert_parallel),
+        }
+        return sizes[kind]
 
     def path(self, ranks: Sequence[int]) -> Path:
         """What messages between ranks pass through."""

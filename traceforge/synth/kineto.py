@@ -12,7 +12,14 @@ from itertools import count, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.synth.kineto_args import collective_arguments, group_arguments, message_arguments, peer_inputs
+from traceforge.synth.experts import tokens_sent
+from traceforge.synth.kineto_args import (
+    collective_arguments,
+    group_arguments,
+    message_arguments,
+    peer_inputs,
+    split_arguments,
+)
 from traceforge.synth.program import COMPUTE, MessageSide, ProgramOperation
 from traceforge.synth.scenario import SimulatedJob
 
@@ -162,11 +169,20 @@ class _Writer:
     def _collective(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         start, call, end = int(self._host_start[i, n]), int(self._call_start[i, n]), int(self._call_end[i, n])
         group = operation.group or "data_parallel"
-        args = f'{self._args[n][0]}, "Seq": {next(self._sequence[group])}'
+        args = f'{self._args[n][0]}{self._splits(i, operation)}, "Seq": {next(self._sequence[group])}'
         handle = record_function(self._job, i, n)
         yield self._host(operation.name, start, end, handle)
         yield self._host("record_param_comms", start + (call - start) // 2, end, handle + 1, args)
         yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args)
+
+    def _splits(self, i: int, operation: ProgramOperation) -> str:
+        """What an all-to-all sends to each member of its group, and gets from it."""
+        if operation.routed is None:
+            return ""
+        ranks = list(self._by_kind["expert_parallel"].ranks)
+        own, experts = ranks.index(self._rank), self._job.scenario.experts
+        sent = tokens_sent(self._job.load, operation)[i][ranks].astype(int)
+        return ", " + split_arguments(experts, sent[own].tolist(), sent[:, own].tolist())
 
     def _messages(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         """One by one, a message's kernel is launched by its call and has its arguments; a batch's has none."""

@@ -1,36 +1,52 @@
 """Arguments of communication in Kineto traces. In: a group and an operation. Out: what PyTorch writes of them."""
 
 import json
+from collections.abc import Sequence
 
-from traceforge.synth.cluster import Group
+from traceforge.synth.cluster import CollectiveOp, Group
+from traceforge.synth.experts import Experts
 from traceforge.synth.program import MessageSide, ProgramOperation
 from traceforge.synth.scenario import Scenario
 
 # Lists of more ranks are cut off.
 _LISTED_RANKS = 30
 
+_SPLIT = ("In msg nelems", "Out msg nelems", "In split size", "Out split size")
+
+COLLECTIVE_NAMES: dict[CollectiveOp, str] = {
+    "all_reduce": "allreduce",
+    "all_gather": "_allgather_base",
+    "reduce_scatter": "_reduce_scatter_base",
+    "all_to_all": "all_to_allv",
+}
+"""As `record_param_comms` names collectives."""
+
 
 def group_arguments(scenario: Scenario, group: Group) -> dict[str, object]:
     """How arguments name a process group; groups are numbered alike on all ranks."""
     known = [(one.kind, one.ranks) for one in scenario.cluster.groups()]
     ranks = group.ranks
-    listed = str(list(ranks))
     spans: dict[str, object] = {}
     if len(ranks) > _LISTED_RANKS:
-        listed = f"[{', '.join(map(str, ranks[:_LISTED_RANKS]))}, ...]"
         spans = {"Global rank start": ranks[0], "Global rank stride": ranks[1] - ranks[0]}
     return {
         "Process Group Name": str(1 + known.index((group.kind, ranks))),
         "Process Group Description": scenario.cluster.description_of(group.kind),
-        "Process Group Ranks": listed,
+        "Process Group Ranks": _listed(ranks),
         **spans,
     }
 
 
 def collective_arguments(scenario: Scenario, group: Group, operation: ProgramOperation) -> dict[str, object]:
-    """What an all-reduce's record and its kernel say."""
-    elements = operation.size_bytes // 2
-    return _arguments("allreduce", elements, len(group.ranks)) | group_arguments(scenario, group)
+    """What a collective's record and its kernel say; of an all-to-all, all but what depends on the routing."""
+    whole, part = operation.size_bytes // 2, operation.size_bytes // 2 // len(group.ranks)
+    sent, received = {"all_gather": (part, whole), "reduce_scatter": (whole, part)}.get(
+        operation.collective, (whole, whole)
+    )
+    args = _arguments(COLLECTIVE_NAMES[operation.collective], sent, received, len(group.ranks))
+    # What depends on the routing differs from call to call; see `split_arguments`.
+    given = {name: value for name, value in args.items() if operation.routed is None or name not in _SPLIT}
+    return given | group_arguments(scenario, group)
 
 
 def message_arguments(
@@ -38,7 +54,8 @@ def message_arguments(
 ) -> dict[str, object]:
     """What the record of one side of a message and its kernel say."""
     name = "send" if part.sends else "recv"
-    return _arguments(name, operation.size_bytes // 2, len(group.ranks)) | group_arguments(scenario, group)
+    elements = operation.size_bytes // 2
+    return _arguments(name, elements, elements, len(group.ranks)) | group_arguments(scenario, group)
 
 
 def peer_inputs(operation: ProgramOperation, part: MessageSide) -> str:
@@ -51,8 +68,24 @@ def peer_inputs(operation: ProgramOperation, part: MessageSide) -> str:
     return json.dumps(inputs)[1:-1]
 
 
-def _arguments(name: str, elements: int, size: int) -> dict[str, object]:
+def split_arguments(experts: Experts, sent: list[int], received: list[int]) -> str:
+    """Sizes of an all-to-all: rows for each member of the group, and elements in all."""
+    elements = experts.token_bytes // 2
+    sizes = {
+        "In msg nelems": sum(sent) * elements, "Out msg nelems": sum(received) * elements,
+        "In split size": _listed(sent), "Out split size": _listed(received),
+    }  # fmt: skip
+    return json.dumps(sizes)[1:-1]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    if len(numbers) <= _LISTED_RANKS:
+        return str(list(numbers))
+    return f"[{', '.join(map(str, numbers[:_LISTED_RANKS]))}, ...]"
+
+
+def _arguments(name: str, sent: int, received: int, size: int) -> dict[str, object]:
     return {
-        "Collective name": name, "In msg nelems": elements, "Out msg nelems": elements, "Group size": size,
+        "Collective name": name, "In msg nelems": sent, "Out msg nelems": received, "Group size": size,
         "dtype": "BFloat16", "In split size": "[]", "Out split size": "[]",
     }  # fmt: skip

@@ -1,7 +1,8 @@
 """What is true of a job's parallel layout. In: a job that was run. Out: its part of `truth.json`.
 
-A pipeline's schedule, why its ranks idle (`bubbles`), and what communication is not hidden behind work. Times are ns, a
-list of iterations of a list of ranks. Jobs whose ranks all hold the whole model have none of this.
+A pipeline's schedule, why its ranks idle (`bubbles`), what communication is not hidden behind work, and how many tokens
+the experts of a rank get. Times are ns; all are lists of iterations, each a list of ranks. Where every rank holds the
+whole model there is none of this.
 """
 
 from collections.abc import Mapping
@@ -11,18 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.synth.bubbles import bubbles_of, exposed_ns
+from traceforge.synth.experts import tokens_received
 from traceforge.synth.scenario import Scenario, SimulatedJob
 
 
 def parallel_truth(job: SimulatedJob) -> dict[str, Any]:
-    """Truth of a pipeline; nothing of other jobs."""
-    if job.scenario.cluster.pipeline_parallel == 1:
-        return {}
-    return {
-        "pipeline": _pipeline(job.scenario),
-        "bubble_ns": _listed(bubbles_of(job)),
-        "exposed_ns": _listed(exposed_ns(job)),
-    }
+    """Truth of pipelines, experts, shards and sequence parallelism; nothing of other jobs."""
+    cluster = job.scenario.cluster
+    truth: dict[str, Any] = {}
+    if cluster.pipeline_parallel > 1:
+        truth |= {"pipeline": _pipeline(job.scenario), "bubble_ns": _listed(bubbles_of(job))}
+    if cluster.expert_parallel > 1:
+        truth["tokens_received"] = np.rint(tokens_received(job.load)).astype(np.int64).tolist()
+    if (
+        max(cluster.pipeline_parallel, cluster.expert_parallel, cluster.shard) > 1
+        or job.scenario.workload.sequence_parallel
+    ):
+        truth["exposed_ns"] = _listed(exposed_ns(job))
+    return truth
 
 
 def _pipeline(scenario: Scenario) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class Load:
         end_skew_ns: by how much each rank leaves communication late.
         stalls: of hosts.
         message_ns: by name, what a message takes once both sides are there, shape (I, ranks of a role).
+        tokens: by layer, those that each rank sends to each member of its expert-parallel group, shape (I, R, members).
         latency_ns: from the driver's call to the kernel's start.
     """
 
@@ -81,6 +82,7 @@ class Load:
     end_skew_ns: Amounts
     stalls: list[Stall] = field(default_factory=list)
     message_ns: dict[str, Amounts] = field(default_factory=dict)
+    tokens: dict[int, NDArray[np.int64] | Amounts] = field(default_factory=dict)
     latency_ns: float = 3_000
 
 
@@ -147,6 +149,6 @@ def _transfers(cluster: Cluster, operation: ProgramOperation, factors: Amounts) 
     for group in cluster.groups():
         if group.kind == operation.group:
             ranks = list(group.ranks)
-            base = LINKS[group.path].all_reduce_ns(operation.size_bytes, len(ranks))
+            base = LINKS[group.path].collective_ns(operation.collective, operation.size_bytes, len(ranks))
             result[:, ranks] = base * factors[:, ranks[:1]]
     return result

@@ -8,7 +8,7 @@ and faults come later (`load`).
 from dataclasses import dataclass
 from typing import Literal
 
-from traceforge.synth.cluster import Kind
+from traceforge.synth.cluster import CollectiveOp, Kind
 
 Action = Literal["input", "copy", "compute", "collective", "message", "await", "synchronise", "free"]
 Work = Literal["", "forward", "backward", "backward_input", "backward_weight"]
@@ -43,8 +43,11 @@ class ProgramOperation:
         host_ns: time of the host before it calls the driver.
         device_ns: time on the device (0 for communication, whose time follows from size and path).
         group: kind of communicator of a collective, or of messages.
-        size_bytes: size of a collective's message, or of each part of a message.
-        awaited: numbers of the operations that an `await` waits for.
+        collective: which one.
+        size_bytes: size of a collective's whole buffer, or of each part of a message.
+        routed: the layer whose routing of tokens decides how long it takes, where one does.
+        returns: whether an all-to-all sends tokens back to where they came from.
+        awaited: numbers of the operations that an `await`, or communication, waits for.
         parts: messages that one kernel sends and receives.
         stream: where the device's part runs; empty: on that of its group, or of compute.
         is_batched: whether messages were given to NCCL together (`batch_isend_irecv`).
@@ -60,7 +63,10 @@ class ProgramOperation:
     host_ns: float = 20_000
     device_ns: float = 0
     group: Kind | None = None
+    collective: CollectiveOp = "all_reduce"
     size_bytes: int = 0
+    routed: int | None = None
+    returns: bool = False
     awaited: tuple[int, ...] = ()
     parts: tuple[MessageSide, ...] = ()
     stream: str = ""
@@ -108,6 +114,7 @@ class Workload:
         reads_loss_every: iterations between two reads of the loss, at which the host waits for the device; 0: never.
         frees_memory: whether every iteration ends with a cudaFree, which waits for the device.
         copy_ns: time of the batch's copy to the device.
+        sequence_parallel: whether tensor-parallel ranks gather and scatter activations instead of reducing them.
     """
 
     layers: int = 4
@@ -121,3 +128,4 @@ class Workload:
     reads_loss_every: int = 1
     frees_memory: bool = False
     copy_ns: float = 200_000
+    sequence_parallel: bool = False

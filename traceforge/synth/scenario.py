@@ -17,13 +17,16 @@ from traceforge.errors import UsageError
 from traceforge.synth.clocks import ClockErrors, Clocks, draw_clocks
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.events import SimulatedEvents
+from traceforge.synth.experts import Experts, route
 from traceforge.synth.fault import Injection, Site, faults, places_of
 from traceforge.synth.load import Load, Noise, healthy_load
 from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Program, Role, Roles, Workload
+from traceforge.synth.programs.expert_parallel import expert_program
 from traceforge.synth.programs.pipelined import pipelined_roles
 from traceforge.synth.programs.replicated import replicated_program
+from traceforge.synth.programs.sharded import sharded_program
 from traceforge.synth.simulate import simulate
 from traceforge.synth.task import Coupling
 from traceforge.synth.trouble import Trouble, troubles_of
@@ -52,6 +55,7 @@ class Scenario:
     coupling: Coupling = field(default_factory=Coupling)
     nccl: NcclLogs = field(default_factory=NcclLogs)
     pipeline: Pipeline = field(default_factory=Pipeline)
+    experts: Experts = field(default_factory=Experts)
     faults: tuple[Injection, ...] = ()
 
 
@@ -159,19 +163,28 @@ def roles_of(scenario: Scenario) -> Roles:
     cluster = scenario.cluster
     if cluster.pipeline_parallel > 1:
         return pipelined_roles(cluster, scenario.workload, scenario.pipeline)
+    return (Role(_common_program(scenario), tuple(range(cluster.ranks))),)
+
+
+def _common_program(scenario: Scenario) -> Program:
+    """What all ranks run, where they run the same."""
+    cluster, workload = scenario.cluster, scenario.workload
     kinds = {group.kind for group in cluster.groups()}
-    program = replicated_program(
-        scenario.workload,
-        is_tensor_parallel="tensor_parallel" in kinds,
-        is_data_parallel="data_parallel" in kinds,
+    if cluster.shard > 1:
+        return sharded_program(workload, cluster.shard, is_replicated="replicate" in kinds)
+    if cluster.expert_parallel > 1:
+        return expert_program(workload, scenario.experts, cluster)
+    return replicated_program(
+        workload, is_tensor_parallel="tensor_parallel" in kinds, is_data_parallel="data_parallel" in kinds
     )
-    return (Role(program, tuple(range(cluster.ranks))),)
 
 
 def _load(scenario: Scenario, roles: Roles, kept: Sequence[int] | None = None) -> Load:
     """The load with some of the faults (by default all); a fault draws the same numbers whoever else is there."""
     rng = np.random.default_rng([scenario.seed, 0])
     load = healthy_load(scenario.cluster, roles, scenario.iterations, scenario.noise, rng)
+    if scenario.cluster.expert_parallel > 1:
+        route(load, scenario.cluster, roles[0].program, scenario.experts, rng)
     if not scenario.faults or kept == ():
         return load
     events = simulate(scenario.cluster, scenario.workload, roles, load, scenario.coupling)
@@ -223,6 +236,7 @@ _PARTS = {
     "coupling": Coupling,
     "nccl": NcclLogs,
     "pipeline": Pipeline,
+    "experts": Experts,
 }
 
 

@@ -6,7 +6,7 @@ input · copy · … · wait for the gradients · optimizer · read the loss
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from traceforge.synth.cluster import Kind
+from traceforge.synth.cluster import CollectiveOp, Kind
 from traceforge.synth.program import MessageSide, Program, ProgramOperation, Workload
 
 Kernels = tuple[tuple[str, str, float], ...]
@@ -22,7 +22,15 @@ BACKWARD: Kernels = (
     ("autograd::engine::evaluate_function: MulBackward0", "elementwise_kernel", 0.5),
 )
 _SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
-_ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+_COLLECTIVES: dict[CollectiveOp, tuple[str, str]] = {
+    "all_reduce": ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
+    "all_gather": ("c10d::_allgather_base_", "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
+    "reduce_scatter": (
+        "c10d::_reduce_scatter_base_",
+        "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    ),
+    "all_to_all": ("c10d::alltoall_base_", _SEND_RECV),
+}
 
 
 @dataclass(slots=True)
@@ -54,11 +62,39 @@ class Builder:
         for name, kernel, share in kernels:
             self.add(ProgramOperation("compute", name, kernel, self.workload.host_ns, share * duration_ns))
 
+    def collective(
+        self,
+        op: CollectiveOp,
+        group: Kind,
+        size_bytes: int,
+        *,
+        stream: str = "",
+        after: tuple[int, ...] = (),
+        returns: bool = False,
+    ) -> int:
+        """Launch a collective, behind all compute so far and behind some operations."""
+        name, kernel = _COLLECTIVES[op]
+        return self.add(
+            ProgramOperation(
+                "collective", name, kernel, self.workload.host_ns, group=group, collective=op, size_bytes=size_bytes,
+                stream=stream, awaited=after, returns=returns,
+            )
+        )  # fmt: skip
+
     def all_reduce(self, group: Kind, size_bytes: int) -> int:
         """Launch an all-reduce."""
-        return self.add(
-            ProgramOperation("collective", "c10d::allreduce_", _ALL_REDUCE, self.workload.host_ns, 0, group, size_bytes)
-        )
+        return self.collective("all_reduce", group, size_bytes)
+
+    def tensor_parallel(self, kernels: Kernels, duration_ns: float) -> None:
+        """A layer of which each tensor-parallel rank has a part, and what they exchange of it."""
+        size = self.workload.activation_bytes
+        if self.workload.sequence_parallel:
+            self.wait([self.collective("all_gather", "tensor_parallel", size)])
+            self.compute(kernels, duration_ns)
+            self.wait([self.collective("reduce_scatter", "tensor_parallel", size)])
+        else:
+            self.compute(kernels, duration_ns)
+            self.wait([self.all_reduce("tensor_parallel", size)])
 
     def message(
         self, parts: tuple[MessageSide, ...], size_bytes: int, *, stream: str = "", is_batched: bool = False
@@ -68,7 +104,7 @@ class Builder:
         host_ns = self.workload.host_ns
         return self.add(
             ProgramOperation(
-                "message", name, _SEND_RECV, host_ns, 0, "pipeline_parallel", size_bytes,
+                "message", name, _SEND_RECV, host_ns, group="pipeline_parallel", size_bytes=size_bytes,
                 parts=parts, stream=stream, is_batched=is_batched,
             )
         )  # fmt: skip

@@ -142,9 +142,9 @@ class _Stage:
             builder.compute((("aten::embedding", "vectorized_gather_kernel", 1.0),), self._pipeline.embedding_ns)
             extra -= self._pipeline.embedding_ns
         for _ in range(self._layers[turn.stage]):
-            builder.compute(kernels, scale * self._workload.forward_ns)
-            if self._cluster.tensor_parallel > 1 and turn.work != "backward_weight":
-                builder.wait([builder.all_reduce("tensor_parallel", self._workload.activation_bytes)])
+            meets = self._cluster.tensor_parallel > 1 and turn.work != "backward_weight"
+            layer = builder.tensor_parallel if meets else builder.compute
+            layer(kernels, scale * self._workload.forward_ns)
         if extra:
             name, kernel = _EXTRA[turn.work]
             builder.compute(((name, kernel, 1.0),), times * extra)

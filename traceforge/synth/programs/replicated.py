@@ -12,17 +12,14 @@ def replicated_program(workload: Workload, *, is_tensor_parallel: bool, is_data_
     """Operations of one iteration; groups of one rank do not communicate."""
     builder = Builder(workload)
     builder.begin()
+    layer = builder.tensor_parallel if is_tensor_parallel else builder.compute
     for _ in range(workload.layers):
-        builder.compute(FORWARD, workload.forward_ns)
-        if is_tensor_parallel:
-            builder.wait([builder.all_reduce("tensor_parallel", workload.activation_bytes)])
+        layer(FORWARD, workload.forward_ns)
     buckets = []
-    for layer in range(workload.layers):
-        builder.compute(BACKWARD, workload.forward_ns)
-        if is_tensor_parallel:
-            builder.wait([builder.all_reduce("tensor_parallel", workload.activation_bytes)])
+    for number in range(workload.layers):
+        layer(BACKWARD, workload.forward_ns)
         # A bucket is full as soon as its share of the layers has gone through backward.
-        due = (layer + 1) * workload.buckets // workload.layers - layer * workload.buckets // workload.layers
+        due = (number + 1) * workload.buckets // workload.layers - number * workload.buckets // workload.layers
         if is_data_parallel:
             size = workload.gradient_bytes // workload.buckets
             buckets += [builder.all_reduce("data_parallel", size) for _ in range(due)]
