@@ -8,14 +8,15 @@ from hashlib import sha256
 from itertools import chain
 from typing import Final
 
-from tests.accuracy import cases, edited, files, healthy, moments, sets
+from tests.accuracy import cases, edited, files, healthy, layouts, moments, sets
 from tests.accuracy.case import Case, Family
 
 FRESH: Final = 1000
 DEVELOPMENT: Final = 0
 
 FAMILIES: dict[str, Family] = {
-    **cases.FAMILIES, **sets.FAMILIES, **moments.FAMILIES, **files.FAMILIES, **healthy.FAMILIES, **edited.FAMILIES
+    **cases.FAMILIES, **sets.FAMILIES, **moments.FAMILIES, **files.FAMILIES, **healthy.FAMILIES, **layouts.FAMILIES,
+    **edited.FAMILIES,
 }  # fmt: skip
 
 

@@ -70,6 +70,8 @@ class Named:
 def subject_of(finding: Mapping[str, Any]) -> Subject:
     """Whom a finding names."""
     kind, subject = finding["subject_kind"], str(finding["subject"])
+    if kind in ("stage", "link") and finding.get("ranks"):
+        return kind, frozenset(int(rank) for rank in finding["ranks"])
     if kind in ("rank", "ranks"):
         ranks = finding.get("ranks") or subject.split(",")
         return "ranks", frozenset(int(rank) for rank in ranks)
@@ -116,7 +118,11 @@ def _named(
         # All pairs of a host are slow: the host is what they share.
         struck = {rank for members in slowed for rank in members}
         accepted |= {("host", host) for host in truth["hosts"] if struck == set(_ranks_of(truth, host))}
+    elif kind == "link":
+        # The two ranks, or their communicator where it has no others.
+        accepted = {(kind, ranks)} | {("communicator", name) for name, own in groups.items() if ranks == frozenset(own)}
     elif not slowed:
+        accepted.add((kind, ranks))
         accepted.add(("ranks", ranks))
         hosts = {host: frozenset(_ranks_of(truth, host)) for host in truth["hosts"]}
         # A host of one rank is that rank.
