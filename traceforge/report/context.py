@@ -37,8 +37,8 @@ class Limits:
         lane_rows: ranks shown in the picture of one iteration.
         table_rows: rows of a table behind a figure.
         bars: rows of a chart with one row a rank.
-        pictures: iterations that can be looked at one by one.
-        runs: intervals in all of these pictures together.
+        pictures: iterations of the timeline, where it cannot hold them all.
+        runs: intervals of all its ranks and iterations together.
     """
 
     marks: int = 9_000
@@ -48,7 +48,7 @@ class Limits:
     table_rows: int = 200
     bars: int = 128
     pictures: int = 60
-    runs: int = 100_000
+    runs: int = 300_000
 
 
 @dataclass(frozen=True, slots=True)

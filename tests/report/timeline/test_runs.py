@@ -84,20 +84,46 @@ def test_runs_say_where_nothing_was_recorded() -> None:
     assert (runs.slot_ns, runs.count) == (None, 6)
 
 
-def test_iterations_a_finding_points_at_are_never_thinned() -> None:
-    # given two iterations of 200 pieces each, and room for 240 runs
+def test_what_is_shown_in_detail_is_not_thinned() -> None:
+    # given three iterations of two ranks, 200 pieces each, and room for 900 runs of 1,200
+    pieces = [
+        (number, rank, PHASES[at % 2], at * 5_000, (at + 1) * 5_000)
+        for rank in (0, 1)
+        for number in (1, 2, 3)
+        for at in range(200)
+    ]
+    axis = read_axis(
+        *origins_of(*[(number, rank, number * MS, MS, number * MS) for number in (1, 2, 3) for rank in (0, 1)])
+    )
+
+    runs = runs_of(story(*pieces), axis, 900, [2])
+
+    # then iteration 2 (from 1,000 to 2,000 µs) has all of them, and the others share what is left
+    edges = {rank: np.cumsum(lengths) for rank, (_, lengths) in runs.by_rank.items()}
+    assert [sum(1_000 < edge <= 2_000 for edge in own) for own in edges.values()] == [200, 200]
+    assert runs.slot_ns is not None
+    assert runs.count <= 900
+    assert [own[-1] for own in edges.values()] == [3_000, 3_000]
+
+
+def test_a_rank_shown_in_detail_is_exact_in_all_iterations() -> None:
+    # given rank 0 of 1,000 pieces and rank 1 of 100, and room for 500
+    pieces = [(1, 0, PHASES[at % 2], at * 1_000, (at + 1) * 1_000) for at in range(1_000)]
+    pieces += [(1, 1, PHASES[at % 2], at * 10_000, (at + 1) * 10_000) for at in range(100)]
+    axis = read_axis(*origins_of((1, 0, 0, MS, 0), (1, 1, 0, MS, 0)))
+
+    runs = runs_of(story(*pieces), axis, 500, [], [1])
+
+    assert len(runs.by_rank[1][0]) == 100
+    assert len(runs.by_rank[0][0]) <= 400
+
+
+def test_iterations_in_detail_that_do_not_fit_are_thinned_like_the_others() -> None:
     pieces = [(number, 0, PHASES[at % 2], at * 5_000, (at + 1) * 5_000) for number in (1, 2) for at in range(200)]
     axis = read_axis(*origins_of((1, 0, 0, MS, 0), (2, 0, MS, MS, MS)))
-
-    runs = runs_of(story(*pieces), axis, 240, [2])
-
-    # then the second has all of them, and the first no more than what is left
-    codes, lengths = runs.by_rank[0]
-    edges = np.cumsum(lengths)
-    assert sum(edge > 1_000 for edge in edges) == 200
-    assert len(codes) - 200 <= 40
-    assert runs.slot_ns is not None
-    assert edges[-1] == 2_000
+    runs = runs_of(story(*pieces), axis, 240, [2, 1])
+    assert runs.count <= 240
+    assert sum(runs.by_rank[0][1]) == 2_000
 
 
 def test_time_without_records_between_iterations_is_left_out() -> None:

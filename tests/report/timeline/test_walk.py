@@ -186,6 +186,17 @@ def test_a_span_that_is_dragged_over_with_shift_is_summed_by_phase(walk: Page) -
     assert "rank 2" in told
 
 
+def test_the_same_rank_in_a_normal_iteration_is_shown_below_it(walk: Page) -> None:
+    settled(walk)
+    height = walk.run(f"return {_LANES}.clientHeight")
+    walk.run(f"{_FIGURE}.querySelector('[data-walk=compare]').click()")
+    walk.wait(f"return {_LANES}.clientHeight > {height}")
+    told = str(walk.run(f"return {_FIGURE}.querySelector('[data-walk=totals]').textContent"))
+    normal = str(walk.run(f"return {_FIGURE}.querySelector('[data-walk=compare]').textContent")).split()[-1]
+    assert f"rank 2 in iteration {normal}" in told
+    assert walk.complaints() == []
+
+
 def test_a_phase_can_be_switched_off(walk: Page) -> None:
     picture = f"{_LANES}.toDataURL()"
     settled(walk)

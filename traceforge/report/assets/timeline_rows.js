@@ -17,22 +17,42 @@ const hostGroups = (model) => {
 
 const thinHeight = (ranks) => Math.min(24, Math.max(12, 3 * ranks));
 
-/** Rows of one rank: its phases, and what it did where it is open. */
-const rankRows = (model, rank, isOpen, y) => {
-  const rows = [{ type: "rank", rank, y, height: RANK_HEIGHT }];
-  if (!isOpen) return rows;
-  let below = y + RANK_HEIGHT + 1;
-  const streams = model.streams.get(rank);
-  if (!streams) return [...rows, { type: "nothing", rank, y: below, height: STREAM_HEIGHT }];
-  streams.forEach((blocks, title) => {
-    rows.push({ type: "stream", rank, title, blocks, y: below, height: STREAM_HEIGHT });
-    below += STREAM_HEIGHT + 2;
+/** The blocks of one iteration, moved to where another lies. */
+const movedBlocks = (blocks, number, shift) => {
+  const own = blocks.iteration.flatMap((one, at) => (one === number ? [at] : []));
+  const times = (name) => own.map((at) => blocks[name][at] + shift);
+  return { start: times("start"), end: times("end"), until: times("until"), name: own.map((at) => blocks.name[at]), link: own.map(() => -1) };
+};
+
+/** The same rank in a normal iteration, begun at the same instant. */
+const ghostRows = (rank, streams, ghost, y) => {
+  const title = `iteration ${ghost.number}`;
+  const rows = [{ type: "ghost", rank, title, ghost, y, height: STREAM_HEIGHT }];
+  streams?.forEach((blocks, name) => {
+    const moved = movedBlocks(blocks, ghost.number, ghost.shift);
+    if (name === "host" || !moved.start.length) return;
+    rows.push({ type: "stream", rank, title: name, blocks: moved, isGhost: true, y: y + rows.length * (STREAM_HEIGHT + 2), height: STREAM_HEIGHT });
   });
   return rows;
 };
 
+/** Rows of one rank: its phases, and what it did where it is open. */
+const rankRows = (model, rank, isOpen, y, ghost) => {
+  const rows = [{ type: "rank", rank, y, height: RANK_HEIGHT }];
+  if (!isOpen) return rows;
+  let below = y + RANK_HEIGHT + 1;
+  const streams = model.streams.get(rank);
+  if (!streams) rows.push({ type: "nothing", rank, y: below, height: STREAM_HEIGHT });
+  streams?.forEach((blocks, title) => {
+    rows.push({ type: "stream", rank, title, blocks, y: below, height: STREAM_HEIGHT });
+    below += STREAM_HEIGHT + 2;
+  });
+  if (ghost) rows.push(...ghostRows(rank, streams, ghost, streams ? below + 2 : below + STREAM_HEIGHT + 2));
+  return rows;
+};
+
 /** All rows, and the height of the picture. */
-const layout = (model, groups, openHosts, openRanks) => {
+const layout = (model, groups, openHosts, openRanks, ghost) => {
   const rows = [];
   let y = AXIS_HEIGHT;
   for (const group of groups) {
@@ -44,7 +64,7 @@ const layout = (model, groups, openHosts, openRanks) => {
     }
     if (!isOpen) continue;
     for (const rank of group.ranks) {
-      const own = rankRows(model, rank, openRanks.has(rank), y);
+      const own = rankRows(model, rank, openRanks.has(rank), y, ghost);
       rows.push(...own);
       const bottom = own[own.length - 1];
       y = bottom.y + bottom.height + (own.length > 1 ? 5 : 2);

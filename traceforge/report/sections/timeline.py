@@ -92,7 +92,7 @@ def _notes(found: TimelineData, context: Context) -> list[str]:
         notes.append(f"There, the {plural(found.blocks_left_out, 'shortest block')} are not drawn.")
     if found.runs.slot_ns is not None:
         step = duration(found.runs.slot_ns)
-        notes.append(f"All other iterations are drawn in steps of {step}; each shows the phase that fills most of it.")
+        notes.append(f"Other ranks and iterations are drawn in steps of {step}; each shows what fills most of it.")
     left_out = len(context.job.iterations) - len(found.axis.numbers)
     if left_out > 0:
         notes.append(f"{plural(left_out, 'iteration')} not drawn: the longest of each run of neighbours is shown.")

@@ -76,7 +76,7 @@ def read_timeline(context: Context) -> TimelineData | None:
     moments = moments_of(findings, arrivals)
     linked = linked_collectives(arrivals, axis)
     opened = _opened(context, axis, detail, arrivals, linked)
-    runs = runs_of(segments, axis, context.limits.runs, chosen)
+    runs = runs_of(segments, axis, context.limits.runs, list(detail.iterations), detail.ranks)
     page = {
         **_frame(context, axis, shown, detail),
         "culprits": sorted({one.moment_rank for one in findings if one.is_significant and one.moment_rank is not None}),

@@ -1,10 +1,10 @@
 """Phases of every rank as runs. In: intervals since their iterations began. Out: a code and a length a run.
 
 Where there are too many, each iteration is cut into equal slots, and each slot goes to the phase that fills most of
-it; iterations that a finding points at stay as they are. Nothing else is rounded but edges, to whole steps.
+it. What is shown in detail stays as it is, as far as it fits. Nothing else is rounded but edges, to whole steps.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,12 +59,16 @@ class Runs:
     count: int
 
 
-def runs_of(segments: pl.DataFrame, axis: TimeAxis, most: int, exact: Collection[int]) -> Runs:
+def runs_of(
+    segments: pl.DataFrame, axis: TimeAxis, most: int, exact: Sequence[int], exact_ranks: Sequence[int] = ()
+) -> Runs:
     """The runs of every rank.
 
     Args:
         segments: rows of sections/timeline.
-        most: runs of all ranks and iterations together, beyond which iterations other than `exact` are thinned.
+        most: runs of all ranks and iterations together, beyond which they are thinned.
+        exact: iterations that stay as they are while half of `most` is enough for them, the first ones first.
+        exact_ranks: ranks that do in all iterations.
     """
     phases = pl.DataFrame({"phase": PHASES, "code": range(len(PHASES))}, schema_overrides={"code": pl.Int64})
     coded = segments.join(phases, on="phase", how="inner").select(
@@ -72,7 +76,7 @@ def runs_of(segments: pl.DataFrame, axis: TimeAxis, most: int, exact: Collection
     )
     slot_ns = None
     if coded.height > most:
-        coded, slot_ns = _thinned_frame(coded, most, exact)
+        coded, slot_ns = _thinned_frame(coded, most, exact, exact_ranks)
     by_rank = {
         int(frame["rank"][0]): _packed(frame, axis)
         for frame in coded.sort("rank", "iteration", "start_ns").partition_by("rank")
@@ -98,10 +102,15 @@ def _packed(frame: pl.DataFrame, axis: TimeAxis) -> tuple[str, list[int]]:
     return "".join(signs[codes[kept]]), lengths[kept].tolist()
 
 
-def _thinned_frame(coded: pl.DataFrame, most: int, exact: Collection[int]) -> tuple[pl.DataFrame, float]:
+def _thinned_frame(
+    coded: pl.DataFrame, most: int, exact: Sequence[int], exact_ranks: Sequence[int]
+) -> tuple[pl.DataFrame, float]:
     """The same with fewer runs; the slots get longer until few enough are left."""
-    whole = coded.filter(pl.col("iteration").is_in(list(exact)))
-    others = coded.filter(~pl.col("iteration").is_in(list(exact))).partition_by("iteration")
+    is_exact = pl.col("iteration").is_in(_fitting(coded, most // 2, exact))
+    if coded.filter(pl.col("rank").is_in(list(exact_ranks))).height <= most // 4:
+        is_exact |= pl.col("rank").is_in(list(exact_ranks))
+    whole = coded.filter(is_exact)
+    others = coded.filter(~is_exact).partition_by("iteration")
     allowed = max(1, most - whole.height)
     slots = _MOST_SLOTS
     for _ in range(_MOST_TRIES):
@@ -112,6 +121,13 @@ def _thinned_frame(coded: pl.DataFrame, most: int, exact: Collection[int]) -> tu
         slots = max(1, slots * allowed // (found + 1))
     frames = [whole, *(frame for frame, _ in thin)]
     return pl.concat(frames), max((slot_ns for _, slot_ns in thin), default=0.0)
+
+
+def _fitting(coded: pl.DataFrame, most: int, exact: Sequence[int]) -> list[int]:
+    """The first of these iterations, as long as they hold no more runs than that."""
+    sizes = dict(coded.group_by("iteration").len().iter_rows())
+    reached = np.cumsum([sizes.get(number, 0) for number in exact])
+    return [number for number, size in zip(exact, reached.tolist(), strict=True) if size <= most]
 
 
 def _thinned_iteration(frame: pl.DataFrame, slots: int) -> tuple[pl.DataFrame, float]:
