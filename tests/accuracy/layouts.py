@@ -131,7 +131,7 @@ def _healthy(first: int) -> Iterator[Case]:
         yield _well(_uneven(made) if is_uneven else made, "uneven-" if is_uneven else "")
     for number, name in enumerate(_SHARDS):
         yield _well(_sharded(name, 40 + first + number))
-    for number, (name, spread) in enumerate(product(_EXPERTS, (0.05, 0.15))):
+    for number, (name, spread) in enumerate(product(_EXPERTS, (0.03, 0.08))):
         made = Scenario(f"{name}-{spread:g}-{first + number}", 3080 + first + number, 20, cluster=_EXPERTS[name])
         yield _well(replace(made, experts=Experts(spread=spread)))
     for number, name in enumerate(_SEQUENCES):

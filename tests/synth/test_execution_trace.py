@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario
+from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.scenario import Scenario
 
 
@@ -35,6 +37,42 @@ def test_every_operation_bears_the_number_that_the_timeline_repeats(folder: Path
     timed = {e["args"]["Record function id"]: e["name"] for e in events if "Record function id" in e.get("args", {})}
     assert recorded == timed
     assert len({node["id"] for node in nodes}) == len(nodes)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "moved"),
+    [
+        (Cluster(1, 4, pipeline_parallel=2), {"send": (3, 1), "recv": (3, 1), "allreduce": (2, 1)}),
+        (Cluster(1, 4, shard=4), {"_allgather_base": (8, 4), "_reduce_scatter_base": (4, 0.25)}),
+        (Cluster(1, 4, expert_parallel=4), {"all_to_allv": (16, None), "allreduce": (4, 1)}),
+    ],
+)
+def test_communication_of_other_layouts_is_told_alike_in_both_files(
+    tmp_path: Path, cluster: Cluster, moved: dict[str, tuple[int, float | None]]
+) -> None:
+    # given one iteration of three micro-batches, or of four layers
+    write_scenario(
+        Scenario("job", 1, 1, execution_traces=True, cluster=cluster, pipeline=Pipeline(microbatches=3)), tmp_path
+    )
+    nodes = document(tmp_path / "rank1.et.json.gz")["nodes"]
+    events = document(tmp_path / "rank1.pt.trace.json.gz")["traceEvents"]
+
+    recorded = {node["attrs"][0]["value"]: node["name"] for node in nodes if node["attrs"][0]["value"]}
+    timed = {e["args"]["Record function id"]: e["name"] for e in events if "Record function id" in e.get("args", {})}
+    assert recorded == timed
+    calls = [
+        {attribute["name"]: attribute["value"] for attribute in node["attrs"]}
+        for node in nodes
+        if node["name"] == "record_param_comms"
+    ]
+    assert Counter(call["collective_name"] for call in calls) == {name: count for name, (count, _) in moved.items()}
+    for call in calls:
+        _, ratio = moved[call["collective_name"]]
+        if ratio is not None:
+            assert call["out_msg_nelems"] == ratio * call["in_msg_nelems"]
+    said = {e["args"]["Record function id"]: e["args"] for e in events if e["name"] == "record_param_comms"}
+    for call in calls:
+        assert said[call["rf_id"]]["In split size"] == call["in_split_size"]
 
 
 def test_it_is_linked_to_the_timeline_whole_and_tells_sizes(folder: Path) -> None:

@@ -24,6 +24,16 @@ def logs(version: str = "2.27.5", *faults: Injection, stamped: bool = False, by_
     return dict(log_files(run(scenario), NcclLogs(version, stamped, by_host)))
 
 
+def test_shards_log_what_they_gather_and_scatter() -> None:
+    scenario = Scenario("job", 1, 2, cluster=Cluster(2, 2, shard=4))
+    text = dict(log_files(run(scenario), NcclLogs("2.27.5")))["nccl.node0.1001.log"]
+
+    # two iterations of four layers of 50,000,000 bytes, gathered twice; a rank's part is a quarter
+    calls = re.findall(r"INFO (\w+): opCount \w+ .* count (\d+) datatype 9 .* \[nranks=4\]", text)
+    assert calls.count(("AllGather", "6250000")) == 2 * 4 * 2
+    assert calls.count(("ReduceScatter", "6250000")) == 2 * 4
+
+
 @pytest.mark.parametrize("version", GRAMMARS)
 def test_each_rank_logs_the_collectives_of_the_program_in_order(version: str) -> None:
     # given two iterations of: 4 forward and 4 backward all-reduces of a pair, and 2 buckets of all pairs

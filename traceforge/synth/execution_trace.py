@@ -9,8 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from traceforge.synth.cluster import Group, Kind
 from traceforge.synth.kineto import record_function
-from traceforge.synth.kineto_args import group_arguments
-from traceforge.synth.program import ProgramOperation
+from traceforge.synth.kineto_args import (
+    collective_arguments,
+    group_arguments,
+    message_arguments,
+    routing_arguments,
+)
 from traceforge.synth.scenario import SimulatedJob
 
 _SCHEMA = "1.1.1-chakra.0.0.4"
@@ -42,33 +46,49 @@ def _nodes(job: SimulatedJob, rank: int) -> Iterator[Node]:
     listing = {"values": [json.dumps(listed)], "shapes": [[]], "types": ["String"], "strides": [[]]}
     yield _node(_GROUPS, "## process_group:init ##", _THREAD, 0, scope=_USER_SCOPE) | {"inputs": listing}
     by_kind = {group.kind: group for group in groups}
-    device = f"cuda:{rank % job.scenario.cluster.devices}"
     for i in range(job.scenario.iterations):
         for n, operation in enumerate(job.program_of(rank)):
             if operation.action != "free":
-                yield from _operation(job, operation, by_kind, device, record_function(job, i, n))
+                yield from _operation(job, rank, by_kind, i, n)
 
 
-def _operation(
-    job: SimulatedJob, operation: ProgramOperation, groups: Mapping[Kind, Group], device: str, handle: int
-) -> Iterator[Node]:
-    number = _FIRST + handle
-    scope = _USER_SCOPE if operation.action == "input" else _FUNCTION_SCOPE
-    yield _node(number, operation.name, _THREAD, handle, scope=scope)
+def _operation(job: SimulatedJob, rank: int, groups: Mapping[Kind, Group], i: int, n: int) -> Iterator[Node]:
+    operation = job.program_of(rank)[n]
+    handle = record_function(job, i, n)
+    if operation.group is None:
+        scope = _USER_SCOPE if operation.action == "input" else _FUNCTION_SCOPE
+        yield _node(_FIRST + handle, operation.name, _THREAD, handle, scope=scope)
+        return
+    group = groups[operation.group]
+    device = f"cuda:{rank % job.scenario.cluster.devices}"
     if operation.action == "collective":
-        group = groups[operation.group or "data_parallel"]
-        args = group_arguments(job.scenario, group)
-        elements = operation.size_bytes // 2
-        facts: dict[str, object] = {
-            "collective_name": "allreduce", "dtype": "BFloat16", "in_msg_nelems": elements, "out_msg_nelems": elements,
-            "in_split_size": "[]", "out_split_size": "[]", "global_rank_start": group.ranks[0],
-            "global_rank_stride": group.ranks[1] - group.ranks[0], "pg_name": args["Process Group Name"],
-            "pg_desc": args["Process Group Description"], "pg_size": len(group.ranks),
-        }  # fmt: skip
-        tensor = [number, number, 0, elements, 2, device]
-        moved = {"values": [[tensor]], "shapes": [[[elements]]], "types": [_TENSORS], "strides": [[[1]]]}
-        node = _node(number + 1, "record_param_comms", number, handle + 1, facts=facts)
-        yield {**node, "inputs": moved, "outputs": moved}
+        args = collective_arguments(job.scenario, group, operation) | routing_arguments(job, group, operation, i, rank)
+        yield from _communication(operation.name, handle, args, group, device)
+    for number, part in enumerate(operation.parts):
+        args = message_arguments(job.scenario, group, operation, part)
+        yield from _communication(
+            "c10d::send" if part.sends else "c10d::recv_", handle + 2 * number, args, group, device
+        )
+
+
+def _communication(name: str, handle: int, args: Mapping[str, object], group: Group, device: str) -> Iterator[Node]:
+    number = _FIRST + handle
+    facts: dict[str, object] = {
+        "collective_name": args["Collective name"], "dtype": "BFloat16", "in_msg_nelems": args["In msg nelems"],
+        "out_msg_nelems": args["Out msg nelems"], "in_split_size": args["In split size"],
+        "out_split_size": args["Out split size"], "global_rank_start": group.ranks[0],
+        "global_rank_stride": group.ranks[1] - group.ranks[0], "pg_name": args["Process Group Name"],
+        "pg_desc": args["Process Group Description"], "pg_size": len(group.ranks),
+    }  # fmt: skip
+    yield _node(number, name, _THREAD, handle)
+    node = _node(number + 1, "record_param_comms", number, handle + 1, facts=facts)
+    inputs, outputs = (_tensor(number, args[side], device) for side in ("In msg nelems", "Out msg nelems"))
+    yield {**node, "inputs": inputs, "outputs": outputs}
+
+
+def _tensor(number: int, elements: object, device: str) -> dict[str, list[object]]:
+    tensor = [number, number, 0, elements, 2, device]
+    return {"values": [[tensor]], "shapes": [[[elements]]], "types": [_TENSORS], "strides": [[[1]]]}
 
 
 def _node(

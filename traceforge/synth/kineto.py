@@ -12,13 +12,12 @@ from itertools import count, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.synth.experts import tokens_sent
 from traceforge.synth.kineto_args import (
     collective_arguments,
     group_arguments,
     message_arguments,
     peer_inputs,
-    split_arguments,
+    routing_arguments,
 )
 from traceforge.synth.program import COMPUTE, MessageSide, ProgramOperation
 from traceforge.synth.scenario import SimulatedJob
@@ -176,13 +175,11 @@ class _Writer:
         yield from self._launched(i, n, operation.kernel, "cudaLaunchKernelExC", call, end, args)
 
     def _splits(self, i: int, operation: ProgramOperation) -> str:
-        """What an all-to-all sends to each member of its group, and gets from it."""
+        """What depends on the routing of tokens."""
         if operation.routed is None:
             return ""
-        ranks = list(self._by_kind["expert_parallel"].ranks)
-        own, experts = ranks.index(self._rank), self._job.scenario.experts
-        sent = tokens_sent(self._job.load, operation)[i][ranks].astype(int)
-        return ", " + split_arguments(experts, sent[own].tolist(), sent[:, own].tolist())
+        group = self._by_kind["expert_parallel"]
+        return ", " + json.dumps(routing_arguments(self._job, group, operation, i, self._rank))[1:-1]
 
     def _messages(self, i: int, n: int, operation: ProgramOperation) -> Iterator[str]:
         """One by one, a message's kernel is launched by its call and has its arguments; a batch's has none."""

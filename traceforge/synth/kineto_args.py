@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 
 from traceforge.synth.cluster import CollectiveOp, Group
-from traceforge.synth.experts import Experts
+from traceforge.synth.experts import tokens_sent
 from traceforge.synth.program import MessageSide, ProgramOperation
-from traceforge.synth.scenario import Scenario
+from traceforge.synth.scenario import Scenario, SimulatedJob
 
 # Lists of more ranks are cut off.
 _LISTED_RANKS = 30
@@ -44,7 +44,7 @@ def collective_arguments(scenario: Scenario, group: Group, operation: ProgramOpe
         operation.collective, (whole, whole)
     )
     args = _arguments(COLLECTIVE_NAMES[operation.collective], sent, received, len(group.ranks))
-    # What depends on the routing differs from call to call; see `split_arguments`.
+    # What depends on the routing differs from call to call; see `routing_arguments`.
     given = {name: value for name, value in args.items() if operation.routed is None or name not in _SPLIT}
     return given | group_arguments(scenario, group)
 
@@ -68,14 +68,19 @@ def peer_inputs(operation: ProgramOperation, part: MessageSide) -> str:
     return json.dumps(inputs)[1:-1]
 
 
-def split_arguments(experts: Experts, sent: list[int], received: list[int]) -> str:
-    """Sizes of an all-to-all: rows for each member of the group, and elements in all."""
-    elements = experts.token_bytes // 2
-    sizes = {
+def routing_arguments(
+    job: SimulatedJob, group: Group, operation: ProgramOperation, iteration: int, rank: int
+) -> dict[str, object]:
+    """Sizes of an all-to-all, which differ from call to call: rows by member of the group, and elements in all."""
+    if operation.routed is None:
+        return {}
+    own, elements = group.ranks.index(rank), job.scenario.experts.token_bytes // 2
+    every = tokens_sent(job.load, operation)[iteration][list(group.ranks)].astype(int)
+    sent, received = every[own].tolist(), every[:, own].tolist()
+    return {
         "In msg nelems": sum(sent) * elements, "Out msg nelems": sum(received) * elements,
         "In split size": _listed(sent), "Out split size": _listed(received),
     }  # fmt: skip
-    return json.dumps(sizes)[1:-1]
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 
 from traceforge.synth.cluster import Group
-from traceforge.synth.nccl_log import comm_hash, groups_of
+from traceforge.synth.nccl_log import OPERATIONS, comm_hash, groups_of
 from traceforge.synth.scenario import SimulatedJob
 
 _BASE_US = 1_735_689_600_000_000 + 10_000_000
@@ -27,20 +27,26 @@ def _lines(job: SimulatedJob, rank: int) -> Iterator[dict[str, object]]:
     groups = {group.kind: group for group in job.scenario.cluster.groups() if rank in group.ranks}
     # The barrier before training was the first all-reduce of the communicator of all ranks.
     first = groups_of(job.scenario)[0]
-    numbers = {group.kind: int(group == first) for group in groups.values()}
+    numbers = {
+        (group.kind, op): int(group == first and op == "all_reduce") for group in groups.values() for op in OPERATIONS
+    }
     taken = job.events.device_end_ns - job.events.device_start_ns
     for i in range(job.scenario.iterations):
         for n, operation in enumerate(job.program_of(rank)):
-            if operation.action == "collective" and operation.group in groups:
+            if operation.collective in OPERATIONS and operation.group in groups and not operation.parts:
                 group = groups[operation.group]
                 end_us = int(job.events.device_end_ns[i, n, rank]) // 1_000
                 yield {
                     **_head(job, group, rank, end_us),
                     "coll_perf": _performance(
-                        numbers[operation.group], operation.size_bytes, float(taken[i, n, rank]), len(group.ranks)
+                        OPERATIONS[operation.collective],
+                        numbers[operation.group, operation.collective],
+                        operation.size_bytes,
+                        float(taken[i, n, rank]),
+                        len(group.ranks),
                     ),
                 }
-                numbers[operation.group] += 1
+                numbers[operation.group, operation.collective] += 1
 
 
 def _head(job: SimulatedJob, group: Group, rank: int, end_us: int) -> dict[str, object]:
@@ -57,10 +63,10 @@ def _head(job: SimulatedJob, group: Group, rank: int, end_us: int) -> dict[str, 
     }  # fmt: skip
 
 
-def _performance(number: int, size_bytes: int, taken_ns: float, members: int) -> dict[str, object]:
+def _performance(op: str, number: int, size_bytes: int, taken_ns: float, members: int) -> dict[str, object]:
     algorithm = size_bytes / max(taken_ns, 1)  # bytes a ns are GB/s
     return {
-        "coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": size_bytes, "coll_exec_time_us": taken_ns / 1e3,
+        "coll": op, "coll_sn": number, "coll_msg_size_bytes": size_bytes, "coll_exec_time_us": taken_ns / 1e3,
         "coll_timing_source": "kernel_gpu", "coll_algobw_gbs": round(algorithm, 6),
-        "coll_busbw_gbs": round(2 * (members - 1) / members * algorithm, 6),
+        "coll_busbw_gbs": round((1 + (op == "AllReduce")) * (members - 1) / members * algorithm, 6),
     }  # fmt: skip

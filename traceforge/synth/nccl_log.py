@@ -4,7 +4,7 @@
     the order in which the program issues them; rank 0 of each communicator adds the algorithm that was chosen
 
 The logs begin some seconds before the timeline: with a barrier of all ranks and the parameters' broadcast. Not written:
-warnings, proxy threads' traffic, user buffers' registration.
+warnings, proxy threads' traffic, user buffers' registration; sends and receives, of which an all-to-all consists.
 """
 
 import heapq
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count
 
-from traceforge.synth.cluster import LINKS, Group
+from traceforge.synth.cluster import LINKS, CollectiveOp, Group
 from traceforge.synth.fault import wiring_of
 from traceforge.synth.nccl_channels import Communicator, communicator_of
 from traceforge.synth.nccl_grammar import NcclLogs
@@ -30,6 +30,11 @@ _BFLOAT16, _UINT8 = 9, 1
 _LARGE_BYTES, _SMALL_BYTES = 4_194_304, 65_536
 _TREE, _RING, _LL, _LL128, _SIMPLE = 0, 1, 0, 1, 2
 _ALGORITHMS, _PROTOCOLS = ("TREE", "RING"), ("LL", "LL128", "SIMPLE")
+
+OPERATIONS: dict[CollectiveOp, str] = {
+    "all_reduce": "AllReduce", "all_gather": "AllGather", "reduce_scatter": "ReduceScatter"
+}  # fmt: skip
+"""As NCCL names collectives."""
 
 Line = tuple[int, str]
 """When a line is printed, by the rank's clock in ns since the base, and its text."""
@@ -222,11 +227,12 @@ class _Process:
         by_kind = {side.group.kind: side for side in self._sides if side.group is not None}
         for i in range(len(shown)):
             for n, operation in enumerate(self._job.program_of(self._rank)):
-                if operation.action == "collective" and operation.group in by_kind:
+                if operation.collective in OPERATIONS and operation.group in by_kind and not operation.parts:
+                    side, op = by_kind[operation.group], OPERATIONS[operation.collective]
                     self._now_ns = max(self._now_ns, int(shown[i, n]) - _LINE_NS)
-                    yield from self._call(
-                        by_kind[operation.group], "AllReduce", n, operation.size_bytes // 2, _BFLOAT16
-                    )
+                    # Of what is gathered or scattered, NCCL counts the part of a rank.
+                    share = 1 if op == "AllReduce" else len(side.communicator.ranks)
+                    yield from self._call(side, op, n, operation.size_bytes // 2 // share, _BFLOAT16)
 
     def _call(self, side: _Side, op: str, number: int, elements: int, datatype: int) -> Iterator[Line]:
         """A call's line; what it makes NCCL connect; and what NCCL chooses for it."""
