@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.stories import told_together  # noqa: F401  # a fixture of every module
 from traceforge import api
 from traceforge.store.database import Store
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.given import DEVICE, MS, US, Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
+from tests.given import DEVICE, MS, US, Trace, built, data_parallel_job, rows_of, store_of_runs
+from tests.stories import Run, told
 from traceforge.attribute.bottleneck_parts import StepPart, divided
-from traceforge.store.database import Store
 
 PARTS = """
 SELECT bound, duration_ns_per_iteration FROM attribute.bottleneck
@@ -17,8 +17,8 @@ WHERE rank IS NULL AND duration_ns_per_iteration IS NOT NULL ORDER BY place
 BOUND = "SELECT bound, sentence FROM attribute.bound WHERE rank IS NULL"
 
 
-def attributed(*traces: Trace, world_size: int | None = None) -> Store:
-    return built(store_of(*traces, world_size=world_size), "attribute")
+def attributed(*traces: Trace, world_size: int | None = None) -> Run:
+    return told(*traces, world_size=world_size)
 
 
 def one_step() -> Trace:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.attribute.jobs import STALLS, traces_of
 from tests.given import US, Trace, built, data_parallel_job, rows_of, store_of
+from tests.stories import told
 from traceforge.attribute import delay
 from traceforge.attribute.cause import MODES, causes
 from traceforge.attribute.ledger.rounding import round_to_sum
@@ -61,7 +62,7 @@ def test_a_job_in_which_nothing_varies_has_an_empty_ledger() -> None:
 def test_any_regrouping_of_the_ledger_adds_up_to_the_excess() -> None:
     # given a job whose ranks, transfers and starts vary, in amounts that do not divide evenly
     work = [[101, 157, 93], [250, 66, 71], [133, 131, 137], [99, 204, 203]]
-    with built(store_of(*data_parallel_job(work, transfer_ns=37)), "attribute") as store:
+    with told(*data_parallel_job(work, transfer_ns=37)) as store:
         excess = rows_of(store, "SELECT iteration, excess_ns FROM attribute.excess ORDER BY iteration")
         ledger = rows_of(store, "SELECT iteration, rank, mode, cause, delay_ns FROM attribute.delay")
 

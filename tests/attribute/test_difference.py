@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.given import MS, US, Trace, built, rows_of, store_of
-from traceforge.store.database import Store
+from tests.given import MS, US, Trace, rows_of
+from tests.stories import Run, told
 
 STEP = 10 * MS
 DIFFERENT = "SELECT rank, kind, name, calls, peer_calls, excess_ns_per_iteration FROM operation.difference"
@@ -27,36 +27,36 @@ def job(*calls: tuple[str, int, int], ranks: int = 4, late: int = 2, iterations:
     return traces
 
 
-def told(*calls: tuple[str, int, int], ranks: int = 4) -> Store:
-    return built(store_of(*job(*calls, ranks=ranks)), "operation")
+def differing(*calls: tuple[str, int, int], ranks: int = 4) -> Run:
+    return told(*job(*calls, ranks=ranks), stage="operation")
 
 
-def computed(store: Store) -> list[tuple[object, ...]]:
+def computed(store: Run) -> list[tuple[object, ...]]:
     return rows_of(store, f"{DIFFERENT} WHERE kind <> 'gap'")
 
 
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_more_calls_are_more_work(ranks: int) -> None:
-    assert computed(told(("aten::mm", 5, MS), ranks=ranks)) == [(2, "more_work", "aten::mm", 5.0, 2.0, 3 * MS)]
+    assert computed(differing(("aten::mm", 5, MS), ranks=ranks)) == [(2, "more_work", "aten::mm", 5.0, 2.0, 3 * MS)]
 
 
 def test_longer_calls_are_slower_execution() -> None:
-    assert computed(told(("aten::mm", 2, 2 * MS))) == [(2, "slower_execution", "aten::mm", 2.0, 2.0, 2 * MS)]
+    assert computed(differing(("aten::mm", 2, 2 * MS))) == [(2, "slower_execution", "aten::mm", 2.0, 2.0, 2 * MS)]
 
 
 def test_what_only_one_rank_does_is_new() -> None:
-    found = computed(told(("aten::mm", 2, MS), ("aten::nonzero", 1, 2 * MS)))
+    found = computed(differing(("aten::mm", 2, MS), ("aten::nonzero", 1, 2 * MS)))
     assert found == [(2, "new_operation", "aten::nonzero", 1.0, 0.0, 2 * MS)]
 
 
 def test_ranks_that_do_the_same_do_not_differ() -> None:
-    assert computed(told(("aten::mm", 2, MS))) == []
+    assert computed(differing(("aten::mm", 2, MS))) == []
     # A hundredth of a step is 100 us: less is no difference.
-    assert computed(told(("aten::mm", 2, MS + 45 * US))) == []
+    assert computed(differing(("aten::mm", 2, MS + 45 * US))) == []
 
 
 def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
-    store = built(store_of(*job(("aten::mm", 5, MS))), "attribute")
+    store = told(*job(("aten::mm", 5, MS)))
 
     ((subject, step),) = rows_of(store, "SELECT subject, next_step FROM attribute.finding WHERE cause = 'slow_compute'")
     assert subject == "2"
@@ -68,7 +68,7 @@ def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
 
 
 def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
-    store = built(store_of(*job(("aten::mm", 2, 3 * MS))), "attribute")
+    store = told(*job(("aten::mm", 2, 3 * MS)))
 
     ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
     assert str(step).startswith("aten::mm takes 3.00 ms a call on rank 2, 1.00 ms on the median rank")
@@ -91,7 +91,7 @@ def test_a_gap_names_the_call_that_fills_it() -> None:
             trace.host_work("aten::mm", at, at + 10 * US).kernel(at, at + 2 * MS, "gemm", launch_ns=at)
             trace.collective(at + 2 * MS, start + STEP)
         traces.append(trace)
-    store = built(store_of(*traces), "attribute")
+    store = told(*traces)
 
     first = "SELECT statement FROM attribute.evidence WHERE finding_id = 0 AND direction = 'for' ORDER BY place LIMIT 1"
     ((statement,),) = rows_of(store, first)

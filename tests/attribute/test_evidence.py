@@ -1,11 +1,12 @@
 """What speaks for and against a finding, in words with numbers."""
 
 from tests.attribute.jobs import STALLS, traces_of
-from tests.given import US, Trace, built, rows_of, store_of
+from tests.given import US, Trace, rows_of
+from tests.stories import told
 
 
 def evidence_of(*traces: Trace, finding_id: int = 0) -> list[tuple[object, ...]]:
-    with built(store_of(*traces), "attribute") as store:
+    with told(*traces) as store:
         return rows_of(
             store,
             "SELECT direction, statement FROM attribute.evidence WHERE finding_id = ? ORDER BY direction DESC, place",

@@ -1,15 +1,15 @@
 """Findings of whole runs: who is named, with what numbers, and in which words."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from tests.attribute.jobs import traces_of
-from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import MS, US, Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.attribute.cause import causes
 from traceforge.attribute.finding import precedence
-from traceforge.store.database import Store
 
 STRAGGLER = {(i, 1): 40 * US for i in range(12)}
 FORMER_NAMES = {
@@ -23,7 +23,7 @@ STALL_ITERATIONS = (3, 9, 14, 20, 27)
 
 
 def findings_of(*traces: Trace) -> list[dict[str, object]]:
-    with built(store_of(*traces), "attribute") as store:
+    with told(*traces) as store:
         return store.query("FROM attribute.finding ORDER BY finding_id").to_dicts()
 
 
@@ -189,15 +189,10 @@ JOBS: Mapping[str, list[Trace]] = {
 }
 
 
-@pytest.fixture(scope="module", params=JOBS)
-def diagnosed(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with built(store_of(*JOBS[request.param]), "attribute") as store:
-        yield store
-
-
-def test_every_finding_has_evidence_and_a_next_step(diagnosed: Store) -> None:
+@pytest.mark.parametrize("job", JOBS)
+def test_every_finding_has_evidence_and_a_next_step(job: str) -> None:
     rows = rows_of(
-        diagnosed,
+        told(*JOBS[job]),
         "SELECT f.next_step, (SELECT COUNT(*) FROM attribute.evidence AS e"
         " WHERE e.finding_id = f.finding_id AND e.direction = 'for') FROM attribute.finding AS f",
     )
@@ -210,9 +205,10 @@ def test_every_finding_has_evidence_and_a_next_step(diagnosed: Store) -> None:
 BROKEN = re.compile(r"\b1 (iterations|ranks)|\(s\)|[{}]|  | ,|\b(NULL|None|nan)\b|-\d|\b0\.0 ms\b")
 
 
-def test_what_is_said_reads_as_a_sentence(diagnosed: Store) -> None:
+@pytest.mark.parametrize("job", JOBS)
+def test_what_is_said_reads_as_a_sentence(job: str) -> None:
     said = rows_of(
-        diagnosed,
+        told(*JOBS[job]),
         "SELECT summary FROM attribute.finding UNION ALL SELECT next_step FROM attribute.finding"
         " UNION ALL SELECT statement FROM attribute.evidence"
         " UNION ALL SELECT headline FROM attribute.verdict UNION ALL SELECT explanation FROM attribute.verdict"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.given import MS, US, Trace, built, rows_of, store_of
+from tests.given import MS, US, Trace, rows_of
+from tests.stories import told
 
 COMPUTE, TRANSFER, SCATTER = 2_000 * US, 300 * US, 60 * US
 MODERN = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -68,7 +69,7 @@ def traces_of_probe(probe: Probe) -> list[Trace]:
 def test_the_probe_is_answered_rightly(name: str) -> None:
     probe = PROBES[name]
 
-    with built(store_of(*traces_of_probe(probe)), "attribute") as store:
+    with told(*traces_of_probe(probe)) as store:
         named = rows_of(
             store,
             "SELECT mode, subject_kind, subject FROM attribute.finding"

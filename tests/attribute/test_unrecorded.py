@@ -8,14 +8,14 @@ Rank 3 of four is late, or the network is slow; times are in us.
 
 import pytest
 
-from tests.given import US, Trace, built, rows_of, store_of
-from traceforge.store.database import Store
+from tests.given import US, Trace, rows_of
+from tests.stories import Run, told
 
 FINDINGS = "SELECT mode, cause, subject_kind, confidence FROM attribute.finding ORDER BY finding_id"
 EVERYONE = [0, 1, 2, 3]
 
 
-def job(recorded: list[int], slow: range, *, pairs: bool = False) -> Store:
+def job(recorded: list[int], slow: range, *, pairs: bool = False) -> Run:
     """Twelve iterations of one all-reduce that takes 50 longer in some; in pairs, those of the first pair only."""
     traces = [Trace(rank) for rank in recorded]
     now = 0
@@ -26,7 +26,7 @@ def job(recorded: list[int], slow: range, *, pairs: bool = False) -> Store:
             trace.step(i, now, max(ends)).kernel(now, now + 100 * US)
             trace.collective(now + 100 * US, end, group=f"group {members[0]}", ranks=members)
         now = max(ends)
-    return built(store_of(*traces), "attribute")
+    return told(*traces)
 
 
 def test_a_slow_transfer_is_the_networks_where_all_ranks_are_recorded() -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from tests.stories import told
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 
 
 def verdict_of(*traces: Trace) -> dict[str, object]:
-    with built(store_of(*traces), "attribute") as store:
+    with told(*traces) as store:
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
         return verdict
 
@@ -143,7 +144,7 @@ def test_a_verdict_of_nothing_says_how_many_ranks_it_saw() -> None:
     # given two of three ranks, in twelve iterations alike
     traces = data_parallel_job([[100 * US, 100 * US]] * 12, transfer_ns=10 * US)
 
-    with built(store_of(*traces, world_size=3), "attribute") as store:
+    with told(*traces, world_size=3) as store:
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
 
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
@@ -211,7 +212,7 @@ def test_ranks_without_a_common_iteration_cannot_be_compared() -> None:
 
 
 def test_files_without_events_tell_nothing() -> None:
-    with built(store_of(), "attribute") as store:
+    with told() as store:
         rows = rows_of(store, "SELECT kind, headline FROM attribute.verdict")
 
     assert rows == [("cannot_be_known", "No file of this run holds a timeline.")]
@@ -232,7 +233,7 @@ def test_a_rank_that_cannot_be_placed_in_time_is_not_accused() -> None:
     work, clocks = [[100 * US, 60 * US, 70 * US]] * 12, [0, 0, 5_000 * US]
     traces = data_parallel_job(work, transfer_ns=10 * US, clock_ns=clocks, hosts=["node0", "node0", "node1"])
 
-    with built(store_of(*traces[:2], without_collectives(traces[2])), "attribute") as store:
+    with told(*traces[:2], without_collectives(traces[2])) as store:
         accused = rows_of(store, "SELECT DISTINCT rank FROM attribute.delay WHERE rank = 2")
         verdicts = rows_of(store, "SELECT kind FROM attribute.verdict")
 
@@ -248,5 +249,5 @@ def test_a_rank_whose_collectives_were_not_recorded_is_not_accused() -> None:
     #   rank 2   |70····|idle···|
     traces = data_parallel_job([[100 * US, 60 * US, 70 * US]] * 12, transfer_ns=10 * US)
 
-    with built(store_of(*traces[:2], without_collectives(traces[2])), "attribute") as store:
+    with told(*traces[:2], without_collectives(traces[2])) as store:
         assert rows_of(store, "SELECT DISTINCT rank FROM attribute.delay WHERE rank = 2") == []

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tests.given import US, built, data_parallel_job, rows_of, store_of
-from traceforge.store.database import Store
+from tests.given import US, data_parallel_job, rows_of
+from tests.stories import Run, told
 
 FINDINGS = """
 SELECT subject_kind, subject, cause, pattern, confidence
@@ -11,11 +11,11 @@ FROM attribute.finding WHERE confidence <> 'low' ORDER BY finding_id
 """
 
 
-def job_on_hosts(compute_us: list[list[int]], hosts: list[str]) -> Store:
+def job_on_hosts(compute_us: list[list[int]], hosts: list[str]) -> Run:
     traces = data_parallel_job([[us * US for us in row] for row in compute_us], transfer_ns=10 * US)
     for trace, host in zip(traces, hosts, strict=True):
         trace.host = host
-    return built(store_of(*traces), "attribute")
+    return told(*traces)
 
 
 def test_a_slow_node_is_named_where_none_of_its_ranks_stands_out_alone() -> None:

@@ -1,0 +1,131 @@
+"""Stories that only ask share one database. In: the traces of a story. Out: its run, in a store with stages built.
+
+To build the stages takes about a CPU second, however little they hold; a further run in the same store takes a fraction
+of it. So `told(*traces)` gives the run of these traces out of a store of many, which no test may change. Which stories
+there will be, the fixture `told_together` finds out before the first test of a module: it calls each test up to
+its `told`. A test reads as if it had a store of its own, and has one where its story was not foreseen.
+
+Not for tests that change the store, that call what reads a store, and for what compares runs, such as the forecast.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Self, cast
+
+import pytest
+
+from tests.given import Trace, built, store_of_runs
+from traceforge.store.database import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TABLE = re.compile(r"\b(FROM|JOIN) ((?:align|timeline|operation|fabric|graph|replay|attribute)\.\w+)\b")
+
+
+class Run:
+    """One run of a store, which may hold others: queries see the stages' rows of this run alone."""
+
+    def __init__(self, store: Store, run_id: int) -> None:
+        self.store, self.run_id = store, run_id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """The store stays open, as other stories are in it."""
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
+        """Result of a query, as `Store.query` has it."""
+        assert not re.search(r"\b(meta|raw|forecast)\.", sql), "these tables know no run"
+        return self.store.query(_TABLE.sub(rf"\1 (SELECT * FROM \2 WHERE run_id = {self.run_id})", sql), parameters)
+
+
+class _Foreseen(BaseException):  # no error: it ends a test that is called for its story alone
+    """The story of a test."""
+
+    def __init__(self, story: "_Story") -> None:
+        self.story = story
+
+
+@dataclass(frozen=True)
+class _Story:
+    """Traces and the stage that is asked for; two of the same content are equal."""
+
+    stage: str
+    world_size: int | None
+    content: str
+    traces: tuple[Trace, ...] = field(compare=False)
+
+
+class _Told:
+    """The stories told so far; while `foresees`, tests are called for their stories alone."""
+
+    def __init__(self) -> None:
+        self.runs: dict[_Story, Run] = {}
+        self.foresees = False
+
+    def add(self, stage: str, stories: Sequence[_Story]) -> None:
+        """Tell stories that ask for the same stage."""
+        store = store_of_runs(*(story.traces for story in stories))
+        for run_id, story in enumerate(stories):
+            store.execute("UPDATE meta.run SET world_size = ? WHERE run_id = ?", [story.world_size, run_id])
+        built(store, stage)
+        self.runs |= {story: Run(store, run_id) for run_id, story in enumerate(stories)}
+
+
+_TOLD = _Told()
+
+
+def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None) -> Run:
+    """The run of these traces, in a store with this stage built and those that it reads."""
+    content = hashlib.sha256(repr([vars(trace) for trace in traces]).encode()).hexdigest()
+    story = _Story(stage, world_size, content, traces)
+    if _TOLD.foresees:
+        raise _Foreseen(story)
+    if story not in _TOLD.runs:
+        _TOLD.add(stage, [story])
+    return _TOLD.runs[story]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def told_together(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Builds the stories of a module that has `told`, together. What they hold is let go after its tests."""
+    tests = request.session.items if hasattr(request.module, "told") else ()
+    here = [test for test in tests if isinstance(test, pytest.Function) and test.module is request.module]
+    stories = list(dict.fromkeys(story for test in here if (story := _foreseen(test)) is not None))
+    for stage in {story.stage for story in stories}:
+        _TOLD.add(stage, [story for story in stories if story.stage == stage])
+    yield
+    _TOLD.runs.clear()
+
+
+def _foreseen(test: pytest.Function) -> _Story | None:
+    """The first story of a test that takes nothing but its parameters."""
+    parameters = test.callspec.params if hasattr(test, "callspec") else {}
+    takes_more = set(test.fixturenames) - parameters.keys() - {"told_together", "request"}
+    if takes_more or hasattr(test.obj, "hypothesis") or not _tells(test.obj.__code__, vars(test.module), set()):
+        return None
+    _TOLD.foresees = True
+    try:
+        test.obj(**parameters)
+    except _Foreseen as foreseen:
+        return foreseen.story
+    except Exception:  # noqa: BLE001  # what fails here fails again as a test
+        return None
+    finally:
+        _TOLD.foresees = False
+    return None
+
+
+def _tells(code: CodeType, module: Mapping[str, object], seen: set[str]) -> bool:
+    """Whether a function names `told`, or a function of its module that does."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    if "told" in code.co_names or any(_tells(part, module, seen) for part in inner):
+        return True
+    called = [name for name in code.co_names if name not in seen and isinstance(module.get(name), FunctionType)]
+    seen.update(called)
+    return any(_tells(cast(FunctionType, module[name]).__code__, module, seen) for name in called)
