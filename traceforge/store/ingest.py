@@ -1,8 +1,9 @@
 """Files into facts. In: paths, sources, perhaps an executor. Out: meta.run, meta.source, meta.issue and raw.*.
 
-Each file is added in one transaction: an interrupted ingest leaves whole files or nothing, and running it again
-finishes the rest. A file whose bytes are known already is not read. Without an executor rows go straight from the
-source into the database; with one, workers read files at once, each into a spool (see `spool`) that is then added.
+Files are added whole, in transactions: an interrupted ingest leaves whole files or nothing, and running it again
+finishes the rest. A file whose bytes are known already is not read. Workers read files at once where there is an
+executor; what they find is added in the order of paths, many small files in one transaction (`addition`). Without an
+executor the rows of a large file go straight from the source into the database.
 """
 
 import re
@@ -16,18 +17,18 @@ from traceforge.archives import HEAD_BYTES
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
 from traceforge.files import content_hash, read_around, read_head, size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+from traceforge.store.addition import Addition, InputFile, Reading
 from traceforge.store.database import Store
 from traceforge.store.failures import failure_of
-from traceforge.store.issues import Unused, issue_rows, note_unused
+from traceforge.store.issues import Unused, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
-from traceforge.store.naming import identify
-from traceforge.store.replacement import remove_cut_off
-from traceforge.store.spool import Spooled, Task, read_by_workers, spool_folder
+from traceforge.store.spool import Task, read_by_workers, spool_file, spool_folder
 from traceforge.units import plural
 
-_Fill = Callable[[int], SourceSummary]
-"""Adds the rows of one file to the database under a `source_id`; returns what the file said about itself."""
-_Files = Generator[tuple[Path, _Fill], None, None]
+_Found = Generator[tuple[Path, Reading], None, None]
+
+# On disk; the rows of one that is smaller mostly fit in memory.
+_SMALL_BYTES = 4 * 1024 * 1024
 
 _KNOWN = """
 SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id)
@@ -89,18 +90,16 @@ def ingest_files(
     if not kinds and not unchanged:
         raise failed[0][1] if failed else _nothing_recognised(unrecognised)
     run_id = _run_id(store, run_name)
-    read: list[Path] = []
     with spool_folder(store.scratch) as spool, watched(spool, on_progress):
-        tasks = _tasks(kinds, sources, spool, options)
-        found = _read_spooled(store, tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
+        tasks = _tasks(kinds, sources, spool, options, is_metered=on_progress is not None)
+        found = read_by_workers(tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
+        addition = Addition(store, run_id, rank_pattern)
         with closing(found):
-            for path, fill in found:
-                try:
-                    _add(store, run_id, _InputFile(path, hashes[path], shown(path)), fill, rank_pattern)
-                except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
-                    failed.append((path, failure_of(path, error)))
-                else:
-                    read.append(path)
+            for path, reading in found:
+                addition.add(InputFile(path, hashes[path], shown(path)), reading)
+            addition.flush()
+    read = addition.added
+    failed += addition.failed
     note_unused(store, run_id, shown, Unused(tuple(files), unrecognised, tuple(failed), tuple(skipped)))
     if not read and not unchanged:
         raise failed[0][1]
@@ -134,42 +133,40 @@ def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
         return None
 
 
-def _tasks(kinds: Mapping[Path, str], sources: Mapping[str, Source], spool: Path, options: ReadOptions) -> list[Task]:
+def _tasks(
+    kinds: Mapping[Path, str], sources: Mapping[str, Source], spool: Path, options: ReadOptions, *, is_metered: bool
+) -> list[Task]:
     tasks = []
     for number, path in enumerate(sorted(kinds)):
         folder = spool / str(number)
-        tasks.append(Task(path, sources[kinds[path]], folder, replace(options, report_progress=Meter(folder))))
+        own = replace(options, report_progress=Meter(folder)) if is_metered else options
+        tasks.append(Task(path, sources[kinds[path]], folder, own))
     return tasks
 
 
-def _read_here(store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]) -> _Files:
-    """Each file, to be read while it is added."""
+def _read_here(store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]) -> _Found:
+    """Each file, read now where it is small, else to be read while it is added."""
     for task in tasks:
-        task.folder.mkdir()
-
-        def fill(source_id: int, task: Task = task) -> SourceSummary:
-            def append(batch: Batch) -> None:
-                store.append(batch.table, batch.rows, source_id=source_id)
-                store.release_memory()
-
-            return task.source.read(task.path, append, task.options)
-
-        yield task.path, fill
+        yield task.path, _small_file(task) if size_bytes(task.path) <= _SMALL_BYTES else _large_file(store, task)
         on_file(task.path)
 
 
-def _read_spooled(store: Store, tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]) -> _Files:
-    """Each file, once it and all before it are read: so the same files give the same identifiers."""
-    for path, result in read_by_workers(tasks, executor, on_file):
+def _small_file(task: Task) -> Reading:
+    try:
+        return spool_file(task)
+    except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
+        return failure_of(task.path, error)
 
-        def fill(source_id: int, result: Spooled | TraceforgeError = result) -> SourceSummary:
-            if isinstance(result, TraceforgeError):
-                raise result
-            for table in result.tables:
-                store.append_parquet(table, sorted((result.folder / table).glob("*.parquet")), source_id=source_id)
-            return result.summary
 
-        yield path, fill
+def _large_file(store: Store, task: Task) -> Reading:
+    def read(source_id: int) -> SourceSummary:
+        def append(batch: Batch) -> None:
+            store.append(batch.table, batch.rows, source_id=source_id)
+            store.release_memory()
+
+        return task.source.read(task.path, append, task.options)
+
+    return read
 
 
 def _run_id(store: Store, run_name: str) -> int:
@@ -179,47 +176,6 @@ def _run_id(store: Store, run_name: str) -> int:
     run_id = int(store.query("SELECT COALESCE(MAX(run_id), -1) + 1 FROM meta.run").item())
     store.execute("INSERT INTO meta.run (run_id, run_name) VALUES (?, ?)", [run_id, run_name])
     return run_id
-
-
-@dataclass(frozen=True, slots=True)
-class _InputFile:
-    """A file, the hash of its bytes, and its name in the database."""
-
-    path: Path
-    content_hash: str
-    shown_path: str
-
-
-def _add(store: Store, run_id: int, file: _InputFile, fill: _Fill, rank_pattern: re.Pattern[str] | None) -> None:
-    with store.transaction():
-        source_id = int(store.query("SELECT COALESCE(MAX(source_id), -1) + 1 FROM meta.source").item())
-        summary = fill(source_id)
-        size = size_bytes(file.path)
-        remove_cut_off(store, run_id, source_id, file.shown_path, summary, size)
-        identity = identify(Path(file.shown_path), summary, rank_pattern)
-        store.execute(
-            "INSERT INTO meta.source VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                source_id,
-                run_id,
-                summary.kind,
-                file.shown_path,
-                identity.rank,
-                identity.rank_origin,
-                identity.host,
-                "used" if summary.stored_count else "empty",
-                summary.event_count,
-                summary.stored_count,
-                size,
-                file.content_hash,
-            ],
-        )
-        store.append("meta.issue", issue_rows(run_id, source_id, "ingest", summary.issues))
-        if summary.world_size is not None and summary.world_size < 2**31:
-            store.execute(
-                "UPDATE meta.run SET world_size = GREATEST(COALESCE(world_size, 0), ?) WHERE run_id = ?",
-                [summary.world_size, run_id],
-            )
 
 
 def _nothing_recognised(paths: Sequence[Path]) -> NotATraceError:

@@ -37,6 +37,7 @@ class Meter:
         self._count += count
         if self._count - self._written >= _STEP_BYTES:
             self._written = self._count
+            self._path.parent.mkdir(exist_ok=True)
             self._path.write_text(f"{self._count} {os.getpid()} {_peak_memory_bytes()}", encoding="ascii")
 
 

@@ -5,12 +5,16 @@ the same name and kind in the same run, its reader found it cut off, and it was 
 Not handled: a file that was cut off and has another name now.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
 
 _CUT_OFF = """
-SELECT s.source_id FROM meta.source AS s
-WHERE s.run_id = ? AND s.path = ? AND s.kind = ? AND s.source_id <> ? AND s.size_bytes < ?
+SELECT s.source_id, s.path, s.kind, s.size_bytes FROM meta.source AS s
+WHERE s.run_id = ?
   AND EXISTS (
     SELECT 1 FROM meta.issue AS i
     WHERE i.source_id = s.source_id AND i.stage = 'ingest'
@@ -24,17 +28,34 @@ WHERE database_name = current_database() AND schema_name = 'raw' AND column_name
 """
 
 
-def remove_cut_off(store: Store, run_id: int, source_id: int, path: str, summary: SourceSummary, size: int) -> None:
-    """Remove, in the transaction that is open, the cut-off file that a new one takes the place of.
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A file of the database that was cut off: number, kind and size on disk."""
+
+    source_id: int
+    kind: str
+    size_bytes: int
+
+
+def cut_off_files(store: Store, run_id: int) -> dict[str, list[CutOff]]:
+    """Files of a run that were cut off when they were read, by their names in the database."""
+    found: dict[str, list[CutOff]] = defaultdict(list)
+    for source_id, path, kind, size in store.query(_CUT_OFF, [run_id]).iter_rows():
+        found[path].append(CutOff(source_id, kind, size))
+    return found
+
+
+def remove_cut_off(store: Store, former: Sequence[CutOff], summary: SourceSummary, size: int) -> None:
+    """Remove, in the transaction that is open, the cut-off files that a new one takes the place of.
 
     Args:
-        source_id: of the new one.
-        path: its name in the database.
+        former: cut-off files of its name.
+        summary: of the new one.
         size: of the new one on disk, bytes.
     """
-    former = store.query(_CUT_OFF, [run_id, path, summary.kind, source_id, size])["source_id"].to_list()
     for cut_off in former:
-        for table in store.query(_TABLES)["table_name"]:
-            store.execute(f"DELETE FROM raw.{table} WHERE source_id = ?", [cut_off])
-        store.execute("DELETE FROM meta.issue WHERE source_id = ?", [cut_off])
-        store.execute("DELETE FROM meta.source WHERE source_id = ?", [cut_off])
+        if cut_off.kind == summary.kind and cut_off.size_bytes < size:
+            for table in store.query(_TABLES)["table_name"]:
+                store.execute(f"DELETE FROM raw.{table} WHERE source_id = ?", [cut_off.source_id])
+            store.execute("DELETE FROM meta.issue WHERE source_id = ?", [cut_off.source_id])
+            store.execute("DELETE FROM meta.source WHERE source_id = ?", [cut_off.source_id])

@@ -1,4 +1,5 @@
-"""Files read by workers. In: tasks, an executor. Out: Parquet files below a spool folder, in the order of paths.
+"""Files read by workers. In: tasks, an executor. Out: their rows, in the order of paths: few as they are, many as
+Parquet files below a spool folder.
 
 Idea: workers share no state, so the executor may be any that sees the same file system. The folder lies beside the
 database, whose lock only one process can hold: so what an ingest finds there is of one that was killed, and goes if it
@@ -21,6 +22,7 @@ from traceforge.store.failures import failure_of
 from traceforge.store.places import own_folder
 
 _PAUSE_S = 0.5
+_MOST_HELD_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,21 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A file read by a worker: its summary, and the tables it wrote below `folder`."""
+    """A file that was read.
+
+    Attributes:
+        summary: what it says about itself.
+        batches: all its rows, where they are few.
+        folder: of Parquet files with all its rows, where they are many.
+        tables: their folders.
+        size_bytes: of `batches` in memory.
+    """
 
     summary: SourceSummary
+    batches: tuple[Batch, ...]
     folder: Path
     tables: tuple[str, ...]
+    size_bytes: int
 
 
 @contextmanager
@@ -51,25 +63,43 @@ def spool_folder(scratch: Path) -> Iterator[Path]:
 
 
 def spool_file(task: Task) -> Spooled:
-    """Read one file into Parquet below its folder. Runs in a worker.
+    """Read one file. Runs in a worker.
 
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
-    counts: Counter[str] = Counter()
-    # Parents are not made: once an interrupted ingest has removed the spool folder, nothing shall bring it back.
-    task.folder.mkdir(exist_ok=True)
+    spool = _Spool(task.folder)
+    summary = task.source.read(task.path, spool.write, task.options)
+    return Spooled(summary, tuple(spool.held), task.folder, tuple(sorted(spool.counts)), spool.held_bytes)
 
-    def write(batch: Batch) -> None:
+
+class _Spool:
+    """Holds the rows of a file as long as they are few, then writes all of them below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.held: list[Batch] = []
+        self.held_bytes = 0
+        self.counts: Counter[str] = Counter()
+
+    def write(self, batch: Batch) -> None:
         if batch.rows.is_empty():
             return
-        target = task.folder / batch.table
-        target.mkdir(exist_ok=True)
-        batch.rows.write_parquet(target / f"{counts[batch.table]:06}.parquet", compression="lz4", statistics=False)
-        counts[batch.table] += 1
-
-    summary = task.source.read(task.path, write, task.options)
-    return Spooled(summary, task.folder, tuple(sorted(counts)))
+        if not self.counts:
+            self.held.append(batch)
+            self.held_bytes += int(batch.rows.estimated_size())
+            if self.held_bytes <= _MOST_HELD_BYTES:
+                return
+            held, self.held, self.held_bytes = self.held, [], 0
+        else:
+            held = [batch]
+        # Parents are not made: once an interrupted ingest has removed the spool folder, nothing shall bring it back.
+        self._folder.mkdir(exist_ok=True)
+        for one in held:
+            target = self._folder / one.table
+            target.mkdir(exist_ok=True)
+            one.rows.write_parquet(target / f"{self.counts[one.table]:06}.parquet", compression="lz4", statistics=False)
+            self.counts[one.table] += 1
 
 
 def read_by_workers(
