@@ -201,3 +201,20 @@ def test_the_truth_tells_the_schedule_and_why_ranks_idle(tmp_path: Path) -> None
     }  # fmt: skip
     assert set(truth["bubble_ns"]) == {"fill", "drain", "imbalance", "transfer", "launch", "late_peer"}
     assert np.array(truth["bubble_ns"]["fill"]).shape == (2, 4)
+
+
+def test_stages_that_clip_gradients_meet_in_every_step() -> None:
+    job = run(replace(SMALL, noise=QUIET, pipeline=replace(SMALL.pipeline, clips_gradients=True)))
+
+    norms = [
+        next(n for n, one in enumerate(job.program_of(rank)) if one.meeting)
+        for rank in range(job.scenario.cluster.ranks)
+    ]
+    starts, ends = (
+        np.array([times[1, norm, rank] for rank, norm in enumerate(norms)])
+        for times in (job.events.device_start_ns, job.events.device_end_ns)
+    )
+    # ranks 0 and 2 are one pipeline, 1 and 3 the other; each ends when the later of its stages is there
+    for own in ([0, 2], [1, 3]):
+        assert ends[own[0]] == ends[own[1]]
+        assert 0 < ends[own[0]] - starts[own].max() < 50_000

@@ -30,7 +30,7 @@ _DESCRIPTIONS: dict[Naming, dict[Kind, str]] = {
         "shard": "mesh_dp_shard",
         "replicate": "mesh_dp_replicate",
         "expert_parallel": "mesh_ep",
-        "expert_data": "mesh_dp_mod_ep",
+        "expert_data": "mesh_dp_shard_mod_ep",
     },
     "megatron": {
         "tensor_parallel": "TENSOR_MODEL_PARALLEL_GROUP",

@@ -19,6 +19,7 @@ class Pipeline:
         layers_by_stage: layers of each virtual stage; empty: as many for each.
         embedding_ns: forward time of the embedding, before the first layer; backward takes twice as long.
         head_ns: the same of the head and the loss, behind the last layer.
+        clips_gradients: whether all stages learn the norm of all gradients before the optimizer, and so meet.
     """
 
     schedule: str = "1f1b"
@@ -29,6 +30,7 @@ class Pipeline:
     layers_by_stage: tuple[int, ...] = ()
     embedding_ns: float = 0
     head_ns: float = 0
+    clips_gradients: bool = False
 
     def layers_of(self, stages: int, workload: Workload) -> tuple[int, ...]:
         """Layers of each virtual stage of a pipeline.

@@ -48,6 +48,7 @@ class ProgramOperation:
         routed: the layer whose routing of tokens decides how long it takes, where one does.
         returns: whether an all-to-all sends tokens back to where they came from.
         awaited: numbers of the operations that an `await`, or communication, waits for.
+        meeting: name of a collective of which ranks of all roles are members; empty where each role meets for itself.
         parts: messages that one kernel sends and receives.
         stream: where the device's part runs; empty: on that of its group, or of compute.
         is_batched: whether messages were given to NCCL together (`batch_isend_irecv`).
@@ -68,6 +69,7 @@ class ProgramOperation:
     routed: int | None = None
     returns: bool = False
     awaited: tuple[int, ...] = ()
+    meeting: str = ""
     parts: tuple[MessageSide, ...] = ()
     stream: str = ""
     is_batched: bool = False

@@ -14,7 +14,7 @@ from traceforge.synth.cluster import Cluster, Kind
 from traceforge.synth.events import SimulatedEvents
 from traceforge.synth.load import Load
 from traceforge.synth.program import COMPUTE, ProgramOperation, Role, Workload
-from traceforge.synth.task import Coupling, Messages, StreamTask
+from traceforge.synth.task import Coupling, Meetings, StreamTask
 
 Times = NDArray[np.float64]
 
@@ -32,10 +32,10 @@ class Runner:
         load: Load,
         coupling: Coupling,
         events: SimulatedEvents,
-        messages: Messages,
+        meetings: Meetings,
     ) -> None:
         self._cluster, self._workload, self._program = cluster, workload, role.program
-        self._load, self._coupling, self._events, self._messages = load, coupling, events, messages
+        self._load, self._coupling, self._events, self._meetings = load, coupling, events, meetings
         self._ranks = np.array(role.ranks)
         self._now = np.zeros(len(role.ranks))
         self._i, self._moves = 0, 0
@@ -184,26 +184,32 @@ class Runner:
 
     def _collect(self, task: StreamTask) -> None:
         assert task.start is not None  # noqa: S101  # begun
-        group = self._group_of(task.operation.group or "data_parallel")
+        kind, meeting = task.operation.group or "data_parallel", task.operation.meeting
+        # Where other roles take part, `arrivals` and `group` are those of all ranks; `own` are this role.
+        arrivals = self._meetings.gather(meeting, self._ranks, task.start) if meeting else task.start
+        if arrivals is None:
+            return
+        group = self._cluster.group_numbers(kind) if meeting else self._group_of(kind)
+        own = self._ranks if meeting else np.arange(len(self._ranks))
         last = np.full(group.max() + 1, -np.inf)
-        np.maximum.at(last, group, task.start)
-        task.last_arrival = last[group]
-        waited = np.bincount(group, task.last_arrival - task.start) / np.bincount(group)
+        np.maximum.at(last, group, arrivals)
+        waited = np.bincount(group, last[group] - arrivals) / np.bincount(group)
+        task.last_arrival = last[group][own]
         place = (self._i, task.place, self._ranks)
-        transfer = self._load.device_ns[place] + np.rint(self._coupling.kappa * waited[group])
+        transfer = self._load.device_ns[place] + np.rint(self._coupling.kappa * waited[group][own])
         task.end = task.last_arrival + transfer + self._load.end_skew_ns[place]
 
     def _exchange(self, task: StreamTask) -> None:
         assert task.start is not None  # noqa: S101  # begun
         arrivals, ends = [], []
         for part in task.operation.parts:
-            self._messages.arrive(part.message, task.start, sends=part.sends)
+            self._meetings.arrive(part.message, task.start, sends=part.sends)
         for part in task.operation.parts:
-            there = self._messages.last_arrival(part.message)
+            there = self._meetings.last_arrival(part.message)
             if there is None:
                 return
             arrivals.append(there)
-            ends.append(there + self._messages.transfer_ns(self._i, part.message))
+            ends.append(there + self._meetings.transfer_ns(self._i, part.message))
         task.last_arrival = np.max(arrivals, axis=0)
         task.end = np.max(ends, axis=0) + self._load.end_skew_ns[self._i, task.place, self._ranks]
 

@@ -12,7 +12,7 @@ from traceforge.synth.events import SimulatedEvents, no_events
 from traceforge.synth.load import Load
 from traceforge.synth.program import Roles, Workload
 from traceforge.synth.runner import Runner
-from traceforge.synth.task import Coupling, Messages
+from traceforge.synth.task import Coupling, Meetings
 
 
 def simulate(cluster: Cluster, workload: Workload, roles: Roles, load: Load, coupling: Coupling) -> SimulatedEvents:
@@ -23,8 +23,8 @@ def simulate(cluster: Cluster, workload: Workload, roles: Roles, load: Load, cou
     """
     iterations, operations, ranks = load.host_ns.shape
     events = no_events((iterations, operations, ranks), len(load.stalls))
-    messages = Messages(load)
-    runners = [Runner(cluster, workload, role, load, coupling, events, messages) for role in roles]
+    meetings = Meetings(load)
+    runners = [Runner(cluster, workload, role, load, coupling, events, meetings) for role in roles]
     for i in range(iterations):
         for runner in runners:
             runner.begin(i)
@@ -32,5 +32,5 @@ def simulate(cluster: Cluster, workload: Workload, roles: Roles, load: Load, cou
             if not any(runner.advance() for runner in runners):
                 waiting = [role.ranks[0] for role, one in zip(roles, runners, strict=True) if not one.is_done]
                 raise UsageError(f"the programs of ranks {waiting} and their peers wait for one another")
-        messages.forget()
+        meetings.forget()
     return events

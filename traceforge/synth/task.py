@@ -75,12 +75,19 @@ class StreamTask:
         return True
 
 
-class Messages:
-    """Both sides of each message of the current iteration."""
+class Meetings:
+    """Both sides of each message of the current iteration, and collectives of several roles."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
         self._arrivals: dict[tuple[str, bool], Times] = {}
+        self._gathered: dict[str, Times] = {}
+
+    def gather(self, meeting: str, ranks: NDArray[np.int64], start: Times) -> Times | None:
+        """Ranks of one role have come; when each rank of all roles did, or None as long as that is not known."""
+        arrivals = self._gathered.setdefault(meeting, np.full(self._load.host_ns.shape[2], np.nan))
+        arrivals[ranks] = start
+        return None if np.isnan(arrivals).any() else arrivals
 
     def arrive(self, message: str, start: Times, *, sends: bool) -> None:
         """One side is there from `start` on."""
@@ -99,3 +106,4 @@ class Messages:
     def forget(self) -> None:
         """An iteration is over."""
         self._arrivals.clear()
+        self._gathered.clear()

@@ -71,13 +71,14 @@ class Builder:
         stream: str = "",
         after: tuple[int, ...] = (),
         returns: bool = False,
+        meeting: str = "",
     ) -> int:
         """Launch a collective, behind all compute so far and behind some operations."""
         name, kernel = _COLLECTIVES[op]
         return self.add(
             ProgramOperation(
                 "collective", name, kernel, self.workload.host_ns, group=group, collective=op, size_bytes=size_bytes,
-                stream=stream, awaited=after, returns=returns,
+                stream=stream, awaited=after, returns=returns, meeting=meeting,
             )
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ _KERNELS: dict[Work, Kernels] = {
     "backward_input": _BACKWARD_INPUT,
     "backward_weight": _BACKWARD_WEIGHT,
 }
+_NORM_NS = 200_000
 _LETTERS: dict[Work, str] = {"forward": "F", "backward": "B", "backward_input": "I", "backward_weight": "W"}
 
 
@@ -109,7 +110,13 @@ class _Stage:
             if last.get(turn.stage) == number:
                 gradients += self._reduce()
         self._exchange([one.part for one in exchanges if one.turn == len(order)])
-        return self._builder.end(gradients)
+        return self._builder.end(self._clip(gradients) if self._pipeline.clips_gradients else gradients)
+
+    def _clip(self, gradients: list[int]) -> list[int]:
+        """Sum the norms of all stages."""
+        self._builder.wait(gradients)
+        self._builder.compute((("aten::_foreach_norm", "multi_tensor_apply_kernel_norm", 1.0),), _NORM_NS)
+        return [self._builder.collective("all_reduce", "pipeline_parallel", 4, meeting="norm")]
 
     def _exchange(self, parts: list[MessageSide]) -> None:
         size = self._pipeline.message_bytes
