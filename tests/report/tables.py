@@ -123,6 +123,7 @@ def _sources(rows: Rows, job: Job) -> None:
             rank_origin="metadata", host=_host(job, rank), status="used", event_count=1000, stored_count=999,
             size_bytes=123_456, content_hash=f"{rank:064x}",
         )  # fmt: skip
+        rows.add("align.rank", rank=rank, source_id=rank, host=_host(job, rank), has_device=True)
         rows.add(
             "align.clock", rank=rank, host=_host(job, rank), offset_ns=rank * 1_700_000, drift_ppb=0,
             residual_ns=0 if rank == 0 else job.residual_ns, anchors=job.iterations,

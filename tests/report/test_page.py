@@ -96,6 +96,17 @@ def test_cost_is_told_in_gpu_hours_and_with_a_price_in_money(late_job: Store) ->
     assert "at 2.5 EUR a GPU-hour" in texts(verdict)
 
 
+def test_a_job_without_devices_loses_hours_of_ranks() -> None:
+    store = store_of(Job(iterations=12))
+    store.execute("UPDATE align.rank SET has_device = false")
+    with store:
+        verdict = build_report(store, run_id=1, versions={}, command=None).html.partition('<section id="trust"')[0]
+
+    assert "Rank-hours lost per day" in texts(verdict)
+    assert "of 4 ranks" in texts(verdict)
+    assert "GPU" not in texts(verdict)
+
+
 def test_every_figure_has_a_caption_in_words_and_its_numbers(late_report: Report) -> None:
     figures = re.findall(r"<figure\b.*?</figure>", late_report.html, flags=re.DOTALL)
     assert len(figures) >= 9

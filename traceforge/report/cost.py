@@ -38,12 +38,23 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class DailyCost:
-    """What one finding costs; `money` is None without a price."""
+    """What one finding costs; `money` is None without a price. Without devices an hour is one of a rank."""
 
     gpus: int
+    has_devices: bool
     gpu_hours_per_day: float
     gpu_hours: Amount
     money: Amount | None
+
+    @property
+    def unit(self) -> str:
+        """What works for an hour: GPU or rank."""
+        return "GPU" if self.has_devices else "rank"
+
+    @property
+    def label(self) -> str:
+        """Heading of the hours lost."""
+        return f"{'GPU' if self.has_devices else 'Rank'}-hours lost per day"
 
 
 def read_costs(rows: Rows, price: Price | None) -> Mapping[int, DailyCost]:
@@ -56,19 +67,20 @@ def _cost(row: dict[str, Any]) -> DailyCost:
     hours, paid = (
         Amount(*(row[f"{end}_{what}_per_day"] for end in ("lost", "low", "high"))) for what in ("gpu_hours", "money")
     )
-    return DailyCost(row["gpus"], row["gpu_hours_per_day"], hours, None if paid.lost is None else paid)
+    known = None if paid.lost is None else paid
+    return DailyCost(row["gpus"], row["has_devices"], row["gpu_hours_per_day"], hours, known)
 
 
 def cost_tiles(cost: DailyCost, price: Price | None) -> list[Tile]:
     """The cost as the verdict shows it: GPU-hours, and money where there is a price."""
     hours = cost.gpu_hours
-    detail = f"at this rate, of {gpu_hours(cost.gpu_hours_per_day)} of {plural(cost.gpus, 'GPU')}"
+    detail = f"at this rate, of {gpu_hours(cost.gpu_hours_per_day)} of {plural(cost.gpus, cost.unit)}"
     if hours.low is not None and hours.high is not None:
         detail = f"{gpu_hours(hours.low)} to {gpu_hours(hours.high)} {detail}"
-    tiles = [Tile(gpu_hours(hours.lost), "GPU-hours lost per day", detail)]
+    tiles = [Tile(gpu_hours(hours.lost), cost.label, detail)]
     if cost.money is not None and price is not None:
         low, high = cost.money.low, cost.money.high
         interval = "" if low is None or high is None else f"{money(low, '')} to {money(high, '')}; "
-        detail = f"{interval}at {price.per_gpu_hour:g} {price.currency} a GPU-hour"
+        detail = f"{interval}at {price.per_gpu_hour:g} {price.currency} a {cost.unit}-hour"
         tiles.append(Tile(money(cost.money.lost, price.currency), "Lost per day", detail))
     return tiles

@@ -1,4 +1,4 @@
--- What each finding costs a day at this pace: GPU-hours, one GPU a rank, and money where a price is given.
+-- What each finding costs a day at this pace: GPU-hours, one GPU a rank (rank-hours without devices), and money where a price is given.
 WITH job AS (
   SELECT
     COALESCE(
@@ -12,11 +12,13 @@ WITH job AS (
         AND NOT is_warmup
         AND NOT is_partial
     ) AS mean_ns,
+    (SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = $run_id) AS has_devices,
     $price_per_1000_gpu_hours / 1000 AS price_per_gpu_hour
 )
 SELECT
   finding.finding_id,
   job.gpus,
+  job.has_devices,
   job.mean_ns,
   finding.delay_ns_per_iteration / job.mean_ns AS share,
   24 * job.gpus AS gpu_hours_per_day,

@@ -120,7 +120,7 @@ def _card(finding: Finding, context: Context) -> Card:
     if context.job.mean_ns:
         facts.append(("Of a mean iteration", percent(finding.delay_ns / context.job.mean_ns)))
     if cost := context.costs.get(finding.finding_id):
-        facts.append(("GPU-hours lost per day", gpu_hours(cost.gpu_hours.lost)))
+        facts.append((cost.label, gpu_hours(cost.gpu_hours.lost)))
     if finding.gain_if_fixed is not None:
         facts.append(("Throughput without it", f"at most {change(1 + finding.gain_if_fixed)}, this cause alone"))
     facts.append(("Seen", finding.period))
