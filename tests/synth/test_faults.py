@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from traceforge.attribute.cause import causes
 from traceforge.errors import UsageError
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection, faults, places_of
@@ -86,6 +87,14 @@ def test_the_draws_of_a_fault_do_not_depend_on_who_else_is_there(fault: str) -> 
     together = replace(alone, faults=(*alone.faults, Injection("gc_pause", 2, 0.0)))
 
     assert np.array_equal(cost_of(alone).duration_ns, cost_of(together).duration_ns)
+
+
+@pytest.mark.parametrize("fault", faults())
+def test_a_fault_s_cause_is_one_that_an_answer_can_name_and_of_its_mode(fault: str) -> None:
+    cause = faults()[fault].cause
+
+    assert cause in causes()
+    assert causes()[cause].mode == faults()[fault].mode
 
 
 def test_two_stragglers_hide_one_another() -> None:

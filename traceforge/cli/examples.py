@@ -49,6 +49,7 @@ _EXAMPLES = {
     "synth": (
         "traceforge synth -o traces --fault compute_straggler:place=3,severity=0.3",
         "traceforge synth -o traces --nodes 4 --devices 8 --nccl-log 2.27.5",
+        "traceforge synth -o traces --pipeline-parallel 4 --schedule gpipe --fault stage_slow_compute:place=2",
     ),
 }
 

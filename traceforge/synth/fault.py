@@ -208,6 +208,7 @@ class Fault:
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
         wire: changes what NCCL finds of the machines, where the fault lasts for the whole run.
+        cause: what refines the mode, as far as a timeline shows it.
         shows_as: kind of subject that traces can show; None where it is the target itself.
     """
 
@@ -219,6 +220,7 @@ class Fault:
     groups: Callable[[Cluster, int], list[Group]] = lambda _cluster, _place: []
     wire: Callable[[Wiring, int], None] = lambda _wiring, _place: None
     shows_as: SubjectKind | None = None
+    cause: str | None = None
 
     @property
     def subject_kind(self) -> SubjectKind:

@@ -77,6 +77,7 @@ def _fault(scenario: Scenario, cost: FaultCost, number: int) -> dict[str, Any]:
     return {
         "kind": fault.name,
         "mode": fault.mode,
+        "cause": fault.cause,
         "befalls": fault.target,
         "place": injection.place,
         "severity": injection.severity,

@@ -9,4 +9,11 @@ def _apply(load: Load, site: Site) -> None:
         site.stall(load, place, site.extra_ns / 2, name="cudaMalloc", category="cuda_runtime", drains_device=True)
 
 
-FAULT = Fault("allocator_stall", "runtime_control_plane", "rank", "is held up in device memory allocation", _apply)
+FAULT = Fault(
+    "allocator_stall",
+    "runtime_control_plane",
+    "rank",
+    "is held up in device memory allocation",
+    _apply,
+    cause="allocator_stall",
+)

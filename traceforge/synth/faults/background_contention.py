@@ -18,4 +18,5 @@ FAULT = Fault(
     "other jobs take part of the network now and then",
     _apply,
     lambda cluster, _place: crossing_nodes(cluster),
+    cause="slow_transfer",
 )

@@ -8,4 +8,6 @@ def _apply(load: Load, site: Site) -> None:
     site.stall(load, site.operations("input")[0], site.extra_ns, name="save_checkpoint", drains_device=True)
 
 
-FAULT = Fault("checkpoint_pause", "runtime_control_plane", "rank", "writes a checkpoint", _apply)
+FAULT = Fault(
+    "checkpoint_pause", "runtime_control_plane", "rank", "writes a checkpoint", _apply, cause="checkpoint_pause"
+)

@@ -12,5 +12,10 @@ def _apply(load: Load, site: Site) -> None:
 
 
 FAULT = Fault(
-    "compute_straggler", "synchronization_amplification", "rank", "computes more slowly than the other ranks", _apply
+    "compute_straggler",
+    "synchronization_amplification",
+    "rank",
+    "computes more slowly than the other ranks",
+    _apply,
+    cause="slow_compute",
 )

@@ -15,4 +15,5 @@ FAULT = Fault(
     "the network is slow for a while",
     _apply,
     lambda cluster, _place: crossing_nodes(cluster),
+    cause="slow_transfer",
 )

@@ -31,4 +31,5 @@ FAULT = Fault(
     _groups,
     _wire,
     shows_as="communicator",
+    cause="slow_path",
 )

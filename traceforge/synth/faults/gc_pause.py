@@ -8,4 +8,11 @@ def _apply(load: Load, site: Site) -> None:
     site.stall(load, site.operations("copy")[0], site.extra_ns)
 
 
-FAULT = Fault("gc_pause", "runtime_control_plane", "rank", "pauses its host while Python collects garbage", _apply)
+FAULT = Fault(
+    "gc_pause",
+    "runtime_control_plane",
+    "rank",
+    "pauses its host while Python collects garbage",
+    _apply,
+    cause="host_stall",
+)

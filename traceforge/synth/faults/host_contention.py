@@ -21,4 +21,5 @@ FAULT = Fault(
     "node",
     "shares its processors with another program, which delays now one of its ranks and now another",
     _apply,
+    cause="host_stall",
 )

@@ -15,4 +15,11 @@ def _apply(load: Load, site: Site) -> None:
     load.host_ns[site.block(site.operations("input"), own)] += np.rint(extra_ns[..., there])
 
 
-FAULT = Fault("host_input_stall", "runtime_control_plane", "node", "waits for the input of all of its ranks", _apply)
+FAULT = Fault(
+    "host_input_stall",
+    "runtime_control_plane",
+    "node",
+    "waits for the input of all of its ranks",
+    _apply,
+    cause="input_stall",
+)

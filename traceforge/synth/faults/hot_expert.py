@@ -32,4 +32,5 @@ FAULT = Fault(
     "expert",
     "has an expert that gets more tokens than the others",
     _apply,
+    cause="slow_compute",
 )

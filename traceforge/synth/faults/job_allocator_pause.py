@@ -21,4 +21,5 @@ FAULT = Fault(
     "job",
     "all ranks free device memory in the same iterations, each at a moment of its own",
     _apply,
+    cause="allocator_stall",
 )

@@ -12,4 +12,11 @@ def _apply(load: Load, site: Site) -> None:
     site.stall_ranks(load, place, extra_ns, name="save_checkpoint", drains_device=True)
 
 
-FAULT = Fault("job_checkpoint", "runtime_control_plane", "job", "all ranks write a checkpoint together", _apply)
+FAULT = Fault(
+    "job_checkpoint",
+    "runtime_control_plane",
+    "job",
+    "all ranks write a checkpoint together",
+    _apply,
+    cause="checkpoint_pause",
+)

@@ -13,4 +13,11 @@ def _apply(load: Load, site: Site) -> None:
         site.stall_ranks(load, place, np.where(onset == number, site.extra_ns, 0.0))
 
 
-FAULT = Fault("job_pause", "runtime_control_plane", "job", "all ranks stand still in the same iterations", _apply)
+FAULT = Fault(
+    "job_pause",
+    "runtime_control_plane",
+    "job",
+    "all ranks stand still in the same iterations",
+    _apply,
+    cause="host_stall",
+)

@@ -15,5 +15,10 @@ def _apply(load: Load, site: Site) -> None:
 
 
 FAULT = Fault(
-    "launch_stall", "runtime_control_plane", "rank", "launches work more slowly than its device does it", _apply
+    "launch_stall",
+    "runtime_control_plane",
+    "rank",
+    "launches work more slowly than its device does it",
+    _apply,
+    cause="late_launch",
 )

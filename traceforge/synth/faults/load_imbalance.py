@@ -21,4 +21,5 @@ FAULT = Fault(
     "job",
     "work is divided unevenly over the ranks, anew in each iteration",
     _apply,
+    cause="slow_compute",
 )

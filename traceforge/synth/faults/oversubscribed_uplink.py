@@ -17,5 +17,11 @@ def _apply(load: Load, site: Site) -> None:
 
 
 FAULT = Fault(
-    "oversubscribed_uplink", "fabric_contention", "job", "the uplink between racks is oversubscribed", _apply, _groups
+    "oversubscribed_uplink",
+    "fabric_contention",
+    "job",
+    "the uplink between racks is oversubscribed",
+    _apply,
+    _groups,
+    cause="slow_transfer",
 )

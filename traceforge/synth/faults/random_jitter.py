@@ -21,4 +21,5 @@ FAULT = Fault(
     "job",
     "one rank or another loses time in a kernel, in turns",
     _apply,
+    cause="slow_compute",
 )

@@ -18,4 +18,5 @@ FAULT = Fault(
     "job",
     "in each iteration another rank pauses its host, in turn",
     _apply,
+    cause="host_stall",
 )

@@ -19,4 +19,5 @@ FAULT = Fault(
     "job",
     "in each iteration another rank computes longer, in turn",
     _apply,
+    cause="slow_compute",
 )

@@ -14,4 +14,6 @@ def _apply(load: Load, site: Site) -> None:
         site.stretch_messages(load, links, np.full(len(site.iterations), 1 + site.extra_ns / 2 / spent_ns))
 
 
-FAULT = Fault("slow_link", "fabric_contention", "link", "messages between two ranks are slow", _apply)
+FAULT = Fault(
+    "slow_link", "fabric_contention", "link", "messages between two ranks are slow", _apply, cause="slow_transfer"
+)

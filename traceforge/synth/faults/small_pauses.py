@@ -15,4 +15,11 @@ def _apply(load: Load, site: Site) -> None:
         site.stall(load, place, site.extra_ns / _PAUSES, drains_device=True)
 
 
-FAULT = Fault("small_pauses", "runtime_control_plane", "rank", "pauses its host briefly, again and again", _apply)
+FAULT = Fault(
+    "small_pauses",
+    "runtime_control_plane",
+    "rank",
+    "pauses its host briefly, again and again",
+    _apply,
+    cause="host_stall",
+)

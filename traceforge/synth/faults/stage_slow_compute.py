@@ -18,4 +18,5 @@ FAULT = Fault(
     "stage",
     "computes more slowly on all of its devices",
     _apply,
+    cause="slow_compute",
 )

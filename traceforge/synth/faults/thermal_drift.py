@@ -13,5 +13,10 @@ def _apply(load: Load, site: Site) -> None:
 
 
 FAULT = Fault(
-    "thermal_drift", "synchronization_amplification", "rank", "computes ever more slowly as it heats up", _apply
+    "thermal_drift",
+    "synchronization_amplification",
+    "rank",
+    "computes ever more slowly as it heats up",
+    _apply,
+    cause="slow_compute",
 )
