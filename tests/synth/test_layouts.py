@@ -126,6 +126,18 @@ def test_a_hot_expert_gets_more_tokens_and_its_ranks_are_late() -> None:
     assert float((cost.removed_ns[0] / cost.healthy_ns)[1:].mean()) == pytest.approx(0.2, rel=0.3)
 
 
+def test_the_host_waits_for_its_device_in_every_layer_to_learn_how_many_tokens_go_where(tmp_path: Path) -> None:
+    write_scenario(EXPERTS, tmp_path / "reads")
+    write_scenario(replace(EXPERTS, experts=Experts(reads_splits=False)), tmp_path / "knows")
+    waits = {
+        name: sum(e["name"] == "cudaStreamSynchronize" for e in document(tmp_path / name, 0)["traceEvents"])
+        for name in ("reads", "knows")
+    }
+
+    # three iterations of two layers; each iteration ends with one that reads the loss
+    assert waits == {"reads": 3 * (2 + 1), "knows": 3}
+
+
 def test_routing_is_random_and_about_even() -> None:
     tokens = tokens_received(run(replace(EXPERTS, experts=Experts(spread=0.0))).load)
 

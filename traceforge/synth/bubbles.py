@@ -31,7 +31,7 @@ Times = NDArray[np.float64]
 Chosen = Callable[[ProgramOperation], bool]
 
 _WITHOUT_NOISE = Noise(kernel=0, iteration=0, device=0, host=0, transfer=0, end_skew_ns=0)
-_WORK = ("compute", "copy", "synchronise")
+_WORK = ("compute", "copy", "synchronise", "read")
 # The first iteration differs from all others, which are alike.
 _SIMULATED = 3
 

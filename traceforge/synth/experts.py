@@ -26,12 +26,14 @@ class Experts:
         token_bytes: size of a token's activation.
         expert_ns: forward time of an expert that gets its even share; backward takes twice as long.
         spread: standard deviation of the logarithm of an expert's popularity.
+        reads_splits: whether the host waits in every layer for its device to say how many tokens go where.
     """
 
     tokens: int = 8_192
     token_bytes: int = 8_192
     expert_ns: float = 1_500_000
     spread: float = 0.05
+    reads_splits: bool = True
 
 
 def route(load: Load, cluster: Cluster, program: Program, experts: Experts, rng: np.random.Generator) -> None:

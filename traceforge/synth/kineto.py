@@ -154,7 +154,7 @@ class _Writer:
                 yield from self._collective(i, n, operation)
             case "message":
                 yield from self._messages(i, n, operation)
-            case "synchronise":
+            case "synchronise" | "read":
                 if self._device_end[i, n] > self._device_start[i, n]:
                     yield self._host(operation.name, start, end, record_function(self._job, i, n))
                     middle = min(end, int(self._device_start[i, n]))

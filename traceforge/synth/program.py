@@ -10,7 +10,7 @@ from typing import Literal
 
 from traceforge.synth.cluster import CollectiveOp, Kind
 
-Action = Literal["input", "copy", "compute", "collective", "message", "await", "synchronise", "free"]
+Action = Literal["input", "copy", "compute", "collective", "message", "await", "synchronise", "read", "free"]
 Work = Literal["", "forward", "backward", "backward_input", "backward_weight"]
 
 COMPUTE = "compute"

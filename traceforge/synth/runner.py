@@ -103,9 +103,9 @@ class Runner:
             case "synchronise":
                 every = self._workload.reads_loss_every
                 if every and (i + 1) % every == 0:
-                    yield from self._launch(n, operation, call_ns)
-                    end = yield from self._end_of(self._tasks[n])
-                    self._now = np.maximum(self._now, end)
+                    yield from self._read(n, operation, call_ns)
+            case "read":
+                yield from self._read(n, operation, call_ns)
             case _:
                 yield from self._launch(n, operation, call_ns)
 
@@ -125,6 +125,11 @@ class Runner:
             self._now = np.maximum(self._now, room)
         self._now = self._now + call_ns
         self._launched.append(self._give(n, operation, self._now + self._load.latency_ns))
+
+    def _read(self, n: int, operation: ProgramOperation, call_ns: Times) -> Generator[None, None, None]:
+        yield from self._launch(n, operation, call_ns)
+        end = yield from self._end_of(self._tasks[n])
+        self._now = np.maximum(self._now, end)
 
     def _give(self, n: int, operation: ProgramOperation, issued: Times) -> StreamTask:
         """Give a task to its stream, behind what it holds and behind what compute has been given so far."""

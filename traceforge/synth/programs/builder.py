@@ -110,6 +110,11 @@ class Builder:
             )
         )  # fmt: skip
 
+    def read(self) -> None:
+        """Have the host wait for a result of its device."""
+        copy = "Memcpy DtoH (Device -> Pageable)"
+        self.add(ProgramOperation("read", "aten::_local_scalar_dense", copy, self.workload.host_ns, 3_000))
+
     def wait(self, awaited: list[int]) -> None:
         """Have the device's compute wait for communication."""
         if awaited:

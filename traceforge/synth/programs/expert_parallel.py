@@ -3,7 +3,8 @@
     forward of each layer: attention · tokens go to their experts (all-to-all) · experts compute · tokens return
     backward: the same the other way round · all-reduce of what all ranks hold and of what they share with a few
 
-Split sizes are known beforehand; that a host reads them back from its device is left out.
+Before tokens go, the host reads from its device how many go where, unless the experts say that it need not. Backward
+knows. That ranks first exchange these numbers is left out.
 """
 
 from traceforge.synth.cluster import Cluster
@@ -41,6 +42,8 @@ def expert_program(workload: Workload, experts: Experts, cluster: Cluster) -> Pr
     builder.begin()
     for layer in range(workload.layers):
         builder.compute(FORWARD, workload.forward_ns)
+        if experts.reads_splits:
+            builder.read()
         mixture(layer, _EXPERT_FORWARD)
     gradients = []
     for layer in reversed(range(workload.layers)):
