@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.given import MS, US, Trace, rows_of
+from tests.given import MS, US, Trace, built, rows_of, store_of
 from tests.stories import Run, told
+from traceforge.store.stage import build_stage
 
 STEP = 10 * MS
 DIFFERENT = "SELECT rank, kind, name, calls, peer_calls, excess_ns_per_iteration FROM operation.difference"
@@ -53,6 +54,18 @@ def test_ranks_that_do_the_same_do_not_differ() -> None:
     assert computed(differing(("aten::mm", 2, MS))) == []
     # A hundredth of a step is 100 us: less is no difference.
     assert computed(differing(("aten::mm", 2, MS + 45 * US))) == []
+
+
+def test_ranks_are_compared_within_their_stage() -> None:
+    # given two stages of two ranks: the second computes twice as much by design, and its rank 3 once more
+    more = {2: ("aten::mm", 4, MS), 3: ("aten::mm", 5, MS)}
+    traces = [job(more.get(rank, ("aten::mm", 2, MS)), late=rank)[rank] for rank in range(4)]
+    with built(store_of(*traces), "timeline") as store:
+        store.execute("UPDATE timeline.role SET role = rank // 2")
+        build_stage(store, "traceforge.operation")
+        found = rows_of(store, f"{DIFFERENT} WHERE kind <> 'gap'")
+
+    assert found == [(3, "more_work", "aten::mm", 5.0, 4.0, MS)]
 
 
 def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:

@@ -1,8 +1,9 @@
--- What each rank does more, or more slowly, than the median rank: one row a rank and operation, kernel or cause of gaps.
+-- What each rank does more, or more slowly, than the median rank of its role: one row a rank and operation, kernel or cause
+-- of gaps.
 --
 -- Only what costs a rank a hundredth of its mean iteration more than the median rank (of two ranks, than the other) is a
--- row. attribute.finding_difference joins it to findings. All ranks of a run count as peers: stages of a pipeline, which
--- differ by design, are not told apart.
+-- row. attribute.finding_difference joins it to findings. Peers are the ranks of one role (timeline.role): stages of a
+-- pipeline differ by design; a rank that is alone in its role has no rows.
 CREATE OR REPLACE TABLE operation.difference (
   -- Joins meta.run.run_id.
   run_id,
@@ -31,11 +32,12 @@ CREATE OR REPLACE TABLE operation.difference (
   gap_call_ns_per_iteration
 ) AS
 WITH recorded AS (
-  SELECT run_id, rank, COUNT(*) AS iterations, AVG(duration_ns) AS duration_ns,
-    COUNT(*) OVER (PARTITION BY run_id) AS ranks
-  FROM timeline.rank_iteration
+  SELECT w.run_id, w.rank, o.role, COUNT(*) AS iterations, AVG(w.duration_ns) AS duration_ns,
+    COUNT(*) OVER (PARTITION BY w.run_id, o.role) AS ranks
+  FROM timeline.rank_iteration AS w
   JOIN operation.judged_iteration USING (run_id, iteration)
-  GROUP BY run_id, rank
+  JOIN timeline.role AS o ON o.run_id = w.run_id AND o.rank = w.rank
+  GROUP BY w.run_id, w.rank, o.role
 ),
 spent AS (
   SELECT run_id, rank, false AS is_gap, COALESCE(operation, kernel) AS name,
@@ -60,7 +62,7 @@ filling AS (
 ),
 -- What a rank does not do counts as none of it.
 filled AS (
-  SELECT r.run_id, r.rank, r.ranks, r.duration_ns AS step_ns, r.iterations, n.is_gap, n.name,
+  SELECT r.run_id, r.rank, r.role, r.ranks, r.duration_ns AS step_ns, r.iterations, n.is_gap, n.name,
     COALESCE(s.calls, 0) / r.iterations AS calls,
     COALESCE(s.duration_ns, 0) / r.iterations AS duration_ns,
     s.flops / r.iterations AS flops
@@ -77,7 +79,7 @@ compared AS (
       AS peer_duration_ns,
     CASE WHEN ranks = 2 THEN SUM(flops) OVER alike - flops ELSE MEDIAN(flops) OVER alike END AS peer_flops
   FROM filled
-  WINDOW alike AS (PARTITION BY run_id, is_gap, name)
+  WINDOW alike AS (PARTITION BY run_id, role, is_gap, name)
 ),
 told AS (
   SELECT *, duration_ns - peer_duration_ns AS excess_ns,
