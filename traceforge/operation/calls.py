@@ -1,17 +1,19 @@
-"""Every call of a device with what launched it. In: raw events of one rank. Out: `Calls`, columns of one row a call.
+"""Every call of a device with what launched it. In: raw events of ranks. Out: `Calls`, columns of one row a call.
 
-One scan of the rank's events: device work, launches, and the spans around these (operations, annotations, modules).
-Shared by operation.kernel and operation.coverage. On a rank without a device its host operations are the calls, with
+One scan of the events: device work, launches, and the spans around these (operations, annotations, modules), read for
+some ranks at a time. On a rank without a device its host operations are the calls, with
 the time that is their own. Not handled: device work that another process launched.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.clock_course import read_course
+from traceforge.align.clock_course import read_courses
+from traceforge.align.rank_batches import RankBatch, RankFile
 from traceforge.operation.nesting import NONE, Spans, innermost, own_duration_ns
 from traceforge.store.database import Store
 
@@ -19,7 +21,7 @@ Integers = NDArray[np.int64]
 
 _KINDS = """
 WITH classed AS (
-SELECT k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.class,
+SELECT k.source_id, k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.class,
   CASE
     WHEN c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN 'device'
     WHEN c.canonical_category IN ('cuda_runtime', 'cuda_driver') THEN 'launch'
@@ -30,24 +32,24 @@ SELECT k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.class,
   END AS role
 FROM raw.kineto_kind AS k
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
-WHERE k.source_id = ? AND k.phase = 'X'
+WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3 AND k.phase = 'X'
 )
-SELECT kind_id, track, name, class, role FROM classed WHERE role IS NOT NULL ORDER BY kind_id
+SELECT source_id, kind_id, track, name, class, role FROM classed WHERE role IS NOT NULL ORDER BY source_id, kind_id
 """
 
 _EVENTS = """
-SELECT event_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, COALESCE(duration_ns, -1) AS duration_ns,
+SELECT source_id, event_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, COALESCE(duration_ns, -1) AS duration_ns,
   COALESCE(correlation, -1) AS correlation
 FROM raw.kineto_occurrence
-WHERE source_id = ?
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
 """
 
 _WINDOWS = """
-SELECT w.start_ns, w.end_ns
+SELECT w.rank, w.start_ns, w.end_ns
 FROM timeline.window AS w
 JOIN operation.judged_iteration AS i USING (run_id, iteration)
-WHERE w.run_id = ? AND w.rank = ?
-ORDER BY w.start_ns
+WHERE w.run_id = $1 AND w.rank BETWEEN $2 AND $3
+ORDER BY w.rank, w.start_ns
 """
 
 _ROLES = ("device", "launch", "step", "operation", "annotation", "module")
@@ -79,7 +81,7 @@ class Calls:
     """Calls of one rank; arrays of shape (calls,), names as indices into `names`, `NONE` where there is none.
 
     Attributes:
-        names: text and class of every name.
+        names: text and class of every name, those of other ranks among them.
         name: of the kernel; of the operation on a rank without a device.
         joined: index into `JOINED`.
         operation: name of the operation around the launch.
@@ -101,31 +103,38 @@ class Calls:
     is_judged: NDArray[np.bool_]
 
 
-def read_calls(store: Store, run_id: int, rank: int, source_id: int, has_device: bool) -> Calls:
-    """All calls of a rank, judged or not, in the order of its file."""
-    kinds = store.query(_KINDS, [source_id])
-    names = kinds.select("name", "class").unique(maintain_order=True).with_row_index("number")
-    numbers = kinds.join(names, on=["name", "class"], how="left", maintain_order="left")["number"].to_numpy()
-    roles = np.array([_ROLES.index(role) for role in kinds["role"]], dtype=np.int64)
-    role, events = _read_events(store, source_id, kinds, roles, numbers.astype(np.int64))
-    by_role = {name: events.take(role == number) for number, name in enumerate(_ROLES)}
-    found = _on_device(by_role, names) if has_device else _on_host(by_role)
-    starts, ends = store.query(_WINDOWS, [run_id, rank]).to_numpy().reshape(-1, 2).T
-    at = read_course(store, run_id, rank).aligned(found.start_ns)
-    window = np.searchsorted(starts, at, side="right") - 1
-    inside = (window >= 0) & (at < ends[window]) if len(starts) else np.zeros(len(at), dtype=np.bool_)
-    has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)
-    return Calls(
-        names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
-        np.maximum(found.duration_ns, 0), has_time, inside & has_time,
-    )  # fmt: skip
+def read_calls(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Calls]]:
+    """All calls of each rank of a batch, judged or not, in the order of its file."""
+    kinds, events, windows = batch.by_file(store, _KINDS), batch.by_file(store, _EVENTS), batch.by_rank(store, _WINDOWS)
+    names = kinds.frame.select("name", "class").unique(maintain_order=True).with_row_index("number")
+    numbers = kinds.frame.join(names, on=["name", "class"], how="left", maintain_order="left")["number"].to_numpy()
+    roles = kinds.frame["role"].replace_strict(_ROLES, range(len(_ROLES)), return_dtype=pl.Int64).to_numpy()
+    is_graph = names["name"].str.contains("GraphLaunch", literal=True).to_numpy()
+    courses = read_courses(store, batch.run_id)
+    for one in batch.ranks:
+        first, count = kinds.place(one.source_id)
+        own = slice(first, first + count)
+        role, rows = _read_events(
+            events.of(one.source_id), kinds.of(one.source_id), roles[own], numbers[own].astype(np.int64)
+        )
+        by_role = {name: rows.take(role == number) for number, name in enumerate(_ROLES)}
+        found = _on_device(by_role, is_graph) if one.has_device else _on_host(by_role)
+        starts, ends = (windows.of(one.rank)[name].to_numpy() for name in ("start_ns", "end_ns"))
+        at = courses[one.rank].aligned(found.start_ns)
+        window = np.searchsorted(starts, at, side="right") - 1
+        inside = (window >= 0) & (at < ends[window]) if len(starts) else np.zeros(len(at), dtype=np.bool_)
+        has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)
+        yield one, Calls(
+            names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
+            np.maximum(found.duration_ns, 0), has_time, inside & has_time,
+        )  # fmt: skip
 
 
 def _read_events(
-    store: Store, source_id: int, kinds: pl.DataFrame, roles: Integers, numbers: Integers
+    events: pl.DataFrame, kinds: pl.DataFrame, roles: Integers, numbers: Integers
 ) -> tuple[Integers, _Rows]:
-    """Role of every event that has one, and the events."""
-    raw = store.arrays(_EVENTS, [source_id])
+    """Role of every event of a file that has one, and the events."""
+    raw = {name: events[name].to_numpy() for name in events.columns}
     kind_ids = kinds["kind_id"].to_numpy().astype(np.int64)
     # Kinds without a role share the last place.
     place_of = np.full(int(kind_ids.max(initial=-1)) + 2, NONE)
@@ -134,8 +143,7 @@ def _read_events(
     kept = np.flatnonzero(place != NONE)
     place, tracks = place[kept], kinds["track"].to_numpy().astype(np.int64)
     times = (raw[name][kept].astype(np.int64) for name in ("start_ns", "duration_ns", "correlation"))
-    events = _Rows(raw["event_id"][kept].astype(np.int64), numbers[place], tracks[place], *times)
-    return roles[place], events
+    return roles[place], _Rows(raw["event_id"][kept].astype(np.int64), numbers[place], tracks[place], *times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +158,12 @@ class _Found:
     module: Integers
 
 
-def _on_device(by_role: dict[str, _Rows], names: pl.DataFrame) -> _Found:
+def _on_device(by_role: dict[str, _Rows], is_graph_launch: NDArray[np.bool_]) -> _Found:
     device, operations = by_role["device"], by_role["operation"]
     launch, known = _launches(device, by_role["launch"])
     track, at = np.where(known, launch.track, NONE), launch.start_ns
     around = innermost(operations.spans(), track, at)
-    is_graph = names["name"].str.contains("GraphLaunch", literal=True).to_numpy()[launch.name] & known
+    is_graph = is_graph_launch[launch.name] & known
     joined = np.select(
         [device.correlation < 0, ~known, is_graph, around == NONE],
         [_NO_CORRELATION, _NO_LAUNCH, _GRAPH, _NO_OPERATION],

@@ -5,14 +5,14 @@ counted once a call of it, in the row of the longest kernel that it launched. Th
 what limits it: arithmetic at the device's peak, or bytes at the pace of its memory, whichever takes longer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from traceforge.operation.calls import JOINED, Calls, read_calls
+from traceforge.operation.call_groups import group_calls
+from traceforge.operation.calls import JOINED
 from traceforge.operation.kernel_name import kind_of, short_name
 from traceforge.operation.nesting import NONE
 from traceforge.operation.work import Work, work_of
@@ -23,16 +23,6 @@ SELECT r.run_id, r.rank, r.source_id, r.has_device, d.*
 FROM align.rank AS r
 LEFT JOIN operation.device AS d USING (run_id, rank)
 ORDER BY r.run_id, r.rank
-"""
-
-# Some files are written with blanks between the numbers, which say nothing.
-_INPUTS = r"""
-SELECT
-  event_id AS operation_id, REGEXP_REPLACE(shapes, '\s+', '', 'g') AS shapes,
-  REGEXP_REPLACE(types, '\s*([\[\],])\s*', '\1', 'g') AS types,
-  REGEXP_REPLACE(concrete, '\s*([\[\],])\s*', '\1', 'g') AS concrete
-FROM raw.kineto_input
-WHERE source_id = ?
 """
 
 _SCHEMA = {
@@ -64,55 +54,19 @@ _SCHEMA = {
 _LARGEST = 2**63 - 1
 _NAMES = ("name", "operation", "annotation", "module")
 _INPUT = ("shapes", "types", "concrete")
-_KEYS = (*_NAMES, *_INPUT, "joined")
 
 
-def rows(store: Store) -> "list[pl.DataFrame]":
-    """One frame a rank."""
-    return [
-        frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
-        for rank in store.query(_RANKS).iter_rows(named=True)
-        if not (frame := _of_rank(store, rank)).is_empty()
-    ]
-
-
-def _of_rank(store: Store, rank: Mapping[str, Any]) -> pl.DataFrame:
-    place = (rank["run_id"], rank["rank"], rank["source_id"], rank["has_device"])
-    calls = store.once(read_calls, *place)
-    grouped = _grouped(calls, store.query(_INPUTS, [rank["source_id"]]))
-    described = [_described(row, calls.names, rank) for row in grouped.iter_rows(named=True)]
-    frame = pl.DataFrame(described, schema=_SCHEMA, orient="row")
-    return frame.sort("duration_ns", "full_name", "operation", "shapes", descending=[True, *[False] * 3])
-
-
-def _grouped(calls: Calls, inputs: pl.DataFrame) -> pl.DataFrame:
-    """Judged calls by what they are: `_KEYS` with names as numbers, and their amounts."""
-    judged = calls.is_judged
-    columns = {name: getattr(calls, name)[judged] for name in (*_NAMES, "operation_id", "joined", "duration_ns")}
-    frame = pl.DataFrame({**columns, "is_longest": _longest(columns["operation_id"], columns["duration_ns"])})
-    duration = pl.col("duration_ns")
-    return (
-        frame.join(inputs, on="operation_id", how="left")
-        .group_by(_KEYS)
-        .agg(
-            calls=pl.len(),
-            duration_ns=duration.sum(),
-            p50_ns=duration.quantile(0.5, "lower"),
-            p95_ns=duration.quantile(0.95, "higher"),
-            operation_calls=pl.col("is_longest").sum(),
-        )
-    )
-
-
-def _longest(operation_id: np.ndarray[Any, Any], duration_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Whether a call is the longest one of its operation, the first of equals."""
-    order = np.lexsort((-duration_ns, operation_id))
-    sorted_ids = operation_id[order]
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = sorted_ids[1:] != sorted_ids[:-1]
-    result = np.zeros(len(order), dtype=np.bool_)
-    result[order] = is_first & (sorted_ids != NONE)
-    return result
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """One row a group of calls, some ranks at a time."""
+    devices = {(row["run_id"], row["rank"]): row for row in store.query(_RANKS).iter_rows(named=True)}
+    order = ["rank", "duration_ns", "full_name", "operation", "shapes", "annotation", "module"]
+    for found in store.once(group_calls):
+        described = [
+            _described(row, found.names, devices[found.run_id, row["rank"]])
+            for row in found.groups.iter_rows(named=True)
+        ]
+        frame = pl.DataFrame(described, schema=_SCHEMA, orient="row")
+        yield frame.sort(order, descending=[False, True, *[False] * 5])
 
 
 def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, Any]) -> dict[str, Any]:
