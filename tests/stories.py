@@ -94,7 +94,7 @@ def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None
 @pytest.fixture(scope="module", autouse=True)
 def told_together(request: pytest.FixtureRequest) -> Iterator[None]:
     """Builds the stories of a module that has `told`, together. What they hold is let go after its tests."""
-    tests = request.session.items if hasattr(request.module, "told") else ()
+    tests = request.session.items if getattr(request.module, "told", None) is told else ()
     here = [test for test in tests if isinstance(test, pytest.Function) and test.module is request.module]
     stories = list(dict.fromkeys(story for test in here if (story := _foreseen(test)) is not None))
     for stage in {story.stage for story in stories}:

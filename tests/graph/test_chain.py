@@ -3,6 +3,7 @@
 import pytest
 
 from tests.given import Trace, built, rows_of, store_of
+from tests.stories import told
 from traceforge.graph.arrival import common_positions
 
 JOINTS = "SELECT rank, position, arrival_ns, end_ns, awaited_position FROM graph.arrival ORDER BY rank, position"
@@ -19,7 +20,7 @@ def test_a_rank_awaits_a_collective_where_nothing_else_runs() -> None:
     early = Trace(0).step(1, 0, 100).kernel(0, 40).collective(40, 90).kernel(90, 100)
     late = Trace(1).step(1, 0, 100).kernel(0, 70).collective(70, 90).kernel(90, 100)
 
-    store = built(store_of(early, late), "graph")
+    store = told(early, late, stage="graph")
 
     assert rows_of(store, JOINTS) == [(0, 0, 40, 90, 0), (1, 0, 70, 90, 0)]
     assert rows_of(store, WORK, [0]) == [(0, "before_arrival", "compute", 40), (1, "before_arrival", "compute", 10)]
@@ -30,7 +31,7 @@ def test_a_rank_that_computes_on_awaits_nothing() -> None:
     # all-reduce        |40––60|
     traces = [Trace(rank).step(1, 0, 100).kernel(0, 100).collective(40, 60) for rank in range(2)]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, JOINTS) == [(0, 0, 40, 60, None), (1, 0, 40, 60, None)]
     assert rows_of(store, WORK, [0]) == [(0, "before_arrival", "compute", 40), (1, "before_arrival", "compute", 60)]
@@ -41,7 +42,7 @@ def test_work_after_an_arrival_and_before_the_wait_is_told_apart() -> None:
     # all-reduce        |20–––––––––––80|            exposed from 50 on
     traces = [Trace(rank).step(1, 0, 100).kernel(0, 50).collective(20, 80).kernel(80, 100) for rank in range(2)]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, JOINTS) == [(0, 0, 20, 80, 0), (1, 0, 20, 80, 0)]
     assert rows_of(store, WORK, [0]) == [
@@ -58,7 +59,7 @@ def test_a_rank_too_late_to_be_blocked_has_the_wait_that_the_others_have() -> No
         Trace(rank).step(1, 0, 100).kernel(0, until).collective(20, 80) for rank, until in enumerate([50, 50, 85])
     ]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, "SELECT awaited_position FROM graph.arrival ORDER BY rank") == [(0,), (0,), (0,)]
     assert rows_of(store, WORK, [2]) == [
@@ -76,7 +77,7 @@ def test_ranks_that_await_different_collectives_at_one_place_have_one_row_each()
         for rank, ends in enumerate([(80, 60), (60, 80)])
     ]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     chain = "SELECT rank, position, awaited_position FROM graph.arrival ORDER BY rank, position"
     assert rows_of(store, chain) == [(0, 0, None), (0, 1, 0), (1, 0, None), (1, 1, 1)]
@@ -90,7 +91,7 @@ def test_of_two_collectives_awaited_together_the_later_end_counts() -> None:
         for rank in range(2)
     ]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, JOINTS)[:2] == [(0, 0, 20, 80, None), (0, 1, 30, 60, 0)]
 
@@ -114,7 +115,7 @@ def test_of_two_ends_the_later_counts_on_ranks_that_meet_the_others_late(
             trace.collective(at + 20, at + first_end_ns).collective(at + 30, at + second_end_ns, op="allgather")
         traces.append(trace)
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     chain = "SELECT position, awaited_position FROM graph.arrival WHERE rank = 2 ORDER BY iteration, position"
     assert rows_of(store, chain) == [(4, None), (5, 4 + later)] * iterations
@@ -135,14 +136,14 @@ def test_a_collective_that_overtook_the_one_before_cannot_be_awaited_in_its_plac
         for rank in range(2)
     ]
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, JOINTS)[:3] == [(0, 0, 5, 8, 0), (0, 1, 50, 60, None), (0, 2, 50, 20, 1)]
     assert rows_of(store, WORK, [0]) == [(1, "before_arrival", "compute", 30), (1, "before_arrival", "transfer", 10)]
 
 
 def test_an_iteration_without_collectives_is_one_stretch() -> None:
-    store = built(store_of(Trace().step(1, 0, 50).kernel(0, 30).copy(30, 50)), "graph")
+    store = told(Trace().step(1, 0, 50).kernel(0, 30).copy(30, 50), stage="graph")
 
     assert rows_of(store, "SELECT position, part, phase, duration_ns FROM graph.work ORDER BY phase") == [
         (0, "before_arrival", "compute", 30),
@@ -197,7 +198,7 @@ class TestPipeline:
         return stages
 
     def test_a_collectives_position_follows_all_that_its_members_did_before(self) -> None:
-        store = built(store_of(*self._stages()), "graph")
+        store = told(*self._stages(), stage="graph")
 
         positions = "SELECT rank, position, awaited_position FROM graph.arrival ORDER BY rank, position"
         assert rows_of(store, positions) == [
@@ -207,7 +208,7 @@ class TestPipeline:
         ]  # fmt: skip
 
     def test_the_critical_path_runs_through_all_stages_and_back(self) -> None:
-        store = built(store_of(*self._stages()), "graph")
+        store = told(*self._stages(), stage="graph")
 
         path = "SELECT rank, kind, start_ns, start_ns + duration_ns FROM graph.critical_path ORDER BY piece"
         assert rows_of(store, path) == [

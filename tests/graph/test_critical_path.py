@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.graph.critical_path import Chains, CollectiveEvent, Piece, critical_path
 from traceforge.store.database import Store
 
@@ -78,7 +79,7 @@ def test_the_path_is_divided_by_rank_and_cause() -> None:
     second = Trace(1).step(1, 0, 90).kernel(20, 70, launch_ns=19).collective(70, 80).kernel(80, 90)
     second.host_work("cudaMalloc", 0, 19, "cuda_runtime")
 
-    store = built(store_of(first, second), "graph")
+    store = told(first, second, stage="graph")
 
     shares = "SELECT rank, cause, duration_ns FROM graph.critical_path_share ORDER BY rank, cause"
     assert rows_of(store, shares) == [
@@ -95,7 +96,7 @@ def test_the_path_is_divided_by_rank_and_cause() -> None:
 def test_shares_of_the_path_add_up_to_the_whole() -> None:
     traces = data_parallel_job([[60, 40, 50], [30, 70, 65], [20, 20, 90]])
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     whole = "SELECT SUM(share), SUM(duration_ns), (SELECT MAX(end_ns) - MIN(start_ns) FROM timeline.window) FROM"
     ((share, parts_ns, run_ns),) = rows_of(store, f"{whole} graph.critical_path_share")

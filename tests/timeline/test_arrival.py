@@ -1,6 +1,7 @@
 """When each rank reached each collective, who was last, and how fast it was then."""
 
-from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import Trace, data_parallel_job, rows_of
+from tests.stories import told
 
 ARRIVALS = "SELECT collective_id, rank, late_ns, wait_ns FROM timeline.arrival ORDER BY collective_id, rank"
 COLLECTIVES = """
@@ -17,19 +18,19 @@ def test_a_rank_is_late_against_the_first_and_waits_for_the_last() -> None:
     # rank 0        |30––––––––––––100|     late 20, waits 40
     # rank 1   |10–––––––––––––––––100|     first,   waits 60
     # rank 2                   |70–100|     late 60, waits  0
-    store = built(store_of(*_meeting(30, 10, 70)), "timeline")
+    store = told(*_meeting(30, 10, 70), stage="timeline")
 
     assert rows_of(store, ARRIVALS) == [(0, 0, 20, 40), (0, 1, 0, 60), (0, 2, 60, 0)]
 
 
 def test_a_collective_transfers_from_the_last_arrival_to_the_last_end() -> None:
-    store = built(store_of(*_meeting(30, 10, 70)), "timeline")
+    store = told(*_meeting(30, 10, 70), stage="timeline")
 
     assert rows_of(store, COLLECTIVES) == [(10, 70, 100, 2, 60, 30)]
 
 
 def test_of_two_last_ranks_the_lower_one_is_named() -> None:
-    store = built(store_of(*_meeting(70, 10, 70)), "timeline")
+    store = told(*_meeting(70, 10, 70), stage="timeline")
 
     assert rows_of(store, "SELECT last_rank FROM timeline.collective") == [(0,)]
 
@@ -42,7 +43,7 @@ def test_nobody_waits_beyond_its_own_end() -> None:
     for trace in (early, late):
         trace.collective(160, 170)
 
-    store = built(store_of(early, late), "timeline")
+    store = told(early, late, stage="timeline")
 
     assert rows_of(store, "SELECT rank, wait_ns FROM timeline.arrival WHERE collective_id = 0 ORDER BY rank") == [
         (0, 40),
@@ -52,7 +53,7 @@ def test_nobody_waits_beyond_its_own_end() -> None:
 
 def test_bus_bandwidth_is_that_of_the_time_after_the_last_arrival() -> None:
     # 1000 floats, 2 ranks: 4000 bytes x 2 x (2 - 1) / 2 in 50 ns (50 – 100).
-    store = built(store_of(*_meeting(20, 50)), "timeline")
+    store = told(*_meeting(20, 50), stage="timeline")
 
     assert rows_of(store, "SELECT op, size_bytes, bus_bandwidth_bytes_per_s FROM timeline.collective") == [
         ("all_reduce", 4_000, 4_000 / 50e-9)
@@ -61,7 +62,7 @@ def test_bus_bandwidth_is_that_of_the_time_after_the_last_arrival() -> None:
 
 def test_a_collective_that_took_no_time_has_no_bandwidth() -> None:
     # rank 1 comes when rank 0 is done, and stays for no time at all.
-    store = built(store_of(*_meeting(20, 100)), "timeline")
+    store = told(*_meeting(20, 100), stage="timeline")
 
     assert rows_of(store, "SELECT transfer_ns, bus_bandwidth_bytes_per_s FROM timeline.collective") == [(0, None)]
 
@@ -70,7 +71,7 @@ def test_a_collective_is_complete_only_if_every_members_trace_is_here() -> None:
     # Ranks 0 and 1 of a group of three.
     traces = [Trace(rank).collective(10, 20, group="dp", ranks=[0, 1, 2]) for rank in range(2)]
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     assert rows_of(store, "SELECT complete FROM timeline.collective") == [(False,)]
 
@@ -83,7 +84,7 @@ def test_lateness_below_three_clock_residuals_is_below_resolution() -> None:
         first.collective(1_000 * n, 1_000 * n + 500)
         second.collective(1_000 * n + late + 20, 1_000 * n + 500 + jitter)
 
-    store = built(store_of(first, second), "timeline")
+    store = told(first, second, stage="timeline")
 
     assert rows_of(store, "SELECT offset_ns, residual_ns FROM align.clock WHERE rank = 1") == [(20, 15)]
     assert rows_of(store, "SELECT late_ns, below_resolution FROM timeline.arrival WHERE rank = 1 ORDER BY 1") == [
@@ -103,7 +104,7 @@ def test_ranks_without_a_common_clock_are_not_compared() -> None:
         for rank in (1, 2):
             traces[rank].collective(100 * n, 100 * n + 50, group="b", ranks=[1, 2])
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     assert rows_of(store, "SELECT DISTINCT rank FROM timeline.arrival") == [(0,)]
 
@@ -113,7 +114,7 @@ def test_a_communicator_tells_how_many_of_its_calls_were_matched() -> None:
     traces = data_parallel_job([[60, 40], [60, 40], [60, 40]])
     traces[1].collective(80, 82, issue_ns=80)
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     # The call that is one more has no partner (6 of 7 calls do).
     assert rows_of(store, "SELECT size, origin, call_count, matched_share FROM timeline.communicator") == [

@@ -1,6 +1,7 @@
 """A part never passes as the whole: what follows where members of a collective have no trace."""
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 from traceforge.store.database import Store
 
 PHASES = "SELECT phase, duration_ns FROM timeline.phase WHERE rank = ? AND iteration = 1 ORDER BY phase"
@@ -16,7 +17,7 @@ FROM timeline.coverage
 
 
 def _timeline(*traces: Trace, world_size: int | None = None) -> Store:
-    return built(store_of(*traces, world_size=world_size), "timeline")
+    return told(*traces, world_size=world_size, stage="timeline")
 
 
 def test_one_rank_of_several_does_not_show_whether_it_waits_or_transfers() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, built, rows_of
+from tests.stories import told
 from traceforge.records import ReadOptions
 from traceforge.sources.kineto import SOURCE
 from traceforge.store.database import Store
@@ -60,7 +61,7 @@ def test_each_instant_of_all_streams_counts_once() -> None:
     # copy                     |45–55|
     trace = Trace().kernel(10, 30).kernel(60, 80).collective(20, 50).copy(45, 55)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT * EXCLUDE (run_id, rank) FROM timeline.device_time") == [
         (4, 70, 65, 5, 40, 25, 30, 10)
@@ -68,7 +69,7 @@ def test_each_instant_of_all_streams_counts_once() -> None:
 
 
 def test_a_rank_without_a_device_has_no_device_time() -> None:
-    store = built(store_of(Trace().host_work("aten::mm", 10, 40)), "timeline")
+    store = told(Trace().host_work("aten::mm", 10, 40), stage="timeline")
 
     assert rows_of(store, "SELECT * FROM timeline.device_time") == []
 

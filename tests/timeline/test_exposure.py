@@ -1,6 +1,7 @@
 """How much of each collective was hidden by compute, drawn by hand."""
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 
 EXPOSURE = "SELECT rank, exposed_wait_ns, exposed_transfer_ns, hidden_ns FROM timeline.exposure ORDER BY rank"
 
@@ -13,7 +14,7 @@ def test_waiting_and_transfer_are_hidden_where_the_rank_computes() -> None:
     early = Trace(0).step(1, 0, 100).kernel(0, 50).collective(20, 90)
     late = Trace(1).step(1, 0, 100).kernel(0, 60).kernel(65, 80, launch_ns=61).collective(60, 90)
 
-    store = built(store_of(early, late), "timeline")
+    store = told(early, late, stage="timeline")
 
     assert rows_of(store, EXPOSURE) == [(0, 10, 30, 30), (1, 0, 15, 15)]
 
@@ -23,7 +24,7 @@ def test_the_parts_add_up_to_the_time_on_the_rank() -> None:
     for trace in traces:
         trace.collective(100, 140, op="allgather").kernel(110, 125)
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     unequal = """
     SELECT * FROM timeline.exposure JOIN timeline.arrival USING (run_id, collective_id, rank)
@@ -38,7 +39,7 @@ def test_algorithm_bandwidth_is_size_over_transfer_and_bus_bandwidth_is_by_type(
     for trace in traces:
         trace.collectives[0]["out_elements"] = 4_000
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     rates = "SELECT algorithm_bandwidth_bytes_per_s, bus_bandwidth_bytes_per_s FROM timeline.collective"
     ((algorithm, bus),) = rows_of(store, rates)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.given import WORKER, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import WORKER, Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.vocabulary import vocabulary
 
 HOLDING = [one for one in vocabulary().activities if one.gap_cause]
@@ -10,7 +11,7 @@ GAPS = "SELECT start_ns, duration_ns, cause FROM timeline.gap ORDER BY start_ns"
 
 
 def _gaps(trace: Trace) -> list[tuple[object, ...]]:
-    return rows_of(built(store_of(trace), "timeline"), GAPS)
+    return rows_of(told(trace, stage="timeline"), GAPS)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_work_that_was_launched_after_the_gap_began_came_late() -> None:
     # host            |aten::mm 5–––––––––58|launch 58|
     trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(60, 100, launch_ns=58).host_work("aten::mm", 5, 58)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT cause, cause_ns, launch_lead_ns FROM timeline.gap") == [("late_launch", 50, -48)]
 
@@ -46,7 +47,7 @@ def test_work_that_was_launched_before_was_held_up_on_the_device() -> None:
     # host     |launch 3|
     trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(14, 100, launch_ns=3)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT cause, launch_lead_ns FROM timeline.gap") == [("device_queue", 7)]
 
@@ -80,7 +81,7 @@ def test_gaps_add_up_to_the_phases_without_device_work() -> None:
     for trace in traces:
         trace.step(2, 140, 300).host_work("aten::mm", 200, 250)
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     idle = "FROM timeline.phase WHERE phase IN ('input', 'runtime', 'idle') GROUP BY ALL"
     amounts = "SELECT iteration, rank, CAST(SUM(duration_ns) AS BIGINT)"
@@ -100,7 +101,7 @@ def test_the_call_that_fills_most_of_a_gap_is_named() -> None:
     trace.host_work("cudaStreamSynchronize", 9, 20, "cuda_runtime").host_work("cudaMalloc", 22, 30, "cuda_runtime")
     trace.host_work("cudaStreamSynchronize", 32, 55, "cuda_runtime")
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     # inside the gap 10–60: 10 of the first synchronisation and 23 of the second
     assert rows_of(store, "SELECT call, call_ns FROM timeline.gap") == [("cudaStreamSynchronize", 33)]
@@ -118,7 +119,7 @@ def test_a_call_over_several_gaps_counts_in_each_for_what_lies_there() -> None:
         .host_work("cudaFree", 5, 60, "cuda_runtime")
     )
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     rows = rows_of(store, "SELECT start_ns, call, call_ns FROM timeline.gap ORDER BY start_ns")
     assert rows == [(10, "cudaFree", 20), (40, "cudaFree", 20)]
@@ -132,5 +133,5 @@ def test_a_gap_without_a_call_names_none_and_two_threads_fill_it_once() -> None:
     busy.event("cuda_runtime", "cudaFree", 0, 40, track_id=WORKER)
 
     asked = "SELECT call, call_ns FROM timeline.gap"
-    assert rows_of(built(store_of(silent), "timeline"), asked) == [(None, None)]
-    assert rows_of(built(store_of(busy), "timeline"), asked) == [("cudaFree", 30)]
+    assert rows_of(told(silent, stage="timeline"), asked) == [(None, None)]
+    assert rows_of(told(busy, stage="timeline"), asked) == [("cudaFree", 30)]

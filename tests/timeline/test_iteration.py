@@ -3,6 +3,7 @@
 import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
+from tests.stories import told
 
 ITERATIONS = "SELECT iteration, start_ns, duration_ns, ranks FROM timeline.iteration ORDER BY iteration"
 RANK_ITERATIONS = "SELECT iteration, rank, start_ns, duration_ns FROM timeline.rank_iteration ORDER BY iteration, rank"
@@ -11,7 +12,7 @@ RANK_ITERATIONS = "SELECT iteration, rank, start_ns, duration_ns FROM timeline.r
 def test_an_iteration_lasts_from_the_first_start_to_the_last_end_of_any_rank() -> None:
     # rank 0   |10–––––––––90|
     # rank 1        |20––––––––––––110|
-    store = built(store_of(Trace(0).step(7, 10, 90), Trace(1, clock_ns=0).step(7, 20, 110)), "timeline")
+    store = told(Trace(0).step(7, 10, 90), Trace(1, clock_ns=0).step(7, 20, 110), stage="timeline")
 
     assert rows_of(store, ITERATIONS) == [(7, 10, 100, 2)]
 
@@ -21,7 +22,7 @@ def test_an_iteration_ends_when_what_it_issued_has_ended_and_the_next_starts_no_
     # device              |all-reduce 40–––70|           issued in step 1
     trace = Trace().step(1, 0, 50).step(2, 50, 100).collective(40, 70)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, RANK_ITERATIONS) == [(1, 0, 0, 70), (2, 0, 70, 30)]
 
@@ -31,7 +32,7 @@ def test_a_collective_belongs_to_the_step_that_issued_it_not_to_the_one_it_ran_i
     # device                     |all-reduce 60–80|
     trace = Trace().step(1, 0, 50).step(2, 50, 100).collective(60, 80, issue_ns=45)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT iteration, arrival_ns FROM timeline.arrival") == [(1, 60)]
 
@@ -39,7 +40,7 @@ def test_a_collective_belongs_to_the_step_that_issued_it_not_to_the_one_it_ran_i
 def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
     trace = Trace().step(1, 0, 50).step(2, 70, 100).collective(55, 60)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT iteration FROM timeline.arrival") == [(None,)]
     assert rows_of(store, RANK_ITERATIONS) == [(1, 0, 0, 50), (2, 0, 70, 30)]
@@ -66,7 +67,7 @@ def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
 def test_first_iterations_of_more_than_twice_the_median_are_warm_up(computes: list[int], flags: list[bool]) -> None:
     job = data_parallel_job([[compute, 20] for compute in computes])
 
-    store = built(store_of(*job), "timeline")
+    store = told(*job, stage="timeline")
 
     assert rows_of(store, "SELECT is_warmup FROM timeline.iteration ORDER BY iteration") == [(flag,) for flag in flags]
 
@@ -74,7 +75,7 @@ def test_first_iterations_of_more_than_twice_the_median_are_warm_up(computes: li
 def test_an_iteration_that_a_rank_did_not_record_is_partial() -> None:
     # rank 0   |step 1|step 2|
     # rank 1   |step 1|
-    store = built(store_of(Trace(0).step(1, 0, 50).step(2, 50, 100), Trace(1).step(1, 0, 50)), "timeline")
+    store = told(Trace(0).step(1, 0, 50).step(2, 50, 100), Trace(1).step(1, 0, 50), stage="timeline")
 
     assert rows_of(store, "SELECT iteration, ranks, is_partial FROM timeline.iteration ORDER BY iteration") == [
         (1, 2, False),
@@ -83,7 +84,7 @@ def test_an_iteration_that_a_rank_did_not_record_is_partial() -> None:
 
 
 def test_a_trace_without_steps_is_one_partial_iteration() -> None:
-    store = built(store_of(Trace().kernel(10, 40).kernel(60, 90)), "timeline")
+    store = told(Trace().kernel(10, 40).kernel(60, 90), stage="timeline")
 
     assert rows_of(store, "SELECT iteration, start_ns, duration_ns, is_partial FROM timeline.iteration") == [
         (0, 10, 80, True)
@@ -106,7 +107,7 @@ class TestUnmarkedSteps:
         return trace.collective(1310, 1320)
 
     def test_a_step_that_the_window_cuts_is_kept_and_marked(self) -> None:
-        store = built(store_of(self._trace(first_call=0)), "timeline")
+        store = told(self._trace(first_call=0), stage="timeline")
 
         assert rows_of(store, self.STEPS) == [
             (0, 1000, 1090, True),
@@ -117,7 +118,7 @@ class TestUnmarkedSteps:
         assert rows_of(store, "SELECT iteration, is_partial FROM timeline.iteration ORDER BY 1")[-1] == (3, True)
 
     def test_a_window_that_begins_within_a_step_marks_the_first_one(self) -> None:
-        store = built(store_of(self._trace(first_call=2)), "align")
+        store = told(self._trace(first_call=2), stage="align")
 
         assert rows_of(store, "SELECT is_whole FROM align.step ORDER BY iteration") == [
             (False,), (True,), (True,), (False,),

@@ -1,6 +1,7 @@
 """How each iteration of each rank was spent, drawn by hand."""
 
-from tests.given import WORKER, Trace, built, rows_of, store_of
+from tests.given import WORKER, Trace, rows_of
+from tests.stories import told
 
 PHASES = "SELECT phase, duration_ns FROM timeline.phase WHERE rank = ? ORDER BY phase"
 ACTIVITIES = """
@@ -10,7 +11,7 @@ HIDDEN = "SELECT hidden_communication_ns FROM timeline.rank_iteration WHERE rank
 
 
 def _phases(*traces: Trace, rank: int = 0) -> dict[object, object]:
-    return dict(rows_of(built(store_of(*traces, world_size=len(traces)), "timeline"), PHASES, [rank]))
+    return dict(rows_of(told(*traces, world_size=len(traces), stage="timeline"), PHASES, [rank]))
 
 
 class TestDeviceRank:
@@ -22,7 +23,7 @@ class TestDeviceRank:
         # phase     idle  |compute   |tr.  | idle
         trace = Trace().step(1, 0, 60).kernel(10, 30).collective(20, 50)
 
-        store = built(store_of(trace, world_size=1), "timeline")
+        store = told(trace, world_size=1, stage="timeline")
 
         assert dict(rows_of(store, PHASES, [0])) == {"idle": 20, "compute": 20, "transfer": 20}
         assert rows_of(store, HIDDEN) == [(10,)]
@@ -75,7 +76,7 @@ class TestDeviceRank:
         trace.host_work("cudaDeviceSynchronize", 30, 70, "cuda_runtime")
         trace.host_work("cudaLaunchKernel", 70, 90, "cuda_runtime").host_work("aten::mm", 90, 95)
 
-        store = built(store_of(trace), "timeline")
+        store = told(trace, stage="timeline")
 
         assert rows_of(store, ACTIVITIES, [0]) == [
             ("idle", "unnamed", 5),
@@ -128,7 +129,7 @@ class TestHostRank:
         # worker                       |gloo 20–––––––––––80|
         trace = Trace().step(1, 0, 80).host_work("aten::mm", 10, 50).gloo(20, 80, issue_ns=5)
 
-        store = built(store_of(trace, world_size=1), "timeline")
+        store = told(trace, world_size=1, stage="timeline")
 
         assert dict(rows_of(store, PHASES, [0])) == {"runtime": 10, "compute": 40, "transfer": 30}
         assert rows_of(store, HIDDEN) == [(30,)]
@@ -161,7 +162,7 @@ class TestHostRank:
         # worker                       |gloo 20–––––––––––80|
         trace = Trace().step(1, 0, 80).host_work("forward", 10, 50, "user_annotation").gloo(20, 80, issue_ns=5)
 
-        store = built(store_of(trace, world_size=1), "timeline")
+        store = told(trace, world_size=1, stage="timeline")
 
         assert dict(rows_of(store, PHASES, [0])) == {"runtime": 10, "compute": 40, "transfer": 30}
         assert rows_of(store, HIDDEN) == [(30,)]
@@ -209,6 +210,6 @@ class TestHostRank:
         trace = Trace().step(1, 0, 60).host_work("forward", 0, 60, "user_annotation")
         trace.host_work("gc.collect", 20, 50, "user_annotation")
 
-        store = built(store_of(trace), "timeline")
+        store = told(trace, stage="timeline")
 
         assert rows_of(store, ACTIVITIES, [0]) == [("compute", None, 30), ("runtime", "garbage_collection", 30)]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import MS, Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.store.database import Store
 
 # Rank 1 is late by 40, 20 and 40 ms, then rank 2 by 10 ms; transfers take 10 ms.
@@ -14,7 +15,7 @@ COMPUTE_MS = [[20, 60, 20], [20, 40, 20], [20, 60, 20], [20, 20, 30]]
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
     traces = data_parallel_job([[value * MS for value in row] for row in COMPUTE_MS], transfer_ns=10 * MS)
-    with built(store_of(*traces), "timeline") as found:
+    with told(*traces, stage="timeline") as found:
         yield found
 
 
@@ -51,7 +52,7 @@ def test_a_collective_that_took_thrice_as_long_as_its_kind_is_slow() -> None:
         for n, transfer in enumerate((10, 10, 30, 10, 10)):
             trace.collective(100 * n * MS, (100 * n + transfer) * MS)
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     rows = rows_of(
         store, "SELECT collective_id, transfer_ns / 1e6, reference_transfer_ns / 1e6 FROM timeline.slow_collective"
@@ -64,7 +65,7 @@ def test_gaps_are_summed_by_cause() -> None:
     trace = Trace().step(1, 0, 100).kernel(0, 10).kernel(40, 50).kernel(90, 100)
     trace.host_work("load_batch", 11, 39, "user_annotation").host_work("load_batch", 51, 88, "user_annotation")
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT cause, gaps, total_gap_ns, longest_gap_ns, share FROM timeline.gap_cause") == [
         ("data_loading", 2, 70, 40, 0.7)
