@@ -55,12 +55,12 @@ class _Work:
 
 def measure_overlap(store: Store, run_id: int) -> list[Measurement]:
     """Slow-down of kernels by a collective that waits, and by one that transfers, on the same device."""
-    ranks = store.query(_RANKS, [run_id]).filter("has_device")
+    ranks = store.once(_ranks, run_id).filter("has_device")
     if ranks.is_empty():
         return [refused(0, "No device kernels were recorded.")] * 2
     works = []
     for rank, source_id in _spaced(ranks).select("rank", "source_id").iter_rows():
-        waiting, transferring = _own_collectives(store, run_id, rank)
+        waiting, transferring = store.once(_own_collectives, run_id, rank)
         works.append(_Work(rank, kernels(store, run_id, rank, source_id), [[waiting], [transferring]]))
     things = ("a waiting collective", "a transferring collective")
     return _measured(store, run_id, works, things, "kernels")
@@ -68,7 +68,7 @@ def measure_overlap(store: Store, run_id: int) -> list[Measurement]:
 
 def measure_host_waiting(store: Store, run_id: int) -> Measurement:
     """Slow-down of host operations by each rank of the same host that is blocked in a wait."""
-    ranks = store.query(_RANKS, [run_id])
+    ranks = store.once(_ranks, run_id)
     if ranks["host"].null_count() == ranks.height:
         return refused(0, "No host is named, so that it is not known which ranks share one.")
     shared = ranks.filter(pl.col("host").is_not_null() & (pl.len().over("host") > 1))
@@ -83,7 +83,7 @@ def measure_host_waiting(store: Store, run_id: int) -> Measurement:
     works = []
     for rank, source_id in _spaced(of_host).select("rank", "source_id").iter_rows():
         others = [own for other, own in blocked.items() if other != rank]
-        own = _own_collectives(store, run_id, rank)[1]
+        own = store.once(_own_collectives, run_id, rank)[1]
         works.append(_Work(rank, host_operations(store, run_id, rank, source_id), [others, [own]]))
     things = ("a waiting rank of the same host", "a transferring collective")
     return _measured(store, run_id, works, things, "host operations")[0]
@@ -155,6 +155,10 @@ def _between(intervals: Intervals, since_ns: Times, until_ns: Times) -> Amounts:
     lengths = intervals.ends_ns - intervals.starts_ns
     until, since = (covered_before(intervals.starts_ns, lengths, instants) for instants in (until_ns, since_ns))
     return (until - since).astype(np.float64)
+
+
+def _ranks(store: Store, run_id: int) -> pl.DataFrame:
+    return store.query(_RANKS, [run_id])
 
 
 def _own_collectives(store: Store, run_id: int, rank: int) -> tuple[Intervals, Intervals]:

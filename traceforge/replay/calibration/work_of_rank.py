@@ -52,6 +52,10 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
 
 
+def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
+    return store.query(_WINDOWS, [run_id, rank])
+
+
 def _longest_within(tracks: list[int], starts: list[int], ends: list[int]) -> list[int]:
     """Duration of the longest event directly within each, ns; events by track, start and falling end."""
     longest, around, track = [0] * len(starts), list[int](), None
@@ -67,8 +71,8 @@ def _longest_within(tracks: list[int], starts: list[int], ends: list[int]) -> li
 
 
 def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.DataFrame:
-    windows = store.query(_WINDOWS, [run_id, rank])
-    clock = read_course(store, run_id, rank)
+    windows = store.once(_windows, run_id, rank)
+    clock = store.once(read_course, run_id, rank)
     start, end = (clock.aligned(events[name].to_numpy()) for name in ("start_ns", "end_ns"))
     window = np.searchsorted(windows["start_ns"].to_numpy(), start, side="right") - 1
     inside = window >= 0
