@@ -41,12 +41,12 @@ class Painter {
     return this.view.from + ((x - this.gutter) / this.plot) * (this.view.to - this.view.from);
   }
 
-  /** Paint what lies between two heights, which is what the window shows; the axis stays at its top. */
-  paint(view, allRows, [top, bottom]) {
+  /** Paint what lies between two heights, with the axis at the top of what the window shows. */
+  paint(view, allRows, [top, bottom], axisTop) {
     this.view = view;
     const rows = allRows.filter((row) => row.y < bottom && row.y + row.height > top);
     const { context } = this;
-    this.top = Math.max(0, Math.min(top, this.height - 60));
+    this.top = Math.max(0, Math.min(axisTop, this.height - 60));
     context.save();
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     context.textBaseline = "middle";

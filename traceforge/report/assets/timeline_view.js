@@ -140,7 +140,7 @@ class Walk {
     this.rows = rows;
     this.painter.resize(width, height);
     this.strip.resize(width);
-    this.paint();
+    this.paint([0, height]);
     this.wanted();
   }
 
@@ -170,7 +170,7 @@ class Walk {
   }
 
   paint(part = this.shownPart()) {
-    if (part[1] > part[0]) this.painter.paint(this.view, this.rows, part);
+    if (part[1] > part[0]) this.painter.paint(this.view, this.rows, part, this.shownPart()[0]);
     this.strip.paint(this.inView().map((place) => this.model.iterations[place]), this.model.iterations[this.view.iteration]);
     this.figure.dataset.from = this.view.from;
     this.figure.dataset.to = this.view.to;
@@ -185,7 +185,11 @@ class Walk {
     if (!isOnTheWay && (middle < first || middle > last)) view.iteration = this.placeAt(middle);
     this.wanted();
     clearTimeout(this.totalling);
-    this.totalling = setTimeout(() => this.total(), 90);
+    // What lies outside of the window follows once nothing moves any more.
+    this.totalling = setTimeout(() => {
+      this.total();
+      this.paint([0, this.painter.height]);
+    }, 90);
     const number = model.iterations[view.iteration];
     if (number === this.number) return;
     this.number = number;
