@@ -30,7 +30,7 @@ const coloursOf = (element, phases) => {
   };
 };
 
-const sums = new Float64Array(16);
+const sums = new Float64Array(8);
 
 /** The phase that fills most of each column of pixels; 255 where nothing was recorded. */
 const columnsOf = (lane, from, perStep, width, out) => {
@@ -42,7 +42,7 @@ const columnsOf = (lane, from, perStep, width, out) => {
     if (column < 0 || column >= width) return;
     let best = 255;
     let most = 0;
-    for (let phase = 0; phase < 16; phase += 1) {
+    for (let phase = 0; phase < 8; phase += 1) {
       if (sums[phase] > most) [most, best] = [sums[phase], phase];
     }
     out[column] = best;
@@ -70,4 +70,33 @@ const columnsOf = (lane, from, perStep, width, out) => {
     sums[kind[at]] += right - last;
   }
   settle();
+};
+
+/** The same for the whole line cut into 2 ** level pieces, kept for the next time. */
+const coarseOf = (lane, level, end) => {
+  lane.coarse ??= [];
+  if (!lane.coarse[level]) {
+    const size = 2 ** level;
+    lane.coarse[level] = new Uint8Array(size);
+    columnsOf(lane, 0, size / end, size, lane.coarse[level]);
+  }
+  return lane.coarse[level];
+};
+
+const FINEST_LEVEL = 15;
+
+/** `columnsOf`, from pieces of at most a pixel where a lane is so dense that to add up its runs would take long. */
+const shownColumns = (lane, from, perStep, width, out, end) => {
+  const level = Math.ceil(Math.log2(end * perStep));
+  const runs = lastNotAbove(lane.start, from + width / perStep) - lastNotAbove(lane.start, from);
+  if (runs < 2 * width || level > FINEST_LEVEL) {
+    columnsOf(lane, from, perStep, width, out);
+    return;
+  }
+  const coarse = coarseOf(lane, level, end);
+  const perPixel = coarse.length / (end * perStep);
+  for (let x = 0; x < width; x += 1) {
+    const at = Math.floor((from / end) * coarse.length + (x + 0.5) * perPixel);
+    out[x] = at < 0 || at >= coarse.length ? 255 : coarse[at];
+  }
 };

@@ -59,7 +59,7 @@ Object.assign(Walk.prototype, {
       this.step(by);
       this.strip.tell(this.model.iterations[this.view.iteration]);
     });
-    canvas.addEventListener("pointerleave", () => this.strip.explain());
+    canvas.addEventListener("pointerleave", () => this.strip.tell(this.model.iterations[this.view.iteration]));
     this.strip.explain();
   },
 

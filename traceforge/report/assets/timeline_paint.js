@@ -84,7 +84,8 @@ class Painter {
       // With more ranks than lines of pixels, lines show some of them; a host can be opened.
       const lines = Math.min(ranks.length, height);
       for (let line = 0; line < lines; line += 1) {
-        columnsOf(this.model.lanes[ranks[Math.floor((line * ranks.length) / lines)]], this.view.from - shift, perStep, this.columns, this.column);
+        const lane = this.model.lanes[ranks[Math.floor((line * ranks.length) / lines)]];
+        shownColumns(lane, this.view.from - shift, perStep, this.columns, this.column, this.model.end);
         if (shift) this.cut(row.ghost);
         const first = top + Math.floor((line * height) / lines);
         const below = top + Math.floor(((line + 1) * height) / lines);

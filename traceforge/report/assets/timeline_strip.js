@@ -4,9 +4,10 @@
 const STRIP_HEIGHT = 64;
 
 class Strip {
-  constructor(canvas, text, model) {
+  constructor(canvas, legend, told, model) {
     this.canvas = canvas;
-    this.text = text;
+    this.legend = legend;
+    this.said = told;
     this.model = model;
     this.context = canvas.getContext("2d");
     this.place = new Map(model.all.map((number, place) => [number, place]));
@@ -41,6 +42,7 @@ class Strip {
     this.canvas.height = Math.round(STRIP_HEIGHT * scale);
     this.canvas.style.height = `${STRIP_HEIGHT}px`;
     this.context.setTransform(scale, 0, 0, scale, 0, 0);
+    this.painted = "";
     this.recolour();
   }
 
@@ -57,6 +59,9 @@ class Strip {
   /** `shown` are the first and the last iteration in view. */
   paint(shown, chosen) {
     const { context, colour } = this;
+    const painted = [...shown, chosen].join();
+    if (painted === this.painted) return;
+    this.painted = painted;
     context.clearRect(0, 0, this.width, STRIP_HEIGHT);
     context.fillStyle = colour("sunken");
     context.fillRect(0, 0, this.width, STRIP_HEIGHT);
@@ -105,10 +110,10 @@ class Strip {
 
   /** What the colours mean, with means over the iterations. */
   explain() {
-    this.text.textContent = this.isLost ? "Time lost in each iteration, by who owns it (means): " : "Duration of each iteration";
+    this.legend.textContent = this.isLost ? "Time lost in each iteration, by who owns it (means): " : "Duration of each iteration";
     if (!this.isLost) return;
     this.model.owners.names.forEach(([label, mode, mean], owner) => {
-      const item = this.text.appendChild(document.createElement("span"));
+      const item = this.legend.appendChild(document.createElement("span"));
       const swatch = item.appendChild(document.createElement("i"));
       swatch.style.background = `var(--${mode})`;
       swatch.style.opacity = this.strength[owner];
@@ -117,7 +122,7 @@ class Strip {
   }
 
   tell(number) {
-    this.text.textContent = this.told(number);
+    this.said.textContent = this.told(number);
   }
 
   /** An iteration in words. */

@@ -11,7 +11,7 @@ class Walk {
     this.part = (name) => figure.querySelector(`[data-walk="${name}"]`);
     this.canvas = this.part("lanes");
     this.painter = new Painter(this.canvas, model);
-    this.strip = new Strip(this.part("strip"), this.part("strip-text"), model);
+    this.strip = new Strip(this.part("strip"), this.part("strip-text"), this.part("strip-told"), model);
     this.groups = hostGroups(model);
     this.view = {
       from: 0, to: model.end, iteration: 0, rank: -1, link: -1, moment: -1, selected: null, search: "", found: new Set(), isCompared: false,
@@ -193,6 +193,7 @@ class Walk {
     const number = model.iterations[view.iteration];
     if (number === this.number) return;
     this.number = number;
+    this.strip.tell(number);
     if (view.isCompared) this.laid();
     document.dispatchEvent(new CustomEvent("iterationshown", { detail: number }));
   }
