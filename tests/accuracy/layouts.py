@@ -19,9 +19,12 @@ from traceforge.synth.scenario import Scenario
 
 _PIPELINES = {
     "1f1b-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("1f1b")),
-    "1f1b-one-by-one-4x4": (Cluster(4, 4, pipeline_parallel=4, naming="megatron"), Pipeline("1f1b", batched=False)),
-    "gpipe-2x2x2": (Cluster(2, 4, 2, pipeline_parallel=2), Pipeline("gpipe")),
-    "interleaved-2x4": (Cluster(2, 4, pipeline_parallel=2), Pipeline("interleaved", 8, 2, batched=False)),
+    "1f1b-one-by-one-4x4": (
+        Cluster(4, 4, pipeline_parallel=4, naming="megatron"),
+        Pipeline("1f1b", batched=False, clips_gradients=True),
+    ),
+    "gpipe-2x2x2": (Cluster(2, 4, 2, pipeline_parallel=2), Pipeline("gpipe", clips_gradients=True)),
+    "interleaved-2x4": (Cluster(2, 4, pipeline_parallel=2), Pipeline("interleaved", 8, 2)),
     "split-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("zero_bubble")),
 }
 _OF_PIPELINES = {

@@ -55,11 +55,28 @@ def test_the_bubble_is_that_of_the_closed_form(schedule: str, batched: bool) -> 
         assert 1 - busy_share(job, rank) == pytest.approx(3 / (8 + 3), abs=0.01)
 
 
-def test_the_bubble_of_an_interleaved_pipeline_is_smaller() -> None:
-    job = run(replace(BARE, pipeline=Pipeline("interleaved", 8, 2, batched=False, message_bytes=0)))
+@pytest.mark.parametrize("batched", [True, False])
+def test_the_bubble_of_an_interleaved_pipeline_is_smaller(batched: bool) -> None:
+    job = run(replace(BARE, pipeline=Pipeline("interleaved", 8, 2, batched=batched, message_bytes=0)))
 
     for rank in range(4):
         assert 1 - busy_share(job, rank) == pytest.approx(3 / (2 * 8 + 3), abs=0.01)
+
+
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize(("stages", "microbatches", "chunks"), [(2, 2, 2), (3, 3, 2), (4, 4, 2), (3, 9, 3), (4, 12, 2)])
+def test_interleaved_stages_never_wait_for_one_another_for_ever(
+    stages: int, microbatches: int, chunks: int, batched: bool
+) -> None:
+    pipeline = Pipeline("interleaved", microbatches, chunks, batched, message_bytes=0)
+    cluster = Cluster(1, stages, pipeline_parallel=stages)
+    job = run(
+        replace(BARE, cluster=cluster, pipeline=pipeline, workload=replace(BARE.workload, layers=stages * chunks))
+    )
+
+    ideal = (chunks * microbatches + stages - 1) * 6_000_000
+    duration = job.events.iteration_ends_ns()[0]
+    assert ideal < duration < (1.25 if microbatches == stages else 1.02) * ideal
 
 
 def test_the_bubble_of_a_split_backward_is_a_third() -> None:

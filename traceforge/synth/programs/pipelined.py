@@ -47,7 +47,12 @@ def pipelined_roles(cluster: Cluster, workload: Workload, pipeline: Pipeline) ->
     stages = cluster.pipeline_parallel
     layers = pipeline.layers_of(stages, workload)
     orders = turns_of(pipeline.schedule, stages, pipeline.microbatches, pipeline.chunks)
-    exchanges = _exchanges(orders, len(layers), is_one_stream=pipeline.batched)
+    exchanges = _exchanges(orders, len(layers))
+    # With no more micro-batches than stages there is no steady part, in which each forward pass has a backward pass.
+    if pipeline.batched and pipeline.chunks > 1 and pipeline.microbatches > stages:
+        exchanges = [_by_pairs(own, order) for own, order in zip(exchanges, orders, strict=True)]
+    else:
+        exchanges = [_in_time(own, is_one_stream=pipeline.batched) for own in exchanges]
     return tuple(
         Role(_Stage(cluster, workload, pipeline, layers, rank).program(orders[rank], exchanges[rank]),
              cluster.ranks_of_stage(rank))
@@ -55,8 +60,8 @@ def pipelined_roles(cluster: Cluster, workload: Workload, pipeline: Pipeline) ->
     )  # fmt: skip
 
 
-def _exchanges(orders: list[Order], virtual: int, *, is_one_stream: bool) -> list[list[_Exchange]]:
-    """Messages of each rank, in the order in which it launches them."""
+def _exchanges(orders: list[Order], virtual: int) -> list[list[_Exchange]]:
+    """Messages of each rank as late as they may be, in the order in which an ideal run has them ready."""
     ends = ideal_ends(orders, virtual - 1)
     place = {turn: (rank, number) for rank, order in enumerate(orders) for number, turn in enumerate(order)}
     found: list[list[_Exchange]] = [[] for _ in orders]
@@ -70,7 +75,7 @@ def _exchanges(orders: list[Order], virtual: int, *, is_one_stream: bool) -> lis
         name = f"{_LETTERS[source.work]}{source.stage}.{source.microbatch}"
         found[sender].append(_Exchange(MessageSide(sends=True, peer=receiver, message=name), after + 1))
         found[receiver].append(_Exchange(MessageSide(sends=False, peer=sender, message=name), before))
-    return [_in_time(own, is_one_stream=is_one_stream) for own in found]
+    return found
 
 
 def _in_time(own: list[_Exchange], *, is_one_stream: bool) -> list[_Exchange]:
@@ -85,6 +90,16 @@ def _in_time(own: list[_Exchange], *, is_one_stream: bool) -> list[_Exchange]:
         latest[stream] = turn
         moved.append(_Exchange(exchange.part, turn))
     moved.reverse()
+    return sorted(moved, key=lambda exchange: exchange.turn)
+
+
+def _by_pairs(own: list[_Exchange], order: Order) -> list[_Exchange]:
+    """Interleaved stages exchange once for each forward pass and the backward pass behind it, as Megatron does."""
+    works = [turn.work for turn in order]
+    within = {n for n in range(1, len(works)) if (works[n - 1], works[n]) == ("forward", "backward")}
+    moved = [
+        _Exchange(one.part, one.turn + (1 if one.part.sends else -1)) if one.turn in within else one for one in own
+    ]
     return sorted(moved, key=lambda exchange: exchange.turn)
 
 
