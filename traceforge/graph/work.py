@@ -4,85 +4,136 @@ The segments of a rank are integrated to running totals by (phase, activity); ea
 totals, so the stretches add up to the ns. Iterations without any collective are one stretch.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
 from traceforge.store.database import Store
-from traceforge.timeline.layers import covered_before
+from traceforge.timeline.layers import Times, covered_before
 
 _ARRIVALS = """
-SELECT w.run_id, w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
-  a.awaited_position, b.end_ns AS awaited_end_ns, COALESCE(a.is_regular, r.is_regular, true) AS is_regular
+SELECT w.rank, w.iteration, w.start_ns, w.end_ns AS window_end_ns, a.position, a.arrival_ns,
+  b.end_ns AS awaited_end_ns, COALESCE(a.is_regular, r.is_regular, true) AS is_regular
 FROM timeline.window AS w
 LEFT JOIN graph.arrival AS a USING (run_id, iteration, rank)
 LEFT JOIN graph.arrival AS b
   ON b.run_id = a.run_id AND b.iteration = a.iteration AND b.rank = a.rank AND b.position = a.awaited_position
 LEFT JOIN (SELECT DISTINCT run_id, iteration, is_regular FROM graph.arrival) AS r
   ON r.run_id = w.run_id AND r.iteration = w.iteration
-WHERE (w.run_id, w.iteration) IN (SELECT (run_id, iteration) FROM graph.arrival)
-  OR (w.run_id, w.iteration) NOT IN (
-    SELECT (run_id, iteration) FROM timeline.arrival WHERE iteration IS NOT NULL
+WHERE w.run_id = $1 AND w.rank BETWEEN $2 AND $3
+  AND (
+    w.iteration IN (SELECT iteration FROM graph.arrival WHERE run_id = $1)
+    OR w.iteration NOT IN (SELECT iteration FROM timeline.arrival WHERE run_id = $1 AND iteration IS NOT NULL)
   )
-ORDER BY w.run_id, w.rank, w.iteration, a.position
+ORDER BY w.rank, w.iteration, a.position
 """
 
 _SEGMENTS = """
-SELECT phase, activity, start_ns, duration_ns FROM timeline.segment WHERE run_id = ? AND rank = ? ORDER BY start_ns
+SELECT rank, phase, activity, start_ns, duration_ns
+FROM timeline.segment
+WHERE run_id = $1 AND rank BETWEEN $2 AND $3
+ORDER BY rank, start_ns
 """
+
+_KIND = ["phase", "activity"]
+_EXPOSED = ("transfer", "wait", "communication")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretches:
+    """Stretches of ranks between arrivals; shapes (stretches,).
+
+    Attributes:
+        rank, iteration, position, is_regular: see graph.work.
+        is_wait: whether the part is before a wait.
+        from_ns, until_ns: on the common clock.
+    """
+
+    rank: NDArray[np.int64]
+    iteration: NDArray[np.int64]
+    position: NDArray[np.int64]
+    is_regular: NDArray[np.bool_]
+    is_wait: NDArray[np.bool_]
+    from_ns: Times
+    until_ns: Times
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a (rank, iteration, position, part, phase, activity) with work in it."""
     parts = []
-    for (run_id, rank), arrivals in store.query(_ARRIVALS).group_by("run_id", "rank", maintain_order=True):
-        stretches = _stretches(arrivals)
-        segments = store.query(_SEGMENTS, [run_id, rank])
-        for (phase, activity), own in segments.group_by("phase", "activity", maintain_order=True):
-            parts.append(
-                _amounts(stretches, own, is_exposed=phase in ("transfer", "wait", "communication")).with_columns(
-                    run_id=pl.lit(run_id),
-                    rank=pl.lit(rank),
-                    phase=pl.lit(phase, dtype=pl.String),
-                    activity=pl.lit(activity, dtype=pl.String),
-                )
-            )
+    for batch in rank_batches(store):
+        arrivals, segments = batch.by_rank(store, _ARRIVALS), batch.by_rank(store, _SEGMENTS)
+        if not arrivals.frame.is_empty():
+            parts.append(_work(batch, _stretches(arrivals.frame), segments))
     if not parts:
         return pl.DataFrame()
-    return (
-        pl.concat(parts)
-        .filter(pl.col("duration_ns") > 0)
-        .sort("run_id", "iteration", "rank", "position", "part", "phase", "activity")
+    return pl.concat(parts).sort("run_id", "iteration", "rank", "position", "part", *_KIND)
+
+
+def _stretches(arrivals: pl.DataFrame) -> _Stretches:
+    """Stretches of some ranks, by rank: before each arrival, before the wait behind it, and to the iteration's end."""
+    rank, iteration, start, end = (
+        arrivals[name].to_numpy().astype(np.int64) for name in ("rank", "iteration", "start_ns", "window_end_ns")
     )
+    has_arrival = arrivals["position"].is_not_null().to_numpy()
+    position = arrivals["position"].fill_null(-1).to_numpy().astype(np.int64)
+    arrival = np.where(has_arrival, arrivals["arrival_ns"].fill_null(0).to_numpy(), start)
+    waits = arrivals["awaited_end_ns"].is_not_null().to_numpy()
+    awaited = np.where(waits, arrivals["awaited_end_ns"].fill_null(0).to_numpy(), arrival)
+    reached = np.maximum(arrival, awaited)
+    is_first = np.ones(len(rank), dtype=np.bool_)
+    is_first[1:] = (rank[1:] != rank[:-1]) | (iteration[1:] != iteration[:-1])
+    is_last = np.append(is_first[1:], True)
+    before = np.where(is_first, start, np.append(start[:1], reached[:-1]))
+    is_regular = arrivals["is_regular"].to_numpy()[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]]
+    place = np.concatenate([np.flatnonzero(some) for some in (has_arrival, waits, is_last)])
+    lengths = [has_arrival.sum(), waits.sum(), is_last.sum()]
+    part = np.repeat(np.arange(3), lengths)
+    order = np.argsort(rank[place], kind="stable")
+    place, part = place[order], part[order]
+    return _Stretches(
+        rank[place], iteration[place], position[place] + (part == _TAIL), is_regular[place], part == _WAIT,
+        np.choose(part, [before[place], arrival[place], reached[place]]),
+        np.choose(part, [arrival[place], awaited[place], end[place]]),
+    )  # fmt: skip
 
 
-def _stretches(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Stretches of one rank: iteration, position, part, from_ns, until_ns, is_regular."""
-    names = ["iteration", "position", "part", "from_ns", "until_ns", "is_regular"]
-    return pl.DataFrame(list(_each_stretch(arrivals)), schema=names, orient="row")
+_WAIT, _TAIL = 1, 2
 
 
-def _each_stretch(arrivals: pl.DataFrame) -> Iterator[tuple[int, int, str, int, int, bool]]:
-    for (iteration,), frame in arrivals.group_by("iteration", maintain_order=True):
-        number, position, is_regular = int(str(iteration)), 0, bool(frame["is_regular"][0])
-        reached = int(frame["start_ns"][0])
-        for position_, arrival, awaited_end in frame.select("position", "arrival_ns", "awaited_end_ns").iter_rows():
-            if position_ is None:
-                break
-            yield number, position_, "before_arrival", reached, arrival, is_regular
-            position, reached = position_ + 1, arrival
-            if awaited_end is not None:
-                yield number, position_, "before_wait", reached, awaited_end, is_regular
-                reached = max(reached, awaited_end)
-        yield number, position, "before_arrival", reached, int(frame["window_end_ns"][0]), is_regular
-
-
-def _amounts(stretches: pl.DataFrame, own: pl.DataFrame, *, is_exposed: bool) -> pl.DataFrame:
-    starts, durations = own["start_ns"].to_numpy(), own["duration_ns"].to_numpy()
-    total = covered_before(starts, durations, stretches["until_ns"].to_numpy()) - covered_before(
-        starts, durations, stretches["from_ns"].to_numpy()
+def _work(batch: RankBatch, stretches: _Stretches, segments: Parts) -> pl.DataFrame:
+    """How long each kind of segment lasts in each stretch, where it does."""
+    kinds = segments.frame.select(_KIND).unique(maintain_order=True).with_row_index("kind")
+    numbers = segments.frame.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["kind"]
+    numbered = Parts(segments.frame.with_columns(kind=numbers), segments.places)
+    is_exposed = kinds["phase"].is_in(_EXPOSED).to_numpy()
+    found: list[tuple[NDArray[np.int64], ...]] = [(np.zeros(0, dtype=np.int64),) * 3]
+    for one in batch.ranks:
+        first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1])
+        since, until = stretches.from_ns[first:last], stretches.until_ns[first:last]
+        start, duration, kind = (numbered.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns", "kind"))
+        for number in np.unique(kind).tolist():
+            own = kind == number
+            amount = covered_before(start[own], duration[own], until) - covered_before(start[own], duration[own], since)
+            if is_exposed[number]:
+                # Before a wait, exposed communication is the wait itself.
+                amount[stretches.is_wait[first:last]] = 0
+            place = np.flatnonzero(amount > 0)
+            found.append((first + place, np.full(len(place), number), amount[place]))
+    place, kind, amount = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return pl.DataFrame(
+        {
+            "run_id": np.full(len(place), batch.run_id),
+            "iteration": stretches.iteration[place],
+            "rank": stretches.rank[place],
+            "position": stretches.position[place],
+            "part": pl.Series(["before_arrival", "before_wait"]).gather(stretches.is_wait[place].astype(np.int64)),
+            "phase": kinds["phase"].gather(kind),
+            "activity": kinds["activity"].gather(kind),
+            "is_regular": stretches.is_regular[place],
+            "duration_ns": amount,
+        }
     )
-    if is_exposed:
-        # Before a wait, exposed communication is the wait itself.
-        total[(stretches["part"] == "before_wait").to_numpy()] = 0
-    return stretches.select("iteration", "position", "part", "is_regular").with_columns(duration_ns=pl.Series(total))
