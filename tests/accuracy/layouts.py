@@ -12,17 +12,16 @@ from tests.accuracy.case import Case, Family
 from tests.accuracy.conditions import CLOCKS, NOISES
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.experts import Experts
-from traceforge.synth.fault import Injection, faults, places_of
+from traceforge.synth.fault import Injection, faults
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario
+from traceforge.synth.target import places_of
 
+_MEGATRON = Cluster(4, 4, pipeline_parallel=4, naming="megatron")
 _PIPELINES = {
     "1f1b-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("1f1b")),
-    "1f1b-one-by-one-4x4": (
-        Cluster(4, 4, pipeline_parallel=4, naming="megatron"),
-        Pipeline("1f1b", batched=False, clips_gradients=True),
-    ),
+    "1f1b-one-by-one-4x4": (_MEGATRON, Pipeline("1f1b", batched=False, clips_gradients=True)),
     "gpipe-2x2x2": (Cluster(2, 4, 2, pipeline_parallel=2), Pipeline("gpipe", clips_gradients=True)),
     "interleaved-2x4": (Cluster(2, 4, pipeline_parallel=2), Pipeline("interleaved", 8, 2)),
     "split-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("zero_bubble")),
@@ -34,6 +33,7 @@ _OF_PIPELINES = {
     "host-slow": Injection("host_slow_compute", 0, 0.2),
     "stage-slow": Injection("stage_slow_compute", 0, 0.25, first=7),
     "link-slow": Injection("slow_link", 0, 0.3),
+    "hosts-slow": Injection("slow_host_link", 0, 0.4),
     "everyone": Injection("job_pause", 0, 0.6, first=2, every=4),
 }
 

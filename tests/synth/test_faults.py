@@ -8,10 +8,11 @@ import pytest
 from traceforge.attribute.cause import causes
 from traceforge.errors import UsageError
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, faults, places_of
+from traceforge.synth.fault import Injection, faults
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario, cost_of, run
+from traceforge.synth.target import places_of
 
 # Two racks of two nodes, so that every kind of group is there.
 JOB = Scenario(iterations=12, seed=3, cluster=Cluster(4, 4, 2, nodes_per_rack=2))
@@ -30,7 +31,7 @@ SHARDS = replace(JOB, iterations=8, cluster=Cluster(4, 4, nodes_per_rack=2, shar
 def injected(fault: str, job: Scenario | None = None, **changes: object) -> Scenario:
     target = faults()[fault].target
     values: dict[str, object] = {"place": 1 if target != "job" else 0, "severity": 0.3, **changes}
-    job = job or (STAGES if target in ("stage", "link") else EXPERTS if target == "expert" else JOB)
+    job = job or (STAGES if target in ("stage", "link", "hosts") else EXPERTS if target == "expert" else JOB)
     return replace(job, faults=(Injection(fault, **values),))  # type: ignore[arg-type]
 
 
@@ -40,7 +41,8 @@ def test_the_issue_s_list_is_there() -> None:
         "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "hot_expert", "input_stall",
         "job_allocator_pause",
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
-        "random_jitter", "rotating_pause", "rotating_straggler", "slow_link", "slow_nic", "small_pauses",
+        "random_jitter", "rotating_pause", "rotating_straggler", "slow_host_link", "slow_link", "slow_nic",
+        "small_pauses",
         "stage_slow_compute", "thermal_drift",
     }  # fmt: skip
 

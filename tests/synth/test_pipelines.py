@@ -127,6 +127,17 @@ def test_a_slow_link_slows_the_messages_of_its_two_ranks_only() -> None:
     assert (trouble.subject_kind, trouble.subject) == ("link", "1, 3")
 
 
+def test_a_slow_link_of_hosts_slows_all_that_passes_between_them() -> None:
+    # given ranks 0 and 1 on the first host, and 2 and 3, which are the second stage, on the other
+    slow = replace(SMALL, faults=(Injection("slow_host_link", 0, 0.3),))
+    healthy, faulty = run(SMALL), run(slow)
+
+    for name, times in faulty.load.message_ns.items():
+        assert np.all(times / healthy.load.message_ns[name] > 1.5)
+    (trouble,) = cost_of(slow).troubles
+    assert (trouble.subject_kind, trouble.subject, trouble.ranks) == ("link", "node0, node1", (0, 1, 2, 3))
+
+
 def test_layers_that_were_moved_and_a_head_make_stages_unequal() -> None:
     uneven = replace(BARE, pipeline=replace(BARE.pipeline, layers_by_stage=(3, 2, 2, 1), head_ns=2_000_000))
     job = run(uneven)
@@ -218,6 +229,10 @@ def test_the_truth_tells_the_schedule_and_why_ranks_idle(tmp_path: Path) -> None
     }  # fmt: skip
     assert set(truth["bubble_ns"]) == {"fill", "drain", "imbalance", "transfer", "launch", "late_peer"}
     assert np.array(truth["bubble_ns"]["fill"]).shape == (2, 4)
+    told = [(one["source_rank"], one["destination_rank"], one["messages"]) for one in truth["links"]]
+    assert told == [(0, 2, 3), (1, 3, 3), (2, 0, 3), (3, 1, 3)]
+    # 32,000,000 bytes at 45 bytes a ns
+    assert truth["links"][0]["transfer_ns"] == pytest.approx([3 * 711_000] * 2, rel=0.15)
 
 
 def test_stages_that_clip_gradients_meet_in_every_step() -> None:

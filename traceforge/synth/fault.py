@@ -17,14 +17,14 @@ from traceforge.registry import discover
 from traceforge.synth.cluster import Cluster, Group
 from traceforge.synth.load import Load, Stall
 from traceforge.synth.program import Program, Role
+from traceforge.synth.target import Target, ranks_struck
 from traceforge.synth.wiring import Wiring
 
-Target = Literal["rank", "node", "stage", "link", "expert", "job"]
 Link = tuple[int, ...]
 SubjectKind = Literal["rank", "ranks", "host", "stage", "communicator", "link", "job"]
 
 _SUBJECT_OF: dict[Target, SubjectKind] = {
-    "rank": "rank", "node": "host", "stage": "stage", "link": "link", "expert": "ranks", "job": "job"
+    "rank": "rank", "node": "host", "stage": "stage", "link": "link", "hosts": "link", "expert": "ranks", "job": "job"
 }  # fmt: skip
 
 
@@ -34,8 +34,7 @@ class Injection:
 
     Attributes:
         fault: name of the fault.
-        place: rank, node, stage or expert that it strikes, as the fault says; of a link, its rank in the earlier stage;
-            0 where it strikes the job.
+        place: number of the rank, node, or whatever else the fault says that it strikes; 0 where that is the job.
         severity: time it takes from an affected iteration, before anything hides it, over an undisturbed iteration's
             duration (about: what it costs the job is worked out by the simulation).
         first: first affected iteration.
@@ -203,7 +202,7 @@ class Fault:
     Attributes:
         name: the word used in scenarios.
         mode: the failure mode of which it is an example.
-        target: a rank, a node, a stage, a link between two stages, a place in the expert-parallel groups, or the job.
+        target: what it strikes.
         description: what happens, in one sentence.
         apply: changes the load.
         groups: communicators whose transfers it slows; empty for others.
@@ -241,32 +240,6 @@ def faults() -> Mapping[str, Fault]:
             raise PluginError("FAULT is not a Fault", where=f"traceforge.synth.faults.{module}")
         found[plugin.name] = plugin
     return found
-
-
-def ranks_struck(cluster: Cluster, target: Target, place: int) -> list[int]:
-    """Ranks that a fault strikes."""
-    match target:
-        case "rank":
-            return [place]
-        case "node":
-            return cluster.ranks_of(place)
-        case "stage":
-            return [*cluster.ranks_of_stage(place)]
-        case "link":
-            return [place, place + cluster.ranks_per_stage]
-        case "expert":
-            return [*range(place, cluster.ranks, cluster.expert_parallel)]
-        case "job":
-            return [*range(cluster.ranks)]
-
-
-def places_of(cluster: Cluster, target: Target) -> int:
-    """How many places a fault can strike."""
-    links = cluster.ranks - cluster.ranks_per_stage
-    return {
-        "rank": cluster.ranks, "node": cluster.nodes, "stage": cluster.pipeline_parallel if links else 0, "link": links,
-        "expert": cluster.expert_parallel if cluster.expert_parallel > 1 else 0, "job": 1,
-    }[target]  # fmt: skip
 
 
 def wiring_of(cluster: Cluster, injections: Sequence[Injection], iterations: int) -> Wiring:

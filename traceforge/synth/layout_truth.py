@@ -21,7 +21,7 @@ def parallel_truth(job: SimulatedJob) -> dict[str, Any]:
     cluster = job.scenario.cluster
     truth: dict[str, Any] = {}
     if cluster.pipeline_parallel > 1:
-        truth |= {"pipeline": _pipeline(job.scenario), "bubble_ns": _listed(bubbles_of(job))}
+        truth |= {"pipeline": _pipeline(job.scenario), "bubble_ns": _listed(bubbles_of(job)), "links": _links(job)}
     if cluster.expert_parallel > 1:
         truth["tokens_received"] = np.rint(tokens_received(job.load)).astype(np.int64).tolist()
     if (
@@ -41,6 +41,23 @@ def _pipeline(scenario: Scenario) -> dict[str, Any]:
         "stages": [list(cluster.ranks_of_stage(stage)) for stage in range(cluster.pipeline_parallel)],
         "layers": list(pipeline.layers_of(cluster.pipeline_parallel, scenario.workload)),
     }
+
+
+def _links(job: SimulatedJob) -> list[dict[str, Any]]:
+    """What the messages from one rank to another take in each iteration once both are there, all of them together."""
+    sent: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
+    for role in job.roles:
+        for part in (part for operation in role.program for part in operation.parts if part.sends):
+            for number, source in enumerate(role.ranks):
+                destination = job.roles[part.peer].ranks[number]
+                sent.setdefault((source, destination), []).append(job.load.message_ns[part.message][:, number])
+    return [
+        {
+            "source_rank": source, "destination_rank": destination, "messages": len(times),
+            "transfer_ns": np.rint(np.sum(times, axis=0)).astype(np.int64).tolist(),
+        }
+        for (source, destination), times in sorted(sent.items())
+    ]  # fmt: skip
 
 
 def _listed(times: Mapping[str, NDArray[np.float64]]) -> dict[str, list[list[int]]]:

@@ -18,7 +18,7 @@ from traceforge.synth.clocks import ClockErrors, Clocks, draw_clocks
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.events import SimulatedEvents
 from traceforge.synth.experts import Experts, route
-from traceforge.synth.fault import Injection, Site, faults, places_of
+from traceforge.synth.fault import Injection, Site, faults
 from traceforge.synth.load import Load, Noise, healthy_load
 from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.pipeline import Pipeline
@@ -28,6 +28,7 @@ from traceforge.synth.programs.pipelined import pipelined_roles
 from traceforge.synth.programs.replicated import replicated_program
 from traceforge.synth.programs.sharded import sharded_program
 from traceforge.synth.simulate import simulate
+from traceforge.synth.target import places_of
 from traceforge.synth.task import Coupling
 from traceforge.synth.trouble import Trouble, troubles_of
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceforge.synth.cluster import Cluster
-from traceforge.synth.fault import Injection, SubjectKind, faults, ranks_struck
+from traceforge.synth.fault import Injection, SubjectKind, faults
+from traceforge.synth.target import ranks_struck
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Trouble:
         modes: their failure modes, each once, in alphabetical order.
         subject_kind: what the answer should name.
         subject: its name as a finding gives it: `3`, `3, 7`, `node1`, `all`; of communicators, the ranks
-            of each; of a link, its two ranks.
+            of each; of a link, its two ranks or hosts.
         ranks: all ranks that are struck.
     """
 
@@ -53,7 +54,9 @@ def _trouble(cluster: Cluster, injections: Sequence[Injection], numbers: Sequenc
     if kinds == {"stage"} and len(own) == 1:
         return Trouble(tuple(numbers), modes, "stage", str(own[0].place), ranks)
     if kinds == {"link"} and len(own) == 1:
-        return Trouble(tuple(numbers), modes, "link", _listed(ranks), ranks)
+        hosts = ", ".join(dict.fromkeys(map(cluster.host_of, ranks)))
+        is_of_hosts = faults()[own[0].fault].target == "hosts"
+        return Trouble(tuple(numbers), modes, "link", hosts if is_of_hosts else _listed(ranks), ranks)
     nodes = {cluster.node_of(rank) for rank in ranks}
     if len(nodes) == 1 and len(ranks) == cluster.devices > 1:
         return Trouble(tuple(numbers), modes, "host", cluster.host_of(ranks[0]), ranks)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from traceforge.synth.fault import Fault, Site, ranks_struck
+from traceforge.synth.fault import Fault, Site
 from traceforge.synth.load import Load
+from traceforge.synth.target import ranks_struck
 
 
 def _apply(load: Load, site: Site) -> None:
