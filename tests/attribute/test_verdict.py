@@ -62,6 +62,23 @@ def test_iterations_that_only_some_ranks_recorded_are_counted_as_not_judged() ->
     )
 
 
+def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> None:
+    # given eight ranks that each compute 100 ms and a pseudo-random 0 to 16 ms more: the last of them is always late
+    compute = [
+        [100 * MS + (rank * 7919 + n * 104_729 + rank * n * 31) % 97 * MS // 6 for rank in range(8)] for n in range(30)
+    ]
+    verdict = verdict_of(*data_parallel_job(compute, transfer_ns=10 * MS))
+
+    # then the time is said, with what owns it, and the negative is not plain
+    assert verdict["kind"] == "nothing_significant"
+    assert re.fullmatch(
+        r"No single culprit: [\d.]+ % of an iteration is delay, spread over ranks and causes \(slow compute \d+ %\)\.",
+        str(verdict["headline"]),
+    )
+    assert float(str(verdict["delay_share"])) > 0.05
+    assert "Nobody owns it: no rank costs more than" in str(verdict["explanation"])
+
+
 def test_a_run_faster_than_its_reference_lies_below_it() -> None:
     # given three iterations, one of which is 30 ms faster on all ranks: 10 ms on average
     verdict = verdict_of(*data_parallel_job([[100 * MS] * 2, [100 * MS] * 2, [70 * MS] * 2], transfer_ns=10 * MS))

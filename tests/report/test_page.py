@@ -136,10 +136,15 @@ def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:
     assert report.summary["verdict"]["kind"] == "nothing_significant"  # type: ignore[index]
 
 
-@pytest.mark.parametrize(("confidence", "is_unsure"), [("high", False), ("low", True)])
-def test_where_nothing_is_certain_the_verdict_is_not_green(confidence: str, *, is_unsure: bool) -> None:
+@pytest.mark.parametrize(
+    ("confidence", "delay_share", "is_unsure"),
+    [("high", 0.02, False), ("low", 0.02, True), ("high", 0.3, True), ("high", None, False)],
+)
+def test_where_nothing_is_certain_or_much_is_lost_the_verdict_is_not_green(
+    confidence: str, delay_share: float | None, *, is_unsure: bool
+) -> None:
     with store_of(Job(late_rank=None)) as store:
-        store.execute("UPDATE attribute.verdict SET confidence = ?", [confidence])
+        store.execute("UPDATE attribute.verdict SET confidence = ?, delay_share = ?", [confidence, delay_share])
         report = report_of(store)
     state = "unsure" if is_unsure else "nothing_significant"
     assert f'class="verdict verdict-{state}"' in report.html

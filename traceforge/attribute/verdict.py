@@ -64,6 +64,7 @@ _HEADLINES = MappingProxyType(
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
         "nothing_significant": "Nothing significant{seen}.",
+        "spread": "No single culprit: {delay_share} of an iteration is delay, spread over ranks and causes ({spread}).",
     }
 )
 
@@ -113,11 +114,23 @@ def _row(store: Store, state: State) -> dict[str, object]:
     return {
         "run_id": state["run_id"],
         "kind": state["kind"],
-        "headline": _filled(_HEADLINES[state["state"]], state),
+        "headline": _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state),
         "explanation": _explanation(store, state),
         "confidence": state["confidence"],
         "next_step": _from_logs(state) or _next_step(state),
+        "delay_share": _delay_share(state),
     }
+
+
+def _delay_share(state: State) -> float | None:
+    """Time above the reference over the mean iteration; None where no iteration was judged."""
+    return state["excess_ns"] / state["duration_ns"] if state["duration_ns"] else None
+
+
+def _is_spread(state: State) -> bool:
+    """Whether much is lost and nobody owns enough of it."""
+    is_sure = state["state"] == "nothing_significant" and state["confidence"] != "low" and state["spread"] is not None
+    return is_sure and (_delay_share(state) or 0.0) >= thresholds.SPREAD_SHARE
 
 
 def _of_one_rank(state: State) -> dict[str, object]:
@@ -133,7 +146,8 @@ def _of_one_rank(state: State) -> dict[str, object]:
 
 def _filled(sentence: str, state: State) -> str:
     """A sentence with its columns; only sentences of this module are patterns, never text from a trace."""
-    return sentence.format_map({**state, "seen": _seen(state)})
+    lost = format_share(_delay_share(state) or 0.0)
+    return sentence.format_map({**state, "seen": _seen(state), "delay_share": lost})
 
 
 def _seen(state: State) -> str:
@@ -204,7 +218,9 @@ def _of_iterations(state: State) -> str:
         return rest
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
-    return f"{rest}{small} What is slow alike for everyone in all iterations does not show this way.{goes}"
+    owner = _seen(state).partition(": ")[2]
+    nobody = f" Nobody owns it: {owner}." if _is_spread(state) else ""
+    return f"{rest}{nobody}{small} What is slow alike for everyone in all iterations does not show this way.{goes}"
 
 
 def _from_logs(state: State) -> str:

@@ -13,5 +13,7 @@ CREATE OR REPLACE TABLE attribute.verdict (
   -- high, medium or low: of the finding, or that there is none; high where it is certain that it cannot be known.
   confidence VARCHAR NOT NULL,
   -- What to do next.
-  next_step VARCHAR NOT NULL
+  next_step VARCHAR NOT NULL,
+  -- Time above the reference as a share of the mean judged iteration; NULL where none was judged.
+  delay_share DOUBLE
 )

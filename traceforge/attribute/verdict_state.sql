@@ -18,6 +18,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   duration_ns,
   -- Their mean time above the reference, ns.
   excess_ns,
+  -- The causes that own most of that, with their shares of an iteration, largest first; NULL where none owns any.
+  spread,
   -- Number of ranks with a trace.
   ranks,
   -- Number of ranks of the job, as far as the files say.
@@ -126,6 +128,21 @@ seen AS (
   FROM attribute.sight
   GROUP BY run_id
 ),
+owned AS (
+  SELECT d.run_id, d.cause, SUM(d.delay_ns) / (j.iterations * j.duration_ns) AS share
+  FROM attribute.delay AS d
+  JOIN timeline.iteration AS i ON i.run_id = d.run_id AND i.iteration = d.iteration AND NOT i.is_warmup
+  JOIN judged AS j ON j.run_id = d.run_id
+  GROUP BY d.run_id, d.cause, j.iterations, j.duration_ns
+),
+spread AS (
+  SELECT run_id, STRING_AGG(FORMAT('{} {:.0f} %', REPLACE(cause, '_', ' '), 100 * share), ', ' ORDER BY share DESC, cause)
+    AS spread
+  FROM (
+    SELECT * FROM owned WHERE share > 0 QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY share DESC, cause) <= 3
+  )
+  GROUP BY run_id
+),
 small AS (
   SELECT f.run_id, ARG_MAX(f.summary, f.delay_ns_per_iteration) AS small_summary
   FROM attribute.finding AS f
@@ -135,7 +152,7 @@ small AS (
 ),
 found AS (
   SELECT
-    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
+    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, p.spread, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
     l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
     -- Ranks that wait for each other, or inside one transfer, may also be seen in a job that runs.
     h.kind IN ('mismatch', 'absent', 'stuck') AND LEN(h.without_dump) = 0 AS is_sure_hang,
@@ -168,6 +185,7 @@ found AS (
   LEFT JOIN fabric.hang AS h ON h.run_id = c.run_id AND h.place = 0
   LEFT JOIN seen AS e USING (run_id)
   LEFT JOIN small AS m USING (run_id)
+  LEFT JOIN spread AS p USING (run_id)
   LEFT JOIN attribute.finding AS f ON f.run_id = c.run_id AND f.finding_id = 0
 )
 SELECT
@@ -193,7 +211,7 @@ SELECT
       THEN 'high'
     ELSE 'medium'
   END,
-  f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
   f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traceforge.report.formatting import clean, duration, duration_range, mode_name, spaced
+from traceforge.thresholds.attribute import SPREAD_SHARE
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -89,11 +90,14 @@ class Verdict:
     explanation: str
     confidence: str
     next_step: str
+    delay_share: float | None
 
     @property
     def state(self) -> str:
-        """The kind, or `unsure` where nothing is significant but that is not certain either."""
-        return "unsure" if self.kind == "nothing_significant" and self.confidence == "low" else self.kind
+        """The kind, or `unsure` where nothing is significant but that is not certain, or much is lost all the same."""
+        is_lossy = self.delay_share is not None and self.delay_share >= SPREAD_SHARE
+        is_unsure = self.kind == "nothing_significant" and (self.confidence == "low" or is_lossy)
+        return "unsure" if is_unsure else self.kind
 
     @property
     def shown_confidence(self) -> str:
@@ -151,6 +155,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
             explanation=_sentence(row["explanation"]),
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),
+            delay_share=row["delay_share"],
         )
         for row in rows("verdict")
     ]

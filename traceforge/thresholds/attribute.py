@@ -285,3 +285,12 @@ CONFIGURATION_STATEMENTS: Annotated[
 HIDDEN_GAIN: Annotated[
     float, Meaning("share of the delay", "A smaller gain in the replay speaks against fixing it alone.", "evidence")
 ] = 0.5
+
+SPREAD_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration",
+        "From this much delay on a run without a finding is said to lose time to many, and is not green.",
+        "verdict",
+    ),
+] = 0.05

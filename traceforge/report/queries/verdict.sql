@@ -4,7 +4,8 @@ SELECT
   headline,
   explanation,
   confidence,
-  next_step
+  next_step,
+  delay_share
 FROM attribute.verdict
 WHERE run_id = $run_id
 ORDER BY ALL
