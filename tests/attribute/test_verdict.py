@@ -72,7 +72,8 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
     # then the time is said, with what owns it, and the negative is not plain
     assert verdict["kind"] == "nothing_significant"
     assert re.fullmatch(
-        r"No single culprit: [\d.]+ % of an iteration is delay, spread over ranks and causes \(slow compute \d+ %\)\.",
+        r"No single culprit: [\d.]+ % of an iteration is delay, spread over ranks and causes "
+        r"\(slow compute [\d.]+ %\)\.",
         str(verdict["headline"]),
     )
     assert float(str(verdict["delay_share"])) > 0.05

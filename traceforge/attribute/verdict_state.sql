@@ -18,7 +18,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   duration_ns,
   -- Their mean time above the reference, ns.
   excess_ns,
-  -- The causes that own most of that, with their shares of an iteration, largest first; NULL where none owns any.
+  -- The causes that own most of that, with their shares of an iteration, largest first; NULL where none owns
+  -- enough to be reported.
   spread,
   -- Number of ranks with a trace.
   ranks,
@@ -67,7 +68,8 @@ WITH limits AS (
     (SELECT value FROM meta.threshold WHERE name = 'attribute.SHARP_SIGHT_SHARE') AS sharp_sight_share,
     (SELECT value FROM meta.threshold WHERE name = 'attribute.BLURRED_SIGHT_SHARE') AS blurred_sight_share,
     (SELECT value FROM meta.threshold WHERE name = 'attribute.MEDIUM_P_VALUE') AS medium_p_value,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share,
+    (SELECT value FROM meta.threshold WHERE name = 'attribute.REPORTED_SHARE') AS reported_share
 ),
 judged AS (
   SELECT e.run_id, COUNT(*) AS iterations, CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) AS duration_ns,
@@ -136,12 +138,12 @@ owned AS (
   GROUP BY d.run_id, d.cause, j.iterations, j.duration_ns
 ),
 spread AS (
-  SELECT run_id, STRING_AGG(FORMAT('{} {:.0f} %', REPLACE(cause, '_', ' '), 100 * share), ', ' ORDER BY share DESC, cause)
-    AS spread
-  FROM (
-    SELECT * FROM owned WHERE share > 0 QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY share DESC, cause) <= 3
-  )
-  GROUP BY run_id
+  SELECT o.run_id,
+    STRING_AGG(FORMAT('{} {:.1f} %', REPLACE(o.cause, '_', ' '), 100 * o.share), ', ' ORDER BY o.share DESC, o.cause) AS spread
+  FROM owned AS o
+  CROSS JOIN limits AS t
+  WHERE o.share >= t.reported_share
+  GROUP BY o.run_id
 ),
 small AS (
   SELECT f.run_id, ARG_MAX(f.summary, f.delay_ns_per_iteration) AS small_summary
