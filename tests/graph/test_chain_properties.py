@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.given import Trace, rows_of, store_of_runs
-from traceforge.graph.arrival import common_positions
+from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.store.database import Store
 from traceforge.store.stage import build_stage
 
@@ -30,7 +30,7 @@ WHERE run_id = ? AND phase IN ('transfer', 'wait')
 def test_a_position_is_one_more_than_the_last_of_any_member_before(groups: list[list[int]]) -> None:
     chains = [[number for number, group in enumerate(groups) if rank in group] for rank in range(RANKS)]
 
-    positions = common_positions(chains)
+    positions = common_positions([[ChainedCall((one,)) for one in chain] for chain in chains])
 
     assert positions is not None
     before = defaultdict(lambda: {-1})

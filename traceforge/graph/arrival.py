@@ -2,33 +2,70 @@
 
 A rank waits for a collective where nothing but communication runs until that collective ends; of several such ends
 between two arrivals the last counts. A collective that its stream holds back counts as reached when the rank was ready.
-Where ranks issue different collectives in an iteration (stages of a pipeline), a collective's position is one more than
-the last position of any member before it; iterations in which orders contradict one another are left out and counted.
+Where ranks issue different collectives in an iteration (stages of a pipeline), positions are those of a common order
+(`positions`); iterations in which orders contradict one another are left out and counted.
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.graph.schedule import Edges, schedule, topological_order
+from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import graph as thresholds
 from traceforge.timeline.layers import active, union
 
+# Of the meetings of one call the one that began last ends with it. The others have ended when the other side is done,
+# and take no longer than those of their size that set the end of a call: what else a kernel waits for is not theirs.
 _ARRIVALS = """
-SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.arrival_ns, a.end_ns, w.end_ns AS window_end_ns, w.start_ns,
+WITH met AS (
+  SELECT a.*, COUNT(*) OVER own_call AS meetings,
+    ROW_NUMBER() OVER (own_call ORDER BY c.last_arrival_ns DESC, a.collective_id DESC) = 1 AS is_last_begun,
+    MIN(a.end_ns) OVER (PARTITION BY a.run_id, a.collective_id) AS first_end_ns, c.last_arrival_ns, c.communicator_id,
+    c.size_bytes
+  FROM timeline.arrival AS a
+  JOIN timeline.collective AS c USING (run_id, collective_id)
+  WINDOW own_call AS (PARTITION BY a.run_id, a.rank, a.call_id)
+),
+usual AS (
+  SELECT run_id, communicator_id, size_bytes,
+    QUANTILE_DISC(GREATEST(0, end_ns - last_arrival_ns), 0.5) AS usual_ns
+  FROM met
+  WHERE is_last_begun AND (run_id, rank) IN (SELECT (run_id, rank) FROM met WHERE meetings > 1)
+  GROUP BY ALL
+)
+SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings, a.is_last_begun,
+  LEAST(a.first_end_ns, COALESCE(a.last_arrival_ns + u.usual_ns, a.first_end_ns)) AS likely_end_ns,
+  w.end_ns AS window_end_ns, w.start_ns,
   b.collective_id AS queued, CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
-FROM timeline.arrival AS a
+FROM met AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
-LEFT JOIN timeline.arrival AS b
+LEFT JOIN usual AS u ON u.run_id = a.run_id AND u.communicator_id = a.communicator_id
+  AND u.size_bytes IS NOT DISTINCT FROM a.size_bytes
+LEFT JOIN met AS b
   ON b.run_id = q.run_id AND b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration
-ORDER BY a.run_id, a.iteration, a.rank, a.call_id
+  AND b.is_last_begun
+ORDER BY a.run_id, a.iteration, a.rank, a.call_id, a.is_last_begun, a.collective_id
+"""
+
+# Iterations of which a part is missing: members of a collective, or partners of calls.
+_LACKING = """
+SELECT DISTINCT run_id, iteration FROM timeline.collective WHERE NOT complete AND iteration IS NOT NULL
+UNION
+SELECT DISTINCT c.run_id, s.iteration
+FROM (
+  SELECT run_id, rank, call_id FROM align.unmatched
+  UNION ALL
+  SELECT run_id, rank, call_id FROM align.unmatched_endpoint
+) AS u
+JOIN align.call AS c USING (run_id, rank, call_id)
+ASOF JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
+WHERE c.raw_issue_ns < s.raw_end_ns
 """
 
 _EXPOSED = """
@@ -43,7 +80,16 @@ _RECORDED = "SELECT run_id, iteration, rank FROM timeline.window ORDER BY run_id
 # Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
 _KEY = ("run_id", "iteration", "rank")
-_COLUMNS = ("position", "collective_id", "arrival_ns", "end_ns", "awaited_position", "queued_position", "is_regular")
+_COLUMNS = (
+    "position",
+    "collective_id",
+    "arrival_ns",
+    "end_ns",
+    "awaited_position",
+    "queued_position",
+    "is_regular",
+    "also_awaited",
+)
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -55,8 +101,13 @@ def rows(store: Store) -> pl.DataFrame:
     by_rank = arrivals.group_by("run_id", "rank", maintain_order=True)
     arrivals = pl.concat([_of_rank(own, exposed_of.get(key, nothing)) for key, own in by_rank])
     arrivals = _with_positions(arrivals, store.query(_RECORDED))
+    lacking = store.query(_LACKING).with_columns(is_lacking=True)
+    arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left").with_columns(
+        is_regular=pl.col("in_step") | (pl.col("position").is_not_null() & pl.col("is_lacking").is_null()),
+        end_ns=pl.when("is_last_begun").then("end_ns").otherwise("likely_end_ns"),
+    )
     _note_irregular(store, arrivals)
-    arrivals = arrivals.filter(pl.col("position").is_not_null())
+    arrivals = _with_other_meetings(arrivals.filter(pl.col("position").is_not_null()))
     for name in ("awaited", "queued"):
         which = arrivals.select(
             *_KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position")
@@ -129,57 +180,73 @@ def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
 
 
 def _with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """The arrivals with `is_regular` and positions that members agree on; these are null where orders contradict.
+    """The arrivals with `in_step` and positions that members agree on; these are null where orders contradict.
 
-    An iteration is regular if all ranks issue equally many collectives and agree on each one's place.
+    Ranks are in step in an iteration if all issue equally many collectives and agree on each one's place.
     """
     of_iteration = ["run_id", "iteration"]
     arrivals = arrivals.with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY))
     lengths = recorded.join(arrivals.group_by(_KEY).len(), on=_KEY, how="left").fill_null(0)
     places = arrivals.group_by(*of_iteration, "collective_id").agg(pl.col("position").n_unique())
-    regular = lengths.group_by(of_iteration).agg(is_regular=pl.col("len").n_unique() == 1)
-    regular = regular.join(places.filter(pl.col("position") > 1), on=of_iteration, how="anti").filter("is_regular")
-    arrivals = arrivals.join(regular, on=of_iteration, how="left", maintain_order="left").with_columns(
-        pl.col("is_regular").fill_null(value=False),
+    in_step = lengths.group_by(of_iteration).agg(in_step=pl.col("len").n_unique() == 1)
+    in_step = in_step.join(places.filter(pl.col("position") > 1), on=of_iteration, how="anti").filter("in_step")
+    in_step = in_step.join(arrivals.filter(pl.col("meetings") > 1), on=of_iteration, how="anti")
+    arrivals = arrivals.join(in_step, on=of_iteration, how="left", maintain_order="left").with_columns(
+        pl.col("in_step").fill_null(value=False),
         is_split=pl.col("iteration").n_unique().over("run_id", "collective_id") > 1,
     )
     found: list[tuple[object, ...]] = []
-    irregular = arrivals.filter(~pl.col("is_regular"))
-    for key, frame in irregular.group_by(of_iteration, maintain_order=True):
-        chains = [own["collective_id"].to_list() for _, own in frame.group_by("rank", maintain_order=True)]
-        positions = None if frame["is_split"].any() else common_positions(chains)
+    for key, frame in arrivals.filter(~pl.col("in_step")).group_by(of_iteration, maintain_order=True):
+        positions = None if frame["is_split"].any() else common_positions(_chains(frame))
         found += [(*key, *one) for one in (positions or {}).items()]
     names = (*of_iteration, "collective_id", "agreed")
     agreed = pl.DataFrame(found, schema={n: arrivals.schema.get(n, pl.Int32) for n in names}, orient="row")
     joined = arrivals.join(agreed, on=names[:3], how="left", maintain_order="left")
-    return joined.with_columns(position=pl.when("is_regular").then("position").otherwise("agreed"))
+    placed = joined.with_columns(position=pl.when("in_step").then("position").otherwise("agreed"))
+    return _with_waits_behind_batches(placed)
 
 
-def common_positions(chains: Sequence[Sequence[int]]) -> dict[int, int] | None:
-    """Position of each collective, above those of all that any member issued before it; None where orders contradict.
+def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
+    """Chains of the ranks of one iteration."""
+    chains = []
+    for _, own in arrivals.group_by("rank", maintain_order=True):
+        meetings = dict(own.select("collective_id", "meetings").iter_rows())
+        chain = []
+        for _, call in own.group_by("call_id", maintain_order=True):
+            awaited = [meetings.get(one, 1) for one in call["awaited"].drop_nulls()]
+            chain.append(ChainedCall(tuple(call["collective_id"]), max(awaited, default=1) - 1))
+        chains.append(chain)
+    return chains
 
-    Args:
-        chains: collectives of each rank in order of issue.
-    """
-    collectives, number = np.unique(
-        np.concatenate([np.array(chain, np.int64) for chain in chains]), return_inverse=True
-    )
-    follows = np.concatenate([np.arange(len(chain)) > 0 for chain in chains])[1:]
-    begin, end = number[:-1][follows], number[1:][follows]
-    order, circular = topological_order(len(collectives), begin, end)
-    if circular:
-        return None
-    rank = np.argsort(order)
-    edges = Edges(rank[begin], rank[end], np.zeros(len(begin), np.int64))
-    positions = schedule(np.ones(len(order), np.int64), np.zeros(len(order), np.int64), edges).start_ns
-    return dict(zip(collectives[order].tolist(), positions.tolist(), strict=True))
+
+def _with_waits_behind_batches(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals in order of position; of a call with several meetings the last one has the wait."""
+    call = [*_KEY, "call_id"]
+    is_last = pl.col("position") == pl.col("position").max().over(call)
+    return arrivals.with_columns(
+        awaited=pl.when((pl.col("meetings") == 1) | pl.col("position").is_null())
+        .then("awaited")
+        .when(is_last)
+        .then(pl.col("awaited").drop_nulls().first().over(call))
+    ).sort(*_KEY, "position", "call_id", maintain_order=True)
+
+
+def _with_other_meetings(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """With `also_awaited`: where other meetings of the awaited call are; the one that began last is awaited first."""
+    several = arrivals.filter(pl.col("meetings") > 1)
+    call = [*_KEY, "call_id"]
+    last = several.filter("is_last_begun").select(*call, binding="collective_id")
+    others = several.filter(~pl.col("is_last_begun")).group_by(call).agg(also_awaited=pl.col("position").sort())
+    of_call = several.select(*call, awaited="collective_id").join(last, on=call).join(others, on=call).drop("call_id")
+    joined = arrivals.join(of_call, on=[*_KEY, "awaited"], how="left", maintain_order="left")
+    return joined.with_columns(awaited=pl.coalesce("binding", "awaited"))
 
 
 def _note_irregular(store: Store, arrivals: pl.DataFrame) -> None:
     left_out = {
         "iteration_irregular": (
             ~pl.col("is_regular"),
-            "iterations whose ranks issue different collectives were left out of the ledger and replay",
+            "iterations that lack members of a collective or partners of calls were left out of the ledger and replay",
         ),
         "iteration_order_unknown": (
             pl.col("position").is_null(),
@@ -205,7 +272,7 @@ def _with_common_waits(arrivals: pl.DataFrame) -> pl.DataFrame:
         until_ns=pl.col("arrival_ns").shift(-1).over(_KEY).fill_null(pl.col("window_end_ns")),
     )
     common = (
-        arrivals.filter("is_regular")
+        arrivals.filter("in_step")
         .group_by(*place, "awaited_position")
         .len()
         .with_columns(share=pl.col("len") / pl.col("len").sum().over(place))
@@ -217,7 +284,7 @@ def _with_common_waits(arrivals: pl.DataFrame) -> pl.DataFrame:
     joined = arrivals.join(common, on=place, how="left", maintain_order="left").join(
         ends, on=[*_KEY, "common"], how="left", maintain_order="left"
     )
-    in_time = pl.col("is_regular") & (pl.col("common_end_ns") <= pl.col("until_ns"))
+    in_time = pl.col("in_step") & (pl.col("common_end_ns") <= pl.col("until_ns"))
     return joined.with_columns(awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common")))
 
 

@@ -3,7 +3,7 @@
 -- Positions agree across ranks: the collective at position p of an iteration has that position on every member. Where
 -- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks
 -- issue them in contradicting orders are absent and counted in meta.issue.
--- Reads: graph.queued, timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
+-- Reads: graph.queued, align.call, align.unmatched, align.unmatched_endpoint, align.step, timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
 CREATE OR REPLACE TABLE graph.arrival (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -18,13 +18,18 @@ CREATE OR REPLACE TABLE graph.arrival (
   -- Arrival, aligned clock, ns; never before that of the position before. Where the stream holds the collective back
   -- (queued_position), when the rank was ready for it.
   arrival_ns BIGINT NOT NULL,
-  -- End on this rank, aligned clock, ns.
+  -- End on this rank, aligned clock, ns; of the meetings of one call, but for the one that began last, the earlier end of
+  -- the two sides, or where the message would be through in its usual time if that is earlier.
   end_ns BIGINT NOT NULL,
   -- Position of the collective whose end the rank awaits between this arrival and the next; NULL when it awaits none.
   awaited_position INTEGER,
   -- Position of the collective on the same stream that has to end before this one can start; NULL where the stream was
   -- free.
   queued_position INTEGER,
-  -- True where all ranks issue equally many collectives in this iteration, in one order; only such are replayed.
-  is_regular BOOLEAN NOT NULL
+  -- True where all ranks issue equally many collectives in this iteration, in one order, or all collectives in it have all
+  -- their members and no call is without a partner; only such are replayed.
+  is_regular BOOLEAN NOT NULL,
+  -- Positions of the further meetings of the call awaited (a batch of sends and receives); the rank awaits them at the
+  -- positions after this one, which it has free for that. NULL where there are none.
+  also_awaited INTEGER[]
 )

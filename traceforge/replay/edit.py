@@ -54,7 +54,7 @@ class EditedJob:
         hosts = tuple(host for host, keeps in zip(self.places.host_of, kept.tolist(), strict=True) if keeps)
         return replace(
             self,
-            model=_of_ranks(self.model, kept, {"ranks": 0, "start_ns": 1, "end_ns": 1}, _MODEL),
+            model=_of_ranks(self.model, kept, {"ranks": 0, "role": 0, "start_ns": 1, "end_ns": 1}, _MODEL),
             places=replace(_of_ranks(self.places, kept, {}, _PLACES), host_of=hosts),
             recorded=_of_ranks(self.recorded, kept, {"host": 0}, _RECORDED),
         )
@@ -75,7 +75,7 @@ class EditedJob:
 
 
 # Arrays whose third axis are the ranks.
-_MODEL = ("group", "transfer_ns", "awaited", "queued", "before_arrival_ns", "before_wait_ns")
+_MODEL = ("group", "leaves_host", "transfer_ns", "awaited", "queued", "before_arrival_ns", "before_wait_ns")
 _PLACES = ("communicator", "op", "size_bytes", "members", "hosts")
 _RECORDED = ("arrival_ns", "begun_ns", "spread_ns", "transfer_ns", "before_arrival_ns")
 
@@ -93,8 +93,9 @@ def _of_ranks(holder: Holder, kept: NDArray[np.bool_], axes: Mapping[str, int], 
 
 
 def _cut(work_ns: Times, reference_ns: NDArray[np.float64], chosen: NDArray[np.bool_]) -> None:
-    """Cut work (places, R, K) down to references (places, K) where it is chosen (R, K), in place."""
-    limit = np.rint(reference_ns).astype(np.int64)[:, None, :]
+    """Cut work (places, R, K) down to references (places, K) or (places, R, K) where it is chosen (R, K), in place."""
+    limit = np.rint(reference_ns).astype(np.int64)
+    limit = limit if limit.ndim > 2 else limit[:, None, :]
     np.minimum(work_ns, limit, out=work_ns, where=chosen)
 
 

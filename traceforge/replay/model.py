@@ -26,13 +26,17 @@ ORDER BY w.iteration, w.rank
 
 _ARRIVALS = """
 SELECT a.iteration, a.rank, a.position, a.collective_id, GREATEST(a.arrival_ns, COALESCE(q.end_ns, a.arrival_ns)) AS
-  started_ns, a.end_ns, a.awaited_position, a.queued_position
+  started_ns, a.end_ns, a.awaited_position, a.queued_position, a.also_awaited
 FROM graph.arrival AS a
 LEFT JOIN graph.arrival AS q
   ON q.run_id = a.run_id AND q.iteration = a.iteration AND q.rank = a.rank AND q.position = a.queued_position
 WHERE a.run_id = ?
 ORDER BY a.iteration, a.rank, a.position
 """
+
+_ROLES = "SELECT rank, role FROM timeline.role WHERE run_id = ?"
+
+_HOSTS = "SELECT rank, host FROM align.rank WHERE run_id = ?"
 
 _WORK = """
 SELECT iteration, rank, position, part, phase, activity, duration_ns FROM graph.work WHERE run_id = ?
@@ -48,17 +52,21 @@ class StepModel:
         ranks: global ranks, shape (R,).
         start_ns: start of each iteration on each rank, aligned clock, shape (I, R).
         end_ns: end, likewise.
-        calls: number of collectives of each iteration, shape (I,).
+        calls: number of positions of each iteration, shape (I,); that of its collectives where all ranks are in step.
         group: number of the collective at each place, equal for ranks that meet in it, -1 where there is none,
             shape (I, P, R).
         transfer_ns: from the last start of the group (see `started`) to the end on this rank, shape (I, P, R).
-        awaited: position whose end the rank awaits after each arrival, -1 for none, shape (I, P, R).
+        awaited: position whose end the rank awaits after each arrival, -1 for none, shape (I, P, R). A rank may await
+            one where it joins no collective: one of several that it arrived at together.
         kinds: (phase, activity) of each kind of work, length K.
         before_arrival_ns: own work before each arrival, and before the iteration's end at index `calls`, shape
             (I, P + 1, R, K).
         before_wait_ns: own work between each arrival and the wait after it, shape (I, P, R, K).
         queued: position of the collective that has to end on the rank's stream before this one starts, -1 for none,
             shape (I, P, R); None where streams are always free.
+        role: number shared by ranks that do the same work (stages of a pipeline), shape (R,); None where all do.
+        leaves_host: whether the collective joins ranks of several hosts, shape (I, P, R); None where all ranks have one
+            role: replicas of a stage may lie differently.
         rule: which durations count as on time.
     """
 
@@ -74,6 +82,8 @@ class StepModel:
     before_arrival_ns: Times
     before_wait_ns: Times
     queued: NDArray[np.int64] | None = None
+    role: NDArray[np.int64] | None = None
+    leaves_host: NDArray[np.bool_] | None = None
     rule: ReferenceRule = ReferenceRule.MEDIAN
 
 
@@ -102,26 +112,33 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         return None
     index = _Axes(iterations, ranks)
     arrivals = index.add(store.query(_ARRIVALS, [run_id]))
-    positions = int(arrivals["position"].to_numpy().max()) + 1 if not arrivals.is_empty() else 0
+    last = arrivals.select(pl.col("position") + pl.col("also_awaited").list.len().fill_null(0)).to_series()
+    positions = 0 if arrivals.is_empty() else int(last.to_numpy().max()) + 1
     shape = (len(iterations), positions, len(ranks))
     windows = index.add(windows)
-    before_arrival, before_wait, kinds = _work(index.add(store.query(_WORK, [run_id])), shape)
-    group = _dense(arrivals, "collective_id", shape, fill=-1)
+    group, awaited = (_dense(arrivals, name, shape, fill=-1) for name in ("collective_id", "awaited_position"))
+    _await_others(awaited, arrivals)
+    calls = _positions(group, awaited)
+    work = _with_ends(index.add(store.query(_WORK, [run_id])), arrivals, calls)
+    before_arrival, before_wait, kinds = _work(work, shape)
+    role = _roles(store, run_id, ranks)
     model = StepModel(
         iterations=iterations.to_numpy().astype(np.int64),
         ranks=ranks.to_numpy().astype(np.int64),
         start_ns=windows["start_ns"].to_numpy().reshape(len(iterations), len(ranks)),
         end_ns=windows["end_ns"].to_numpy().reshape(len(iterations), len(ranks)),
-        calls=(group >= 0).any(axis=2).sum(axis=1),
+        calls=calls,
         group=group,
         transfer_ns=_dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0),
-        awaited=_dense(arrivals, "awaited_position", shape, fill=-1),
+        awaited=awaited,
         kinds=kinds,
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
         queued=None
         if arrivals["queued_position"].is_null().all()
         else _dense(arrivals, "queued_position", shape, fill=-1),
+        role=role,
+        leaves_host=None if role is None else _leaves_host(arrivals, store.query(_HOSTS, [run_id]), shape),
         rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
     )
     for field in fields(model):
@@ -129,6 +146,46 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         if isinstance(values, np.ndarray):
             values.flags.writeable = False
     return model
+
+
+def _roles(store: Store, run_id: int, ranks: pl.Series) -> NDArray[np.int64] | None:
+    of_rank = dict(store.query(_ROLES, [run_id]).iter_rows())
+    roles = np.array([of_rank.get(rank, 0) for rank in ranks], dtype=np.int64)
+    return roles if len(np.unique(roles)) > 1 else None
+
+
+def _leaves_host(arrivals: pl.DataFrame, hosts: pl.DataFrame, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
+    found = arrivals.join(hosts, on="rank", how="left", maintain_order="left").with_columns(
+        leaves=(pl.col("host").n_unique().over("collective_id") > 1).cast(pl.Int64)
+    )
+    return _dense(found, "leaves", shape, fill=0) > 0
+
+
+def _positions(group: NDArray[np.int64], awaited: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of positions up to the last one at which anything happens, shape (I,)."""
+    used = ((group >= 0) | (awaited >= 0)).any(axis=2)
+    places = np.arange(1, used.shape[1] + 1)
+    result: NDArray[np.int64] = np.where(used, places, 0).max(axis=1, initial=0).astype(np.int64)
+    return result
+
+
+def _await_others(awaited: NDArray[np.int64], arrivals: pl.DataFrame) -> None:
+    """Note the further meetings of a call where the rank awaits them, one after the other."""
+    for i, position, rank, others in (
+        arrivals.filter(pl.col("also_awaited").is_not_null()).select("i", "position", "r", "also_awaited").iter_rows()
+    ):
+        awaited[i, position + 1 : position + 1 + len(others), rank] = others
+
+
+def _with_ends(work: pl.DataFrame, arrivals: pl.DataFrame, calls: NDArray[np.int64]) -> pl.DataFrame:
+    """Work with what ranks do behind their last collective at the iteration's end, where others go on before."""
+    last = arrivals.group_by("i", "r").agg(last=pl.col("position").max())
+    ends = pl.DataFrame({"i": np.arange(len(calls)), "calls": calls}).cast({"i": pl.UInt32})
+    joined = work.join(last, on=["i", "r"], how="left", maintain_order="left").join(
+        ends, on="i", how="left", maintain_order="left"
+    )
+    is_end = pl.col("position") > pl.col("last").fill_null(-1)
+    return joined.with_columns(position=pl.when(is_end).then("calls").otherwise("position"))
 
 
 class _Axes:

@@ -1,11 +1,13 @@
 """Durations at which nothing is late. In: a run's durations. Out: reference durations by place in the program.
 
 Medians over ranks of each one's median over iterations, of the same place, or what else the model's rule says; of
-transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves.
+transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Stages of a
+pipeline are each held against the same stage of all replicas; where there is one replica, against its own iterations.
 Iterations with different numbers of collectives are different programs and have their own references.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +34,9 @@ class Reference:
     """Durations at which nothing is late, for iterations of one length; ns.
 
     Attributes:
-        before_arrival_ns: shape (positions + 1, K).
-        before_wait_ns: shape (positions, K).
-        transfer_ns: shape (positions,).
+        before_arrival_ns: shape (positions + 1, K); of ranks with several roles (positions + 1, R, K).
+        before_wait_ns: shape (positions, K), or (positions, R, K).
+        transfer_ns: shape (positions,), or (positions, R).
     """
 
     before_arrival_ns: Amounts
@@ -49,6 +51,14 @@ def references(model: StepModel) -> dict[int, Reference]:
         # Where all iterations are alike, nothing has to be copied.
         alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
+        joined = model.group[alike, :calls] >= 0
+        roles = _roles(model, joined)
+        if len(np.unique(roles)) > 1:
+            work = _by_role(model.rule, roles, arrivals, waits)
+            leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
+            transfer = _transfers_by_role(roles, model.transfer_ns[alike, :calls], joined, leaves)
+            result[int(calls)] = Reference(*work, transfer)
+            continue
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
             arrivals, waits = arrivals[:, :, [best]], waits[:, :, [best]]
@@ -58,6 +68,57 @@ def references(model: StepModel) -> dict[int, Reference]:
             by_place(waits, WORK_QUANTILES[model.rule]),
             _by_place(model.transfer_ns[alike, :calls], thresholds.TRANSFER_QUANTILE),
         )
+    return result
+
+
+def _roles(model: StepModel, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Number shared by ranks of one role that join collectives at the same places in most iterations, shape (R,)."""
+    role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
+    if joined.all():
+        return role
+    usual = (2 * joined.sum(axis=0) > len(joined)).T
+    program = np.unique(usual, axis=0, return_inverse=True)[1].ravel()
+    found: NDArray[np.int64] = np.unique(np.stack([role, program]), axis=1, return_inverse=True)[1].ravel()
+    return found
+
+
+def _by_role(
+    rule: ReferenceRule,
+    roles: NDArray[np.int64],
+    arrivals_ns: NDArray[np.int64],
+    waits_ns: NDArray[np.int64],
+) -> tuple[Amounts, Amounts]:
+    """Reference work of each rank before arrivals and waits: that of the ranks of its role."""
+    arrival, wait = (np.zeros((work.shape[1], *work.shape[2:])) for work in (arrivals_ns, waits_ns))
+    quantile = WORK_QUANTILES[rule]
+    by_place = _by_rank if rule is ReferenceRule.MEDIAN else _by_place
+    for role in np.unique(roles):
+        ranks = np.flatnonzero(roles == role)
+        own = arrivals_ns[:, :, ranks], waits_ns[:, :, ranks]
+        if rule is ReferenceRule.BEST_RANK:
+            best = _best_rank(*own)
+            own = own[0][:, :, [best]], own[1][:, :, [best]]
+        arrival[:, ranks], wait[:, ranks] = (by_place(work, quantile)[:, None] for work in own)
+    return arrival, wait
+
+
+def _transfers_by_role(
+    roles: NDArray[np.int64],
+    transfers_ns: NDArray[np.int64],
+    joined: NDArray[np.bool_],
+    leaves_host: NDArray[np.bool_] | None,
+) -> Amounts:
+    """Reference transfers of each rank: of ranks of its role whose collective leaves the host as well, or stays."""
+    result = np.zeros((transfers_ns.shape[1], len(roles)))
+    leaves = np.zeros(joined.shape, dtype=np.bool_) if leaves_host is None else leaves_host
+    usually = 2 * leaves.sum(axis=0) > np.maximum(1, joined.sum(axis=0))
+    for place in np.flatnonzero(joined.any(axis=(0, 2))).tolist():
+        for role in np.unique(roles):
+            for away in (False, True):
+                ranks = np.flatnonzero((roles == role) & (usually[place] == away))
+                real = transfers_ns[:, place, ranks][joined[:, place, ranks]]
+                if len(real):
+                    result[place, ranks] = nth(real, int(thresholds.TRANSFER_QUANTILE * (len(real) - 1)))
     return result
 
 
@@ -118,11 +179,16 @@ def nth(values: NDArray[np.int64], kth: int) -> int:
     return int(np.partition(values, kth)[kth])
 
 
+def by_rank(transfer_ns: NDArray[Any]) -> NDArray[Any]:
+    """Reference transfers with an axis of ranks, shape (positions, R) or (positions, 1)."""
+    return transfer_ns if transfer_ns.ndim > 1 else transfer_ns[:, None]
+
+
 def clean_transfers(model: StepModel) -> NDArray[np.int64]:
     """Transfers cut down to the reference, ns, shape (I, P, R)."""
     transfer = model.transfer_ns.copy()
     of_length = references(model)
     for i, calls in enumerate(model.calls.tolist()):
         reference = np.rint(of_length[calls].transfer_ns).astype(np.int64)
-        transfer[i, :calls] = np.minimum(transfer[i, :calls], reference[:, None])
+        transfer[i, :calls] = np.minimum(transfer[i, :calls], by_rank(reference))
     return transfer

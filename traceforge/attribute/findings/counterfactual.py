@@ -20,7 +20,7 @@ from traceforge.attribute.cause import cause_of_work
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
-from traceforge.replay.reference import Amounts, Reference, references
+from traceforge.replay.reference import Amounts, Reference, by_rank, references
 from traceforge.stats import MEDIAN_ERROR, SD_PER_MAD
 from traceforge.thresholds import attribute as thresholds
 from traceforge.thresholds.replay import TRANSFER_QUANTILE
@@ -98,9 +98,15 @@ def _differences(
     arrival = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
     wait = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
     return (
-        arrival - _whole(reference.before_arrival_ns[:, None, kinds]),
-        wait - _whole(reference.before_wait_ns[:, None, kinds]),
+        arrival - _whole(_of_ranks(reference.before_arrival_ns, ranks)[..., kinds]),
+        wait - _whole(_of_ranks(reference.before_wait_ns, ranks)[..., kinds]),
     )
+
+
+def _of_ranks(work_ns: Amounts, ranks: list[int] | slice) -> Amounts:
+    """Reference work with an axis of ranks, shape (places, ranks or 1, K)."""
+    result: Amounts = work_ns[:, ranks] if work_ns.ndim > 2 else work_ns[:, None]
+    return result
 
 
 def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
@@ -135,7 +141,9 @@ def blamed_transfers(
         for p in range(calls):
             transfer, is_blamed = model.transfer_ns[alike, p], blamed[alike, p]
             clean = transfer[~is_blamed & (model.group[alike, p] >= 0)]
-            expected = np.median(clean) if len(clean) >= thresholds.CLEAN_TRANSFERS else reference.transfer_ns[p]
+            # Collectives of several roles at one place are not alike.
+            is_clean = len(clean) >= thresholds.CLEAN_TRANSFERS and reference.transfer_ns.ndim == 1
+            expected = np.median(clean) if is_clean else reference.transfer_ns[p]
             above = np.maximum(0, transfer - np.rint(expected).astype(np.int64))
             excess[alike, p] = np.where(is_blamed, above, 0)
     none = np.zeros((len(model.iterations), 0, 0), dtype=np.int64)
@@ -196,15 +204,17 @@ class Counterfactual:
         return lasted
 
     def _reference(self) -> Durations:
-        # All ranks have the same, which is held once.
+        # Where all ranks have the same, it is held once.
         count, places, ranks = self._model.group.shape
-        arrival = np.zeros((count, places + 1, 1), dtype=np.int64)
-        wait, transfer = (np.zeros((count, places, 1), dtype=np.int64) for _ in range(2))
-        for calls, reference in references(self._model).items():
+        of_length = references(self._model)
+        held = ranks if any(one.transfer_ns.ndim > 1 for one in of_length.values()) else 1
+        arrival = np.zeros((count, places + 1, held), dtype=np.int64)
+        wait, transfer = (np.zeros((count, places, held), dtype=np.int64) for _ in range(2))
+        for calls, reference in of_length.items():
             alike = self._model.calls == calls
-            arrival[alike, : calls + 1] = _whole(reference.before_arrival_ns.sum(axis=1))[:, None]
-            wait[alike, :calls] = _whole(reference.before_wait_ns.sum(axis=1))[:, None]
-            transfer[alike, :calls] = _whole(reference.transfer_ns)[:, None]
+            arrival[alike, : calls + 1] = _whole(_of_ranks(reference.before_arrival_ns, slice(None)).sum(axis=2))
+            wait[alike, :calls] = _whole(_of_ranks(reference.before_wait_ns, slice(None)).sum(axis=2))
+            transfer[alike, :calls] = _whole(by_rank(reference.transfer_ns))
         return Durations(*(np.broadcast_to(one, (*one.shape[:2], ranks)) for one in (arrival, wait, transfer)))
 
 

@@ -102,8 +102,16 @@ def _above_typical(model: StepModel, kinds: list[int]) -> NDArray[np.float64]:
     total = model.before_arrival_ns[..., kinds].sum(axis=(0, 1, 3)) + model.before_wait_ns[..., kinds].sum(
         axis=(0, 1, 3)
     )
-    above: NDArray[np.float64] = total - np.median(total)
+    above: NDArray[np.float64] = total.astype(np.float64)
+    for ranks in _same_role(model):
+        above[ranks] -= np.median(total[ranks])
     return above
+
+
+def _same_role(model: StepModel) -> list[NDArray[np.int64]]:
+    """Places of the ranks of each role."""
+    role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
+    return [np.flatnonzero(role == one) for one in np.unique(role)]
 
 
 def without_empty_waits(model: StepModel) -> StepModel:
@@ -125,7 +133,10 @@ def without_false_waits(model: StepModel) -> StepModel:
     if not is_false.any():
         return model
     lost = model.before_arrival_ns.sum(axis=1) + model.before_wait_ns.sum(axis=1)
-    above = np.where(computing, np.iinfo(np.int64).min, lost - np.median(lost, axis=(0, 1)).astype(np.int64))
+    above = lost.copy()
+    for ranks in _same_role(model):
+        above[:, ranks] -= np.median(lost[:, ranks], axis=(0, 1)).astype(np.int64)
+    above[..., computing] = np.iinfo(np.int64).min
     loser = above.argmax(axis=2)
     before, blocked = model.before_wait_ns.copy(), _blocked_ns(model)
     # Who has not lost as much elsewhere in the iteration has no host that comes late, and does wait.
@@ -136,7 +147,20 @@ def without_false_waits(model: StepModel) -> StepModel:
 
 
 def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Waits before which a rank has computed less than the others have there, and after which it makes up for it."""
+    """Waits before which a rank has computed less than others of its role have there, and after which it makes up."""
+    result = np.zeros(model.awaited.shape, dtype=np.bool_)
+    for ranks in _same_role(model):
+        own = replace(
+            model,
+            awaited=model.awaited[:, :, ranks],
+            before_arrival_ns=model.before_arrival_ns[:, :, ranks],
+            before_wait_ns=model.before_wait_ns[:, :, ranks],
+        )
+        result[:, :, ranks] = _false_waits_of_role(own, computing)
+    return result
+
+
+def _false_waits_of_role(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     arrivals = model.before_arrival_ns[..., computing].sum(axis=3)
     done = np.cumsum(arrivals[:, :-1] + model.before_wait_ns[..., computing].sum(axis=3), axis=1)
     total = done[:, -1] + arrivals[:, -1]
@@ -185,9 +209,18 @@ def _with_usual_parts(model: StepModel) -> StepModel:
     Without a wait it makes no difference to the rank on which side its work stands, but it does to the reference.
     """
     before, after = model.before_wait_ns.copy(), model.before_arrival_ns.copy()
-    waits = model.awaited >= 0
-    for p in range(model.group.shape[1]):
-        alike = model.calls > p
+    for ranks in _same_role(model):
+        own = slice(None) if model.role is None else ranks
+        parts = _usual_parts(before[:, :, own], after[:, :, own], model.awaited[:, :, own] >= 0, model.calls)
+        before[:, :, own], after[:, :, own] = parts
+    return replace(model, before_wait_ns=before, before_arrival_ns=after)
+
+
+def _usual_parts(
+    before: NDArray[np.int64], after: NDArray[np.int64], waits: NDArray[np.bool_], calls: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    for p in range(waits.shape[1]):
+        alike = calls > p
         if not alike.any() or waits[alike, p].mean() < 0.5:
             before_share: NDArray[np.float64] | float = 0.0
         else:
@@ -198,7 +231,7 @@ def _with_usual_parts(model: StepModel) -> StepModel:
         moved = np.where((alike[:, None] & ~waits[:, p])[..., None], np.rint(both * before_share) - before[:, p], 0)
         before[:, p] += moved.astype(np.int64)
         after[:, p + 1] -= moved.astype(np.int64)
-    return replace(model, before_wait_ns=before, before_arrival_ns=after)
+    return before, after
 
 
 def with_even_boundaries(model: StepModel) -> StepModel:
@@ -246,7 +279,9 @@ def with_pauses(model: StepModel) -> StepModel:
 def _last_of_groups(times_ns: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.int64]:
     """Latest time of each rank's group, by iteration; shapes (I, R)."""
     iterations, ranks = group.shape
-    key = (group + 1) + (group.max() + 2) * np.arange(iterations)[:, None]
+    # Who joins no collective meets nobody.
+    alone = group.max() + 1 + np.arange(ranks)[None, :]
+    key = np.where(group < 0, alone, group) + (group.max() + 1 + ranks) * np.arange(iterations)[:, None]
     _, index = np.unique(key, return_inverse=True)
     index = index.reshape(iterations, ranks)
     latest = np.full(index.max() + 1, np.iinfo(np.int64).min)

@@ -82,8 +82,10 @@ def reference_around_waits(model: StepModel, i: int, reference: Reference) -> Re
         Work with an axis of ranks: before_arrival_ns of shape (positions + 1, R, K), before_wait_ns (positions, R, K).
     """
     calls = int(model.calls[i])
-    arrivals = np.repeat(reference.before_arrival_ns[:, None], len(model.ranks), axis=1)
-    waits = np.repeat(reference.before_wait_ns[:, None], len(model.ranks), axis=1)
+    arrivals, waits = (
+        work.copy() if work.ndim > 2 else np.repeat(work[:, None], len(model.ranks), axis=1)
+        for work in (reference.before_arrival_ns, reference.before_wait_ns)
+    )
     before = model.before_wait_ns[i, :calls] - waits
     after = model.before_arrival_ns[i, 1 : calls + 1] - arrivals[1:]
     is_opposed = np.sign(before) * np.sign(after) < 0
@@ -165,16 +167,22 @@ class _DenseFlow:
     def meet(self, position: int) -> None:
         group = self._model.group[self._i, position]
         transfer = self._model.transfer_ns[self._i, position]
-        reference_transfer = self._reference.transfer_ns[position]
-        slower = transfer - reference_transfer
+        reference_transfer = np.broadcast_to(self._reference.transfer_ns[position], len(group))
+        slower = np.where(group >= 0, transfer - reference_transfer, 0.0)
         queued = np.full(len(group), -1) if self._model.queued is None else self._model.queued[self._i, position]
         accounts, account = [], np.zeros(len(group), dtype=np.int64)
-        for n, number in enumerate(np.unique(group)):
+        # Who joins no collective here meets nobody: its end is its own time, and nothing is asked of it later.
+        self._end[position] = self._end_alone[position] = self._time
+        self._reference_end[position] = self._reference_time
+        numbers = np.unique(group[group >= 0])
+        if not len(numbers):
+            return
+        for n, number in enumerate(numbers):
             members = np.flatnonzero(group == number)
             time, reference_time, blame = self._join(members, queued)
             self._end[position, members] = time + transfer[members]
             self._end_alone[position, members] = self._alone(members, queued) + transfer[members]
-            self._reference_end[position, members] = reference_time + reference_transfer
+            self._reference_end[position, members] = reference_time + reference_transfer[members]
             accounts.append(blame)
             account[members] = n
         column = self._transfer + self._communicator[position]

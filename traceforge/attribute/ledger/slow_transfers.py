@@ -63,16 +63,22 @@ def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArr
         reference = of_length[calls].transfer_ns
         for p in range(calls):
             of = run.communicator[i, p]
-            np.add.at(excess[i], of, model.transfer_ns[i, p] - reference[p])
-            np.add.at(expected[i], of, reference[p])
-    sizes = np.maximum(1, [np.unique(np.nonzero(run.communicator == c)[2]).size for c in range(excess.shape[1])])
+            real = model.group[i, p] >= 0
+            usual = np.broadcast_to(reference[p], len(of))[real]
+            np.add.at(excess[i], of[real], model.transfer_ns[i, p][real] - usual)
+            np.add.at(expected[i], of[real], usual)
+    joined = model.group >= 0
+    sizes = np.maximum(
+        1, [np.unique(np.nonzero((run.communicator == c) & joined)[2]).size for c in range(excess.shape[1])]
+    )
     return excess / sizes, expected / sizes
 
 
 def peers_of(run: LedgerInput, c: int) -> NDArray[np.int64]:
     """Communicators that meet where `c` does, itself included."""
-    places = (run.communicator[0] == c).any(axis=1)
-    return np.unique(run.communicator[0][places])
+    joined = run.model.group[0] >= 0
+    places = ((run.communicator[0] == c) & joined).any(axis=1)
+    return np.unique(run.communicator[0][places][joined[places]])
 
 
 def _is_exception(steady: NDArray[np.bool_], peers: NDArray[np.int64]) -> bool:
