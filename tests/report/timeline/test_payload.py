@@ -1,5 +1,6 @@
 """The timeline's data are those of the tables: time by phase, delay by owner, arrivals, and each finding's moment."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.report.conftest import HOSTILE
 from tests.report.tables import MS, Job, store_of
+from traceforge.redaction import Redaction
 from traceforge.report import Report
 from traceforge.report.context import Context, Limits
 from traceforge.report.timeline.payload import read_timeline
@@ -109,6 +111,15 @@ def test_names_that_attack_the_page_travel_as_letters_and_digits(hostile_report:
     script = hostile_report.html.partition('id="data-timeline">')[2].partition("</script>")[0]
     assert script.startswith('{"deflate":"')
     assert not set(script) & set("<>&")
+
+
+def test_redacted_names_are_not_inside_the_compressed_text() -> None:
+    with store_of(Job(host="goldfinch", communicator="goldfinch-ring")) as store:
+        found = read_timeline(Context(store, 1, {}, None, redaction=Redaction.of(store)))
+    assert found is not None
+    text = json.dumps(found.page)
+    assert "host-1" in text
+    assert "goldfinch0" not in text
 
 
 def embedded_of(store: Store) -> Any:

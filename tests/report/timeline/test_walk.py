@@ -59,7 +59,8 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float], **mor
 
 
 def press(page: Page, key: str) -> None:
-    page.command("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+    text = {"text": key} if len(key) == 1 else {}
+    page.command("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
     page.command("Input.dispatchKeyEvent", type="keyUp", key=key)
 
 
@@ -174,6 +175,25 @@ def test_the_keyboard_moves_zooms_and_opens(walk: Page) -> None:
     before = walk.run(f"return {height}")
     press(walk, "o")
     walk.wait(f"return {height} !== {before}")
+    assert walk.complaints() == []
+
+
+def test_arrow_keys_reach_every_block_and_say_what_it_is(walk: Page) -> None:
+    # given rank 2, opened, in iteration 3
+    settled(walk)
+    walk.run(f"{_LANES}.focus()")
+    told = f"{_FIGURE}.querySelector('[data-walk=readout]').textContent"
+
+    # when the row below is chosen, which is its communication, and the block after
+    press(walk, "ArrowDown")
+    walk.wait(f"return {told}.startsWith('rank 2, communication: all_reduce')")
+    first = walk.run(f"return {told}")
+    press(walk, "ArrowRight")
+    walk.wait(f"return {told} !== {first!r}")
+
+    # then further down comes the next rank
+    press(walk, "ArrowDown")
+    walk.wait(f"return {told}.startsWith('rank 3: ')")
     assert walk.complaints() == []
 
 

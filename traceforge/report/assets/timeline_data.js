@@ -86,6 +86,8 @@ const phaseTotals = (lane, from, to, size) => {
   return sums;
 };
 
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** Steps as a person reads them, with unit. */
 const readable = (steps, step) => {
   const us = Math.abs(steps) * step;

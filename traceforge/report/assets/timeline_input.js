@@ -219,37 +219,57 @@ Object.assign(Walk.prototype, {
   },
 
   clear() {
-    Object.assign(this.view, { selected: null, link: -1, moment: -1, search: "" });
+    Object.assign(this.view, { selected: null, link: -1, moment: -1, search: "", cursor: null });
     this.part("search").value = "";
     this.changed();
   },
 
+  /** The row that the arrow keys have reached; else that of the chosen rank. */
+  cursorRow() {
+    const { rank, cursor } = this.view;
+    const own = (row) => row.type !== "ghost" && !row.isGhost;
+    const isReached = (row) => cursor && own(row) && row.type === cursor.type && row.rank === cursor.rank && row.title === cursor.title && row.host === cursor.host;
+    const isChosen = (row) => (row.type === "rank" && row.rank === rank) || (row.type === "host" && row.ranks.includes(rank));
+    return this.rows.find(isReached) ?? this.rows.find(isChosen);
+  },
+
   unfoldChosen() {
-    const row = this.rows.find((one) => one.type === "rank" && one.rank === this.view.rank);
-    const host = this.rows.find((one) => one.type === "host" && one.ranks.includes(this.view.rank));
-    if (row ?? host) this.unfold(row ?? host);
+    const row = this.cursorRow();
+    if (!row) return;
+    this.unfold(row.type === "stream" ? this.rows.find((one) => one.type === "rank" && one.rank === row.rank) : row);
   },
 
   chooseRow(by) {
-    const { model, view } = this;
-    view.rank = Math.min(model.ranks.length - 1, Math.max(0, view.rank + by));
-    const lane = model.lanes[view.rank];
-    this.block = lastNotAbove(lane.start, (view.from + view.to) / 2);
+    const { view } = this;
+    const rows = this.rows.filter((row) => ["rank", "stream", "host", "openHost"].includes(row.type) && !row.isGhost);
+    const row = rows[Math.min(rows.length - 1, Math.max(0, rows.indexOf(this.cursorRow()) + by))];
+    view.cursor = { type: row.type, rank: row.rank, title: row.title, host: row.host };
+    if (row.rank !== undefined) view.rank = row.rank;
+    this.block = undefined;
     this.chooseBlock(0);
   },
 
+  /** Go on by some blocks of the row, and say which. */
   chooseBlock(by) {
     const { model, view } = this;
-    if (view.rank < 0) return;
-    const lane = model.lanes[view.rank];
-    this.block = Math.min(lane.start.length - 1, Math.max(0, (this.block ?? lastNotAbove(lane.start, view.from)) + by));
-    if (this.block >= 0 && lane.start.length) {
-      const [from, to] = [lane.start[this.block], lane.end[this.block]];
-      this.part("readout").textContent = `${this.toldPhase(view.rank, this.block)}.`;
-      if (from < view.from || to > view.to) {
-        const span = Math.max(view.to - view.from, 1.2 * (to - from));
-        this.to((from + to - span) / 2, (from + to + span) / 2);
-      }
+    const row = this.cursorRow();
+    if (!row) return;
+    if (row.ranks) {
+      const which = `${row.name}, ${plural(row.ranks.length, "rank")}`;
+      this.part("readout").textContent = `${which}. ${row.type === "host" ? "O opens it." : "O closes it."}`;
+      this.changed();
+      return;
+    }
+    const { start, end } = row.blocks ?? model.lanes[row.rank];
+    if (!start.length) return;
+    this.block = Math.min(start.length - 1, Math.max(0, (this.block ?? lastNotAbove(start, (view.from + view.to) / 2)) + by));
+    const [from, to] = [start[this.block], end[this.block]];
+    view.cursor = { type: row.type, rank: row.rank, title: row.title, host: row.host, span: [from, to] };
+    if (row.blocks) view.link = row.blocks.link[this.block];
+    this.part("readout").textContent = `${row.blocks ? this.toldBlock(row, this.block) : this.toldPhase(row.rank, this.block)}.`;
+    if (from < view.from || to > view.to) {
+      const span = Math.max(view.to - view.from, 1.2 * (to - from));
+      this.to((from + to - span) / 2, (from + to + span) / 2);
     }
     this.choices();
     this.changed();

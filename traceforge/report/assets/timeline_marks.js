@@ -62,6 +62,14 @@ Object.assign(Painter.prototype, {
     context.fillText(text, place, this.top + 30);
   },
 
+  /** The block that the arrow keys have reached. */
+  cursor(row) {
+    const { cursor } = this.view;
+    if (!cursor?.span || row.isGhost || row.type !== cursor.type || row.rank !== cursor.rank || row.title !== cursor.title) return;
+    const [left, right] = cursor.span.map((time) => this.x(time));
+    this.frame(left - 1, row.y - 1, Math.max(4, right - left + 2), row.height + 2, this.colours.page.accent, 3);
+  },
+
   /** The excess of the findings that fall into the iteration, outlined on the lanes of their ranks. */
   moments(rows) {
     const { view, model, context, colours } = this;

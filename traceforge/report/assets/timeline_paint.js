@@ -63,6 +63,7 @@ class Painter {
     this.selection();
     this.arrivals(allRows);
     this.moments(rows);
+    rows.forEach((row) => this.cursor(row));
     this.axis(marks);
     context.restore();
     rows.forEach((row) => this.name(row));

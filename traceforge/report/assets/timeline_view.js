@@ -14,7 +14,7 @@ class Walk {
     this.strip = new Strip(this.part("strip"), this.part("strip-text"), this.part("strip-told"), model);
     this.groups = hostGroups(model);
     this.view = {
-      from: 0, to: model.end, iteration: 0, rank: -1, link: -1, moment: -1, selected: null, search: "", found: new Set(), isCompared: false,
+      from: 0, to: model.end, iteration: 0, rank: -1, link: -1, moment: -1, selected: null, search: "", found: new Set(), isCompared: false, cursor: null,
       off: new Array(model.phases.length).fill(false), openRanks: new Set(), isFlat: this.groups[0].host < 0,
     };
     this.openHosts = new Set();
