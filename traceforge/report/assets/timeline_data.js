@@ -29,12 +29,13 @@ const laneOf = ([codes, lengths]) => {
 const streamsOf = (data, rankAt, iterationAt) => {
   const streams = new Map();
   const entries = [...data.opened].sort((a, b) => iterationAt.get(a.iteration) - iterationAt.get(b.iteration));
-  for (const { iteration, rank, rows } of entries) {
+  for (const { iteration, rank, span, rows } of entries) {
     const own = streams.get(rankAt.get(rank)) ?? new Map();
     streams.set(rankAt.get(rank), own);
     for (const row of rows) {
-      const blocks = own.get(row.title) ?? { start: [], end: [], name: [], link: [], until: [], iteration: [] };
+      const blocks = own.get(row.title) ?? { start: [], end: [], name: [], link: [], until: [], iteration: [], spans: [] };
       own.set(row.title, blocks);
+      blocks.spans.push(span);
       let reached = 0;
       row.starts.forEach((step, place) => {
         reached += step;

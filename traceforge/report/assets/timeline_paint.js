@@ -241,10 +241,9 @@ class Painter {
     const { context, colours, model, view } = this;
     const { start, end, name, until, link } = row.blocks;
     const perStep = this.plot / (view.to - view.from);
-    context.fillStyle = colours.page.sunken;
-    context.fillRect(this.gutter, row.y, this.plot, row.height);
     this.font(12);
     context.textAlign = "left";
+    this.kept(row);
     let painted = -1;
     for (let at = 0; at < start.length; at += 1) {
       if (end[at] < view.from || start[at] > view.to) continue;
@@ -261,19 +260,35 @@ class Painter {
       if (until[at] > start[at]) this.waiting(left, (Math.min(until[at], view.to) - Math.max(start[at], view.from)) * perStep, row);
       if (view.link >= 0 && link[at] === view.link) this.frame(left, row.y, width, row.height, colours.page.text);
       painted = left + 0.6;
-      const text = right - left > 24 && !isFaint ? this.fitted(label, right - left - 6) : "";
-      if (text) {
-        const isWaiting = until[at] > start[at];
-        const x = Math.max(left, this.gutter) + 3;
-        if (isWaiting) {
-          context.fillStyle = colours.page.surface;
-          context.fillRect(x - 2, row.y + 2, context.measureText(text).width + 4, row.height - 4);
-        }
-        context.fillStyle = isWaiting ? colours.page.text : colours.word[phase];
-        context.fillText(text, x, row.y + row.height / 2 + 0.5);
-      }
+      if (right - left > 24 && !isFaint) this.blockName(label, row, left, right, until[at] > start[at] ? this.x(until[at]) : -Infinity, colours.word[phase]);
     }
     context.globalAlpha = 1;
+  }
+
+  /** A block's name: where it waits first, behind the waiting if there is room, else on a ground of its own. */
+  blockName(label, row, left, right, transfer, colour) {
+    const { context, colours } = this;
+    const isBehind = right - transfer > 34;
+    const begin = Math.max(isBehind ? Math.max(left, transfer) : left, this.gutter);
+    const text = this.fitted(label, right - begin - 6);
+    if (!text) return;
+    if (!isBehind) {
+      context.fillStyle = colours.page.surface;
+      context.fillRect(begin + 1, row.y + 2, context.measureText(text).width + 4, row.height - 4);
+    }
+    context.fillStyle = isBehind ? colour : colours.page.text;
+    context.fillText(text, begin + 3, row.y + row.height / 2 + 0.5);
+  }
+
+  /** The spans of which operations are kept are shaded; beside them it is said that there are none. */
+  kept(row) {
+    const { context, colours } = this;
+    const spans = row.blocks.spans.map((span) => span.map((time) => Math.max(this.gutter, Math.min(this.width, this.x(time)))));
+    context.fillStyle = colours.page.sunken;
+    spans.forEach(([left, right]) => context.fillRect(left, row.y, right - left, row.height));
+    if (row.isGhost || spans.some(([left, right]) => right > left)) return;
+    context.fillStyle = colours.page.muted;
+    context.fillText("operations of this iteration are not kept", this.gutter + 4, row.y + row.height / 2 + 0.5);
   }
 
   /** The part of a collective in which this rank waits for others. */

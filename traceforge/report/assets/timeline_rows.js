@@ -21,7 +21,7 @@ const thinHeight = (ranks) => Math.min(24, Math.max(12, 3 * ranks));
 const movedBlocks = (blocks, number, shift) => {
   const own = blocks.iteration.flatMap((one, at) => (one === number ? [at] : []));
   const times = (name) => own.map((at) => blocks[name][at] + shift);
-  return { start: times("start"), end: times("end"), until: times("until"), name: own.map((at) => blocks.name[at]), link: own.map(() => -1) };
+  return { start: times("start"), end: times("end"), until: times("until"), name: own.map((at) => blocks.name[at]), link: own.map(() => -1), spans: [] };
 };
 
 /** The same rank in a normal iteration, begun at the same instant. */

@@ -45,6 +45,7 @@ class Walk {
   start() {
     const sure = this.model.moments.filter((one) => one.sure);
     const moment = sure.find((one) => one.span) ?? sure[0];
+    if (!moment && this.model.peer !== null) this.open([this.model.rankAt.get(this.model.peer)]);
     this.show({ number: moment ? moment.iteration : this.model.normal ?? this.model.iterations[0], rank: moment?.rank ?? null, isWhole: true });
   }
 
@@ -74,7 +75,7 @@ class Walk {
     const reason = this.model.reasons[number];
     this.part("readout").textContent = moment
       ? `${moment.title}${moment.label ? ` Outlined: ${moment.label}.` : ""}`
-      : `Iteration ${number}${reason ? ` (${reason})` : ""}. Click a block for its details.`;
+      : `Iteration ${number}${reason ? ` (${reason})` : ""}. Click the name of a rank to open it, a block for its details.`;
   }
 
   open(ranks) {
@@ -194,6 +195,7 @@ class Walk {
     if (number === this.number) return;
     this.number = number;
     this.strip.tell(number);
+    this.part("compare").disabled = number === model.normal;
     if (view.isCompared) this.laid();
     document.dispatchEvent(new CustomEvent("iterationshown", { detail: number }));
   }

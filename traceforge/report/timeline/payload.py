@@ -175,7 +175,8 @@ def _opened(
             rows = [*_host_row(host.filter(here)), *work, *_communication_row(arrivals.filter(here), linked)]
             left_out += sum(row.left_out for row in rows)
             packed = [_packed(row, number, rank, axis, places) for row in rows]
-            lanes.append({"iteration": number, "rank": rank, "rows": packed})
+            span = [axis.step_at(number, rank, edge) for edge in windows[number, rank]]
+            lanes.append({"iteration": number, "rank": rank, "span": span, "rows": packed})
     return _Opened(lanes, list(places), left_out)
 
 
