@@ -40,7 +40,7 @@ class Run:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
         """Result of a query, as `Store.query` has it."""
-        assert not re.search(r"\b(meta|raw|forecast)\.", sql), "these tables know no run"
+        assert not re.search(r"\b(meta|forecast)\.|\bFROM raw\.", sql), "these tables know no run"
         return self.store.query(_TABLE.sub(rf"\1 (SELECT * FROM \2 WHERE run_id = {self.run_id})", sql), parameters)
 
 

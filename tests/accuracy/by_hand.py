@@ -6,6 +6,7 @@ sum. The last two are how TraceLens' summary of stragglers ranks them (2026; it 
 rule that is compared, and not the program).
 """
 
+from tests.stories import Run
 from traceforge.store.database import Store
 
 _LEAST_COMMUNICATION = """
@@ -13,8 +14,8 @@ SELECT rank FROM align.call GROUP BY rank ORDER BY SUM(raw_end_ns - raw_arrival_
 """
 _MOST_COMPUTE = """
 SELECT r.rank
-FROM raw.kineto_event AS e
-JOIN align.rank AS r USING (source_id)
+FROM align.rank AS r
+JOIN raw.kineto_event AS e USING (source_id)
 WHERE e.category = 'kernel' AND NOT STARTS_WITH(e.name, 'nccl')
 GROUP BY r.rank ORDER BY SUM(e.duration_ns) DESC, r.rank LIMIT 1
 """
@@ -43,7 +44,7 @@ READINGS = {
 }
 
 
-def readings(store: Store) -> dict[str, int | None]:
+def readings(store: Store | Run) -> dict[str, int | None]:
     """Rank named by each reading."""
     answers = {}
     for name, query in READINGS.items():

@@ -318,8 +318,8 @@ class Store:
     def create(self, document: Document) -> None:
         """Make a documented table or view, replacing an older one."""
         self._connection.execute(document.statement)
-        for statement in comment_statements(document) if self._is_kept else ():
-            self._connection.execute(statement)
+        if self._is_kept:
+            self._connection.execute(";\n".join(comment_statements(document)))
 
     def lock_down(self) -> None:
         """Refuse changes of settings from now on: for SQL that a person typed."""

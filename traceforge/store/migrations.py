@@ -65,6 +65,5 @@ def migrate(execute: Execute, applied: int | None, *, documented: bool) -> None:
 def _apply(execute: Execute, number: int, title: str, text: str, *, documented: bool) -> None:
     execute(text)
     for document in parse_schema(text, title) if documented else ():
-        for statement in comment_statements(document):
-            execute(statement)
+        execute(";\n".join(comment_statements(document)))
     execute(f"INSERT INTO main.traceforge_migration VALUES ({number}, '{title}')")
