@@ -25,6 +25,7 @@ _PIPELINES = {
     "gpipe-2x2x2": (Cluster(2, 4, 2, pipeline_parallel=2), Pipeline("gpipe", clips_gradients=True)),
     "interleaved-2x4": (Cluster(2, 4, pipeline_parallel=2), Pipeline("interleaved", 8, 2)),
     "split-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("zero_bubble")),
+    "1f1b-shards-2x4": (Cluster(2, 4, pipeline_parallel=2, shard=4), Pipeline("1f1b")),
 }
 _OF_PIPELINES = {
     "slow": Injection("compute_straggler", 0, 0.25),

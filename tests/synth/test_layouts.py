@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from traceforge.synth.cluster import Cluster, Link
 from traceforge.synth.experts import Experts, tokens_received
 from traceforge.synth.fault import Injection
 from traceforge.synth.folder import write_scenario
+from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario, cost_of, run
 
@@ -87,6 +89,19 @@ def test_files_of_shards_say_what_pytorch_says(tmp_path: Path) -> None:
     names = {event["name"] for event in document(tmp_path, 3)["traceEvents"]}
     assert {"FSDP::all_gather (layers.1)", "FSDP::post_backward_reduce (layers.0)"} <= names
     assert "exposed_ns" in json.loads((tmp_path / "truth.json").read_text())
+
+
+def test_stages_of_shards_gather_once_and_scatter_once_a_layer(tmp_path: Path) -> None:
+    # given two stages of two layers, each on two hosts of two ranks that hold shards, and four micro-batches
+    cluster = Cluster(4, 2, pipeline_parallel=2, shard=2)
+    job = Scenario(iterations=2, cluster=cluster, workload=Workload(layers=4), pipeline=Pipeline(microbatches=4))
+    write_scenario(job, tmp_path)
+
+    for rank in (1, 6):
+        said = Counter(args["Collective name"] for args in records(tmp_path, rank))
+        assert said == {"send": 8, "recv": 8, "_allgather_base": 4, "_reduce_scatter_base": 4, "allreduce": 4}
+    described = {group["pg_desc"]: group["ranks"] for group in document(tmp_path, 6)["distributedInfo"]["pg_config"]}
+    assert described == {"mesh_pp": [2, 6], "mesh_dp_shard": [6, 7], "mesh_dp_replicate": [4, 6]}
 
 
 def test_what_one_sends_another_gets(tmp_path: Path) -> None:
@@ -179,9 +194,9 @@ def test_long_lists_are_cut_off_as_pytorch_cuts_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"shard": 4, "pipeline_parallel": 2}, "go with no other layout"),
-        ({"shard": 3}, "8 ranks cannot be divided into groups of 3"),
-        ({"expert_parallel": 4, "tensor_parallel": 2}, "go with no other layout"),
+        ({"expert_parallel": 4, "pipeline_parallel": 2}, "do not go together"),
+        ({"shard": 8, "pipeline_parallel": 2}, "4 ranks cannot be divided into groups of 8"),
+        ({"expert_parallel": 4, "tensor_parallel": 2}, "do not go together"),
     ],
 )
 def test_layouts_that_do_not_go_together_are_refused(sizes: dict[str, int], message: str) -> None:

@@ -4,5 +4,5 @@ The idea: events are simulated, not drawn. A fault changes what a host or a devi
 simulated operation by operation; `truth.json` comes from simulating again with the same random draws and without the
 fault. Besides timelines (`kineto`) it writes, where asked, execution traces, NCCL's debug logs (`nccl_log`, from a
 `wiring` that faults change) and the files of its Inspector. It shares no code with what reads or judges traces. Not
-handled: layouts that combine shards or experts with stages, context parallelism.
+handled: experts within stages, context parallelism.
 """

@@ -118,11 +118,13 @@ class Cluster:
             raise UsageError(f"there is no naming `{self.naming}`", hint=f"choose one of: {', '.join(_DESCRIPTIONS)}")
 
     def _check_parts(self) -> None:
-        layouts = (self.tensor_parallel, self.pipeline_parallel, self.shard, self.expert_parallel)
-        if sum(size > 1 for size in layouts) > 1:
-            raise UsageError("shard and expert_parallel go with no other layout than data parallelism")
-        if self.ranks % (self.shard * self.expert_parallel):
-            raise UsageError(f"{self.ranks} ranks cannot be divided into groups of {self.shard * self.expert_parallel}")
+        if self.tensor_parallel > 1 or (self.shard > 1 and self.expert_parallel > 1):
+            raise UsageError("shard, expert_parallel and tensor_parallel do not go together")
+        if self.expert_parallel > 1 and self.pipeline_parallel > 1:
+            raise UsageError("expert_parallel and pipeline_parallel do not go together")
+        size = self.shard * self.expert_parallel
+        if self.ranks_per_stage % size:
+            raise UsageError(f"{self.ranks_per_stage} ranks cannot be divided into groups of {size}")
 
     @property
     def ranks(self) -> int:

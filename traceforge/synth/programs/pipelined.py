@@ -2,6 +2,8 @@
 
     input · copy · for each turn: receive, compute, send · data-parallel all-reduce · optimizer · read the loss
 
+Where a stage's ranks hold shards, they gather each layer once, before its first pass, and scatter its gradients.
+
 Messages that two ranks exchange must stand in the same order on both, because they share a stream. That order is the
 one in which an ideal run would have them ready, so that no two can wait for one another: what is received early enough
 is asked for before what is sent later. Messages between the same two turns share a kernel where they are batched.
@@ -13,6 +15,7 @@ from traceforge.synth.cluster import Cluster
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import MessageSide, Program, Role, Roles, Work, Workload
 from traceforge.synth.programs.builder import BACKWARD, FORWARD, Builder, Kernels
+from traceforge.synth.programs.sharded import GATHER, SCATTER
 from traceforge.synth.schedule import Order, Turn, ideal_ends, needed_turn, turns_of
 
 _BACKWARD_INPUT: Kernels = (
@@ -123,7 +126,7 @@ class _Stage:
             self._exchange([one.part for one in exchanges if one.turn == number])
             self._turn(turn)
             if last.get(turn.stage) == number:
-                gradients += self._reduce()
+                gradients += self._reduce(turn.stage)
         self._exchange([one.part for one in exchanges if one.turn == len(order)])
         return self._builder.end(self._clip(gradients) if self._pipeline.clips_gradients else gradients)
 
@@ -151,6 +154,7 @@ class _Stage:
             "chunk": turn.stage // stages,
             "annotation": self._annotation(turn),
         }
+        gathered = self._gather(turn)
         if needed is not None:
             name = f"{_LETTERS[needed.work]}{needed.stage}.{needed.microbatch}"
             builder.wait([self._received[name]] if name in self._received else [])
@@ -163,7 +167,8 @@ class _Stage:
         if turn.work == "forward" and extra and turn.stage == 0:
             builder.compute((("aten::embedding", "vectorized_gather_kernel", 1.0),), self._pipeline.embedding_ns)
             extra -= self._pipeline.embedding_ns
-        for _ in range(self._layers[turn.stage]):
+        for number in range(self._layers[turn.stage]):
+            builder.wait(gathered[number : number + 1])
             meets = self._cluster.tensor_parallel > 1 and turn.work != "backward_weight"
             layer = builder.tensor_parallel if meets else builder.compute
             layer(kernels, scale * self._workload.forward_ns)
@@ -171,6 +176,17 @@ class _Stage:
             name, kernel = _EXTRA[turn.work]
             builder.compute(((name, kernel, 1.0),), times * extra)
         builder.marks = {}
+
+    def _gather(self, turn: Turn) -> list[int]:
+        """Gather the parameters of a chunk's layers before its first pass, if they are shards; they stay to the end."""
+        if self._cluster.shard == 1 or turn.work != "forward" or turn.microbatch:
+            return []
+        layers = range(self._layers[turn.stage])
+        return [self._builder.collective("all_gather", "shard", self._layer_bytes, stream=GATHER) for _ in layers]
+
+    @property
+    def _layer_bytes(self) -> int:
+        return self._workload.gradient_bytes // max(1, sum(self._layers))
 
     def _annotation(self, turn: Turn) -> str:
         """What `torch.distributed.pipelining` calls a turn; Megatron says nothing."""
@@ -180,8 +196,21 @@ class _Stage:
             return f"{'Forward' if turn.work == 'forward' else 'Backward'} {turn.microbatch}"
         return f"PP:{turn.stage}{_LETTERS[turn.work]}{turn.microbatch}"
 
-    def _reduce(self) -> list[int]:
+    def _scatter(self, stage: int) -> list[int]:
+        """Launch the reduce-scatters of a chunk's gradients, and reduce them over replicas of the shards."""
+        ends, size = [], self._layer_bytes
+        for _ in range(self._layers[stage]):
+            number = self._builder.collective("reduce_scatter", "shard", size, stream=SCATTER)
+            if self._cluster.ranks_per_stage > self._cluster.shard:
+                part = size // self._cluster.shard
+                number = self._builder.collective("all_reduce", "replicate", part, after=(number,))
+            ends.append(number)
+        return ends
+
+    def _reduce(self, stage: int) -> list[int]:
         """Launch the all-reduces of a chunk's gradients."""
+        if self._cluster.shard > 1:
+            return self._scatter(stage)
         if self._cluster.ranks_per_stage == self._cluster.tensor_parallel:
             return []
         chunks = self._pipeline.chunks

@@ -12,7 +12,8 @@ from traceforge.synth.programs.builder import BACKWARD, FORWARD, Builder, Kernel
 _COPY_OUT: Kernels = (("fsdp::split_with_sizes_copy", "split_with_sizes_copy_out_contiguous_no_cast_kernel", 1.0),)
 _COPY_IN: Kernels = (("fsdp::chunk_cat", "chunk_cat_cuda_kernel", 1.0),)
 _COPY_NS = 40_000
-_GATHER, _SCATTER = "all gather", "reduce scatter"
+GATHER, SCATTER = "all gather", "reduce scatter"
+"""Streams of their own."""
 
 
 def sharded_program(workload: Workload, shards: int, *, is_replicated: bool) -> Program:
@@ -56,7 +57,7 @@ class _Sharded(Builder):
 
     def _gather(self, layer: int) -> int:
         self.marks = {"annotation": f"FSDP::all_gather (layers.{layer})"}
-        number = self.collective("all_gather", "shard", self._size, stream=_GATHER)
+        number = self.collective("all_gather", "shard", self._size, stream=GATHER)
         self.marks = {}
         return number
 
@@ -65,7 +66,7 @@ class _Sharded(Builder):
         # The buffer of the layer before must be free again.
         self.wait(self._scattered[-1:])
         self.compute(_COPY_IN, _COPY_NS)
-        number = self.collective("reduce_scatter", "shard", self._size, stream=_SCATTER)
+        number = self.collective("reduce_scatter", "shard", self._size, stream=SCATTER)
         self._scattered.append(number)
         if self._is_replicated:
             number = self.collective("all_reduce", "replicate", self._part, after=(number,))
