@@ -17,6 +17,7 @@ from traceforge.api import sources
 from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.files import find_files, open_bytes
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
+from traceforge.store import spool
 from traceforge.store.database import Store
 from traceforge.store.ingest import IngestResult, ingest_files, kind_of
 
@@ -353,6 +354,27 @@ def test_what_is_still_waiting_when_an_ingest_is_interrupted_is_not_read(
 
     assert "c.json" not in source.reads
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_no_more_files_are_read_ahead_than_may_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    #   a   |·read, until two others have been seen·|
+    #   b   |·read·|    c   |·read·|    d           (not before a has been handed over)
+    monkeypatch.setattr(spool, "_MOST_AHEAD", 3)
+    files = [_write(tmp_path / f"{name}.json", "forward", rank=n) for n, name in enumerate("abcd")]
+    others_were_seen, seen = threading.Event(), list[str]()
+    source = StorySource(lambda path: path.name == "a.json" and others_were_seen.wait(10))
+
+    def note(path: Path) -> None:
+        seen.append(path.name)
+        if len(seen) == 2:
+            assert "d.json" not in source.reads
+            others_were_seen.set()
+
+    with ThreadPoolExecutor(4) as executor:
+        result = _ingest(Store(None, is_kept=False), files, source, executor=executor, on_file=note)
+
+    assert sorted(seen[:2]) == ["b.json", "c.json"]
+    assert result.read == tuple(files)
 
 
 def test_the_order_of_paths_does_not_matter_to_the_analysis(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ Workers that outlive a killed ingest stop at the next batch, since their own fol
 
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
@@ -22,7 +22,8 @@ from traceforge.store.failures import failure_of
 from traceforge.store.places import own_folder
 
 _PAUSE_S = 0.5
-_MOST_HELD_BYTES = 4 * 1024 * 1024
+_MOST_HELD_BYTES = 2 * 1024 * 1024
+_MOST_AHEAD = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +106,45 @@ class _Spool:
 def read_by_workers(
     tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]
 ) -> Generator[tuple[Path, Spooled | TraceforgeError], None, None]:
-    """What became of each file, in the order of the tasks, whichever finished first."""
-    jobs = {executor.submit(spool_file, task): task.path for task in tasks}
-    waiting = [task.path for task in tasks]
+    """What became of each file, in the order of the tasks, whichever finished first.
+
+    Only so many files are read ahead of the one that is handed over: what workers found of them waits in memory or on
+    disk.
+    """
+    todo, ahead = deque(tasks), deque[Path]()
+    jobs: dict[Future[Spooled], Path] = {}
     done: dict[Path, Spooled | TraceforgeError] = {}
     try:
-        for future in _completed(jobs):
-            path = jobs[future]
-            try:
-                done[path] = future.result()
-            except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
-                done[path] = failure_of(path, error)
-            on_file(path)
-            while waiting and waiting[0] in done:
-                result = done.pop(waiting[0])
-                yield waiting.pop(0), result
+        while todo or jobs:
+            while todo and len(ahead) < _MOST_AHEAD:
+                task = todo.popleft()
+                jobs[executor.submit(spool_file, task)] = task.path
+                ahead.append(task.path)
+            for future in _some_completed(jobs):
+                path = jobs.pop(future)
+                try:
+                    done[path] = future.result()
+                except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
+                    done[path] = failure_of(path, error)
+                on_file(path)
+            while ahead and ahead[0] in done:
+                path = ahead.popleft()
+                result = done.pop(path)
+                yield path, result
                 if isinstance(result, Spooled):
                     _remove_tables(result)
     finally:
         # After an interruption nobody wants the rest; what is being read ends before its folder goes.
         for job in jobs:
             job.cancel()
-        for _ in _completed(jobs):
-            pass
+        left = set(jobs)
+        while left:
+            left -= _some_completed(left)
 
 
-def _completed(futures: Iterable[Future[Spooled]]) -> Iterator[Future[Spooled]]:
-    """Futures as they end. Waits in short steps: a signal that comes while processes start wakes nobody who sleeps."""
-    waiting = set(futures)
-    while waiting:
-        done, waiting = wait(waiting, timeout=_PAUSE_S, return_when=FIRST_COMPLETED)
-        yield from done
+def _some_completed(futures: Iterable[Future[Spooled]]) -> set[Future[Spooled]]:
+    """Those that have ended. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
+    return wait(futures, timeout=_PAUSE_S, return_when=FIRST_COMPLETED).done
 
 
 def _remove_tables(spooled: Spooled) -> None:
