@@ -166,8 +166,13 @@ def _seen(state: State) -> str:
         return (
             ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
         )
-    said = [f"{' and '.join(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
+    said = [f"{_listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
     return f": {said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
+
+
+def _listed(kinds: list[str]) -> str:
+    """Such as `no rank, no host and no episode`."""
+    return " and ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
 
 
 def _explanation(store: Store, state: State) -> str:
