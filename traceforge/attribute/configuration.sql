@@ -22,7 +22,7 @@ JOIN fabric.finding AS g
     WHEN m.mode = 'fabric_contention' THEN g.mode IN ('fabric_contention', 'gpu_locality')
     WHEN m.cause = 'slow_path' THEN
       g.mode IN ('fabric_contention', 'gpu_locality') AND LIST_HAS_ANY(g.ranks, m.ranks)
-    ELSE m.subject_kind IN ('rank', 'ranks', 'host') AND LIST_HAS_ANY(g.ranks, m.ranks)
+    ELSE m.subject_kind IN ('rank', 'ranks', 'host', 'stage') AND LIST_HAS_ANY(g.ranks, m.ranks)
       AND g.mode IN (m.mode, 'synchronization_amplification', 'runtime_control_plane')
   END
 ORDER BY m.run_id, m.finding_id, g.finding_id

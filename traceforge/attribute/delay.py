@@ -74,8 +74,10 @@ def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
     model = run.model
     work = len(model.ranks) * len(model.kinds)
     result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
-    is_lockstep = is_one_group(model)
-    is_grouped = in_groups(model, run.communicator, ~is_lockstep)
+    # Ranks of several roles have each their own time at reference durations.
+    of_one_role = np.array([of_length[calls].transfer_ns.ndim == 1 for calls in model.calls.tolist()], dtype=np.bool_)
+    is_lockstep = is_one_group(model) & of_one_role
+    is_grouped = in_groups(model, run.communicator, ~is_lockstep & of_one_role)
     for calls, reference in of_length.items():
         alike = model.calls == calls
         together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)

@@ -24,7 +24,7 @@ arrived AS (
   SELECT f.run_id, f.finding_id, COUNT(*) AS last_count
   FROM attribute.finding AS f
   JOIN timeline.collective AS c ON c.run_id = f.run_id AND LIST_CONTAINS(f.ranks, c.last_rank)
-  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host') AND f.cause <> 'slow_path'
+  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host', 'stage') AND f.cause <> 'slow_path'
   GROUP BY ALL
 ),
 named AS (
@@ -32,16 +32,18 @@ named AS (
     CASE subject_kind
       WHEN 'rank' THEN FORMAT('rank {}''s', subject)
       WHEN 'host' THEN FORMAT('host {}''s', subject)
+      WHEN 'stage' THEN FORMAT('stage {}''s', subject)
       ELSE 'these ranks'''
     END AS whose,
     CASE subject_kind
       WHEN 'rank' THEN FORMAT('Rank {}', subject)
       WHEN 'host' THEN FORMAT('A rank of host {}', subject)
+      WHEN 'stage' THEN FORMAT('A rank of stage {}', subject)
       ELSE 'One of these ranks'
     END AS who
   FROM attribute.finding
   -- A path is nobody's work: its ranks are not late.
-  WHERE subject_kind IN ('rank', 'ranks', 'host') AND cause <> 'slow_path'
+  WHERE subject_kind IN ('rank', 'ranks', 'host', 'stage') AND cause <> 'slow_path'
 ),
 parts AS (
   SELECT p.run_id, p.finding_id,

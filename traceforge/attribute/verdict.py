@@ -166,8 +166,10 @@ def _seen(state: State) -> str:
         return (
             ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
         )
+    alone = "; a stage that is slow in all iterations does not show, as there is one replica of each"
     said = [f"{_listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
-    return f": {said[0]} an iteration{''.join(f', {one}' for one in said[1:])}"
+    more = "".join(f", {one}" for one in said[1:])
+    return f": {said[0]} an iteration{more}{alone if state['is_one_replica'] else ''}"
 
 
 def _listed(kinds: list[str]) -> str:
@@ -225,7 +227,9 @@ def _of_iterations(state: State) -> str:
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     owner = _seen(state).partition(": ")[2]
     nobody = f" Nobody owns it: {owner}." if _is_spread(state) else ""
-    return f"{rest}{nobody}{small} What is slow alike for everyone in all iterations does not show this way.{goes}"
+    alike = " What is slow alike for everyone in all iterations does not show this way."
+    of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
+    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}"
 
 
 def _from_logs(state: State) -> str:
@@ -242,7 +246,10 @@ def _next_step(state: State) -> str:
     if state["state"] == "irregular" and not state["has_steps"]:
         return "Call profiler.step() in the training loop, so that the trace marks its iterations."
     if state["state"] == "irregular":
-        return "Record steps in which all ranks run the same program; stages of a pipeline are not told apart yet."
+        return (
+            "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has all its "
+            "members and each message both its ends."
+        )
     if state["iterations"] < thresholds.SURE_NEGATIVE_ITERATIONS:
         return (
             "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from "

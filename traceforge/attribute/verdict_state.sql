@@ -57,7 +57,12 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- The same of an episode of slow transfers.
   transfer_sight_ns,
   -- Summary of the largest delay that is no chance but too small to count; NULL where there is none.
-  small_summary
+  small_summary,
+  -- True of a pipeline with one replica: a stage is held against its own other iterations, so that one that is slow in all
+  -- of them does not show.
+  is_one_replica,
+  -- Whether ranks are stages of a pipeline.
+  has_stages
 ) AS
 WITH limits AS (
   SELECT
@@ -92,8 +97,29 @@ counted AS (
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
     (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
-    (SELECT COUNT(*) FROM align.call AS c WHERE c.run_id = r.run_id) AS calls,
-    (SELECT COUNT(*) FROM align.match AS m WHERE m.run_id = r.run_id) AS matched,
+    -- Collective calls, and of calls that send and receive what they carry.
+    (
+      SELECT COUNT(*) FROM align.call AS c
+      LEFT JOIN align.endpoint AS e
+        ON e.run_id = c.run_id AND e.rank = c.rank AND e.source_id = c.source_id AND e.carrier_event_id = c.event_id
+      WHERE c.run_id = r.run_id
+    ) AS calls,
+    (
+      SELECT COUNT(*) FROM align.unmatched AS u
+      JOIN align.call AS c USING (run_id, rank, call_id)
+      ANTI JOIN align.endpoint AS e
+        ON e.run_id = c.run_id AND e.rank = c.rank AND e.source_id = c.source_id AND e.carrier_event_id = c.event_id
+      WHERE u.run_id = r.run_id
+    ) + (SELECT COUNT(*) FROM align.unmatched_endpoint AS u WHERE u.run_id = r.run_id AND u.call_id IS NOT NULL)
+      AS unmatched,
+    EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis = 'pp') AND NOT EXISTS (
+      SELECT 1 FROM timeline.mesh AS m
+      WHERE m.run_id = r.run_id AND m.coordinate > 0 AND m.axis NOT IN ('pp', 'tp', 'cp', 'ep')
+    ) AND (
+      -- Where the rest of the mesh is not known, ranks of a stage may be replicas.
+      EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis IN ('tp', 'cp', 'ep'))
+      OR NOT EXISTS (SELECT 1 FROM timeline.role AS o WHERE o.run_id = r.run_id GROUP BY o.stage HAVING COUNT(*) > 1)
+    ) AS is_one_replica,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
     EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
   FROM meta.run AS r
@@ -172,7 +198,7 @@ found AS (
       WHEN j.run_id IS NULL THEN 'irregular'
       WHEN f.confidence = 'high' THEN 'finding'
       -- Where most calls have no partner, little is seen of who waits for whom.
-      WHEN c.matched < t.matched_share * c.calls THEN 'mostly_unmatched'
+      WHEN c.calls - c.unmatched < t.matched_share * c.calls THEN 'mostly_unmatched'
       WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
       WHEN f.confidence = 'medium' THEN 'finding'
       WHEN f.share >= t.uncertain_share THEN 'uncertain'
@@ -204,6 +230,8 @@ SELECT
     WHEN f.state = 'finding' THEN f.finding_confidence
     WHEN f.state = 'hang' AND NOT f.is_sure_hang THEN 'medium'
     WHEN f.state IN ('uncertain', 'partly_seen', 'cut_short') THEN 'low'
+    -- A stage that is always slow would not be seen.
+    WHEN f.state = 'nothing_significant' AND f.is_one_replica THEN 'low'
     -- That something cannot be known from these files is certain.
     WHEN f.state <> 'nothing_significant' THEN 'high'
     WHEN f.iterations < t.few_iterations OR COALESCE(f.rank_sight_ns > t.blurred_sight_share * f.duration_ns, true) THEN 'low'
@@ -216,7 +244,8 @@ SELECT
   f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
-  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary
+  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica,
+  EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp')
 FROM found AS f
 CROSS JOIN limits AS t
 ORDER BY f.run_id

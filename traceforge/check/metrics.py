@@ -140,7 +140,7 @@ _ENTRIES = (
     Metric("lost_events", "Events of the files that could not be stored.",
            lambda run: MeasuredValue(float(run.lost_events)),
            lambda summary: float(summary["trust"]["events_lost"])),
-    Metric("unmatched_share", "Share of collective calls that were not matched across ranks.",
+    Metric("unmatched_share", "Share of collective calls, sends and receives that were not matched across ranks.",
            lambda run: None if run.unmatched_share is None else MeasuredValue(run.unmatched_share), lambda _: None),
     Metric("clock_residual_ms", "Largest uncertainty of any rank's clock.",
            lambda run: None if run.residual_ns is None else _ms(MeasuredValue(float(run.residual_ns))), _residual),

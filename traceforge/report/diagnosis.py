@@ -72,7 +72,7 @@ class Finding:
     @property
     def is_of_several(self) -> bool:
         """Whether it blames some of the ranks together."""
-        return self.subject_kind in ("host", "ranks")
+        return self.subject_kind in ("host", "stage", "ranks")
 
     @property
     def rank(self) -> int | None:

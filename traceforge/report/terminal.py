@@ -57,7 +57,7 @@ def _trust(context: Context) -> str:
     elif trust.largest_residual_ns is not None and len(trust.clocks) > 1:
         parts.append(f"clocks within {duration(trust.largest_residual_ns)}")
     if trust.matched_share is not None:
-        parts.append(f"{percent(trust.matched_share)} of collective calls matched")
+        parts.append(f"{percent(trust.matched_share)} of communication matched")
     if trust.complete < trust.collectives:
         parts.append(f"{trust.complete} of {trust.collectives} collectives complete")
     if trust.unexplained is not None:

@@ -4,7 +4,7 @@ If ranks were interchangeable within each stretch of iterations, the delay of a 
 one set from each stretch. The upper tail of that sum comes from its cumulants (Esscher's approximation; Daniels 1954,
 Robinson 1982): what shuffling ranks ten million times would show, without shuffling. It is then multiplied by the
 number of sets that could have been named. Draws are taken with replacement, which spreads sums of several ranks wider
-than they are: cautious. Not handled: ranks that differ by design (roles).
+than they are: cautious. Delays are above what is usual for a rank's own role, so that roles need not be told apart.
 """
 
 import numpy as np

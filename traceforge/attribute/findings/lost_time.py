@@ -2,7 +2,7 @@
 
 Two views of the same losses. `cost_ns` is the ledger: what each rank's work of each cause costs the job, so that of
 ranks that are late together one may own all. `own_ns` is each rank's own work above the reference, which shows who is
-slow alike even where only one of them is waited for. Not handled: ranks with different roles (stages of a pipeline).
+slow alike even where only one of them is waited for. A rank is held against those of its role (its stage).
 """
 
 from collections.abc import Mapping, Sequence

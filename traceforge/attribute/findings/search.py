@@ -137,10 +137,10 @@ def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: Gr
 
     Args:
         cost: delay by some cause, shape (iterations, ranks).
-        known: number of hosts and groups.
+        known: number of hosts, stages and groups.
     """
     count, size = len(run.ranks), len(subject.places)
-    alternatives = count if size == 1 else known if subject.kind == "host" else subsets(count, size)
+    alternatives = count if size == 1 else known if subject.kind in ("host", "stage") else subsets(count, size)
     if subject.kind == "ranks":
         # Any two ranks that were struck once, each at its time, would make such a set.
         limits = replace(limits, one_off_share=np.inf)

@@ -69,7 +69,19 @@ def sights(run: JudgedRun, lost: LostTime, transfers_ns: Delays) -> Iterator[Sig
         yield Sight("job", fabric.name, PERSISTENT, None)
 
 
+def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
+    """Whether a subject is all there is of its role, so that what it always loses is its own reference."""
+    role = run.ledger.model.role
+    return role is not None and any(
+        not (role[[place for place in range(len(role)) if place not in one.places]] == role[one.places[0]]).any()
+        for one in subjects
+    )
+
+
 def _smallest(run: JudgedRun, cost: Delays, subjects: Sequence[Subject], limits: GradeLimits) -> float | None:
+    if _moves_reference(run, subjects):
+        return None
+
     def is_found(subject: Subject, delay_ns: float) -> bool:
         more = cost.copy()
         more[:, list(subject.places)] += delay_ns / len(subject.places)

@@ -23,7 +23,7 @@ class Subject:
     """Ranks that are blamed together.
 
     Attributes:
-        kind: rank, ranks, host or job.
+        kind: rank, ranks, host, stage or job.
         name: as in attribute.finding.subject.
         places: of its ranks in the arrays, ascending.
         said: for a sentence.
@@ -51,13 +51,19 @@ def one_or_another(places: Sequence[int]) -> Subject:
 
 
 def known_sets(run: JudgedRun) -> list[Subject]:
-    """Hosts with several ranks, then other groups that communicate; proper parts of the job."""
+    """Hosts with several ranks, stages, then other groups that communicate; proper parts of the job."""
     count = len(run.ranks)
     found: dict[tuple[int, ...], Subject] = {}
     for host in sorted({host for host in run.hosts if host}):
         places = tuple(place for place, own in enumerate(run.hosts) if own == host)
         if 1 < len(places) < count:
             found[places] = Subject("host", host, places, f"host {host}")
+    role = run.ledger.model.role
+    for stage in [] if role is None else np.unique(role).tolist():
+        places = tuple(np.flatnonzero(role == stage).tolist())
+        if 1 < len(places) < count and places not in found:
+            said = f"stage {stage} ({ranks_said([run.ranks[place] for place in places])})"
+            found[places] = Subject("stage", str(stage), places, said)
     place_of = {rank: place for place, rank in enumerate(run.ranks)}
     for number, ranks in sorted(run.members.items()):
         places = tuple(sorted(place_of[rank] for rank in ranks if rank in place_of))

@@ -22,7 +22,7 @@ def next_step(found: FindingCandidate) -> str:
 
 
 def _peer(found: FindingCandidate) -> str:
-    return "host" if found.subject.kind == "host" else "rank"
+    return found.subject.kind if found.subject.kind in ("host", "stage") else "rank"
 
 
 def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:

@@ -71,14 +71,19 @@ def _clock_tile(context: Context) -> Tile:
 def _matching_tile(context: Context) -> Tile:
     trust = context.trust
     if not trust.collectives:
-        return Tile("—", "Collectives matched", "No collective was matched across ranks.", "caution")
+        return Tile("—", "Communication matched", "No collective was matched across ranks.", "caution")
     whole = f"{count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
     if trust.matched_share is None:
-        return Tile("not measured", "Collectives matched", f"one member of each was recorded; {whole}", "caution")
+        return Tile("not measured", "Communication matched", f"one member of each was recorded; {whole}", "caution")
     state = _state(trust.matched_share, thresholds.GOOD_MATCHED_SHARE, thresholds.FAIR_MATCHED_SHARE)
     if trust.complete < trust.collectives and state == "good":
         state = "caution"
-    return Tile(_cautious_percent(trust.matched_share), "Collectives matched", f"of the calls; {whole}", state)
+    return Tile(
+        _cautious_percent(trust.matched_share),
+        "Communication matched",
+        f"of collective calls, sends and receives; {whole}",
+        state,
+    )
 
 
 def _events_tile(context: Context) -> Tile:

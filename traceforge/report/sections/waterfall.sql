@@ -12,7 +12,7 @@ together AS (
   SELECT mode, cause, finding_id, subject_kind || ' ' || subject AS subject, UNNEST(ranks) AS rank
   FROM attribute.finding
   WHERE run_id = $run_id
-    AND subject_kind IN ('host', 'ranks')
+    AND subject_kind IN ('host', 'stage', 'ranks')
     AND confidence <> 'low'
 ),
 ledger AS (

@@ -1,0 +1,110 @@
+"""Pipelines judged: stages are held against the same stage elsewhere, and what cannot be seen is said."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.given import MS, Trace, rows_of, store_of
+from traceforge import api
+from traceforge.store.database import Store
+
+TRANSFER = MS
+Work = Callable[[int, int], int]
+
+
+def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Store:
+    """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
+
+        stage 0   |compute···|send|        |reduce|
+        stage 1   |receive········|compute·|reduce|
+
+    Rank = 2 * replica + stage.
+
+    Args:
+        work_ns: by iteration and rank.
+    """
+    traces = [Trace(rank) for rank in range(2 * replicas)]
+    now = 0
+    for n in range(iterations):
+        done = []
+        for replica in range(replicas):
+            ranks = (2 * replica, 2 * replica + 1)
+            sent = now + work_ns(n, ranks[0])
+            got = sent + TRANSFER
+            traces[ranks[0]].kernel(now, sent).exchange(sent, got, [("send", 1)], ranks=ranks, group=f"pp{replica}")
+            traces[ranks[1]].exchange(now + 100, got, [("recv", 0)], ranks=ranks, group=f"pp{replica}")
+            traces[ranks[1]].kernel(got, got + work_ns(n, ranks[1]))
+            done += [got, got + work_ns(n, ranks[1])]
+        end = max(done) + TRANSFER
+        for rank, trace in enumerate(traces):
+            if replicas > 1:
+                peers = range(rank % 2, 2 * replicas, 2)
+                last = max(done[peer] for peer in peers)
+                trace.collective(done[rank], last + TRANSFER, group=f"dp{rank % 2}", ranks=list(peers))
+            trace.step(n, now, end)
+        now = end
+    store = store_of(*traces)
+    api.analyze(store)
+    return store
+
+
+def _even(n: int, rank: int) -> int:
+    # the second stage has a head and takes longer by design; all vary by a few µs
+    return (40 if rank % 2 else 20) * MS + (n * 7919 + rank * 104_729) % 20_000
+
+
+def _findings(store: Store) -> list[tuple[object, ...]]:
+    return rows_of(store, "SELECT subject_kind, subject, cause FROM attribute.finding WHERE confidence <> 'low'")
+
+
+def test_a_stage_with_more_work_in_all_replicas_is_not_accused() -> None:
+    store = pipeline_job(3, _even)
+
+    assert _findings(store) == []
+    assert rows_of(store, "SELECT DISTINCT axis FROM timeline.mesh ORDER BY 1") == [("dp",), ("pp",)]
+    ((headline, explanation),) = rows_of(store, "SELECT headline, explanation FROM attribute.verdict")
+    assert str(headline).startswith("Nothing significant")
+    assert "a stage that is slow in all replicas" in str(explanation)
+
+
+def test_a_rank_that_is_slower_than_its_stage_elsewhere_is_named() -> None:
+    store = pipeline_job(3, lambda n, rank: _even(n, rank) + 8 * MS * (rank == 2))
+
+    assert _findings(store) == [("rank", "2", "slow_compute")]
+    ((delay_ns, excess_ns),) = rows_of(
+        store, "SELECT (SELECT delay_ns_per_iteration FROM attribute.finding), AVG(excess_ns) FROM attribute.excess"
+    )
+    # its own next stage waits for it, and the reduction of both stages
+    assert float(str(excess_ns)) == pytest.approx(8 * MS, rel=0.02)
+    assert float(str(delay_ns)) == pytest.approx(8 * MS, rel=0.05)
+
+
+def test_a_stage_that_is_slow_for_a_while_in_all_replicas_is_one_subject() -> None:
+    store = pipeline_job(3, lambda n, rank: _even(n, rank) + 8 * MS * (rank % 2 == 0 and 3 <= n < 7), iterations=14)
+
+    assert _findings(store) == [("stage", "0", "slow_compute")]
+    ((summary,),) = rows_of(store, "SELECT summary FROM attribute.finding WHERE confidence <> 'low'")
+    assert str(summary).startswith("Stage 0 (ranks 0, 2, 4) ")
+
+
+def test_of_one_replica_a_slow_stage_does_not_show_and_the_verdict_says_so() -> None:
+    store = pipeline_job(1, lambda n, rank: _even(n, rank) + 8 * MS * (rank == 0))
+
+    assert _findings(store) == []
+    ((headline, confidence),) = rows_of(store, "SELECT headline, confidence FROM attribute.verdict")
+    assert "does not show, as there is one replica of each" in str(headline)
+    assert confidence == "low"
+    sight = "SELECT DISTINCT smallest_delay_ns_per_iteration FROM attribute.sight WHERE subject_kind = 'rank'"
+    assert rows_of(store, sight) == [(None,)]
+
+
+def test_the_share_that_is_matched_counts_messages() -> None:
+    # rank 1 receives one of two messages of a batch of rank 0; its other message is to rank 2, whose file is not there
+    ranks = [0, 1, 2]
+    first = Trace(0).exchange(50, 90, [("send", 1), ("send", 2)], ranks=ranks)
+    second = Trace(1).exchange(60, 90, [("recv", 0)], ranks=ranks)
+    store = store_of(first, second)
+    api.analyze(store)
+
+    share = "SELECT call_count, matched_share FROM timeline.communicator"
+    assert rows_of(store, share) == [(3, pytest.approx(2 / 3))]
