@@ -22,19 +22,21 @@ _MEGATRON = Cluster(4, 4, pipeline_parallel=4, naming="megatron")
 _PIPELINES = {
     "1f1b-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("1f1b")),
     "1f1b-one-by-one-4x4": (_MEGATRON, Pipeline("1f1b", batched=False, clips_gradients=True)),
-    "gpipe-2x2x2": (Cluster(2, 4, 2, pipeline_parallel=2), Pipeline("gpipe", clips_gradients=True)),
+    "gpipe-2x2x2": (Cluster(4, 2, 2, pipeline_parallel=2), Pipeline("gpipe", clips_gradients=True)),
     "interleaved-2x4": (Cluster(2, 4, pipeline_parallel=2), Pipeline("interleaved", 8, 2)),
     "split-4x2": (Cluster(2, 4, pipeline_parallel=4), Pipeline("zero_bubble")),
     "1f1b-shards-2x4": (Cluster(2, 4, pipeline_parallel=2, shard=4), Pipeline("1f1b")),
 }
+# What is slow from the first iteration to the last on all ranks of a stage may be slow by design, and a link may be
+# a long one: these faults begin in mid-run.
 _OF_PIPELINES = {
     "slow": Injection("compute_straggler", 0, 0.25),
     "gc-at-times": Injection("gc_pause", 0, 0.4, first=1, every=3),
     "input": Injection("input_stall", 0, 0.3),
-    "host-slow": Injection("host_slow_compute", 0, 0.2),
+    "host-slow": Injection("host_slow_compute", 0, 0.25, first=7),
     "stage-slow": Injection("stage_slow_compute", 0, 0.25, first=7),
-    "link-slow": Injection("slow_link", 0, 0.3),
-    "hosts-slow": Injection("slow_host_link", 0, 0.4),
+    "link-slow": Injection("slow_link", 0, 0.3, first=6),
+    "hosts-slow": Injection("slow_host_link", 0, 0.4, first=6),
     "everyone": Injection("job_pause", 0, 0.6, first=2, every=4),
 }
 

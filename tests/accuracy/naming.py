@@ -122,7 +122,8 @@ def _named(
         # The two ranks, or their communicator where it has no others.
         accepted = {(kind, ranks)} | {("communicator", name) for name, own in groups.items() if ranks == frozenset(own)}
     elif not slowed:
-        accepted.add((kind, ranks))
+        # A stage may be a host.
+        accepted |= {(kind, ranks), ("stage", ranks)}
         accepted.add(("ranks", ranks))
         hosts = {host: frozenset(_ranks_of(truth, host)) for host in truth["hosts"]}
         # A host of one rank is that rank.
