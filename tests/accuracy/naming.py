@@ -120,7 +120,12 @@ def _named(
         accepted |= {("host", host) for host in truth["hosts"] if struck == set(_ranks_of(truth, host))}
     elif kind == "link":
         # The two ranks, or their communicator where it has no others.
-        accepted = {(kind, ranks)} | {("communicator", name) for name, own in groups.items() if ranks == frozenset(own)}
+        accepted |= {(kind, ranks)} | {
+            ("communicator", name) for name, own in groups.items() if ranks == frozenset(own)
+        }
+        if len(ranks) == len(truth["hosts"]):
+            # Between the only two hosts lies the whole network.
+            accepted.add(("job", "all"))
     elif not slowed:
         # A stage may be a host.
         accepted |= {(kind, ranks), ("stage", ranks)}

@@ -10,6 +10,9 @@ from tests.accuracy.naming import Named, culprits, during, is_lost
 HOSTS = ["node0", "node0", "node1", "node1"]
 PAIR = {"subject_kind": "ranks", "subject": "0, 3", "ranks": [0, 3]}
 HOST = {"subject_kind": "host", "subject": "node1", "ranks": [2, 3]}
+STAGE = {"subject_kind": "stage", "subject": "1", "ranks": [2, 3]}
+LINK = {"subject_kind": "link", "subject": "1, 3", "ranks": [1, 3]}
+BETWEEN_HOSTS = {"subject_kind": "link", "subject": "node0, node1", "ranks": [0, 1, 2, 3]}
 RANK = {"subject_kind": "rank", "subject": "2", "ranks": [2]}
 EVERYONE = {"subject_kind": "job", "subject": "all", "ranks": [0, 1, 2, 3]}
 
@@ -50,6 +53,30 @@ def test_a_finding_names_a_culprit_by_its_name_or_by_exactly_its_ranks(
     trouble: dict[str, Any], kind: str, subject: str, is_named: bool
 ) -> None:
     assert culprit(trouble).is_named_by(finding(kind, subject)) == is_named
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told", "is_named"),
+    [
+        (STAGE, {"subject_kind": "stage", "subject": "1", "ranks": [2, 3]}, True),
+        (STAGE, {"subject_kind": "stage", "subject": "0", "ranks": [0, 1]}, False),
+        # the stage is all of a host
+        (STAGE, {"subject_kind": "host", "subject": "node1", "ranks": [2, 3]}, True),
+        (HOST, {"subject_kind": "stage", "subject": "1", "ranks": [2, 3]}, True),
+        (LINK, {"subject_kind": "link", "subject": "1 and 3", "ranks": [3, 1]}, True),
+        (LINK, {"subject_kind": "link", "subject": "0 and 2", "ranks": [0, 2]}, False),
+        # ranks 1 and 3 are a communicator, and nobody else is
+        (LINK, {"subject_kind": "communicator", "subject": "2"}, True),
+        (LINK, {"subject_kind": "communicator", "subject": "0"}, False),
+        (LINK, {"subject_kind": "job", "subject": "all"}, False),
+        (BETWEEN_HOSTS, {"subject_kind": "job", "subject": "all"}, True),
+        (BETWEEN_HOSTS, {"subject_kind": "link", "subject": "node0, node1"}, True),
+    ],
+)
+def test_a_stage_may_be_told_as_its_host_and_a_link_as_its_communicator(
+    trouble: dict[str, Any], told: dict[str, Any], is_named: bool
+) -> None:
+    assert culprit(trouble).is_named_by({"mode": "a mode", **told}) == is_named
 
 
 def test_the_mode_must_be_one_of_the_culprit_s() -> None:
