@@ -151,6 +151,18 @@ def test_an_iteration_without_collectives_is_one_stretch() -> None:
     ]
 
 
+def test_an_iteration_in_which_a_rank_meets_nobody_is_not_regular() -> None:
+    # ranks 0 and 1 reduce twice, rank 2 once in a group of its own that has no clock in common
+    traces = [Trace(rank, host=f"node{rank // 2}").step(1, 0, 100) for rank in range(3)]
+    for trace in traces[:2]:
+        trace.collective(10, 20, group="pair", ranks=[0, 1]).collective(50, 60, group="pair", ranks=[0, 1])
+    traces[2].collective(10, 20, group="own", ranks=[2])
+
+    store = built(store_of(*traces), "graph")
+
+    assert rows_of(store, "SELECT DISTINCT is_regular FROM graph.arrival") == [(False,)]
+
+
 def test_an_iteration_in_which_a_member_is_missing_is_not_regular_and_counted() -> None:
     # step 1   ranks 0–3 all reduce; rank 0 reduces once more with rank 1, whose part is not there
     # step 2   ranks 0–3 all reduce

@@ -84,3 +84,17 @@ def test_stages_are_in_the_order_of_the_first_message(is_backwards: bool) -> Non
     assert rows_of(store, "SELECT rank, role, stage FROM timeline.role ORDER BY stage") == [
         (rank, stage, stage) for stage, rank in enumerate(order)
     ]
+
+
+def test_the_layout_is_said_with_the_pipeline_first() -> None:
+    traces = [Trace(rank).step(1, 0, 200) for rank in range(4)]
+    for replica in (0, 2):
+        one, other = traces[replica], traces[replica + 1]
+        one.exchange(10, 40, [("send", 1)], ranks=[replica, replica + 1], group=f"pp{replica}")
+        other.exchange(20, 40, [("recv", 0)], ranks=[replica, replica + 1], group=f"pp{replica}")
+    for rank, trace in enumerate(traces):
+        trace.collective(60, 80, group=f"dp{rank % 2}", ranks=[rank % 2, rank % 2 + 2])
+
+    store = built(store_of(*traces), "timeline")
+
+    assert rows_of(store, "SELECT layout, axes FROM timeline.layout") == [("pp 2 x dp 2", 2)]

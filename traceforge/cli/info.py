@@ -80,7 +80,7 @@ def _run_lines(run: "Mapping[str, object]") -> list[str]:
     ]
     return [
         f"  files      {files} ({listed(names('kinds'))}), {plural(number('events'), 'event')}",
-        f"  ranks      {ranks}{hosts}",
+        f"  ranks      {ranks}{hosts}" + (f", layout {clean(run['layout'], 120)}" if run["layout"] else ""),
         f"  iterations {number('judged_iterations')} that count" + (f", {left_out} left out" if left_out else ""),
         f"  collectives {number('collectives')}; devices: {listed(names('devices')) or 'not stated'}",
         f"  versions   PyTorch {listed(names('pytorch_versions')) or 'not stated'}, {', '.join(versions)}",

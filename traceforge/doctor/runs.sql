@@ -2,6 +2,7 @@
 SELECT
   r.run_id, r.run_name, r.world_size,
   (SELECT COUNT(*) FROM align.rank AS k WHERE k.run_id = r.run_id) AS ranks,
+  (SELECT y.layout FROM timeline.layout AS y WHERE y.run_id = r.run_id) AS layout,
   (SELECT COUNT(DISTINCT t.rank) FROM graph.trace AS t WHERE t.run_id = r.run_id) AS execution_trace_ranks,
   (SELECT COUNT(DISTINCT m.global_rank) FROM fabric.member AS m WHERE m.run_id = r.run_id) AS log_ranks,
   (SELECT COUNT(DISTINCT p.process) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS log_processes,

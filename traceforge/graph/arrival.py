@@ -53,9 +53,11 @@ LEFT JOIN met AS b
 ORDER BY a.run_id, a.iteration, a.rank, a.call_id, a.is_last_begun, a.collective_id
 """
 
-# Iterations of which a part is missing: members of a collective, or partners of calls.
+# Iterations of which a part is missing: members of a collective, partners of calls, or all that ties a rank to others.
 _LACKING = """
 SELECT DISTINCT run_id, iteration FROM timeline.collective WHERE NOT complete AND iteration IS NOT NULL
+UNION
+SELECT DISTINCT run_id, iteration FROM timeline.window ANTI JOIN timeline.arrival USING (run_id, iteration, rank)
 UNION
 SELECT DISTINCT c.run_id, s.iteration
 FROM (

@@ -44,13 +44,14 @@ class IssueCount:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """A row of timeline.coverage; see there."""
+    """A row of timeline.coverage; see there. `layout` is that of timeline.layout where it has several axes."""
 
     ranks: int
     truncated_ranks: int
     job_ranks: int | None
     unsplit_share: float | None
     is_split: bool | None
+    layout: str | None = None
 
     @property
     def is_whole(self) -> bool:

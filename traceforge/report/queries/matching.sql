@@ -8,6 +8,7 @@ SELECT
     WHERE k.run_id = $run_id
   ) AS matched_share,
   (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS ranks,
+  (SELECT y.layout FROM timeline.layout AS y WHERE y.run_id = $run_id AND y.axes > 1) AS layout,
   (SELECT k.truncated_ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS truncated_ranks,
   (SELECT k.job_ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS job_ranks,
   (SELECT k.unsplit_share FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS unsplit_share,

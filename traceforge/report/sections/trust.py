@@ -46,6 +46,8 @@ def _ranks_tile(context: Context) -> Tile:
         text = "what the others did is not known"
     if coverage.is_split is False:
         text += f"; waiting and transfer not told apart in {percent(coverage.unsplit_share or 0)} of the time"
+    if coverage.layout:
+        text = f"{coverage.layout}; {text}"
     state = "good" if coverage.is_whole and coverage.is_split is not False else "caution"
     return Tile("1 of ?" if coverage.job_ranks is None else coverage.of_all, "Ranks recorded", text, state)
 
