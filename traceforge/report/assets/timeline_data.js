@@ -48,6 +48,9 @@ const streamsOf = (data, rankAt, iterationAt) => {
       });
     }
   }
+  // The host on top, collectives below.
+  const place = (title) => (title === "host" ? 0 : title.startsWith("communication") ? 2 : 1);
+  streams.forEach((own, rank) => streams.set(rank, new Map([...own].sort(([a], [b]) => place(a) - place(b)))));
   return streams;
 };
 

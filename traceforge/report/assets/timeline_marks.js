@@ -82,7 +82,8 @@ Object.assign(Painter.prototype, {
         if (!own) continue;
         const [left, right] = moment.span.map((time) => this.x(time));
         if (right < this.gutter || left > this.width) continue;
-        this.frame(left, own.y - 1, right - left, own.height + 2, colours.page.bad, isChosen ? 3 : 2);
+        if (own.isThin) this.frame(left, own.y - 1, right - left, own.height + 2, colours.page.bad, 1);
+        else this.frame(left, own.y - 1, right - left, own.height + 2, colours.page.bad, isChosen ? 3 : 2);
         if (own.isThin || moment.rank === null) continue;
         this.font(12, 650);
         const text = this.fitted(moment.label, Math.min(right, this.width) - Math.max(left, this.gutter) - 12);

@@ -66,6 +66,8 @@ class Walk {
       const margin = Math.max(0.6 * (moment.span[1] - moment.span[0]), 0.02 * (last - first));
       this.to(moment.span[0] - margin, moment.span[1] + margin, isMoved);
     } else this.to(first - 0.02 * (last - first), last + 0.02 * (last - first), isMoved);
+    const hosts = new Set((moment?.ranks ?? []).map((one) => model.host_of[model.rankAt.get(one)]));
+    if (hosts.size < 3) hosts.forEach((host) => this.openHosts.add(host));
     this.tellMoment(moment, place);
     this.laid();
   }

@@ -1,17 +1,21 @@
-"""Collectives across ranks, for the lines that link their arrivals. In: arrivals. Out: plain lists for the page.
+"""Collectives: the lines that link their arrivals across ranks, and the rows of one rank. In: arrivals. Out: lists.
 
-Where there are too many, those whose ranks arrive furthest apart are kept.
+Where there are too many for lines, those whose ranks arrive furthest apart are kept. Calls of a rank that are under way
+at once stand in rows of their own, up to three.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from traceforge.report.formatting import clean, size
 from traceforge.report.timeline.axis import TimeAxis
+from traceforge.report.timeline.streams import Blocks
 
 _MOST_ARRIVALS = 40_000
 _LEAST_COLLECTIVES = 4
+_MOST_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,29 @@ def _entry(frame: pl.DataFrame, axis: TimeAxis) -> list[object]:
     ends = [axis.step_at(number, rank, ns) for rank, ns in frame.select("rank", "end_ns").iter_rows()]
     group = f"{clean(first['group_name'], 60)} ({frame.height} ranks)"
     return [label_of(first), group, max(ends), first["last_rank"], frame["rank"].to_list(), at]
+
+
+def communication_rows(arrivals: pl.DataFrame, linked: LinkedCollectives) -> list[Blocks]:
+    """Rows of one rank's collectives, from its arrival to its end, with the part in which it waits for others."""
+    rows: list[list[dict[str, object]]] = []
+    reached: list[int] = []
+    for call in arrivals.sort("arrival_ns", "end_ns").iter_rows(named=True):
+        place = next((row for row, end_ns in enumerate(reached) if end_ns <= call["arrival_ns"]), len(rows))
+        place = min(place, _MOST_ROWS - 1)
+        if place == len(rows):
+            rows.append([])
+            reached.append(0)
+        rows[place].append(call)
+        reached[place] = max(reached[place], call["end_ns"])
+    titles = ["communication", *(f"communication {number}" for number in range(2, len(rows) + 1))]
+    return [_communication_row(title, calls, linked) for title, calls in zip(titles, rows, strict=False)]
+
+
+def _communication_row(title: str, calls: list[dict[str, object]], linked: LinkedCollectives) -> Blocks:
+    labels = [(label_of(call), clean(call["group_name"], 60), "transfer") for call in calls]
+    start_ns, end_ns, last_ns = (
+        np.array([call[name] for call in calls], dtype=np.int64) for name in ("arrival_ns", "end_ns", "last_arrival_ns")
+    )
+    link = [linked.place.get(int(str(call["collective_id"])), -1) for call in calls]
+    until_ns = np.maximum(start_ns, np.minimum(last_ns, end_ns)).tolist()
+    return Blocks(title, labels, start_ns, end_ns, 0, link, until_ns)

@@ -16,7 +16,7 @@ from traceforge.report.formatting import clean, duration, spaced
 from traceforge.report.job import Iteration
 from traceforge.report.palette import PHASES
 from traceforge.report.representatives import drawn_iterations
-from traceforge.report.timeline.arrivals import LinkedCollectives, label_of, linked_collectives
+from traceforge.report.timeline.arrivals import LinkedCollectives, communication_rows, linked_collectives
 from traceforge.report.timeline.axis import TimeAxis, read_axis
 from traceforge.report.timeline.moments import (
     Detail,
@@ -172,7 +172,7 @@ def _opened(
             own_names = names.filter(pl.col("rank") == rank)
             has_device = bool(own_names["has_device"].any())
             work = work_rows(events.filter(here), own_names, windows[number, rank], clocks[rank], has_device=has_device)
-            rows = [*_host_row(host.filter(here)), *work, *_communication_row(arrivals.filter(here), linked)]
+            rows = [*_host_row(host.filter(here)), *work, *communication_rows(arrivals.filter(here), linked)]
             left_out += sum(row.left_out for row in rows)
             packed = [_packed(row, number, rank, axis, places) for row in rows]
             span = [axis.step_at(number, rank, edge) for edge in windows[number, rank]]
@@ -196,17 +196,6 @@ def _host_row(rows: pl.DataFrame) -> list[Blocks]:
     labels = [(detail, label, phase) if detail else (label, detail, phase) for label, detail, phase in labels]
     start_ns = rows["start_ns"].to_numpy()
     return [Blocks("host", labels, start_ns, start_ns + rows["duration_ns"].to_numpy())]
-
-
-def _communication_row(arrivals: pl.DataFrame, linked: LinkedCollectives) -> list[Blocks]:
-    if arrivals.is_empty():
-        return []
-    rows = list(arrivals.sort("arrival_ns", "end_ns").iter_rows(named=True))
-    labels = [(label_of(row), clean(row["group_name"], 60), "transfer") for row in rows]
-    start_ns, end_ns = (np.array([row[name] for row in rows], dtype=np.int64) for name in ("arrival_ns", "end_ns"))
-    link = [linked.place.get(row["collective_id"], -1) for row in rows]
-    until_ns = [max(row["arrival_ns"], min(row["last_arrival_ns"], row["end_ns"])) for row in rows]
-    return [Blocks("communication", labels, start_ns, end_ns, 0, link, until_ns)]
 
 
 def _packed(
