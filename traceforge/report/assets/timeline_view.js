@@ -52,6 +52,7 @@ class Walk {
   /** Show an iteration, a rank in it, a span of it in ms, or its moment where there is one. */
   show({ number, rank = null, ms = null, isWhole = false, isMoved = false }) {
     const { model, view } = this;
+    clearTimeout(this.saying);
     const place = this.nearest(number);
     const [first, last] = this.iterationSpan(place);
     view.moment = model.moments.findIndex((one) => one.iteration === model.iterations[place] && (one.rank ?? null) === rank);
