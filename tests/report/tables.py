@@ -4,8 +4,10 @@ The tables are those of the stages' own `.sql`. Every job is a plain
 data-parallel step: compute, one all-reduce, a little host time. A late rank computes longer; the others wait.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 import polars as pl
 
@@ -101,6 +103,22 @@ def store_of(job: Job) -> Store:
     _outlook(rows, job)
     rows.store(store)
     return store
+
+
+@lru_cache(maxsize=4)
+def _kept(job: Job) -> Store:
+    return store_of(job)
+
+
+@contextmanager
+def borrowed(job: Job) -> Iterator[Store]:
+    """A run with every stage's tables filled, for one test: what it changes is undone afterwards."""
+    store = _kept(job)
+    store.execute("BEGIN TRANSACTION")
+    try:
+        yield store
+    finally:
+        store.execute("ROLLBACK")
 
 
 def jitter_ns(rank: int, iteration: int) -> int:

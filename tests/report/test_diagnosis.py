@@ -8,7 +8,7 @@ import pytest
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
-from .tables import MS, Job, store_of
+from .tables import MS, Job, borrowed
 
 SECOND = "Rank 1 collects garbage."
 
@@ -28,7 +28,7 @@ def verdict_of(report: Report) -> str:
 @pytest.fixture
 def costly_but_less_sure() -> Iterator[Store]:
     """A finding of 40 ms and medium confidence, which the verdict states, before one of 5 ms and high confidence."""
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         for number, delay_ms, confidence in ((0, 40, "medium"), (1, 5, "high")):
             store.execute(
                 "UPDATE attribute.finding SET delay_ns_per_iteration = ?, delay_low_ns = ?, delay_high_ns = ?,"

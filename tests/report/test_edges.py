@@ -7,7 +7,7 @@ import pytest
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
-from .tables import MS, Job, store_of
+from .tables import MS, Job, borrowed
 
 
 def report_of(store: Store) -> Report:
@@ -37,7 +37,7 @@ _UNKNOWN = {
 
 @pytest.mark.parametrize("table", _UNKNOWN)
 def test_unknown_values_break_no_section(table: str) -> None:
-    with store_of(Job(iterations=7)) as store:
+    with borrowed(Job(iterations=7)) as store:
         for column in _UNKNOWN[table]:
             store.execute(f"UPDATE {table} SET {column} = NULL WHERE rowid % 3 > 0")
         report_of(store)
@@ -50,7 +50,7 @@ def test_unknown_values_break_no_section(table: str) -> None:
 
 
 def test_words_nobody_foresaw_are_shown_as_they_are() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("UPDATE attribute.delay SET mode = 'solar_flare', cause = 'sun_spot' WHERE mode <> 'unexplained'")
         store.execute("UPDATE align.clock SET status = 'guessed' WHERE rank = 1")
         store.execute("UPDATE timeline.segment SET phase = 'nap' WHERE phase = 'input'")
@@ -62,7 +62,7 @@ def test_words_nobody_foresaw_are_shown_as_they_are() -> None:
 
 
 def test_many_iterations_are_binned_and_said_so() -> None:
-    with store_of(Job(ranks=2, iterations=2_000, late_rank=1, late_from=900)) as store:
+    with borrowed(Job(ranks=2, iterations=2_000, late_rank=1, late_from=900)) as store:
         report = report_of(store)
     page = words(report.html)
     assert "iterations share a column" in page
@@ -72,7 +72,7 @@ def test_many_iterations_are_binned_and_said_so() -> None:
 
 
 def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> None:
-    with store_of(Job(residual_ns=20 * MS)) as store:
+    with borrowed(Job(residual_ns=20 * MS)) as store:
         page = words(report_of(store).html)
     assert "All ranks arrive together, within the resolution of the clocks." in page
     assert "which is below the resolution of the clocks" in page
@@ -80,7 +80,7 @@ def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> 
 
 
 def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute(
             "INSERT INTO attribute.delay"
             " SELECT run_id, iteration, NULL, NULL, 'unexplained', 'faster_than_reference', -1000000"
@@ -93,14 +93,14 @@ def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
 
 
 def test_a_run_without_unexplained_delay_still_shows_its_bar() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("DELETE FROM attribute.delay WHERE mode = 'unexplained'")
         page = words(report_of(store).html)
     assert "0 ns (0.0 % of it) remains unexplained" in page
 
 
 def test_many_small_culprits_are_summed_by_cause() -> None:
-    with store_of(Job(ranks=4)) as store:
+    with borrowed(Job(ranks=4)) as store:
         store.execute(
             "INSERT INTO attribute.delay"
             " SELECT 1, e.iteration, r.rank, NULL, 'runtime_control_plane', 'late_launch', 1000"
@@ -112,7 +112,7 @@ def test_many_small_culprits_are_summed_by_cause() -> None:
 
 def test_a_page_beyond_the_cap_is_thinned_further_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("traceforge.report.page._LARGEST_PAGE_BYTES", 1_170_000)
-    with store_of(Job(ranks=64, iterations=30, late_rank=5, pieces=60)) as store:
+    with borrowed(Job(ranks=64, iterations=30, late_rank=5, pieces=60)) as store:
         report = report_of(store)
     assert len(report.html.encode()) <= 1_170_000
     assert "thinned further to keep the page small" in report.html

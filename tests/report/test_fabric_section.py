@@ -22,24 +22,37 @@ def report_on(processes: list[Process]) -> Report:
         return build_report(store, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
 
+@pytest.fixture(scope="module")
+def without_gdr() -> Report:
+    return report_on(no_gdr())
+
+
+@pytest.fixture(scope="module")
+def on_two_hosts() -> Report:
+    return report_on(two_hosts())
+
+
+@pytest.fixture(scope="module")
+def hanging() -> Report:
+    return hang_report()
+
+
 def words_of(report: Report, section: str) -> str:
     body = report.html.partition(f'<section id="{section}"')[2].partition("</section>")[0]
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
 
 
-def test_logs_alone_get_a_verdict_that_promises_no_delay() -> None:
-    report = report_on(no_gdr())
-
-    verdict = report.summary["verdict"]
+def test_logs_alone_get_a_verdict_that_promises_no_delay(without_gdr: Report) -> None:
+    verdict = without_gdr.summary["verdict"]
     assert isinstance(verdict, dict)
     assert verdict["kind"] == "cannot_be_known"
     assert "cannot be known from this" in verdict["headline"]
-    assert "1 problem, none of them a measured delay" in "\n".join(report.verdict_lines)
-    assert report.summary["findings"] == []
+    assert "1 problem, none of them a measured delay" in "\n".join(without_gdr.verdict_lines)
+    assert without_gdr.summary["findings"] == []
 
 
-def test_machines_get_the_findings_with_their_place() -> None:
-    fabric = report_on(no_gdr()).summary["fabric"]
+def test_machines_get_the_findings_with_their_place(without_gdr: Report) -> None:
+    fabric = without_gdr.summary["fabric"]
 
     assert isinstance(fabric, dict)
     (finding,) = fabric["findings"]
@@ -58,15 +71,13 @@ def hang_report(*, without: int | None = None, hang: bool = True) -> Report:
         return build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
 
-def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for() -> None:
-    report = hang_report()
-
-    verdict = report.summary["verdict"]
+def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for(hanging: Report) -> None:
+    verdict = hanging.summary["verdict"]
     assert isinstance(verdict, dict)
     assert (verdict["kind"], verdict["confidence"]) == ("finding", "high")
     assert verdict["headline"].startswith("Rank 2 never made the call that 2 ranks wait for: all_reduce<b> 9")
     assert "Look at the stacks of rank 2" in verdict["next_step"]
-    assert "all_reduce<b>" not in report.html
+    assert "all_reduce<b>" not in hanging.html
 
 
 def test_dumps_without_the_one_that_matters_say_whose_is_missing() -> None:
@@ -85,16 +96,16 @@ def test_dumps_in_which_no_call_waits_say_that_nothing_hangs() -> None:
     assert verdict["headline"].startswith("Nothing hangs in a collective")
 
 
-def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement() -> None:
-    words = words_of(report_on(no_gdr()), "fabric")
+def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement(without_gdr: Report) -> None:
+    words = words_of(without_gdr, "fabric")
 
     assert "GPU Direct RDMA is off for 2 of 2 network connections" in words
     assert re.search(r"nccl0\.log, line \d+", words)
     assert "none of it is a measured delay" in words
 
 
-def test_ranks_nics_and_rings_are_told_in_words() -> None:
-    words = words_of(report_on(two_hosts()), "fabric")
+def test_ranks_nics_and_rings_are_told_in_words(on_two_hosts: Report) -> None:
+    words = words_of(on_two_hosts, "fabric")
 
     assert "4 ranks of 2 hosts use 4 NICs, one per rank." in words
     assert "runs 1 ring through 4 ranks; the first crosses the network 2 times." in words
@@ -121,8 +132,10 @@ def test_text_from_a_log_opens_no_element() -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 400])
-def test_the_section_is_drawn_in_a_browser_within_its_window(page: Page, tmp_path: Path, width: int) -> None:
-    page.open(report_on(two_hosts()).html, tmp_path, width=width)
+def test_the_section_is_drawn_in_a_browser_within_its_window(
+    page: Page, on_two_hosts: Report, tmp_path: Path, width: int
+) -> None:
+    page.open(on_two_hosts.html, tmp_path, width=width)
     page.draw_all()
 
     assert page.complaints() == []
@@ -144,8 +157,8 @@ def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics(
     assert re.search(r"all_reduce .{0,40} ring simple 8 network, GPU Direct RDMA mlx5_0", words)
 
 
-def test_progress_in_groups_shows_who_is_behind_and_by_how_much() -> None:
-    words = words_of(hang_report(), "hang")
+def test_progress_in_groups_shows_who_is_behind_and_by_how_much(hanging: Report) -> None:
+    words = words_of(hanging, "hang")
 
     assert "Rank 2 never made the call" in words
     assert "step at train.py:7" in words

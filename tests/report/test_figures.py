@@ -12,7 +12,7 @@ from tests.given import US, built
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
-from .tables import Job, store_of
+from .tables import Job, borrowed
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_a_bar_of_the_waterfall_has_the_interval_of_its_own_finding(figures: dic
 
 def test_a_bar_never_has_the_interval_of_another_rank() -> None:
     # given a finding of the same cause on another rank, and first in order
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("UPDATE attribute.finding SET finding_id = 5 WHERE finding_id = 0")
         store.execute(
             "UPDATE attribute.finding SET mode = 'synchronization_amplification', cause = 'slow_compute'"

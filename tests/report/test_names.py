@@ -9,7 +9,7 @@ from traceforge.report import Report, build_report
 from traceforge.report.embedded_data import embedded_json
 from traceforge.report.formatting import clean
 
-from .tables import Job, store_of
+from .tables import Job, borrowed
 
 
 def without_scripts(html: str) -> str:
@@ -56,7 +56,7 @@ def test_the_policy_names_scripts_and_style_by_hash(hostile_report: Report) -> N
 
 
 def test_terminal_lines_hold_no_control_characters() -> None:
-    with store_of(Job(run_name="run\x1b[31m")) as store:
+    with borrowed(Job(run_name="run\x1b[31m")) as store:
         store.execute("UPDATE attribute.verdict SET headline = ?", ["red \x1b[31m bell \a back \b over \u202e end"])
         lines = build_report(store, run_id=1, versions={}, command=None).verdict_lines
     assert "red" in lines[0]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.report.tables import Job, store_of
+from tests.report.tables import Job, borrowed
 from traceforge.report import build_report
 from traceforge.store.database import Store
 
@@ -32,7 +32,7 @@ def words(html: str) -> str:
 
 
 def test_without_a_coupling_a_sentence_and_a_folded_table_are_all() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("INSERT INTO replay.calibration (run_id, mechanism, verdict, reason) VALUES (1, 'arrival_spread',"
                       " 'not_identifiable', 'Arrivals spread by less than the clocks resolve.')")  # fmt: skip
         section = section_of(store)
@@ -43,7 +43,7 @@ def test_without_a_coupling_a_sentence_and_a_folded_table_are_all() -> None:
 
 
 def test_with_a_coupling_the_front_of_parameters_is_drawn() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("UPDATE replay.outcome SET verdict = 'supported' WHERE policy = 'bounded_delay'")
         store.execute(_COUPLED)
         section = section_of(store)
@@ -54,7 +54,7 @@ def test_with_a_coupling_the_front_of_parameters_is_drawn() -> None:
 
 
 def test_other_changes_are_listed_and_what_cannot_be_told_is_said() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute(_CHANGES)
         section = section_of(store)
 
@@ -65,7 +65,7 @@ def test_other_changes_are_listed_and_what_cannot_be_told_is_said() -> None:
 
 @pytest.mark.parametrize("column", ["reason", "parameters", "saved_ns_per_iteration", "throughput_ratio_low"])
 def test_unknown_values_of_changes_break_nothing(column: str) -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute(_CHANGES)
         store.execute(f"UPDATE replay.what_if SET {column} = NULL")
 

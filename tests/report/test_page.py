@@ -10,7 +10,7 @@ from traceforge.report import Report, build_report
 from traceforge.report.cost import Price
 from traceforge.store.database import Store
 
-from .tables import Job, empty_store, store_of
+from .tables import Job, borrowed, empty_store, store_of
 
 _TARGET_BYTES = 2_000_000
 _MOST_MARKS = 10_000
@@ -127,7 +127,7 @@ def test_captions_state_what_the_tables_hold(late_report: Report) -> None:
 
 
 def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:
-    with store_of(Job(late_rank=None)) as store:
+    with borrowed(Job(late_rank=None)) as store:
         report = report_of(store)
     page = texts(report.html)
     assert "Nothing significant" in page
@@ -143,7 +143,7 @@ def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:
 def test_where_nothing_is_certain_or_much_is_lost_the_verdict_is_not_green(
     confidence: str, delay_share: float | None, *, is_unsure: bool
 ) -> None:
-    with store_of(Job(late_rank=None)) as store:
+    with borrowed(Job(late_rank=None)) as store:
         store.execute("UPDATE attribute.verdict SET confidence = ?, delay_share = ?", [confidence, delay_share])
         report = report_of(store)
     state = "unsure" if is_unsure else "nothing_significant"
@@ -209,14 +209,14 @@ def test_an_empty_table_is_named_with_the_setting_that_would_fill_it(
 
 
 def test_a_single_rank_is_told_that_lateness_is_a_comparison() -> None:
-    with store_of(Job(ranks=1, late_rank=None)) as store:
+    with borrowed(Job(ranks=1, late_rank=None)) as store:
         page = texts(report_of(store).html)
     assert "only rank 0 was recorded" in page
     assert "worker_name=f'rank{rank}'" in page.replace("&#39;", "'")
 
 
 def test_ranks_without_a_common_clock_are_named() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute(
             "UPDATE align.clock SET status = 'unaligned', offset_ns = NULL, residual_ns = NULL WHERE rank = 3"
         )
@@ -226,16 +226,16 @@ def test_ranks_without_a_common_clock_are_named() -> None:
 
 
 def test_only_the_asked_run_is_shown() -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         store.execute("INSERT INTO meta.run VALUES (2, 'another', 4)")
         report = build_report(store, run_id=2, versions={}, command=None)
     assert "Rank 2 computes longer" not in report.html
-    with store_of(Job()) as store, pytest.raises(UsageError, match="holds no run 7"):
+    with borrowed(Job()) as store, pytest.raises(UsageError, match="holds no run 7"):
         build_report(store, run_id=7, versions={}, command=None)
 
 
 def test_the_same_tables_give_the_same_bytes(late_report: Report) -> None:
-    with store_of(Job()) as store:
+    with borrowed(Job()) as store:
         again = report_of(store)
     assert again == late_report
 
@@ -301,7 +301,7 @@ def _length(column: object) -> int:
 
 @pytest.mark.parametrize(("ranks", "pieces"), [(64, 80), (512, 4)])
 def test_large_runs_stay_small_and_say_what_was_thinned(ranks: int, pieces: int) -> None:
-    with store_of(Job(ranks=ranks, iterations=50, late_rank=37, ranks_per_host=8, pieces=pieces)) as store:
+    with borrowed(Job(ranks=ranks, iterations=50, late_rank=37, ranks_per_host=8, pieces=pieces)) as store:
         report = report_of(store)
     assert len(report.html.encode()) < _TARGET_BYTES
     assert _marks(report.html) <= _MOST_MARKS
@@ -322,7 +322,7 @@ def test_every_cell_opens_its_rank_in_its_iteration(late_report: Report) -> None
 
 
 def test_with_many_iterations_a_cell_opens_the_longest_of_its_column() -> None:
-    with store_of(Job(ranks=3, iterations=400, late_rank=1, warmup=0)) as store:
+    with borrowed(Job(ranks=3, iterations=400, late_rank=1, warmup=0)) as store:
         store.execute("UPDATE timeline.iteration SET duration_ns = 2 * duration_ns WHERE iteration = 333")
         report = report_of(store)
     opens = figure_data(report.html)["lateness"]["drill_down"]

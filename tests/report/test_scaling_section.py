@@ -11,7 +11,7 @@ import pytest
 from tests.forecast.scaling_table import points_of
 from tests.report.browser import Page
 from tests.report.conftest import HOSTILE
-from tests.report.tables import Job, store_of
+from tests.report.tables import Job, borrowed
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
 from traceforge.forecast.fit import fit_rows
 from traceforge.forecast.marginal_cost import marginal_cost_rows
@@ -65,7 +65,7 @@ def with_curve(store: Store) -> Ensemble:
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with store_of(Job()) as made:
+    with borrowed(Job()) as made:
         yield made
 
 
