@@ -6,7 +6,8 @@ Where ranks issue different collectives in an iteration (stages of a pipeline), 
 (`positions`); iterations in which orders contradict one another are left out and counted.
 """
 
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -209,14 +210,16 @@ def _with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFr
 
 
 def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
-    """Chains of the ranks of one iteration."""
+    """Chains of the ranks of one iteration; arrivals by rank and call."""
+    several = arrivals.filter(pl.col("meetings") > 1).select("rank", "collective_id", "meetings")
+    meetings = {(rank, one): count for rank, one, count in several.iter_rows()}
+    columns = arrivals.select("rank", "call_id", "collective_id", "awaited").iter_rows()
     chains = []
-    for _, own in arrivals.group_by("rank", maintain_order=True):
-        meetings = dict(own.select("collective_id", "meetings").iter_rows())
+    for rank, own in groupby(columns, key=itemgetter(0)):
         chain = []
-        for _, call in own.group_by("call_id", maintain_order=True):
-            awaited = [meetings.get(one, 1) for one in call["awaited"].drop_nulls()]
-            chain.append(ChainedCall(tuple(call["collective_id"]), max(awaited, default=1) - 1))
+        for _, call in groupby(own, key=itemgetter(1)):
+            joined, awaited = zip(*((one, other) for _, _, one, other in call), strict=True)
+            chain.append(ChainedCall(joined, max(meetings.get((rank, one), 1) for one in awaited) - 1))
         chains.append(chain)
     return chains
 
