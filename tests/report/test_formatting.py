@@ -4,6 +4,7 @@ import pytest
 
 from traceforge.report.formatting import (
     change,
+    clean,
     count,
     duration,
     duration_range,
@@ -74,3 +75,23 @@ def test_ranks_are_told_as_runs() -> None:
 def test_a_label_inside_a_sentence_keeps_its_capitals_where_they_belong() -> None:
     assert lowered("Slow compute, rank 2") == "slow compute, rank 2"
     assert lowered("GPU locality") == "GPU locality"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("aten::mm", "aten::mm"),
+        ("größe 漢字 🚀", "größe 漢字 🚀"),
+        ("a\x1b[31mb", "a\N{REPLACEMENT CHARACTER}[31mb"),
+        ("a\N{RIGHT-TO-LEFT OVERRIDE}b", "a\N{REPLACEMENT CHARACTER}b"),
+        ("a\N{ZERO WIDTH SPACE}b", "a\N{REPLACEMENT CHARACTER}b"),
+        ("a\udc80b", "a\N{REPLACEMENT CHARACTER}b"),
+        ("two\nlines\tand a tab", "two lines and a tab"),
+    ],
+)
+def test_names_lose_what_turns_hides_or_commands_and_nothing_else(name: str, shown: str) -> None:
+    assert clean(name) == shown
+
+
+def test_a_long_name_keeps_its_ends() -> None:
+    assert clean("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"

@@ -78,15 +78,16 @@ def clean(text: object, limit: int = 160) -> str:
     raw = str(text)
     ends = raw if len(raw) <= 8 * limit else raw[: 4 * limit] + raw[-4 * limit :]
     line = " ".join(ends.split())
-    safe = "".join("\N{REPLACEMENT CHARACTER}" if _is_harmful(sign) else sign for sign in line)
+    # What is printable throughout holds nothing of the harmful categories, and nearly every name is.
+    safe = line if line.isprintable() else "".join(map(_harmless, line))
     if len(safe) <= limit:
         return safe
     half = (limit - 1) // 2
     return f"{safe[:half]}…{safe[-half:]}"
 
 
-def _is_harmful(sign: str) -> bool:
-    return unicodedata.category(sign) in _HARMFUL_CATEGORIES
+def _harmless(sign: str) -> str:
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _HARMFUL_CATEGORIES else sign
 
 
 def mode_name(mode: str) -> str:
