@@ -83,8 +83,10 @@ def test_a_stage_that_is_slow_for_a_while_in_all_replicas_is_one_subject() -> No
     store = pipeline_job(3, lambda n, rank: _even(n, rank) + 8 * MS * (rank % 2 == 0 and 3 <= n < 7), iterations=14)
 
     assert _findings(store) == [("stage", "0", "slow_compute")]
-    ((summary,),) = rows_of(store, "SELECT summary FROM attribute.finding WHERE confidence <> 'low'")
-    assert str(summary).startswith("Stage 0 (ranks 0, 2, 4) ")
+    ((summary, step),) = rows_of(store, "SELECT summary, next_step FROM attribute.finding WHERE confidence <> 'low'")
+    # no other rank does the same work: it is held against its own iterations
+    assert str(summary).startswith("Stage 0 (ranks 0, 2, 4) computes longer than in other iterations")
+    assert "with another iteration" in str(step)
 
 
 def test_of_one_replica_a_slow_stage_does_not_show_and_the_verdict_says_so() -> None:

@@ -22,7 +22,9 @@ def next_step(found: FindingCandidate) -> str:
 
 
 def _peer(found: FindingCandidate) -> str:
-    return found.subject.kind if found.subject.kind in ("host", "stage") else "rank"
+    # A stage has no peer that does the same work.
+    kind = found.subject.kind
+    return kind if kind == "host" else "iteration" if kind == "stage" else "rank"
 
 
 def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
@@ -48,7 +50,8 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: in
     """
     effect, name = found.effect, found.subject.said
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
-    phrase = (found.cause.phrase_of_all if name == EVERY_RANK else "") or found.cause.phrase
+    is_own_peer = name == EVERY_RANK or found.subject.kind == "stage"
+    phrase = (found.cause.phrase_of_all if is_own_peer else "") or found.cause.phrase
     affected = len(effect.affected)
     extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
     hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and judged > 1 else ""
