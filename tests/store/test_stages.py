@@ -30,7 +30,7 @@ QUANTITY = re.compile(
     r"(^|_)(time|duration|start|end|issue|arrival|offset|delay|wait|late|latency|residual|skew|excess|transfer|pause|gap"
     r"|reference|communication|bytes|bandwidth|drift)(_|$)|^p\d\d"
 )
-UNIT = re.compile(r"_(ns|bytes|ns_per_iteration|bytes_per_s|ppb|ratio|share|id|position)$")
+UNIT = re.compile(r"_(ns|bytes|ns_per_iteration|bytes_per_s|ppb|ratio|share|id|position|rank)$")
 NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE")
 COUNTS = {"global_rank_start", "size", "group_size", "bytes"}
 
