@@ -65,6 +65,7 @@ def test_a_stage_with_more_work_in_all_replicas_is_not_accused() -> None:
     ((headline, explanation),) = rows_of(store, "SELECT headline, explanation FROM attribute.verdict")
     assert str(headline).startswith("Nothing significant")
     assert "a stage that is slow in all replicas" in str(explanation)
+    assert "2 stages, 1 micro-batch) a pipeline of equal stages idles 50 % of a step at most" in str(explanation)
 
 
 def test_a_rank_that_is_slower_than_its_stage_elsewhere_is_named() -> None:

@@ -16,9 +16,16 @@ from traceforge.units import format_ns, format_share, plural
 State = Mapping[str, Any]
 
 _STATES = """
-SELECT s.*, a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
+SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
+  a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
+LEFT JOIN (
+  SELECT run_id, MODE(schedule) AS schedule, MODE(stages) AS stages, MODE(microbatches) AS microbatches,
+    MODE(ideal_bubble_share) AS bubble_share
+  FROM timeline.schedule
+  GROUP BY run_id
+) AS p ON p.run_id = s.run_id
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL AND b.bound <> 'unexplained'
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
@@ -229,7 +236,21 @@ def _of_iterations(state: State) -> str:
     nobody = f" Nobody owns it: {owner}." if _is_spread(state) else ""
     alike = " What is slow alike for everyone in all iterations does not show this way."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
-    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}"
+    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{_of_schedule(state)}"
+
+
+def _of_schedule(state: State) -> str:
+    """How much of its step a pipeline idles by its schedule, which no rank is to blame for."""
+    if state["bubble_share"] is None:
+        return ""
+    named = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B"}.get(
+        state["schedule"] or "", "its order"
+    )
+    return (
+        f" By its schedule alone ({named}, {plural(state['stages'], 'stage')}, "
+        f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}) a pipeline of equal stages "
+        f"idles {format_share(state['bubble_share'])} of a step at most; part of what ranks wait for is that."
+    )
 
 
 def _from_logs(state: State) -> str:
