@@ -244,6 +244,17 @@ def test_positions_are_those_that_all_orders_allow(chains: list[list[int]], posi
     assert common_positions([[ChainedCall((one,)) for one in chain] for chain in chains]) == positions
 
 
+def test_meetings_of_one_call_come_in_any_order_and_leave_room_to_await_them() -> None:
+    # rank 0 meets ranks 1 and 2 in one call, then rank 1 again; rank 1 met rank 2 before, and rank 2 meets 0 first
+    both = ChainedCall((7, 8), free=1)
+    chains = [[both, ChainedCall((9,))], [ChainedCall((6,)), ChainedCall((7,)), ChainedCall((9,))]]
+
+    positions = common_positions([*chains, [ChainedCall((8,)), ChainedCall((6,))]])
+
+    # 8 comes before 6, 6 before 7; rank 0 has position 3 to await the one while it awaits the other
+    assert positions == {8: 0, 6: 1, 7: 2, 9: 4}
+
+
 def test_ranks_may_meet_in_different_groups_at_one_place() -> None:
     # pipeline of two pairs: ranks 0 and 1 reduce while ranks 2 and 3 do
     traces = []
