@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.stage_text import headline_of_stages, is_unbalanced, next_step_of_stages, of_schedule
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -17,6 +18,8 @@ State = Mapping[str, Any]
 
 _STATES = """
 SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
+  w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
+  w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
@@ -26,6 +29,10 @@ LEFT JOIN (
   FROM timeline.schedule
   GROUP BY run_id
 ) AS p ON p.run_id = s.run_id
+LEFT JOIN (
+  FROM timeline.stage_load
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
+) AS w ON w.run_id = s.run_id
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL AND b.bound <> 'unexplained'
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
@@ -121,12 +128,19 @@ def _row(store: Store, state: State) -> dict[str, object]:
     return {
         "run_id": state["run_id"],
         "kind": state["kind"],
-        "headline": _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state),
+        "headline": _headline(state),
         "explanation": _explanation(store, state),
         "confidence": state["confidence"],
-        "next_step": _from_logs(state) or _next_step(state),
+        "next_step": _from_logs(state) or (next_step_of_stages if is_unbalanced(state) else _next_step)(state),
         "delay_share": _delay_share(state),
+        "is_unbalanced": is_unbalanced(state),
     }
+
+
+def _headline(state: State) -> str:
+    if is_unbalanced(state):
+        return headline_of_stages(state)
+    return _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state)
 
 
 def _delay_share(state: State) -> float | None:
@@ -234,23 +248,10 @@ def _of_iterations(state: State) -> str:
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     owner = _seen(state).partition(": ")[2]
     nobody = f" Nobody owns it: {owner}." if _is_spread(state) else ""
+    nobody = f" Nothing else is significant{_seen(state)}." if is_unbalanced(state) else nobody
     alike = " What is slow alike for everyone in all iterations does not show this way."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
-    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{_of_schedule(state)}"
-
-
-def _of_schedule(state: State) -> str:
-    """How much of its step a pipeline idles by its schedule, which no rank is to blame for."""
-    if state["bubble_share"] is None:
-        return ""
-    named = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B"}.get(
-        state["schedule"] or "", "its order"
-    )
-    return (
-        f" By its schedule alone ({named}, {plural(state['stages'], 'stage')}, "
-        f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}) a pipeline of equal stages "
-        f"idles {format_share(state['bubble_share'])} of a step at most; part of what ranks wait for is that."
-    )
+    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
 
 
 def _from_logs(state: State) -> str:

@@ -1,5 +1,5 @@
 -- The verdict in words: one row a run.
--- Reads: attribute.verdict_state, attribute.finding, attribute.bound, graph.volume, meta.analysis
+-- Reads: timeline.schedule, timeline.stage_load, attribute.verdict_state, attribute.finding, attribute.bound, graph.volume, meta.analysis
 CREATE OR REPLACE TABLE attribute.verdict (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -15,5 +15,7 @@ CREATE OR REPLACE TABLE attribute.verdict (
   -- What to do next.
   next_step VARCHAR NOT NULL,
   -- Time above the reference as a share of the mean judged iteration; NULL where none was judged.
-  delay_share DOUBLE
+  delay_share DOUBLE,
+  -- Whether a stage of a pipeline computes so much more than the others that evening out would save time.
+  is_unbalanced BOOLEAN NOT NULL
 )

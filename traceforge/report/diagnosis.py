@@ -91,12 +91,14 @@ class Verdict:
     confidence: str
     next_step: str
     delay_share: float | None
+    is_unbalanced: bool
 
     @property
     def state(self) -> str:
-        """The kind, or `unsure` where nothing is significant but that is not certain, or much is lost all the same."""
+        """The kind, or `unsure` where nothing is significant but that is not certain, or much could be gained."""
         is_lossy = self.delay_share is not None and self.delay_share >= SPREAD_SHARE
-        is_unsure = self.kind == "nothing_significant" and (self.confidence == "low" or is_lossy)
+        is_plain = self.confidence != "low" and not is_lossy and not self.is_unbalanced
+        is_unsure = self.kind == "nothing_significant" and not is_plain
         return "unsure" if is_unsure else self.kind
 
     @property
@@ -156,6 +158,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),
             delay_share=row["delay_share"],
+            is_unbalanced=bool(row["is_unbalanced"]),
         )
         for row in rows("verdict")
     ]

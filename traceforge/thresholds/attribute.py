@@ -294,3 +294,17 @@ SPREAD_SHARE: Annotated[
         "verdict",
     ),
 ] = 0.05
+
+UNBALANCED_STAGE_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean stage's compute", "A stage that computes this much longer limits a pipeline.", "verdict"
+    ),
+] = 0.05
+
+UNBALANCED_SAVING_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration", "Stages are said to be uneven if evening out would save this much.", "verdict"
+    ),
+] = 0.03

@@ -118,4 +118,4 @@ def _named(run: JudgedRun, places: tuple[int, ...], suffix: str = "") -> Subject
 def ranks_said(ranks: Sequence[int]) -> str:
     """Ranks in words, the first few of many."""
     shown = [str(rank) for rank in ranks[:_SHOWN]]
-    return f"ranks {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"
+    return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"

@@ -5,7 +5,8 @@ SELECT
   explanation,
   confidence,
   next_step,
-  delay_share
+  delay_share,
+  is_unbalanced
 FROM attribute.verdict
 WHERE run_id = $run_id
 ORDER BY ALL

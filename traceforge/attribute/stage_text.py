@@ -1,0 +1,62 @@
+"""What a verdict says of a pipeline's stages. In: a state of the verdict. Out: sentences; empty where there are none.
+
+A stage that always computes longer than the others is no loss against the run's own pace, and still what the others
+wait for. Whether it has more work by design one run cannot tell, so nobody is accused; what evening out would save is
+said. Not handled: memory, which may forbid it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from traceforge.attribute.findings.subjects import ranks_said
+from traceforge.thresholds import attribute as thresholds
+from traceforge.units import format_ns, format_share, plural
+
+State = Mapping[str, Any]
+
+_SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B"}
+
+
+def is_unbalanced(state: State) -> bool:
+    """Whether one stage computes so much more than the mean stage that it, and not a fault, limits the run."""
+    if state["state"] != "nothing_significant" or state["heavy_excess_share"] is None:
+        return False
+    is_large = _saved_ns(state) >= thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"]
+    return bool(is_large and state["heavy_excess_share"] >= thresholds.UNBALANCED_STAGE_SHARE)
+
+
+def headline_of_stages(state: State) -> str:
+    """Which stage computes longest, and what evening out would save."""
+    saved_ns = _saved_ns(state)
+    longer, share = format_share(state["heavy_excess_share"]), format_share(saved_ns / state["duration_ns"])
+    return (
+        f"Stage {state['heavy_stage']} ({ranks_said(state['heavy_ranks'])}) computes {longer} longer than the mean "
+        "stage, by design or by a fault, which one run cannot tell: evened out, an iteration would be about "
+        f"{format_ns(saved_ns)} ({share}) shorter."
+    )
+
+
+def next_step_of_stages(state: State) -> str:
+    """What to do about a stage with more work, or a slow one."""
+    return (
+        f"See whether stage {state['heavy_stage']} has more work by design (embedding, head, layers that do not "
+        "divide): then move layers to other stages. If all stages have the same work, its devices are slow: compare "
+        "with an earlier run."
+    )
+
+
+def of_schedule(state: State) -> str:
+    """How much of its step a pipeline idles by its schedule, which no rank is to blame for."""
+    if state["bubble_share"] is None:
+        return ""
+    named = _SCHEDULES.get(state["schedule"] or "", "its order")
+    return (
+        f" By its schedule alone ({named}, {plural(state['stages'], 'stage')}, "
+        f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}) a pipeline of equal stages "
+        f"idles {format_share(state['bubble_share'])} of a step at most; part of what ranks wait for is that."
+    )
+
+
+def _saved_ns(state: State) -> int:
+    """The longest stage above the mean one: the others wait for that much of it."""
+    return int(state["heavy_ns"] - state["mean_stage_ns"])
