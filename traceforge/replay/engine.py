@@ -170,7 +170,8 @@ class _Iterations:
         self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
         self._met, self._awaited, self._queued = met, model.awaited, model.queued
         self._calls: list[int] = model.calls.tolist()
-        self._joined = np.maximum((model.group >= 0).sum(axis=1), 1)
+        # Ranks of several roles join different numbers of collectives.
+        self._joined = None if model.role is None else np.maximum((model.group >= 0).sum(axis=1), 1)
         self._layout: list[list[RankPartition]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
         places = np.arange(model.awaited.shape[1])[:, None]
         self._own_end = _for_all_ranks(model.awaited == places)
@@ -219,7 +220,8 @@ class _Iterations:
                 time = np.maximum(time, end)
             elif not self._no_end[i][p]:
                 time = np.maximum(time, _reached(ends, self._awaited[i, p], time))
-        return self._arrive(i, calls, time, under_way), waited // self._joined[i]
+        joined = max(calls, 1) if self._joined is None else self._joined[i]
+        return self._arrive(i, calls, time, under_way), waited // joined
 
     def slack(self, i: int, start_ns: Times) -> Times:
         """How long each rank may be delayed before iteration `i` without anything ending later, shape (V, R).

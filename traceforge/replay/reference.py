@@ -51,9 +51,10 @@ def references(model: StepModel) -> dict[int, Reference]:
         # Where all iterations are alike, nothing has to be copied.
         alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
-        joined = model.group[alike, :calls] >= 0
-        roles = _roles(model, joined)
-        if len(np.unique(roles)) > 1:
+        group = model.group[alike, :calls]
+        joined = group >= 0 if model.role is not None or group.min(initial=0) < 0 else None
+        roles = None if joined is None else _roles(model, joined)
+        if joined is not None and roles is not None and roles.any():
             work = _by_role(model.rule, roles, arrivals, waits)
             leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
             transfer = _transfers_by_role(roles, model.transfer_ns[alike, :calls], joined, leaves)
