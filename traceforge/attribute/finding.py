@@ -39,6 +39,12 @@ FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
 
+_MESSAGES = """
+SELECT iteration, LEAST(source_rank, destination_rank) AS low, GREATEST(source_rank, destination_rank) AS high,
+  size_bytes, transfer_ns
+FROM timeline.message WHERE run_id = ? AND iteration IS NOT NULL
+"""
+
 _NICS = "SELECT host, nic, communicator_id, ranks FROM attribute.nic_use WHERE run_id = ?"
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
@@ -113,6 +119,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         [hosts.get(rank) for rank in ledger.model.ranks.tolist()],
         dict(store.query(_COMMUNICATORS, [run_id]).rows()),
         bool(store.query(ON_DEVICE, [run_id]).item()),
+        store.query(_MESSAGES, [run_id]),
         _nics(store, run_id),
     )
 

@@ -1,5 +1,5 @@
 -- What stands out of the run's own noise. None is an answer too: see attribute.verdict.
--- Reads: attribute.nic_use, operation.difference, attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
+-- Reads: timeline.message, attribute.nic_use, operation.difference, attribute.delay, attribute.excess, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival,
 -- replay.calibration
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
@@ -10,10 +10,11 @@ CREATE OR REPLACE TABLE attribute.finding (
   mode VARCHAR NOT NULL,
   -- Cause, as in attribute.delay; several_causes where no single one is most of it (see attribute.finding_part).
   cause VARCHAR NOT NULL,
-  -- rank, ranks (slow alike), host (its ranks together, or what their transfers share), nic, communicator or job (all
-  -- ranks).
+  -- rank, ranks (slow alike), host (its ranks together, or what their transfers share), stage (of a pipeline), nic, link
+  -- (between two ranks or hosts), communicator or job (all ranks).
   subject_kind VARCHAR NOT NULL,
-  -- Who: a rank, several ranks (`3, 7`), a host, a NIC (`node1 mlx5_0`), a communicator's id; `all` for the job.
+  -- Who: a rank, several ranks (`3, 7`), a host, a NIC (`node1 mlx5_0`), the ends of a link
+  -- (`3, 7` or `node1, node2`), a communicator's id; `all` for the job.
   subject VARCHAR NOT NULL,
   -- Its ranks, ascending.
   ranks INTEGER[] NOT NULL,

@@ -155,3 +155,17 @@ def test_what_does_not_count_alone_is_not_listed_beside_what_it_is_part_of() -> 
 
     found = _without_parts(list(search(judged_run(20, 8), lost(losses))))
     assert [one.cause.name for one in found] == ["several_causes"]
+
+
+def test_a_pause_of_everyone_that_shows_as_two_causes_is_one_finding() -> None:
+    # given a pause of 60 of all ranks in every fourth iteration, which on half of them ends with a late launch
+    stall, launch = noise(30, 0.02), noise(31, 0.02)
+    stall[::4, :4] += 60
+    launch[::4, 4:] += 60
+    # of the 60 each iteration takes longer, the ledger gives every rank an eighth
+    costs = {"host_stall": stall / 8, "late_launch": launch / 8}
+
+    (found,) = found_in(judged_run(20, 8), lost({"host_stall": stall, "late_launch": launch}, costs))
+    assert (found.subject.kind, found.subject.name, found.cause.mode) == ("job", "all", "runtime_control_plane")
+    assert found.parts.keys() == {"host_stall", "late_launch"}
+    assert found.effect.delay_ns_per_iteration == pytest.approx(60 * 5 / 20, rel=0.05)

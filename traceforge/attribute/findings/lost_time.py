@@ -24,6 +24,7 @@ class JudgedRun:
     """What findings of one run are made from; durations in ns, shape (iterations,).
 
     Attributes:
+        messages: iteration, low and high rank of both ends, size_bytes, transfer_ns; None where none was recorded.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
 
@@ -35,6 +36,7 @@ class JudgedRun:
     hosts: list[str | None]
     members: dict[int, list[int]]
     has_device: bool
+    messages: pl.DataFrame | None = None
     nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] = field(default_factory=dict)
 
     @property

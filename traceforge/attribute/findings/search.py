@@ -17,7 +17,15 @@ from traceforge.attribute.findings.effects import Effect, effect_in_turns, effec
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime
-from traceforge.attribute.findings.subjects import Subject, everyone, known_sets, one_or_another, rank_of, slow_set
+from traceforge.attribute.findings.subjects import (
+    Subject,
+    everyone,
+    is_alike,
+    known_sets,
+    one_or_another,
+    rank_of,
+    slow_set,
+)
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.thresholds import attribute as thresholds
 
@@ -96,7 +104,7 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     limits = limits_of(run, node, lost.causes)
     effects = _effects(run, cost, own, known, limits)
     found = [_candidate(run, lost, node, subject, effect) for subject, effect in effects]
-    counted = [one for one in found if one.confidence != "low"]
+    counted = [one for one in found if one.confidence != "low" and not _is_part_of_everyone(lost, node, one)]
     if not counted:
         return None
     least = thresholds.KNOWN_SET_PART * max(one.effect.share for one in counted)
@@ -105,6 +113,13 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     slow = _slow_subjects(run, own, known)
     by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
     return min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
+
+
+def _is_part_of_everyone(lost: LostTime, node: CauseNode, one: FindingCandidate) -> bool:
+    """Whether the other ranks lose as much in the same iterations by other causes: one pause that shows in two ways."""
+    own = np.maximum(0.0, lost.own_ns[one.effect.affected])
+    of_all, of_node = own.sum(axis=(0, 2)), own[..., list(node.numbers)].sum()
+    return node.is_single and is_alike(of_all) and bool(of_node <= thresholds.ALIKE_PART * of_all.sum())
 
 
 def _slow_subjects(run: JudgedRun, own: Delays, known: Sequence[Subject]) -> set[Subject]:
@@ -193,7 +208,8 @@ def _what_is_left(
     if not counted and not takes_turns and node.cause is not UNEXPLAINED and node.cause.mode != "gpu_locality":
         effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
         if effect is not None and effect.confidence != "low":
-            yield _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)
+            found = _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)
+            yield from [] if _is_part_of_everyone(lost, node, found) else [found]
             return
     for place in np.flatnonzero(cost.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist():
         effect = effect_on_ranks(cost, [place], run.durations_ns, limits, len(run.ranks))

@@ -15,6 +15,7 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
 from traceforge.attribute.findings.shared_path import shared_path
+from traceforge.attribute.findings.slow_link import slow_link
 from traceforge.attribute.findings.subjects import Subject, ranks_said
 from traceforge.thresholds import attribute as thresholds
 
@@ -32,7 +33,9 @@ def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator
     if cause.claims_transfer != "path":
         effect = effect_on_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, limits)
         if effect is not None:
-            yield FindingCandidate(cause, effect, Subject("job", "all", (), "the job"))
+            delay_ns = float(effect.by_iteration_ns[effect.affected].sum())
+            link = slow_link(run, effect.affected.tolist(), delay_ns) if cause.claims_transfer == "fabric" else None
+            yield FindingCandidate(cause, effect, link or Subject("job", "all", (), "the job"))
         if cause.claims_transfer == "fabric" or (effect is not None and effect.confidence != "low"):
             return
     yield from _of_paths(run, cause, by_communicator, limits)
@@ -58,7 +61,7 @@ def unexplained_transfers(by_communicator: Delays, found: Sequence[FindingCandid
     """Slow transfers that no finding of the job explains, shape (judged iterations,)."""
     left: Delays = by_communicator.sum(axis=1)
     for one in found:
-        if one.cause.claims_transfer is not None and one.subject.kind == "job" and one.confidence != "low":
+        if one.cause.claims_transfer is not None and one.subject.kind in ("job", "link") and one.confidence != "low":
             left[one.effect.affected] = 0.0
     return left
 
