@@ -181,3 +181,17 @@ def test_variants_of_different_contention_share_one_recorded_run() -> None:
 
     # then only the second loses half of the 60 ns in which rank 0 waited
     assert alone.tolist() == [[100.0, 160.0], [100.0, 130.0]]
+
+
+def test_ranks_that_meet_at_different_places_are_not_slowed_by_each_others_waiting() -> None:
+    # given two pairs of a host that meet one after the other, as stages of a pipeline do, and a rank that is 500 late
+    model = lockstep_model(np.full((3, 2, 4), 100), transfer_ns=10)
+    model.group[:, 0, 2:] = model.group[:, 1, :2] = -1
+    slower = measured(model)
+    slower.before_arrival_ns[1, 0, 0] += 500
+    recorded = record(model, np.zeros(4, dtype=np.int64))
+
+    # then who waits there does not follow from arrivals, and the coupling is left out
+    alone = replay(model, slower, recorded=recorded)
+    coupled = replay(model, slower, couplings=Couplings(host=-0.2), recorded=recorded)
+    assert (coupled.end_ns == alone.end_ns).all()

@@ -9,7 +9,7 @@ Several variants (arms) of one run are replayed side by side, as a leading axis 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,6 +178,9 @@ class _Iterations:
         self._no_end = _for_all_ranks(model.awaited < 0)
         self._idle_between = _for_all_ranks(durations.before_wait_ns == 0)
         self._given = strengths([arm.couplings for arm in arms])
+        if _has_absent_ranks(model):
+            # Where ranks meet at different places, who waits for whom on a host does not follow from their arrivals.
+            self._given = replace(self._given, host=None)
         self._overlap = recorded is not None and self._given.overlap
         if recorded is not None and self._overlap:
             parts = model.before_arrival_ns, model.before_wait_ns
@@ -301,6 +304,12 @@ class _Iterations:
         last = self._layout[i][p].latest(recorded.begun_ns[i, p])
         last = np.broadcast_to(last, begin_ns.shape)
         return Cover(begin_ns, last, last + recorded.transfer_ns[i, p])
+
+
+def _has_absent_ranks(model: StepModel) -> bool:
+    """Whether some ranks take no part in some meetings, as in pipelines."""
+    is_real = np.arange(model.group.shape[1]) < model.calls[:, None]
+    return bool((model.group[is_real] < 0).any())
 
 
 def _for_all_ranks(holds: NDArray[np.bool_]) -> list[list[bool]]:

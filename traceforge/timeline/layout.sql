@@ -12,8 +12,9 @@ WITH axis AS (
 )
 SELECT
   run_id,
-  STRING_AGG(axis || ' ' || size, ' x ' ORDER BY LIST_POSITION(['pp', 'dp', 'fsdp', 'ep', 'cp', 'tp'], axis), axis),
-  COUNT(*)
+  STRING_AGG(axis || ' ' || size, ' x ' ORDER BY LIST_POSITION(['pp', 'dp', 'fsdp', 'ep', 'cp', 'tp'], axis), axis)
+    AS layout,
+  COUNT(*) AS axes
 FROM axis
 GROUP BY run_id
 ORDER BY run_id
