@@ -367,3 +367,15 @@ class TestLockDown:
             locked.query("SELECT * FROM secret")
 
         assert secret.height == 1
+
+
+def test_no_progress_bar_is_drawn_among_the_data() -> None:
+    # given a program that DuckDB takes for a person at a prompt
+    program = (
+        "from traceforge.store.database import Store\n"
+        "with Store(None, is_kept=False) as store:\n"
+        "    print(store.query(\"SELECT current_setting('enable_progress_bar')\").item())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "False"

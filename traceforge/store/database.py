@@ -94,6 +94,8 @@ class Store:
             if path is not None:
                 self._connection.execute("SET temp_directory = ?", [f"{path}.tmp"])
             self._connection.execute("SET preserve_insertion_order = true")
+            # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`).
+            self._connection.execute("SET enable_progress_bar = false")
             self._attach(path, read_only, is_new)
             self._adopt(read_only)
         except BaseException as error:
