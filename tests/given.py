@@ -94,7 +94,7 @@ class Trace:
         return f"Trace({self.rank}: {', '.join(events)})"
 
     def event(self, category: str | None, name: str, start_ns: int, end_ns: int, **columns: object) -> Self:
-        """Any complete event; further columns of raw.kineto_event by name (track_id is the training thread)."""
+        """Any complete event; further columns of raw.event by name (track_id is the training thread)."""
         row = {"phase": "X", "track_id": TRAINING, **columns}
         row |= {"event_id": len(self.events), "category": category, "name": name}
         row |= {"raw_start_ns": start_ns + self.clock_ns, "duration_ns": end_ns - start_ns}
@@ -261,18 +261,18 @@ def add_run(store: Store, *traces: Trace, run_name: str = "story", world_size: i
         row += ["used", count, count, 1, trace.path]
         store.execute(f"INSERT INTO meta.source VALUES ({', '.join('?' * len(row))})", row)
         append_events(store, _frame(source_id, trace.events, _EVENT))
-        store.append("raw.kineto_collective", _frame(source_id, trace.collectives, _COLLECTIVE))
-        store.append("raw.kineto_argument", _frame(source_id, trace.arguments, None))
-        store.append("raw.kineto_input", _frame(source_id, trace.inputs, _INPUT))
-        if trace.device is not None:
-            metadata = json.dumps({"deviceProperties": [{"id": 0, "name": trace.device}]})
-            file = {"base_time_ns": [0], "device_name": [trace.device], "metadata": [metadata]}
-            store.append("raw.kineto_file", pl.DataFrame(file), source_id=source_id)
+        store.append("raw.collective", _frame(source_id, trace.collectives, _COLLECTIVE))
+        store.append("raw.argument", _frame(source_id, trace.arguments, None))
+        store.append("raw.operation_input", _frame(source_id, trace.inputs, _INPUT))
+        devices = [] if trace.device is None else [{"id": 0, "name": trace.device}]
+        beside = pl.DataFrame({"base_time_ns": [0], "metadata": [json.dumps({"deviceProperties": devices})]})
+        device_name = pl.lit(trace.device, dtype=pl.String)
+        store.append("raw.profile", beside.with_columns(device_name=device_name), source_id=source_id)
         groups = [
             {"process_group_name": name, "description": text, "size": len(ranks), "ranks": str(list(ranks))}
             for name, text, ranks in trace.groups
         ]
-        store.append("raw.kineto_process_group", _frame(source_id, groups, _GROUP))
+        store.append("raw.process_group", _frame(source_id, groups, _GROUP))
     return int(run_id)
 
 
@@ -290,18 +290,18 @@ def store_of_runs(*runs: Sequence[Trace]) -> Store:
 
 
 def append_events(store: Store, events: pl.DataFrame) -> None:
-    """Add rows of raw.kineto_event that belong to one source."""
+    """Add rows of raw.event that belong to one source."""
     for table, rows in by_kind(events).items():
         store.append(table, rows)
 
 
 def by_kind(events: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Rows of raw.kineto_event as they are stored: one kind an event, which is plain and as good as any other."""
+    """Rows of raw.event as they are stored: one kind an event, which is plain and as good as any other."""
     events = events.with_columns(kind_id=pl.col("event_id").cast(pl.Int32))
     said = ["phase", "category", "name", "track_id"]
     return {
-        "raw.kineto_kind": events.select(pl.col("^source_id$"), "kind_id", *said),
-        "raw.kineto_occurrence": events.drop(said),
+        "raw.event_kind": events.select(pl.col("^source_id$"), "kind_id", *said),
+        "raw.occurrence": events.drop(said),
     }
 
 

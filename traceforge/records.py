@@ -18,7 +18,7 @@ class Batch:
     """Rows of one raw table, without `source_id`, which the store adds.
 
     Attributes:
-        table: such as `raw.kineto_event`.
+        table: such as `raw.event`.
         rows: columns named and typed as the table's; missing columns become NULL.
     """
 

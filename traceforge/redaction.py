@@ -39,7 +39,7 @@ FREE_TEXT = frozenset(
     {
         "fabric.hang.stack",
         "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
-        "raw.kineto_argument.args", "raw.kineto_file.metadata", "raw.kineto_input.concrete",
+        "raw.argument.args", "raw.profile.metadata", "raw.operation_input.concrete",
         "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
     }
 )  # fmt: skip
@@ -77,7 +77,7 @@ _USER = re.compile(r"/(?:home|Users|users)/([^/\s]+)")
 _STATED_HOSTS = "SELECT DISTINCT value FROM raw.nccl_environment WHERE name = 'NCCL_HOSTID' AND value IS NOT NULL"
 _TEXTS_WITH_USERS = """
 SELECT value AS text FROM raw.nccl_environment WHERE value IS NOT NULL
-UNION SELECT name FROM raw.kineto_kind WHERE CONTAINS(name, '/')
+UNION SELECT name FROM raw.event_kind WHERE CONTAINS(name, '/')
 UNION SELECT name FROM raw.chakra_node WHERE CONTAINS(name, '/')
 """
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)$")

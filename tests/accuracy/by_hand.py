@@ -15,7 +15,7 @@ SELECT rank FROM align.call GROUP BY rank ORDER BY SUM(raw_end_ns - raw_arrival_
 _MOST_COMPUTE = """
 SELECT r.rank
 FROM align.rank AS r
-JOIN raw.kineto_event AS e USING (source_id)
+JOIN raw.event AS e USING (source_id)
 WHERE e.category = 'kernel' AND NOT STARTS_WITH(e.name, 'nccl')
 GROUP BY r.rank ORDER BY SUM(e.duration_ns) DESC, r.rank LIMIT 1
 """

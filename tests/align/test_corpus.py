@@ -161,7 +161,7 @@ def test_clocks_that_are_set_wrong_and_drift_move_no_conclusion(folder: str) -> 
         if rank:
             offset_ns, drift_ppb = int(rng.integers(-10 * MS, 10 * MS)), int(rng.integers(-50_000, 50_000))
             store.execute(
-                "UPDATE raw.kineto_occurrence"
+                "UPDATE raw.occurrence"
                 " SET raw_start_ns = raw_start_ns + ? + (raw_start_ns - ?) * ? // 1000000000,"
                 " duration_ns = duration_ns + duration_ns * ? // 1000000000 WHERE source_id = ?",
                 [offset_ns, first_ns, drift_ppb, drift_ppb, source_id],

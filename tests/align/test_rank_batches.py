@@ -7,7 +7,7 @@ from traceforge.align import rank_batches as module
 from traceforge.align.rank_batches import rank_batches
 
 EVENTS = (
-    "SELECT source_id, event_id FROM raw.kineto_occurrence WHERE source_id IN (SELECT UNNEST($1)) "
+    "SELECT source_id, event_id FROM raw.occurrence WHERE source_id IN (SELECT UNNEST($1)) "
     "AND source_id BETWEEN $2 AND $3 ORDER BY event_id"
 )
 TABLES = ("segment", "gap", "exposure", "device_time")

@@ -89,9 +89,9 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
         for kind_id, (category, name) in enumerate(CATEGORIES.values()):
             track_id = 7 if category in ("kernel", "gpu_memcpy") else 1
             row = [source_id, kind_id, "X", category, name, track_id]
-            store.execute("INSERT INTO raw.kineto_kind VALUES (?, ?, ?, ?, ?, ?)", row)
+            store.execute("INSERT INTO raw.event_kind VALUES (?, ?, ?, ?, ?, ?)", row)
         store.append(
-            "raw.kineto_occurrence",
+            "raw.occurrence",
             frame.select(
                 source_id=pl.lit(source_id, dtype=pl.Int32),
                 event_id=pl.int_range(pl.len(), dtype=pl.Int64),

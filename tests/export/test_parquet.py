@@ -71,8 +71,8 @@ def test_facts_are_written_when_asked_for(store: Store, tmp_path: Path) -> None:
     everything = {table.name for table in export_parquet(store, tmp_path / "b", run_id=0, with_facts=True)}
 
     assert not any(name.startswith("raw.") for name in derived)
-    assert "raw.kineto_event" in everything
-    assert not (tmp_path / "b" / "raw.kineto_event" / "run_id=1").exists()
+    assert "raw.event" in everything
+    assert not (tmp_path / "b" / "raw.event" / "run_id=1").exists()
 
 
 def test_a_folder_that_holds_something_is_left_alone(store: Store, tmp_path: Path) -> None:

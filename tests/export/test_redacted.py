@@ -100,7 +100,7 @@ def test_the_same_host_has_the_same_name_in_every_table(store: Store, tmp_path: 
     assert hosts("align.clock", "host") == hosts("meta.source", "host") - {None}
     assert hosts("raw.nccl_process", "host") == hosts("align.clock", "host")
     assert len(hosts("align.clock", "host")) == 2
-    assert hosts("raw.kineto_argument", "args") == {None}
+    assert hosts("raw.argument", "args") == {None}
 
 
 def test_chakra_traces_tell_no_name_and_keep_their_nodes(store: Store, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def two_runs(first_step: int, after_ns: int) -> Store:
         [[90 * MS] * 2] * 8, transfer_ns=10 * MS, first_step=first_step, clock_ns=[EPOCH + after_ns] * 2
     )
     other = store_of(*later)
-    for table in ("kineto_kind", "kineto_occurrence", "kineto_collective"):
+    for table in ("profile", "event_kind", "occurrence", "collective"):
         rows = other.query(f"SELECT * REPLACE (source_id + 2 AS source_id) FROM raw.{table}")
         store.append(f"raw.{table}", rows)
     store.append(

@@ -122,7 +122,7 @@ class Judge:
 
 def judge_counts(reading: Reading) -> None:
     """Rows and counted losses are all events, and every row has a place of its own among them."""
-    frames = [batch.rows["event_id"] for batch in reading.batches if batch.table == "raw.kineto_occurrence"]
+    frames = [batch.rows["event_id"] for batch in reading.batches if batch.table == "raw.occurrence"]
     ids = pl.concat(frames).to_list() if frames else []
     lost = sum(issue.lost_events for issue in reading.summary.issues)
     assert reading.summary.stored_count == len(ids)

@@ -65,9 +65,7 @@ def test_the_process_tells_the_rank_where_nothing_else_does() -> None:
     traces = [Trace(rank).step(1, 0, 100).kernel(0, 90) for rank in range(2)]
     store = store_of(*traces)
     for source_id, process in enumerate(("4711", "4712")):
-        store.execute(
-            "INSERT INTO raw.kineto_track (source_id, track_id, process) VALUES (?, 1, ?)", [source_id, process]
-        )
+        store.execute("INSERT INTO raw.track (source_id, track_id, process) VALUES (?, 1, ?)", [source_id, process])
     add_execution_trace(store, [operation("a", 1)], rank=None, file={"process_id": 4712})
 
     known = rows_of(built(store), "SELECT rank, rank_origin, timeline_source_id FROM graph.trace")

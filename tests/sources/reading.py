@@ -16,14 +16,14 @@ class Reading:
     batches: list[Batch]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Rows of a raw.kineto_* table, in the order in which they came."""
-        frames = [batch.rows for batch in self.batches if batch.table == f"raw.kineto_{table}"]
+        """Rows of a raw.* table, in the order in which they came."""
+        frames = [batch.rows for batch in self.batches if batch.table == f"raw.{table}"]
         return pl.concat(frames).to_dicts() if frames else []
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """Rows as raw.kineto_event shows them: what the event says, with what its kind says."""
-        kinds = {kind.pop("kind_id"): kind for kind in self.rows("kind")}
+        """Rows as raw.event shows them: what the event says, with what its kind says."""
+        kinds = {kind.pop("kind_id"): kind for kind in self.rows("event_kind")}
         return [kinds[event.pop("kind_id")] | event for event in self.rows("occurrence")]
 
     @property
@@ -39,7 +39,7 @@ class Reading:
         """Rows of all tables in their order and the summary, to compare readers; issues count without an order."""
         summary = self.summary
         facts = (summary.rank, summary.host, summary.world_size, summary.event_count, summary.stored_count)
-        tables = sorted({batch.table.removeprefix("raw.kineto_") for batch in self.batches})
+        tables = sorted({batch.table.removeprefix("raw.") for batch in self.batches})
         return facts, set(summary.issues), {table: self.rows(table) for table in tables}
 
     def issue(self, code: str) -> Issue:

@@ -27,9 +27,9 @@ def counts(path: Path) -> dict[str, object]:
     phase_of: dict[int, str | None] = {}
 
     def count(batch: Batch) -> None:
-        if batch.table == "raw.kineto_kind":
+        if batch.table == "raw.event_kind":
             phase_of.update(batch.rows.select("kind_id", "phase").iter_rows())
-        if batch.table == "raw.kineto_occurrence":
+        if batch.table == "raw.occurrence":
             phases.update(str(phase_of[kind_id]) for kind_id in batch.rows["kind_id"])
 
     summary = SOURCE.read(path, count, ReadOptions())

@@ -241,8 +241,8 @@ def test_a_damaged_last_event_leaves_the_members_behind_it_readable(read_kineto:
     )
     reading = read_kineto(text)
     assert reading.names == ["op 0"]
-    assert json.loads(reading.rows("file")[0]["metadata"])["traceName"] == "x"
-    assert reading.rows("file")[0]["base_time_ns"] == 7
+    assert json.loads(reading.rows("profile")[0]["metadata"])["traceName"] == "x"
+    assert reading.rows("profile")[0]["base_time_ns"] == 7
     assert counted(reading)
 
 
@@ -352,13 +352,13 @@ def test_a_damaged_header_does_not_cost_the_events(read_kineto: Read) -> None:
     reading = read_kineto('{"schemaVersion": 1, "odd": nope, "traceEvents": [' + event(0) + FOOT)
     assert reading.names == ["op 0"]
     assert reading.codes == ["kineto_unreadable_metadata"]
-    assert reading.rows("file")[0]["schema_version"] == 1
+    assert reading.rows("profile")[0]["schema_version"] == 1
 
 
 def test_a_nested_list_of_the_same_name_is_not_the_list_of_events(read_kineto: Read) -> None:
     reading = read_kineto({"other": {"traceEvents": [1, 2]}, "traceEvents": [json.loads(event(0))]})
     assert reading.names == ["op 0"]
-    assert json.loads(reading.rows("file")[0]["metadata"]) == {"other": {"traceEvents": [1, 2]}}
+    assert json.loads(reading.rows("profile")[0]["metadata"]) == {"other": {"traceEvents": [1, 2]}}
 
 
 def test_texts_that_look_like_boundaries_are_no_boundaries(read_kineto: Read) -> None:

@@ -71,7 +71,7 @@ def test_layout_compression_and_unit_size_change_nothing(
 def test_batches_are_bounded_and_keep_their_order(read_kineto: Read) -> None:
     events = [{"ph": "i", "name": f"mark {number}", "ts": number} for number in range(1000)]
     reading = read_kineto({"traceEvents": events}, unit_bytes=500, batch_rows=100)
-    sizes = [batch.rows.height for batch in reading.batches if batch.table == "raw.kineto_occurrence"]
+    sizes = [batch.rows.height for batch in reading.batches if batch.table == "raw.occurrence"]
     assert len(sizes) > 5
     assert max(sizes) < 120
     assert reading.names == [event["name"] for event in events]
@@ -87,14 +87,14 @@ def test_the_base_time_is_added_wherever_it_stands(read_kineto: Read, base_stand
     reading = read_kineto(trace, compress=compress)
     assert reading.events[0]["raw_start_ns"] == 1_711_964_646_000_000_000 + 4_458_676_983_543_183
     assert reading.events[0]["duration_ns"] == 1250
-    assert reading.rows("file")[0]["base_time_ns"] == 1_711_964_646_000_000_000
+    assert reading.rows("profile")[0]["base_time_ns"] == 1_711_964_646_000_000_000
 
 
 def test_a_base_time_inside_an_event_is_none_of_the_file(read_kineto: Read) -> None:
     event = {"ph": "X", "name": "a", "ts": 5, "args": {"baseTimeNanoseconds": 1000}}
     reading = read_kineto({"traceEvents": [event]})
     assert reading.events[0]["raw_start_ns"] == 5000
-    assert reading.rows("file")[0]["base_time_ns"] == 0
+    assert reading.rows("profile")[0]["base_time_ns"] == 0
 
 
 def test_starts_since_the_epoch_need_no_base_time(read_kineto: Read) -> None:
@@ -124,7 +124,7 @@ def test_the_file_row_holds_what_the_file_says_about_itself(read_kineto: Read) -
     # then the summary, the file's row and its process groups repeat it
     assert (reading.summary.kind, reading.summary.rank, reading.summary.world_size) == ("kineto", 3, 8)
     assert reading.summary.host == "node-7"
-    (file,) = reading.rows("file")
+    (file,) = reading.rows("profile")
     assert file["schema_version"] == 1
     assert (file["backend"], file["nccl_version"], file["device_name"]) == ("nccl", "2.29.7", "NVIDIA H100")
     assert (file["rank"], file["world_size"], file["host_name"], file["trace_id"]) == (3, 8, "node-7", "ABC")
@@ -139,7 +139,7 @@ def test_the_file_row_holds_what_the_file_says_about_itself(read_kineto: Read) -
 def test_a_list_of_events_knows_nothing_about_itself(read_kineto: Read) -> None:
     reading = read_kineto([OP])
     assert (reading.summary.rank, reading.summary.world_size, reading.summary.host) == (None, None, None)
-    assert reading.rows("file")[0]["metadata"] == "{}"
+    assert reading.rows("profile")[0]["metadata"] == "{}"
 
 
 def test_pytorch_1_8_reads_with_texts_as_threads_and_lower_case_keys(read_kineto: Read) -> None:
@@ -239,10 +239,10 @@ def test_the_source_reads_a_file_by_its_public_border(tmp_path: Path) -> None:
     summary = SOURCE.read(path, batches.append, ReadOptions())
     assert summary.event_count == 1
     assert [batch.table for batch in batches] == [
-        "raw.kineto_kind",
-        "raw.kineto_occurrence",
-        "raw.kineto_file",
-        "raw.kineto_track",
+        "raw.event_kind",
+        "raw.occurrence",
+        "raw.profile",
+        "raw.track",
     ]
 
 
@@ -272,4 +272,4 @@ def test_an_empty_list_of_events_is_reported(read_kineto: Read) -> None:
     reading = read_kineto({"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": []})
     assert (reading.summary.event_count, reading.summary.rank) == (0, 2)
     assert reading.codes == ["kineto_no_events"]
-    assert len(reading.rows("file")) == 1
+    assert len(reading.rows("profile")) == 1

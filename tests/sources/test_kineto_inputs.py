@@ -21,7 +21,7 @@ def test_shapes_types_and_values_are_kept_as_written(read_kineto: Read) -> None:
 
     reading = read_kineto({"traceEvents": events})
 
-    assert reading.rows("input") == [
+    assert reading.rows("operation_input") == [
         {"event_id": 1, "shapes": "[[64, 32], [32, 16]]", "types": '["float", "float"]', "concrete": '["", ""]'}
     ]
 
@@ -31,13 +31,13 @@ def test_without_a_list_of_shapes_there_is_no_row(read_kineto: Read) -> None:
 
     reading = read_kineto({"traceEvents": [operation("aten::bmm", one) for one in args]})
 
-    assert reading.rows("input") == []
+    assert reading.rows("operation_input") == []
     assert len(reading.events) == 4
 
 
 def test_what_older_profilers_leave_out_is_unknown(read_kineto: Read) -> None:
     old = {"Input Dims": [[8, 4], [4, 2]]}
 
-    (row,) = read_kineto({"traceEvents": [operation("aten::mm", old, "Operator")]}).rows("input")
+    (row,) = read_kineto({"traceEvents": [operation("aten::mm", old, "Operator")]}).rows("operation_input")
 
     assert (row["types"], row["concrete"]) == (None, None)

@@ -183,7 +183,7 @@ def test_many_spellings_of_one_name_are_one_kind_and_take_no_memory(
     # when
     reading = read_path(file, unit_bytes=300, native=True)
     # then
-    assert [kind["name"] for kind in reading.rows("kind")] == ["kernel", "other"]
+    assert [kind["name"] for kind in reading.rows("event_kind")] == ["kernel", "other"]
     assert_readers_agree(file, unit_bytes=300)
 
 

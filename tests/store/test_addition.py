@@ -16,7 +16,7 @@ from traceforge.store.database import Store
 from traceforge.store.spool import Spooled
 
 SOURCES = "SELECT source_id, path, rank, host, status FROM meta.source ORDER BY source_id"
-ARGUMENTS = "SELECT source_id, event_id, args FROM raw.kineto_argument ORDER BY ALL"
+ARGUMENTS = "SELECT source_id, event_id, args FROM raw.argument ORDER BY ALL"
 ISSUES = "SELECT source_id, code, count FROM meta.issue ORDER BY ALL"
 
 
@@ -38,7 +38,7 @@ def file(tmp_path: Path) -> Callable[[str], InputFile]:
     return made
 
 
-def read(rank: int, *args: object, issues: tuple[Issue, ...] = (), table: str = "raw.kineto_argument") -> Spooled:
+def read(rank: int, *args: object, issues: tuple[Issue, ...] = (), table: str = "raw.argument") -> Spooled:
     """A small file that was read: the arguments of its events."""
     rows = pl.DataFrame({"event_id": range(len(args)), "args": list(args)}, strict=False)
     summary = SourceSummary("kineto", rank, None, 4, len(args), len(args), issues)
@@ -75,7 +75,7 @@ def test_when_enough_wait_they_are_added(
 
 def test_a_large_file_is_added_after_those_that_wait(store: Store, file: Callable[[str], InputFile]) -> None:
     def large(source_id: int) -> SourceSummary:
-        store.append("raw.kineto_argument", pl.DataFrame({"event_id": [0], "args": ["many"]}), source_id=source_id)
+        store.append("raw.argument", pl.DataFrame({"event_id": [0], "args": ["many"]}), source_id=source_id)
         return SourceSummary("kineto", 1, None, None, 1, 1)
 
     addition = Addition(store, 0, None)
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_added_costs_none_of_those_beside_it(
     # given the second of three files, whose rows are for a table that is not there
     addition = Addition(store, 0, None)
     for rank, name in enumerate("abc"):
-        addition.add(file(name), read(rank, name, table="raw.nothing" if name == "b" else "raw.kineto_argument"))
+        addition.add(file(name), read(rank, name, table="raw.nothing" if name == "b" else "raw.argument"))
     # when
     addition.flush()
     # then

@@ -217,10 +217,9 @@ def test_events_of_a_database_that_knew_no_kinds_are_kept(tmp_path: Path) -> Non
     # when today's version opens it
     with Store(path) as store:
         rows = store.query(
-            "SELECT source_id, event_id, phase, category, name, track_id, raw_start_ns"
-            " FROM raw.kineto_event ORDER BY event_id"
+            "SELECT source_id, event_id, phase, category, name, track_id, raw_start_ns FROM raw.event ORDER BY event_id"
         )
-        kinds = store.query("SELECT name FROM raw.kineto_kind ORDER BY kind_id")
+        kinds = store.query("SELECT name FROM raw.event_kind ORDER BY kind_id")
 
     # then it says the same of every event, and the two of one kind share it
     assert rows.rows() == events
@@ -275,9 +274,9 @@ def test_times_beyond_the_precision_of_a_float_survive() -> None:
     store = Store(None)
     rows = pl.DataFrame({"source_id": [0], "event_id": [0], "kind_id": [0], "raw_start_ns": [2**60 + 1]})
 
-    store.append("raw.kineto_occurrence", rows)
+    store.append("raw.occurrence", rows)
 
-    assert store.query("SELECT raw_start_ns FROM raw.kineto_occurrence").item() == 2**60 + 1
+    assert store.query("SELECT raw_start_ns FROM raw.occurrence").item() == 2**60 + 1
 
 
 @pytest.mark.parametrize(
@@ -322,7 +321,7 @@ class TestLockDown:
         return store
 
     def test_tables_stay_readable(self, locked: Store) -> None:
-        assert locked.query("SELECT COUNT(*) FROM raw.kineto_event").item() == 0
+        assert locked.query("SELECT COUNT(*) FROM raw.event").item() == 0
 
     @pytest.mark.parametrize(
         "sql",

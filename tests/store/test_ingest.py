@@ -24,7 +24,7 @@ from traceforge.store.ingest import IngestResult, ingest_files, kind_of
 MAGIC = b"STORY"
 
 SOURCES = "SELECT path, rank, host, status, event_count, stored_count FROM meta.source ORDER BY source_id"
-EVENTS = "SELECT name FROM raw.kineto_event ORDER BY source_id, event_id"
+EVENTS = "SELECT name FROM raw.event ORDER BY source_id, event_id"
 ISSUES = "SELECT source_id, code, severity, count, first_at FROM meta.issue WHERE stage = 'ingest' ORDER BY ALL"
 
 
@@ -53,6 +53,7 @@ class StorySource:
         for event in events:
             for table, rows in by_kind(pl.DataFrame([event])).items():
                 emit(Batch(table, rows))
+        emit(Batch("raw.profile", pl.DataFrame({"base_time_ns": [0], "metadata": ["{}"]})))
         if story.get("breaks"):
             raise InputUnusableError("ends in the middle of an event", where=str(path))
         lost = story.get("lost", 0)
@@ -313,7 +314,7 @@ class TestInterruption:
         return store
 
     def test_what_is_there_is_whole(self, store: Store) -> None:
-        counts = "SELECT s.rank, COUNT(*) FROM meta.source AS s JOIN raw.kineto_event USING (source_id) GROUP BY ALL"
+        counts = "SELECT s.rank, COUNT(*) FROM meta.source AS s JOIN raw.event USING (source_id) GROUP BY ALL"
 
         found = rows_of(store, counts)
 
@@ -326,7 +327,7 @@ class TestInterruption:
         result = _ingest(store, files)
 
         assert {str(path) for path in result.unchanged} == there
-        assert rows_of(store, "SELECT name FROM raw.kineto_event ORDER BY name") == [
+        assert rows_of(store, "SELECT name FROM raw.event ORDER BY name") == [
             *((f"backward {n}",) for n in range(4)),
             *((f"forward {n}",) for n in range(4)),
         ]

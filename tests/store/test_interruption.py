@@ -35,7 +35,7 @@ from tests.store.test_interruption import ingested
 with Store(Path(sys.argv[2])) as store:
     ingested(store, Path(sys.argv[1]), on_file=lambda path: print(path.name, flush=True))
 """
-WHOLE = "SELECT s.path, COUNT(*) FROM meta.source AS s JOIN raw.kineto_event USING (source_id) GROUP BY ALL"
+WHOLE = "SELECT s.path, COUNT(*) FROM meta.source AS s JOIN raw.event USING (source_id) GROUP BY ALL"
 
 
 def ingested(store: Store, folder: Path, **options: object) -> IngestResult:

@@ -45,10 +45,10 @@ def refusal(path: Path) -> str:
             "meta.run is no table",
         ),
         ("DROP TABLE meta.issue", "meta.issue is missing"),
-        ("ALTER TABLE raw.kineto_track ADD COLUMN more VARCHAR", "raw.kineto_track has other columns"),
+        ("ALTER TABLE raw.track ADD COLUMN more VARCHAR", "raw.track has other columns"),
         (
-            "DROP VIEW raw.kineto_event; CREATE VIEW raw.kineto_event AS SELECT content FROM read_text('{secret}')",
-            "raw.kineto_event has other columns",
+            "DROP VIEW raw.event; CREATE VIEW raw.event AS SELECT content FROM read_text('{secret}')",
+            "raw.event has other columns",
         ),
         ("CREATE VIEW raw.more AS SELECT * FROM read_text('{secret}')", "raw.more is none of its tables"),
         ("CREATE MACRO meta.count_all() AS TABLE SELECT * FROM read_text('{secret}')", "it brings a macro, "),
@@ -64,17 +64,17 @@ def test_what_is_not_as_we_make_it_is_refused(changed: Change, tmp_path: Path, s
 
 
 def test_a_view_of_ours_that_reads_otherwise_is_refused(changed: Change, tmp_path: Path) -> None:
-    # given raw.kineto_event with its own columns, one of them from a file
+    # given raw.event with its own columns, one of them from a file
     path = changed("SELECT 1")
     with duckdb.connect(str(path)) as connection:
-        ((text,),) = connection.execute("SELECT sql FROM duckdb_views() WHERE view_name = 'kineto_event'").fetchall()
+        ((text,),) = connection.execute("SELECT sql FROM duckdb_views() WHERE view_name = 'event'").fetchall()
         hostile = text.replace("k.phase,", f"(SELECT content FROM read_text('{tmp_path / 'secret'}')),", 1)
         assert hostile != text
-        connection.execute("DROP VIEW raw.kineto_event")
+        connection.execute("DROP VIEW raw.event")
         (tmp_path / "secret").write_text("x")
         connection.execute(hostile)
 
-    assert "raw.kineto_event is not the view that it should be" in refusal(path)
+    assert "raw.event is not the view that it should be" in refusal(path)
 
 
 def test_a_database_of_ours_opens(changed: Change) -> None:

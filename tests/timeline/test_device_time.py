@@ -39,7 +39,7 @@ FIELDS = (
 LAUNCHED_BEFORE_LAST_STEP = """
 WITH event AS (
   SELECT e.*, c.class, c.canonical_category AS kind
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X'
 ),

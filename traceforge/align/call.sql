@@ -15,7 +15,7 @@ CREATE OR REPLACE TABLE align.call (
   call_id,
   -- Joins meta.source.source_id.
   source_id,
-  -- First device kernel, or host event, of the call; joins raw.kineto_event.event_id within the source.
+  -- First device kernel, or host event, of the call; joins raw.event.event_id within the source.
   event_id,
   -- Collective, such as all_reduce; send_recv for several messages at once; NULL when unknown.
   op,
@@ -48,7 +48,7 @@ WITH event AS (
   SELECT r.run_id, r.rank, e.source_id, e.event_id, e.raw_start_ns,
     e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.record_function_id, e.name, c.class, c.op
   FROM align.rank AS r
-  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
     AND (c.class IN ('communication_call', 'host_communication') OR e.name = 'record_param_comms')

@@ -11,7 +11,7 @@ CREATE OR REPLACE TABLE align.communication_kernel (
   rank,
   -- Joins meta.source.source_id.
   source_id,
-  -- Joins raw.kineto_event.event_id within the source.
+  -- Joins raw.event.event_id within the source.
   event_id,
   -- Collective, such as all_reduce, by the kernel's name or else by the call around its launch; NULL when unknown.
   op,
@@ -23,7 +23,7 @@ CREATE OR REPLACE TABLE align.communication_kernel (
   raw_launch_ns,
   -- Track of the host thread that launched it; NULL likewise.
   launch_track_id,
-  -- The record_param_comms around the launch; joins raw.kineto_event.event_id; NULL where there is none.
+  -- The record_param_comms around the launch; joins raw.event.event_id; NULL where there is none.
   record_event_id,
   -- Start of that record; NULL likewise.
   raw_record_ns
@@ -33,7 +33,7 @@ WITH event AS (
     e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.correlation, e.name,
     c.class, c.canonical_category, c.op
   FROM align.rank AS r
-  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
 ),

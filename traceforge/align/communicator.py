@@ -7,7 +7,7 @@ from traceforge.store.database import Store
 
 _DESCRIPTIONS = """
 SELECT r.run_id, g.process_group_name AS name, MIN(g.description) AS description
-FROM raw.kineto_process_group AS g
+FROM raw.process_group AS g
 JOIN align.rank AS r USING (source_id)
 GROUP BY r.run_id, g.process_group_name
 """

@@ -1,5 +1,5 @@
 -- One row a group of ranks that communicates.
--- Reads: align.call, align.step, align.rank_list, raw.kineto_process_group, align.rank, meta.run
+-- Reads: align.call, align.step, align.rank_list, raw.process_group, align.rank, meta.run
 CREATE OR REPLACE TABLE align.communicator (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

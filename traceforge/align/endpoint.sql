@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE align.endpoint (
   endpoint_id,
   -- Joins meta.source.source_id.
   source_id,
-  -- The host call (c10d::send) or its record; joins raw.kineto_event.event_id within the source.
+  -- The host call (c10d::send) or its record; joins raw.event.event_id within the source.
   event_id,
   -- send or recv.
   op,
@@ -41,7 +41,7 @@ WITH event AS (
   SELECT r.run_id, r.rank, e.source_id, e.event_id, e.track_id, e.raw_start_ns,
     e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, e.name, c.class, c.op
   FROM align.rank AS r
-  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL AND c.class IN ('communication_call', 'host_communication')
 ),

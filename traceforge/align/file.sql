@@ -6,6 +6,8 @@ CREATE OR REPLACE TABLE align.file (
   source_id,
   -- Path, as in meta.source.
   path,
+  -- True for a profiler's recording of what ran when; false for logs, execution traces and dumps.
+  is_timeline,
   -- True where answers rest on it.
   is_used,
   -- Why it is not used; NULL where it is.
@@ -13,15 +15,17 @@ CREATE OR REPLACE TABLE align.file (
 ) AS
 SELECT
   s.run_id, s.source_id, s.path,
-  s.status = 'used' AND (s.kind <> 'kineto' OR r.source_id IS NOT NULL),
+  p.source_id IS NOT NULL,
+  s.status = 'used' AND (p.source_id IS NULL OR r.source_id IS NOT NULL),
   CASE
     WHEN s.status <> 'used' THEN 'it holds no event'
-    WHEN s.kind <> 'kineto' OR r.source_id IS NOT NULL THEN NULL
+    WHEN p.source_id IS NULL OR r.source_id IS NOT NULL THEN NULL
     WHEN i.source_id IS NOT NULL AND i.raw_until_ns IS NULL THEN 'it is truncated before what the device did'
     WHEN s.rank IS NULL THEN 'nothing states its rank'
     ELSE 'another file of the same time is used for rank ' || s.rank
   END
 FROM meta.source AS s
+LEFT JOIN raw.profile AS p USING (source_id)
 LEFT JOIN align.rank AS r USING (run_id, source_id)
 LEFT JOIN align.intact AS i USING (source_id)
 ORDER BY s.run_id, s.source_id

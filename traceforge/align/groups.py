@@ -39,7 +39,7 @@ _LISTS = "SELECT rank_list_id, LIST_SORT(ranks) FROM align.rank_list WHERE ranks
 _LISTED = """
 SELECT DISTINCT r.run_id, COALESCE(g.process_group_name, '') AS name, COALESCE(g.description, '') AS description,
   LIST_SORT(l.ranks) AS ranks
-FROM raw.kineto_process_group AS g
+FROM raw.process_group AS g
 JOIN align.rank AS r USING (source_id)
 JOIN align.rank_list AS l
   ON l.written = g.ranks AND l.first_rank IS NULL AND l.stride IS NULL

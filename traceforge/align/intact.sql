@@ -14,8 +14,9 @@ CREATE OR REPLACE TABLE align.intact (
 WITH truncated AS (
   SELECT DISTINCT s.run_id, s.source_id
   FROM meta.source AS s
+  JOIN raw.profile AS p USING (source_id)
   JOIN meta.issue AS i USING (source_id)
-  WHERE s.kind = 'kineto' AND i.stage = 'ingest' AND i.code IN ('kineto_truncated', 'kineto_damaged_compression')
+  WHERE i.stage = 'ingest' AND REGEXP_MATCHES(i.code, '_(truncated|damaged_compression)$')
 ),
 kind AS (
   SELECT k.source_id, k.kind_id,
@@ -25,7 +26,7 @@ kind AS (
     c.class = 'host_communication' AS is_work,
     COALESCE(c.canonical_category IN ('cuda_runtime', 'cuda_driver'), false)
       AND REGEXP_MATCHES(k.name, 'Launch(Cooperative)?Kernel|GraphLaunch') AS is_launch
-  FROM raw.kineto_kind AS k
+  FROM raw.event_kind AS k
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
   WHERE k.phase = 'X'
 ),
@@ -39,7 +40,7 @@ event AS (
   SELECT t.run_id, o.source_id, o.event_id, o.raw_start_ns, o.correlation, o.record_function_id,
     k.is_device, k.is_host, k.is_launch, k.is_call, k.is_work
   FROM truncated AS t
-  JOIN raw.kineto_occurrence AS o USING (source_id)
+  JOIN raw.occurrence AS o USING (source_id)
   JOIN kind AS k USING (source_id, kind_id)
   WHERE o.raw_start_ns IS NOT NULL
 ),

@@ -1,9 +1,9 @@
 -- What an event is, by its category and name (rules: vocabulary.toml).
--- Reads: raw.kineto_event
+-- Reads: raw.event
 CREATE OR REPLACE TABLE align.name_class (
-  -- Category as written in the file; joins raw.kineto_event.category (NULL joins NULL).
+  -- Category as written in the file; joins raw.event.category (NULL joins NULL).
   category VARCHAR,
-  -- Name as written; joins raw.kineto_event.name.
+  -- Name as written; joins raw.event.name.
   name VARCHAR,
   -- Category in today's spelling.
   canonical_category VARCHAR,

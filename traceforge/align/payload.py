@@ -1,4 +1,4 @@
-"""What communication moves. Reads raw.kineto_collective, kineto_argument and align.rank_list; fills align.payload.
+"""What communication moves. Reads raw.collective, raw.argument and align.rank_list; fills align.payload.
 
 Peers and tags of messages stand in the inputs of c10d::send and c10d::recv_, where shapes were recorded. Sizes come
 from element counts (PyTorch 2.3 and later) or, for gloo, from recorded input shapes. The "wait" records that PyTorch
@@ -18,7 +18,7 @@ from traceforge.store.database import Store
 _STATED = """
 SELECT c.source_id, c.event_id, c.collective_name, c.dtype AS written_dtype, c.in_elements, c.out_elements,
   c.process_group_name, l.rank_list_id, c.group_size, c.sequence
-FROM raw.kineto_collective AS c
+FROM raw.collective AS c
 LEFT JOIN align.rank_list AS l
   ON l.ranks IS NOT NULL AND l.written = c.process_group_ranks AND l.group_size IS NOT DISTINCT FROM c.group_size
   AND l.first_rank IS NOT DISTINCT FROM c.global_rank_start AND l.stride IS NOT DISTINCT FROM c.global_rank_stride
@@ -28,8 +28,8 @@ ORDER BY c.source_id, c.event_id
 
 _MESSAGES = """
 SELECT c.source_id, c.event_id, c.collective_name, c.group_rank, c.global_rank_start, c.global_rank_stride, p.args
-FROM raw.kineto_collective AS c
-LEFT JOIN raw.kineto_argument AS p USING (source_id, event_id)
+FROM raw.collective AS c
+LEFT JOIN raw.argument AS p USING (source_id, event_id)
 WHERE LIST_CONTAINS(?, c.collective_name)
 """
 
@@ -37,8 +37,8 @@ _LISTS = "SELECT rank_list_id, ranks FROM align.rank_list WHERE ranks IS NOT NUL
 
 _SHAPED = """
 SELECT a.source_id, a.event_id, e.name, a.args
-FROM raw.kineto_argument AS a
-JOIN raw.kineto_event AS e USING (source_id, event_id)
+FROM raw.argument AS a
+JOIN raw.event AS e USING (source_id, event_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE c.class = 'host_communication'
 ORDER BY a.source_id, a.event_id
@@ -46,8 +46,8 @@ ORDER BY a.source_id, a.event_id
 
 _CALLED = """
 SELECT a.source_id, a.event_id, e.name, a.args
-FROM raw.kineto_argument AS a
-JOIN raw.kineto_event AS e USING (source_id, event_id)
+FROM raw.argument AS a
+JOIN raw.event AS e USING (source_id, event_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE c.class = 'communication_call' AND c.op IN ('send', 'recv') AND STARTS_WITH(e.name, 'c10d::')
 ORDER BY a.source_id, a.event_id

@@ -1,9 +1,9 @@
 -- What a communication event moves, from its arguments. Events without such arguments are absent.
--- Reads: raw.kineto_collective, raw.kineto_argument, raw.kineto_event, align.rank_list
+-- Reads: raw.collective, raw.argument, raw.event, align.rank_list
 CREATE OR REPLACE TABLE align.payload (
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,
-  -- Joins raw.kineto_event.event_id within the source.
+  -- Joins raw.event.event_id within the source.
   event_id BIGINT NOT NULL,
   -- Collective named by the arguments; NULL where they name none.
   op VARCHAR,

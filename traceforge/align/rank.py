@@ -1,4 +1,4 @@
-"""The file used for each rank. Reads meta.source and raw.kineto_*; fills align.rank.
+"""The file used for each rank. Reads meta.source and raw.*; fills align.rank.
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
@@ -32,9 +32,9 @@ SELECT
   ANY_VALUE(i.raw_until_ns) AS raw_intact_ns,
   BOOL_OR(i.source_id IS NOT NULL AND i.raw_until_ns IS NULL) AS is_useless
 FROM meta.source AS s
-JOIN raw.kineto_event AS e USING (source_id)
+JOIN raw.profile AS p USING (source_id)
+JOIN raw.event AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
-WHERE s.kind = 'kineto'
 GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """

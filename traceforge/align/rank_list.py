@@ -1,4 +1,4 @@
-"""Lists of ranks, each read once. Reads raw.kineto_collective and kineto_process_group; fills align.rank_list.
+"""Lists of ranks, each read once. Reads raw.collective and raw.process_group; fills align.rank_list.
 
 Each of R ranks writes lists of up to R ranks with all of its calls: kept by call, they would grow with R squared.
 PyTorch writes more than 30 ranks as `[0, 1, …, 28, ..., 63]` (until 2.3 without the last one). The rest follows where
@@ -15,11 +15,11 @@ from traceforge.store.database import Store
 
 _WRITTEN = """
 SELECT process_group_ranks AS written, group_size, global_rank_start AS first_rank, global_rank_stride AS stride
-FROM raw.kineto_collective
+FROM raw.collective
 WHERE process_group_ranks IS NOT NULL
 UNION
 SELECT ranks, CASE WHEN CONTAINS(ranks, '...') THEN size END, NULL, NULL
-FROM raw.kineto_process_group
+FROM raw.process_group
 WHERE ranks IS NOT NULL
 ORDER BY ALL
 """

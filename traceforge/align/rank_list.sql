@@ -1,5 +1,5 @@
 -- Lists of ranks as traces write them, each read once: one row a distinct list, to which calls refer.
--- Reads: raw.kineto_collective, raw.kineto_process_group
+-- Reads: raw.collective, raw.process_group
 CREATE OR REPLACE TABLE align.rank_list (
   -- Small integer.
   rank_list_id INTEGER NOT NULL,

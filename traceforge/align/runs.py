@@ -30,15 +30,18 @@ SELECT
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device
 FROM meta.source AS s
-JOIN raw.kineto_event AS e USING (source_id)
-WHERE s.kind = 'kineto' AND e.phase = 'X' AND LIST_CONTAINS(?, s.run_id)
+JOIN raw.profile AS p USING (source_id)
+JOIN raw.event AS e USING (source_id)
+WHERE e.phase = 'X' AND LIST_CONTAINS(?, s.run_id)
 GROUP BY ALL
 ORDER BY s.source_id
 """
 
 _CLAIMS = """
 SELECT COUNT(*) AS files, COUNT(rank) AS ranked, COUNT(DISTINCT rank) AS ranks
-FROM meta.source WHERE kind = 'kineto' AND status = 'used' AND LIST_CONTAINS(?, run_id)
+FROM meta.source
+SEMI JOIN raw.profile USING (source_id)
+WHERE status = 'used' AND LIST_CONTAINS(?, run_id)
 """
 
 _WORLD_SIZE = """
@@ -46,7 +49,7 @@ UPDATE meta.run SET world_size = (
   SELECT COALESCE(MAX(f.world_size), ANY_VALUE(r.world_size))
   FROM meta.run AS r
   LEFT JOIN meta.source AS s USING (run_id)
-  LEFT JOIN raw.kineto_file AS f USING (source_id)
+  LEFT JOIN raw.profile AS f USING (source_id)
   WHERE r.run_id = $1
 ) WHERE run_id = $1
 """

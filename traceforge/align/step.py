@@ -26,7 +26,7 @@ _ANNOTATIONS = """
 WITH annotation AS (
   SELECT r.rank, e.name, c.class, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
   FROM align.rank AS r
-  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE r.run_id = $1 AND e.phase = 'X' AND e.duration_ns > 0
     AND (c.class = 'iteration' OR ($2 AND c.class = 'annotation' AND c.canonical_category = 'user_annotation'))

@@ -89,9 +89,13 @@ counted AS (
     r.run_id,
     (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id AND NOT i.is_warmup) AS recorded_iterations,
     r.world_size,
-    EXISTS (SELECT 1 FROM meta.issue AS u WHERE u.run_id = r.run_id AND u.code = 'kineto_truncated') AS is_cut_short,
+    EXISTS (
+      SELECT 1 FROM meta.issue AS u
+      JOIN align.file AS f USING (run_id, source_id)
+      WHERE u.run_id = r.run_id AND f.is_timeline AND ENDS_WITH(u.code, '_truncated')
+    ) AS is_cut_short,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
-    (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.kind = 'kineto') AS timelines,
+    (SELECT COUNT(*) FROM align.file AS f WHERE f.run_id = r.run_id AND f.is_timeline) AS timelines,
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
     (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f

@@ -6,7 +6,7 @@ WITH recorded AS (
 ),
 kineto AS (
   SELECT f.metadata, f.backend, f.world_size
-  FROM raw.kineto_file AS f
+  FROM raw.profile AS f
   JOIN recorded USING (source_id)
 ),
 call AS (
@@ -31,8 +31,11 @@ issue AS (
   GROUP BY code, severity
 )
 SELECT
-  (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'kineto') AS timelines,
-  (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'kineto' AND rank IS NULL) AS nameless,
+  (SELECT COUNT(*) FROM meta.source SEMI JOIN raw.profile USING (source_id) WHERE run_id = $run_id) AS timelines,
+  (
+    SELECT COUNT(*) FROM meta.source SEMI JOIN raw.profile USING (source_id)
+    WHERE run_id = $run_id AND rank IS NULL
+  ) AS nameless,
   (SELECT COALESCE(SUM(count), 0) FROM issue WHERE code IN ('rank_repeated', 'rank_of_another_window')) AS set_aside,
   (SELECT COUNT(*) FROM recorded) AS ranks,
   (

@@ -18,15 +18,15 @@ SELECT
   (SELECT COUNT(*) FROM timeline.iteration AS i
    WHERE i.run_id = r.run_id AND NOT i.is_warmup AND NOT i.is_partial) AS judged_iterations,
   (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id) AS collectives,
-  (SELECT LIST(DISTINCT f.device_name ORDER BY f.device_name) FROM raw.kineto_file AS f
+  (SELECT LIST(DISTINCT f.device_name ORDER BY f.device_name) FROM raw.profile AS f
    JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.device_name IS NOT NULL) AS devices,
-  (SELECT LIST(DISTINCT f.backend ORDER BY f.backend) FROM raw.kineto_file AS f
+  (SELECT LIST(DISTINCT f.backend ORDER BY f.backend) FROM raw.profile AS f
    JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.backend IS NOT NULL) AS backends,
-  (SELECT LIST(DISTINCT f.metadata->>'pytorch_version') FROM raw.kineto_file AS f
+  (SELECT LIST(DISTINCT f.metadata->>'pytorch_version') FROM raw.profile AS f
    JOIN meta.source AS s USING (source_id)
    WHERE s.run_id = r.run_id AND f.metadata->>'pytorch_version' IS NOT NULL) AS pytorch_versions,
   (SELECT LIST(DISTINCT v.version ORDER BY v.version) FROM (
-     SELECT f.nccl_version AS version, s.run_id FROM raw.kineto_file AS f JOIN meta.source AS s USING (source_id)
+     SELECT f.nccl_version AS version, s.run_id FROM raw.profile AS f JOIN meta.source AS s USING (source_id)
      UNION SELECT p.nccl_version, p.run_id FROM fabric.process AS p
    ) AS v WHERE v.run_id = r.run_id AND v.version IS NOT NULL) AS nccl_versions
 FROM meta.run AS r

@@ -24,7 +24,7 @@ SELECT n.node, n.name, n.kind, n.on_device, n.stream, n.origin, r.node_id, r.rf_
   COALESCE(m.process_group, c.process_group_name) AS process_group, m.source_rank, m.destination_rank
 FROM graph.node AS n
 LEFT JOIN raw.chakra_node AS r ON r.source_id = n.source_id AND r.position = n.node
-LEFT JOIN raw.kineto_event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
+LEFT JOIN raw.event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
 ASOF LEFT JOIN align.clock_piece AS k ON k.run_id = n.run_id AND k.rank = n.rank AND n.raw_start_ns >= k.raw_from_ns
 LEFT JOIN align.call AS c ON c.run_id = n.run_id AND c.rank = n.rank AND c.source_id = n.timeline_source_id
   AND c.event_id = n.event_id

@@ -36,7 +36,7 @@ WITH recorded AS (
     s.content_hash, f.base_time_ns, k.offset_ns IS NOT NULL AS is_aligned
   FROM align.rank AS r
   JOIN meta.source AS s USING (source_id)
-  JOIN raw.kineto_file AS f USING (source_id)
+  JOIN raw.profile AS f USING (source_id)
   LEFT JOIN align.clock AS k ON k.run_id = r.run_id AND k.rank = r.rank
   WHERE r.run_id = ? AND r.raw_first_ns IS NOT NULL
 ),

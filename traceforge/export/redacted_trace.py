@@ -14,24 +14,24 @@ from traceforge.store.database import Store
 _EVENTS_AT_ONCE = 100_000
 _TRACKS = """
 SELECT track_id, process, thread, process_name, process_labels, thread_name
-FROM raw.kineto_track
+FROM raw.track
 WHERE source_id = ?
 ORDER BY track_id
 """
 _KINDS = """
 SELECT kind_id, phase, category, name, track_id
-FROM raw.kineto_kind
+FROM raw.event_kind
 WHERE source_id = ? AND phase IN ('X', 'B', 'E', 'i', 'I', 's', 't', 'f')
 ORDER BY kind_id
 """
 _EVENTS = """
 SELECT kind_id, raw_start_ns, duration_ns, flow_id, stream, device, correlation, external_id, size_bytes,
   record_function_id
-FROM raw.kineto_occurrence
+FROM raw.occurrence
 WHERE source_id = ? AND event_id >= ? AND event_id < ? AND raw_start_ns IS NOT NULL
 ORDER BY event_id
 """
-_EXTENT = "SELECT COALESCE(MAX(event_id), -1) + 1 FROM raw.kineto_occurrence WHERE source_id = ?"
+_EXTENT = "SELECT COALESCE(MAX(event_id), -1) + 1 FROM raw.occurrence WHERE source_id = ?"
 _ARGUMENTS = ("stream", "device", "correlation", "External id", "bytes", "Record function id")
 _INSTANTS, _FLOW_END = ("i", "I"), "f"
 

@@ -24,7 +24,9 @@ FROM (
 ORDER BY source_id, line, CAST(subject AS VARCHAR)
 """
 # Timelines and execution traces hold no line that a finding could cite.
-_WITH_CONFIGURATION = "SELECT COUNT(*) FROM meta.source WHERE kind NOT IN ('kineto', 'chakra', 'pytorch_et')"
+_WITH_CONFIGURATION = """
+SELECT COUNT(*) FROM meta.source ANTI JOIN raw.profile USING (source_id) WHERE kind NOT IN ('chakra', 'pytorch_et')
+"""
 _MAX_LISTED = 12
 _COUNT = "count "
 

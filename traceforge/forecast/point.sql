@@ -133,7 +133,7 @@ stated_version AS (
   SELECT run_id, nccl_version FROM fabric.process WHERE nccl_version IS NOT NULL
   UNION
   SELECT s.run_id, k.nccl_version
-  FROM raw.kineto_file AS k
+  FROM raw.profile AS k
   JOIN meta.source AS s USING (source_id)
   WHERE k.nccl_version IS NOT NULL
 ),

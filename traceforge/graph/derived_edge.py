@@ -21,7 +21,7 @@ _NODES = """
 SELECT n.node, n.kind, n.on_device, COALESCE(n.thread_id, -1) AS thread, COALESCE(n.stream, -1) AS stream,
   n.raw_start_ns AS start_ns, n.raw_start_ns + COALESCE(n.duration_ns, 0) AS end_ns, COALESCE(e.correlation, 0) AS link
 FROM graph.node AS n
-JOIN raw.kineto_event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
+JOIN raw.event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
 WHERE n.source_id = ? AND n.part = ? AND n.origin = 'timeline'
 ORDER BY n.raw_start_ns, n.node DESC
 """
@@ -29,7 +29,7 @@ _OPERATIONS = """
 SELECT l.position AS node, e.track_id AS thread, e.raw_start_ns AS start_ns,
   e.raw_start_ns + COALESCE(e.duration_ns, 0) AS end_ns
 FROM graph.linked_node AS l
-JOIN raw.kineto_event AS e ON e.source_id = l.timeline_source_id AND e.event_id = l.event_id
+JOIN raw.event AS e ON e.source_id = l.timeline_source_id AND e.event_id = l.event_id
 WHERE l.source_id = ? AND l.part = ?
 ORDER BY e.raw_start_ns, e.duration_ns DESC, l.position
 """

@@ -1,4 +1,4 @@
-"""Recorded operations tied to the timeline. Reads graph.trace, raw.chakra_node and raw.kineto_event; fills graph.link.
+"""Recorded operations tied to the timeline. Reads graph.trace, raw.chakra_node and raw.event; fills graph.link.
 
 The methods of `operation_matching` are tried from the best down; the first that pairs nine tenths of the smaller side
 with nine tenths of equal names is taken, and what was refused is kept as a row. Not handled: traces that carry times
@@ -39,7 +39,7 @@ ORDER BY position
 _EVENTS = f"""
 SELECT e.event_id, COALESCE(e.record_function_id, {ABSENT}) AS handle, COALESCE(e.external_id, {ABSENT}) AS external_id,
   COALESCE(e.name, '') AS name, e.track_id AS track
-FROM raw.kineto_event AS e
+FROM raw.event AS e
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE e.source_id = ? AND e.phase = 'X' AND e.raw_start_ns IS NOT NULL
   AND c.canonical_category IN ('cpu_op', 'user_annotation') AND e.stream IS NULL
@@ -54,7 +54,7 @@ class Sides:
     Attributes:
         operations, events: what is compared.
         positions: of the operations in raw.chakra_node.
-        event_ids: of the events in raw.kineto_event.
+        event_ids: of the events in raw.event.
     """
 
     operations: RecordedOperations

@@ -1,4 +1,4 @@
-"""The pairs of accepted links. Reads graph.link, raw.chakra_node and raw.kineto_event; fills graph.linked_node.
+"""The pairs of accepted links. Reads graph.link, raw.chakra_node and raw.event; fills graph.linked_node.
 
 The accepted method is run once more, as a table is filled by one function. Not handled: refused links (no rows).
 """

@@ -1,5 +1,5 @@
 -- Recorded operations and the timeline events that they are: one row a pair of an accepted link (graph.link).
--- Reads: graph.link, raw.chakra_node, raw.kineto_event, align.name_class
+-- Reads: graph.link, raw.chakra_node, raw.event, align.name_class
 CREATE OR REPLACE TABLE graph.linked_node (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -9,9 +9,9 @@ CREATE OR REPLACE TABLE graph.linked_node (
   part INTEGER NOT NULL,
   -- Joins raw.chakra_node.position within the source.
   position BIGINT NOT NULL,
-  -- Joins raw.kineto_event.source_id.
+  -- Joins raw.event.source_id.
   timeline_source_id INTEGER NOT NULL,
-  -- Joins raw.kineto_event.event_id within the timeline.
+  -- Joins raw.event.event_id within the timeline.
   event_id BIGINT NOT NULL,
   -- Whether both have one name.
   is_same_name BOOLEAN NOT NULL

@@ -13,9 +13,9 @@ CREATE OR REPLACE TABLE graph.node (
   rank,
   -- recorded (in the execution trace) or timeline (added from the linked timeline).
   origin,
-  -- Timeline it is tied to; joins raw.kineto_event.source_id. NULL when not linked.
+  -- Timeline it is tied to; joins raw.event.source_id. NULL when not linked.
   timeline_source_id,
-  -- Event of that timeline; joins raw.kineto_event.event_id.
+  -- Event of that timeline; joins raw.event.event_id.
   event_id,
   -- Name as written.
   name,
@@ -36,7 +36,7 @@ CREATE OR REPLACE TABLE graph.node (
 WITH linked AS (
   SELECT l.run_id, l.source_id, l.part, l.timeline_source_id, l.position, l.event_id, e.raw_start_ns, e.duration_ns
   FROM graph.linked_node AS l
-  JOIN raw.kineto_event AS e ON e.source_id = l.timeline_source_id AND e.event_id = l.event_id
+  JOIN raw.event AS e ON e.source_id = l.timeline_source_id AND e.event_id = l.event_id
 ),
 stretch AS (
   SELECT run_id, source_id, part, timeline_source_id, MIN(raw_start_ns) AS raw_start_ns,
@@ -48,7 +48,7 @@ event AS (
   SELECT s.run_id, s.source_id, s.part, s.timeline_source_id, s.raw_end_ns AS stretch_end_ns, e.event_id, e.name,
     e.track_id, e.stream, e.correlation, e.raw_start_ns, e.duration_ns, c.class, c.canonical_category
   FROM stretch AS s
-  JOIN raw.kineto_event AS e ON e.source_id = s.timeline_source_id
+  JOIN raw.event AS e ON e.source_id = s.timeline_source_id
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns >= s.raw_start_ns
     AND c.canonical_category IN ('cuda_runtime', 'cuda_driver', 'kernel', 'gpu_memcpy', 'gpu_memset')

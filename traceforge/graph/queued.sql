@@ -19,7 +19,7 @@ WITH event AS (
   SELECT r.run_id, r.rank, e.source_id, e.event_id, e.device, e.stream, e.correlation, e.raw_start_ns,
     e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, c.class, c.canonical_category AS category
   FROM align.rank AS r
-  JOIN raw.kineto_event AS e USING (source_id)
+  JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.correlation IS NOT NULL
     AND c.canonical_category IN ('cuda_runtime', 'cuda_driver', 'kernel', 'gpu_memcpy', 'gpu_memset')

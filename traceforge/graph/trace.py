@@ -23,7 +23,7 @@ ORDER BY s.run_id, f.source_id, f.part
 _TIMELINES = """
 SELECT r.run_id, r.rank, r.source_id, ARRAY_AGG(DISTINCT TRY_CAST(t.process AS BIGINT)) AS processes
 FROM align.rank AS r
-LEFT JOIN raw.kineto_track AS t USING (source_id)
+LEFT JOIN raw.track AS t USING (source_id)
 GROUP BY r.run_id, r.rank, r.source_id
 ORDER BY r.run_id, r.rank
 """

@@ -1,5 +1,5 @@
 -- Which rank each execution trace belongs to, and which timeline stands beside it: one row a trace of a file.
--- Reads: raw.chakra_file, meta.source, align.rank, raw.kineto_track
+-- Reads: raw.chakra_file, meta.source, align.rank, raw.track
 CREATE OR REPLACE TABLE graph.trace (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -21,7 +21,7 @@ SELECT
   source_id, event_id AS operation_id, REGEXP_REPLACE(shapes, '\s+', '', 'g') AS shapes,
   REGEXP_REPLACE(types, '\s*([\[\],])\s*', '\1', 'g') AS types,
   REGEXP_REPLACE(concrete, '\s*([\[\],])\s*', '\1', 'g') AS concrete
-FROM raw.kineto_input
+FROM raw.operation_input
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
 """
 

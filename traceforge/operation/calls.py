@@ -30,7 +30,7 @@ SELECT k.source_id, k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.clas
     WHEN c.canonical_category = 'user_annotation' THEN 'annotation'
     WHEN c.canonical_category = 'python_function' AND k.name LIKE 'nn.Module: %' THEN 'module'
   END AS role
-FROM raw.kineto_kind AS k
+FROM raw.event_kind AS k
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3 AND k.phase = 'X'
 )
@@ -40,7 +40,7 @@ SELECT source_id, kind_id, track, name, class, role FROM classed WHERE role IS N
 _EVENTS = """
 SELECT source_id, event_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, COALESCE(duration_ns, -1) AS duration_ns,
   COALESCE(correlation, -1) AS correlation
-FROM raw.kineto_occurrence
+FROM raw.occurrence
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
 """
 

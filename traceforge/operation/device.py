@@ -1,4 +1,4 @@
-"""What devices can do at most. Reads raw.kineto_file and `peaks.toml`; fills operation.device.
+"""What devices can do at most. Reads raw.profile and `peaks.toml`; fills operation.device.
 
 A device is recognised by the name in deviceProperties; one that the file does not know has no peaks.
 """
@@ -15,10 +15,10 @@ from traceforge.store.database import Store
 
 _FILES = """
 SELECT r.run_id, r.rank, f.metadata,
-  (SELECT MIN(e.device) FROM raw.kineto_occurrence AS e WHERE e.source_id = r.source_id AND e.stream IS NOT NULL)
+  (SELECT MIN(e.device) FROM raw.occurrence AS e WHERE e.source_id = r.source_id AND e.stream IS NOT NULL)
     AS device
 FROM align.rank AS r
-JOIN raw.kineto_file AS f USING (source_id)
+JOIN raw.profile AS f USING (source_id)
 WHERE r.has_device
 ORDER BY r.run_id, r.rank
 """

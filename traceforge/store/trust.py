@@ -21,6 +21,7 @@ Run = Callable[[str], Rows]
 _MIGRATION = "main.traceforge_migration"
 _INCOMING = "main.incoming_rows"
 _REFERENCE = "reference_form"
+_DROPPED = re.compile(r"^DROP (?:TABLE|VIEW) ([a-z_.]+);", re.MULTILINE)
 _NO_MEANING = re.compile(r"[\s()]+")
 _OWN_SCHEMAS = "('main', 'meta', 'raw')"
 _RELATIONS = """
@@ -82,13 +83,14 @@ def check_form(run: Run, catalog: str, applied: int, path: Path | None) -> None:
 
 
 def _expected(applied: int) -> Mapping[str, Document]:
-    """What migrations up to one leave behind, by name; a later one may make a view of a table."""
-    return {
-        document.name: document
-        for number, title, text in migrations()
-        if number <= applied
-        for document in parse_schema(text, title)
-    }
+    """What migrations up to one leave behind, by name; a later one may drop a table, or make a view of it."""
+    left: dict[str, Document] = {}
+    for number, title, text in migrations():
+        if number <= applied:
+            for name in _DROPPED.findall(text):
+                left.pop(name, None)
+            left.update((document.name, document) for document in parse_schema(text, title))
+    return left
 
 
 def _text(run: Run, catalog: str, name: str) -> str:

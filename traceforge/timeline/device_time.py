@@ -14,7 +14,7 @@ from traceforge.timeline.layers import Intervals, intersect, join, length_ns, un
 
 _EVENTS = """
 SELECT e.source_id, c.class, e.raw_start_ns AS start_ns, e.raw_start_ns + e.duration_ns AS end_ns
-FROM raw.kineto_event AS e
+FROM raw.event AS e
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
   AND e.phase = 'X' AND c.class IN ('compute', 'communication', 'copy')

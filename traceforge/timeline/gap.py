@@ -33,7 +33,7 @@ ORDER BY s.rank, s.start_ns
 _LAUNCHES = """
 WITH event AS (
   SELECT e.source_id, c.canonical_category AS category, e.correlation, e.raw_start_ns
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
     AND e.phase = 'X' AND e.raw_start_ns IS NOT NULL
@@ -57,7 +57,7 @@ _CALLS = """
 SELECT e.source_id, e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns,
   e.category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
     AND (e.name LIKE 'cudaMemcpy%' OR e.name LIKE 'hipMemcpy%' OR e.name LIKE 'cuMemcpy%') AS is_copy
-FROM raw.kineto_event AS e
+FROM raw.event AS e
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
   AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL

@@ -19,7 +19,7 @@ from traceforge.vocabulary import IGNORED, vocabulary
 
 _KINDS = """
 SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id
-FROM raw.kineto_kind AS k
+FROM raw.event_kind AS k
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
   AND k.phase = 'X' AND LIST_CONTAINS($4, c.class)
@@ -27,7 +27,7 @@ WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
 
 _EVENTS = """
 SELECT source_id, kind_id, raw_start_ns, duration_ns
-FROM raw.kineto_occurrence
+FROM raw.occurrence
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
   AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """

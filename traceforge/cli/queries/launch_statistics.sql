@@ -4,7 +4,7 @@ WITH steps AS (
 ),
 launched AS (
   SELECT e.source_id, e.correlation, MIN(e.raw_start_ns) AS raw_start_ns, MIN(e.duration_ns) AS duration_ns
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name IS NOT DISTINCT FROM e.name
   WHERE c.class = 'launch' AND e.correlation IS NOT NULL
   GROUP BY e.source_id, e.correlation
@@ -13,7 +13,7 @@ SELECT k.run_id, k.rank, COUNT(*) AS kernels, COUNT(*) / ANY_VALUE(s.iterations)
   MEDIAN(l.duration_ns) / 1e3 AS median_launch_us, MEDIAN(e.duration_ns) / 1e3 AS median_kernel_us,
   COUNT(*) FILTER (WHERE e.duration_ns < l.duration_ns) / COUNT(*) AS shorter_than_launch_share,
   MEDIAN(e.raw_start_ns - l.raw_start_ns) / 1e3 AS median_delay_us
-FROM raw.kineto_event AS e
+FROM raw.event AS e
 JOIN align.rank AS k USING (source_id)
 JOIN launched AS l USING (source_id, correlation)
 LEFT JOIN steps AS s ON s.run_id = k.run_id AND s.rank = k.rank

@@ -3,7 +3,7 @@ SELECT k.run_id, k.rank, e.name AS direction, COUNT(*) AS copies, SUM(e.size_byt
   SUM(e.duration_ns) / 1e6 AS ms,
   SUM(e.size_bytes) / NULLIF(SUM(e.duration_ns) FILTER (WHERE e.size_bytes IS NOT NULL), 0) AS gb_per_s,
   MEDIAN(e.size_bytes) AS median_size_bytes
-FROM raw.kineto_event AS e
+FROM raw.event AS e
 JOIN align.rank AS k USING (source_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name IS NOT DISTINCT FROM e.name
 WHERE c.class = 'copy' AND e.stream IS NOT NULL AND e.duration_ns > 0

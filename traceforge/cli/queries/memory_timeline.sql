@@ -2,7 +2,7 @@
 WITH change AS (
   SELECT k.run_id, k.rank, e.raw_start_ns,
     SUM(e.size_bytes) OVER (PARTITION BY e.source_id, e.device ORDER BY e.raw_start_ns, e.event_id) AS held_bytes
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.rank AS k USING (source_id)
   WHERE e.name = '[memory]' AND e.size_bytes IS NOT NULL
 )

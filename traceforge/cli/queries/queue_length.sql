@@ -1,7 +1,7 @@
 -- How much work is launched and not yet done, by rank: mean over time, the most, and the share of time with none.
 WITH launched AS (
   SELECT e.source_id, e.correlation, MIN(e.raw_start_ns) AS raw_start_ns
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name IS NOT DISTINCT FROM e.name
   WHERE c.class = 'launch' AND e.correlation IS NOT NULL
   GROUP BY e.source_id, e.correlation
@@ -9,7 +9,7 @@ WITH launched AS (
 work AS (
   SELECT k.run_id, k.rank, LEAST(l.raw_start_ns, e.raw_start_ns) AS raw_start_ns,
     e.raw_start_ns + e.duration_ns AS raw_end_ns
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.rank AS k USING (source_id)
   JOIN launched AS l USING (source_id, correlation)
   WHERE e.stream IS NOT NULL AND e.duration_ns IS NOT NULL

@@ -3,7 +3,7 @@ WITH launched AS (
   SELECT k.run_id, k.rank, e.name, e.duration_ns,
     ROW_NUMBER() OVER (PARTITION BY k.run_id, k.rank, e.name ORDER BY e.raw_start_ns, e.event_id) AS place,
     COUNT(*) OVER (PARTITION BY k.run_id, k.rank, e.name) AS calls
-  FROM raw.kineto_event AS e
+  FROM raw.event AS e
   JOIN align.rank AS k USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name IS NOT DISTINCT FROM e.name
   WHERE c.class = 'compute' AND c.canonical_category = 'kernel' AND e.duration_ns > 0

@@ -8,11 +8,11 @@ SELECT
     SELECT COUNT(*) FROM timeline.iteration AS i
     WHERE i.run_id = r.run_id AND NOT i.is_warmup AND NOT i.is_partial
   ) AS iterations,
-  (SELECT STRING_AGG(DISTINCT f.backend, ', ' ORDER BY f.backend) FROM raw.kineto_file AS f
+  (SELECT STRING_AGG(DISTINCT f.backend, ', ' ORDER BY f.backend) FROM raw.profile AS f
    JOIN align.rank AS k USING (source_id) WHERE k.run_id = r.run_id) AS backend,
-  (SELECT STRING_AGG(DISTINCT f.nccl_version, ', ' ORDER BY f.nccl_version) FROM raw.kineto_file AS f
+  (SELECT STRING_AGG(DISTINCT f.nccl_version, ', ' ORDER BY f.nccl_version) FROM raw.profile AS f
    JOIN align.rank AS k USING (source_id) WHERE k.run_id = r.run_id) AS nccl_version,
-  (SELECT STRING_AGG(DISTINCT f.device_name, ', ' ORDER BY f.device_name) FROM raw.kineto_file AS f
+  (SELECT STRING_AGG(DISTINCT f.device_name, ', ' ORDER BY f.device_name) FROM raw.profile AS f
    JOIN align.rank AS k USING (source_id) WHERE k.run_id = r.run_id) AS device,
   (SELECT STRING_AGG(DISTINCT c.dtype, ', ' ORDER BY c.dtype) FROM timeline.collective AS c
    WHERE c.run_id = r.run_id) AS dtype,

@@ -15,8 +15,8 @@ from traceforge.vocabulary import vocabulary
 _EVENTS = """
 SELECT k.name, c.class, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
   o.raw_start_ns + o.duration_ns AS end_ns
-FROM raw.kineto_occurrence AS o
-JOIN raw.kineto_kind AS k USING (source_id, kind_id)
+FROM raw.occurrence AS o
+JOIN raw.event_kind AS k USING (source_id, kind_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE o.source_id = ? AND k.phase = 'X' AND o.raw_start_ns IS NOT NULL AND o.duration_ns > 0
   AND LIST_CONTAINS(?, c.class)

@@ -16,11 +16,11 @@ JOIN align.step AS step
 JOIN align.rank AS recorded
   ON recorded.run_id = own.run_id
   AND recorded.rank = own.rank
-JOIN raw.kineto_occurrence AS event
+JOIN raw.occurrence AS event
   ON event.source_id = recorded.source_id
   AND event.raw_start_ns >= step.raw_start_ns - own.duration_ns
   AND event.raw_start_ns - own.duration_ns < step.raw_start_ns + own.duration_ns
-JOIN raw.kineto_kind AS kind
+JOIN raw.event_kind AS kind
   ON kind.source_id = event.source_id
   AND kind.kind_id = event.kind_id
   AND kind.phase = 'X'

@@ -14,7 +14,7 @@ SELECT
     ELSE 'other'
   END AS role
 FROM align.rank AS recorded
-JOIN raw.kineto_kind AS kind
+JOIN raw.event_kind AS kind
   ON kind.source_id = recorded.source_id
   AND kind.phase = 'X'
 LEFT JOIN align.name_class AS named

@@ -1,4 +1,4 @@
-"""Kineto traces: the JSON files of PyTorch's profiler, plain or gzip. In: a file. Out: rows of raw.kineto_*.
+"""Kineto traces: the JSON files of the PyTorch profiler. In: a file. Out: rows of raw.profile and raw.event.
 
 Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.

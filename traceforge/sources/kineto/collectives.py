@@ -1,4 +1,4 @@
-"""Arguments of communication. In: `EventUnit`s. Out: frames of raw.kineto_collective and raw.kineto_argument.
+"""Arguments of communication. In: `EventUnit`s. Out: frames of raw.collective and raw.argument.
 
 Idea: only units that hold a communication event are looked at a second time, for the raw text of the arguments; the
 text is stored as written and the known keys of collectives are read from it, each on its own.
@@ -140,9 +140,9 @@ class CommunicationArgs:
         batches = []
         if self._texts:
             schema = {"event_id": pl.Int64, "args": pl.String}
-            batches.append(Batch("raw.kineto_argument", pl.DataFrame(self._texts, schema=schema, orient="row")))
+            batches.append(Batch("raw.argument", pl.DataFrame(self._texts, schema=schema, orient="row")))
         if self._rows:
-            batches.append(Batch("raw.kineto_collective", self._collectives()))
+            batches.append(Batch("raw.collective", self._collectives()))
         self._texts, self._rows = [], []
         return batches
 

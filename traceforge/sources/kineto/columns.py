@@ -1,4 +1,4 @@
-"""Events to frames. In: `EventUnit`s. Out: bounded frames of raw.kineto_occurrence, times without the base time.
+"""Events to frames. In: `EventUnit`s. Out: bounded frames of raw.occurrence, times without the base time.
 
 Idea: each unit's fields are packed into plain bytes at once, while its Python objects are still in the processor's
 cache; a batch of many units then becomes columns in a few vectorised steps.
@@ -80,7 +80,7 @@ class EventColumns:
         return self._kinds.flags(np.frombuffer(kind_ids, np.int32))
 
     def flush(self) -> pl.DataFrame:
-        """The collected events as rows of raw.kineto_occurrence; the next unit begins a new batch."""
+        """The collected events as rows of raw.occurrence; the next unit begins a new batch."""
         self._end_block()
         columns = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
         self._blocks, self.row_count = [], 0

@@ -1,4 +1,4 @@
-"""What stands beside the events. In: the text before and behind the list of events. Out: kineto_file, process groups.
+"""What stands beside the events. In: the text before and behind the list of events. Out: raw.profile, process groups.
 
 Idea: the text before the list, closed by `]}`, and the text behind it, opened by `{`, are small JSON objects of their
 own; their members stay raw text until asked for. Metadata stands before the events, behind them, or both; a top-level
@@ -118,7 +118,7 @@ class FileFacts:
         self.host = _text(members.get("host_name")) or None
 
     def file_frame(self, base_ns: int) -> "pl.DataFrame":
-        """The row of raw.kineto_file; `base_ns` is what was added to every start."""
+        """The row of raw.profile; `base_ns` is what was added to every start."""
         import polars as pl
 
         devices = _objects(self._members.get("deviceProperties"))
@@ -142,7 +142,7 @@ class FileFacts:
         )
 
     def process_groups_frame(self) -> "pl.DataFrame":
-        """The rows of raw.kineto_process_group."""
+        """The rows of raw.process_group."""
         import polars as pl
 
         groups = _objects(self._distributed.get("pg_config"))

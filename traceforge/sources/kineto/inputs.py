@@ -1,4 +1,4 @@
-"""Inputs of operations whose work can be counted. In: arguments of events. Out: frames of raw.kineto_input.
+"""Inputs of operations whose work can be counted. In: arguments of events. Out: frames of raw.operation_input.
 
 Idea: a product, a convolution or an attention follows from the shapes of its inputs; only the events named so
 (`Flag.SHAPED`) are looked at, since shapes of all operations would be most of the text of a file.
@@ -61,7 +61,7 @@ class OperationInputs:
         schema = {"event_id": pl.Int64, "shapes": pl.String, "types": pl.String, "concrete": pl.String}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         self._rows = []
-        return [Batch("raw.kineto_input", frame)]
+        return [Batch("raw.operation_input", frame)]
 
 
 def _text(token: Raw) -> str | None:

@@ -1,4 +1,4 @@
-"""What recurs from event to event. In: events. Out: one small integer an event, and rows of raw.kineto_kind.
+"""What recurs from event to event. In: events. Out: one small integer an event, and rows of raw.event_kind.
 
 Idea: phase, category, name, process and thread come in few combinations ("kinds"); one dictionary look-up an event
 replaces five columns of Python objects, and questions about a name are asked once a kind.
@@ -93,7 +93,7 @@ class Kinds:
         return self._flags[kind_id - self.first_id]
 
     def flush(self) -> pl.DataFrame:
-        """Rows of raw.kineto_kind learned since the last flush; a table that has grown large starts anew."""
+        """Rows of raw.event_kind learned since the last flush; a table that has grown large starts anew."""
         schema = {"phase": pl.String, "category": pl.String, "name": pl.String, "track_id": pl.Int32}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         next_id = self.first_id + len(self._flags)

@@ -1,4 +1,4 @@
-"""One Kineto file. In: a path. Out: batches of raw.kineto_* rows, and a summary.
+"""One Kineto file. In: a path. Out: batches of raw.* rows, and a summary.
 
 Idea: opening, units and rest of the file pass through in order, once; only the base time may stand behind the events
 that need it, and is then fetched from the end of the file before the first batch leaves.
@@ -130,8 +130,8 @@ class _KinetoReading:
             frame, self._frames = pl.concat(self._frames, rechunk=False), []
             self._stored += frame.height
             base_ns = self._base_for(frame)
-            self._emit(Batch("raw.kineto_kind", self._kinds.flush()))
-            self._emit(Batch("raw.kineto_occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
+            self._emit(Batch("raw.event_kind", self._kinds.flush()))
+            self._emit(Batch("raw.occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
         for batch in (*self._communication.flush(), *self._inputs.flush()):
             self._emit(batch)
 
@@ -154,10 +154,10 @@ class _KinetoReading:
         added_ns = self._base_ns or 0
         if late_base_ns not in (0, added_ns):
             self._issues.add("base_time_not_added")
-        self._emit(Batch("raw.kineto_file", facts.file_frame(added_ns)))
+        self._emit(Batch("raw.profile", facts.file_frame(added_ns)))
         for table, frame in (
-            ("raw.kineto_process_group", facts.process_groups_frame()),
-            ("raw.kineto_track", self._tracks.frame()),
+            ("raw.process_group", facts.process_groups_frame()),
+            ("raw.track", self._tracks.frame()),
         ):
             if frame.height:
                 self._emit(Batch(table, frame))

@@ -1,4 +1,4 @@
-"""Processes and threads of one file. In: pid and tid values, metadata events. Out: rows of raw.kineto_track.
+"""Processes and threads of one file. In: pid and tid values, metadata events. Out: rows of raw.track.
 
 Idea: a track is a (process, thread) pair as text, numbered in order of appearance; names are joined on at the end,
 because metadata events may stand anywhere. Later names replace earlier ones, as in Chrome's viewer.
@@ -46,7 +46,7 @@ class TrackNames:
             self._thread_names[process, thread] = text_of(bytes(args.name))
 
     def frame(self) -> "pl.DataFrame":
-        """All tracks as rows of raw.kineto_track."""
+        """All tracks as rows of raw.track."""
         import polars as pl
 
         tracks = list(self._ids)

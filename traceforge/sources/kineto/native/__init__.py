@@ -1,4 +1,4 @@
-"""Plain events read by a scanner in C. In: units of text. Out: rows of raw.kineto_occurrence as Arrow columns.
+"""Plain events read by a scanner in C. In: units of text. Out: rows of raw.occurrence as Arrow columns.
 
 Idea: nearly all text that profilers write is plain, and for it one pass in C does the work of decode, kinds, columns
 and exact_time at once. The scanner judges each unit as a whole: on anything out of the ordinary it declines, nothing of
@@ -102,7 +102,7 @@ class NativeColumns:
         return True
 
     def flush(self) -> pl.DataFrame:
-        """The collected events as rows of raw.kineto_occurrence, in memory that the scanner filled."""
+        """The collected events as rows of raw.occurrence, in memory that the scanner filled."""
         return pl.Series(values=_ArrowArray(self._scanner.take())).struct.unnest()
 
 

@@ -1,4 +1,4 @@
-/* The Python module `_scanner`. In: bytes of whole events. Out: columns of raw.kineto_occurrence.
+/* The Python module `_scanner`. In: bytes of whole events. Out: columns of raw.occurrence.
 
    A Scanner reads units of text in which everything is plain, and declines all others, of which nothing remains. After
    each unit Python tells the identifiers of the kinds that are new, and gets the arguments that it wants to look at.

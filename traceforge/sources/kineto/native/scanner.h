@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Columns of raw.kineto_occurrence; see `COLUMNS` in columns.c. */
+/* Columns of raw.occurrence; see `COLUMNS` in columns.c. */
 enum {
     KIND_ID,
     EVENT_ID,
