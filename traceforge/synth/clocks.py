@@ -43,12 +43,14 @@ class Clocks:
     step_ns: NDArray[np.float64]
     step_at_ns: float
 
-    def read(self, true_ns: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Readings, for times whose last axis is the rank."""
-        stepped_ns = np.where(true_ns < self.step_at_ns, true_ns, true_ns + self.step_ns)
+    def read(self, true_ns: NDArray[np.float64], ranks: slice | int = slice(None)) -> NDArray[np.int64]:
+        """Readings, for times whose last axis is the rank: those of all ranks, or of the one that is named."""
+        true_ns, step_ns = true_ns[..., ranks], self.step_ns[ranks]
+        stepped_ns = np.where(true_ns < self.step_at_ns, true_ns, true_ns + step_ns)
         # A clock that was set back shows the time at which that happened, until it is past it.
         shown_ns = np.where(true_ns < self.step_at_ns, stepped_ns, np.maximum(stepped_ns, self.step_at_ns))
-        return np.rint(shown_ns * (1 + self.drift) + self.offset_ns).astype(np.int64)
+        result: NDArray[np.int64] = np.rint(shown_ns * (1 + self.drift[ranks]) + self.offset_ns[ranks]).astype(np.int64)
+        return result
 
 
 def draw_clocks(cluster: Cluster, errors: ClockErrors, rng: np.random.Generator, duration_ns: float) -> Clocks:

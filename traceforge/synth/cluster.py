@@ -7,6 +7,7 @@ a rack, or crosses the racks' uplink.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -156,19 +157,9 @@ class Cluster:
         """Ranks that hold the same layers, or parts of them."""
         return self.ranks // self.pipeline_parallel
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> tuple[Group, ...]:
         """All communicators with two members or more."""
-        found = []
-        for kind in _KINDS:
-            members: dict[int, list[int]] = {}
-            for rank, number in enumerate(self.group_numbers(kind).tolist()):
-                members.setdefault(number, []).append(rank)
-            found += [
-                Group(kind, number, tuple(ranks), self.path(ranks))
-                for number, ranks in sorted(members.items())
-                if len(ranks) > 1
-            ]
-        return found
+        return _groups(self)
 
     def description_of(self, kind: Kind) -> str:
         """How a group of a kind is described."""
@@ -202,3 +193,18 @@ class Cluster:
             return "node"
         racks = {node // (self.nodes_per_rack or self.nodes) for node in nodes}
         return "rack" if len(racks) == 1 else "uplink"
+
+
+@lru_cache(maxsize=8)  # asked for by the writer of each rank's file
+def _groups(cluster: Cluster) -> tuple[Group, ...]:
+    found: list[Group] = []
+    for kind in _KINDS:
+        members: dict[int, list[int]] = {}
+        for rank, number in enumerate(cluster.group_numbers(kind).tolist()):
+            members.setdefault(number, []).append(rank)
+        found += [
+            Group(kind, number, tuple(ranks), cluster.path(ranks))
+            for number, ranks in sorted(members.items())
+            if len(ranks) > 1
+        ]
+    return tuple(found)

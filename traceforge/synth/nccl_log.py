@@ -223,7 +223,7 @@ class _Process:
                 yield from self._call(side, "Broadcast", 0, self._job.scenario.workload.gradient_bytes // 2, _BFLOAT16)
 
     def _training(self) -> Iterator[Line]:
-        shown = self._job.clocks.read(self._job.events.call_start_ns)[..., self._rank] + _EVENTS_START_NS
+        shown = self._job.clocks.read(self._job.events.call_start_ns, self._rank) + _EVENTS_START_NS
         by_kind = {side.group.kind: side for side in self._sides if side.group is not None}
         for i in range(len(shown)):
             for n, operation in enumerate(self._job.program_of(self._rank)):
@@ -265,7 +265,7 @@ class _Process:
 
 def groups_of(scenario: Scenario) -> list[Group | None]:
     """Communicators in the order they are made; the first has all ranks (None: of its own, for barriers alone)."""
-    groups = scenario.cluster.groups()
+    groups = list(scenario.cluster.groups())
     whole = [group for group in groups if len(group.ranks) == scenario.cluster.ranks]
     first: list[Group | None] = [whole[0]] if whole else [None]
     return [*first, *(group for group in groups if group not in whole[:1])]
