@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.ledger.blame_state import Expanded, Factored, Own, product
 from traceforge.attribute.ledger.group_merge import GroupMerge
+from traceforge.attribute.ledger.hidden_work import carried_at
 from traceforge.attribute.ledger.one_group import BlameOfMany, factor_of, rows_of
 from traceforge.replay.model import StepModel
 from traceforge.replay.rank_groups import RankGroups, RankPartition, partition_of, rank_groups
@@ -25,39 +26,6 @@ Index = NDArray[np.int64]
 # and of all accounts, which are seldom worked out.
 _FEW_AT_ONCE = 300_000
 _ALL_AT_ONCE = 4_000_000
-
-
-def in_groups(model: StepModel, communicator: Index, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-    """Iterations in which at every place all ranks wait at once for groups of two or more, or none waits; (I,).
-
-    Args:
-        among: iterations to look at, all by default; False for the others.
-    """
-    result = np.ones(len(model.calls), dtype=np.bool_) if among is None else among.copy()
-    rows = np.flatnonzero(result)
-    if len(rows) and len(model.ranks) > 1:
-        result[rows] = _judged(model, communicator, rows)
-    return result & (len(model.ranks) > 1)
-
-
-def _judged(model: StepModel, communicator: Index, iterations: Index) -> NDArray[np.bool_]:
-    rows = rows_of(iterations)
-    places = np.arange(model.group.shape[1])
-    is_real = places[None, :] < model.calls[rows, None]
-    awaited, group, own = model.awaited[rows], model.group[rows], communicator[rows]
-    none = (awaited < 0).all(axis=2)
-    at_once = (awaited == places[:, None]).all(axis=2) & (group >= 0).all(axis=2)
-    met = rank_groups(group)
-    for number, layout in enumerate(met.layouts):
-        i, p = np.nonzero(at_once & is_real & (met.at == number))
-        heads = own[i[:, None], p[:, None], layout.order[layout.first]]
-        alike = (own[i, p] == heads[:, layout.group]).all(axis=1) & (layout.size.min() > 1)
-        at_once[i[~alike], p[~alike]] = False
-    plain = ~model.before_wait_ns[rows].any(axis=(2, 3)) & (model.transfer_ns[rows] >= 0).all(axis=2)
-    if model.queued is not None:
-        plain &= (model.queued[rows] < 0).all(axis=2)
-    result: NDArray[np.bool_] = (~is_real | ((none | at_once) & plain)).all(axis=1)
-    return result
 
 
 def blame_groups(
@@ -108,6 +76,8 @@ def _blame(
         if model.awaited[chunk[0], position, 0] >= 0:
             number = int(met.at[chunk[0], position])
             flow.meet_and_wait(position, number, met.layouts[number], communicator[chunk[0], position])
+        else:
+            flow.work_on(position)
     flow.work(len(reference.transfer_ns))
     return flow.finish()
 
@@ -178,6 +148,8 @@ class _GroupFlow:
         self._latest = self._lateness[:, :1]
         # How far each account is ahead of the last start at reference durations; each rank, before the first wait.
         self._ahead, self._has_met = self._lateness.copy(), False
+        # By how much each rank's own reference since the last wait is above the others'; None where no one's is.
+        self._own_ahead: Amounts | None = None
         self._since = np.zeros((count, kinds, self._ranks))
         self._account = np.zeros(self._ranks, dtype=np.int64)
         nothing = Own(self._account, np.zeros_like(self._since), np.zeros((count, 1, communicators)))
@@ -192,8 +164,16 @@ class _GroupFlow:
         self._left_late, self._left_early = np.zeros((count, self._ranks)), np.zeros((count, self._ranks))
 
     def work(self, position: int) -> None:
-        reference = self._reference.before_arrival_ns[position]
-        work = self._model.before_arrival_ns[self._rows, position]
+        """Work before the arrival at a place."""
+        self._add(self._model.before_arrival_ns[self._rows, position], self._reference.before_arrival_ns[position])
+
+    def work_on(self, position: int) -> None:
+        """Work behind an arrival after which nobody waits."""
+        work, usual = self._model.before_wait_ns[self._rows, position], self._reference.before_wait_ns[position]
+        if usual.any() or work.any():
+            self._add(work, usual)
+
+    def _add(self, work: NDArray[np.int64], reference: Amounts) -> None:
         for k, usual in enumerate(reference.tolist()):
             difference = work[..., k] - usual
             self._since[:, k] += difference
@@ -204,7 +184,9 @@ class _GroupFlow:
         self._have, self._layout = self._meet(number, layout), number
         self._lateness = self._latest.take(layout.group, axis=1) + slower
         self._left_late, self._left_early = np.maximum(0, slower), np.minimum(0, slower)
-        self._since[:] = 0.0
+        carried = carried_at(self._model, self._rows, position, self._reference)
+        self._own_ahead = None if carried is None or not carried.any() else carried.sum(axis=2)
+        self._since[:] = 0.0 if carried is None else -np.moveaxis(carried, 2, 1)
         self._account, self._communicator = layout.group, communicator[layout.order[layout.first]]
 
     def finish(self) -> BlameOfMany:
@@ -315,7 +297,12 @@ class _GroupFlow:
 
     def _ahead_of(self, merge: GroupMerge) -> Amounts:
         """How far groups are ahead of the last start at reference durations: as far as the last of what they join."""
-        of_pairs = self._ahead[:, merge.account_of] if self._has_met else merge.by_pair(np.maximum, self._ahead)
+        if self._has_met and self._own_ahead is None:
+            of_pairs = self._ahead[:, merge.account_of]
+        elif self._own_ahead is None:
+            of_pairs = merge.by_pair(np.maximum, self._ahead)
+        else:
+            of_pairs = merge.by_pair(np.maximum, self._ahead.take(self._account, axis=1) + self._own_ahead)
         return merge.by_group(np.maximum, of_pairs)
 
     def _credit(self, merge: GroupMerge) -> Amounts | None:

@@ -3,15 +3,17 @@
 The same rules as in `propagation`, at a cost that grows with the number of ranks and not with its square: after a wait
 that all ranks share their accounts are the same, but for how late each left the transfer, so one account is kept for
 all, for many iterations at once. Likewise at the end of a collective that holds back the next one on the stream, as
-where gradients are reduced in buckets while backward goes on, and all wait for the last.
+where gradients are reduced in buckets while backward goes on, and all wait for the last. Work before a wait may not
+outlast what is waited for (see `hidden_work`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.attribute.ledger.hidden_work import carried_at, hides_work
 from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
@@ -32,10 +34,13 @@ class BlameOfMany:
     early_ns: Amounts
 
 
-def is_one_group(model: StepModel) -> NDArray[np.bool_]:
+def is_one_group(model: StepModel, of_length: Mapping[int, Reference]) -> NDArray[np.bool_]:
     """Iterations in which all ranks meet at every place and either all wait for its end at once or none does; (I,).
 
     A collective may be held back by an earlier one, the same for all ranks that it is held back on.
+
+    Args:
+        of_length: reference durations by number of collectives.
     """
     places = np.arange(model.group.shape[1])
     is_real = places[None, :] < model.calls[:, None]
@@ -43,12 +48,12 @@ def is_one_group(model: StepModel) -> NDArray[np.bool_]:
     alike = (model.awaited == model.awaited[:, :, :1]).all(axis=2)
     first = model.awaited[:, :, 0] if model.group.shape[2] else model.awaited.max(axis=2)
     at_once = (first == places[None, :]) | (first < 0)
-    nothing_between = ~model.before_wait_ns.any(axis=(2, 3)) & (model.transfer_ns >= 0).all(axis=2)
+    is_plain = (model.transfer_ns >= 0).all(axis=2)
     if model.queued is not None:
         one = model.queued.max(axis=2, keepdims=True, initial=-1)
-        nothing_between &= ((model.queued < 0) | (model.queued == one)).all(axis=2)
-    result: NDArray[np.bool_] = (~is_real | (together & alike & at_once & nothing_between)).all(axis=1)
-    return result & (len(model.ranks) > 1)
+        is_plain &= ((model.queued < 0) | (model.queued == one)).all(axis=2)
+    result: NDArray[np.bool_] = (~is_real | (together & alike & at_once & is_plain)).all(axis=1)
+    return result & hides_work(model, of_length) & (len(model.ranks) > 1)
 
 
 def blame_one_group(
@@ -76,6 +81,7 @@ def blame_one_group(
             for position in range(places):
                 flow.work(position)
                 flow.meet(position)
+                flow.leave(position)
             flow.work(places)
             yield flow.finish()
 
@@ -158,6 +164,8 @@ class _OneGroupFlow:
         self._reference = np.zeros(shape[0])
         self._since = [np.zeros(shape) for _ in model.kinds]
         self._is_since = [False for _ in model.kinds]
+        # How far each rank is ahead of the others at reference durations since the last wait; None where none is.
+        self._ahead: Amounts | None = None
         self._spare = np.zeros(shape)
         none, nowhere = np.zeros(shape[0]), np.zeros((shape[0], columns))
         self._last = _SharedState(
@@ -176,8 +184,10 @@ class _OneGroupFlow:
         self._until = {queued: position for position, (_, queued, _) in enumerate(self._program) if queued >= 0}
 
     def work(self, position: int) -> None:
-        work = self._model.before_arrival_ns[self._rows, position]
-        usual = self._durations.before_arrival_ns[position]
+        """Work before the arrival at a place."""
+        self._add(self._model.before_arrival_ns[self._rows, position], self._durations.before_arrival_ns[position])
+
+    def _add(self, work: NDArray[np.int64], usual: Amounts) -> None:
         for k, usual_ns in enumerate(usual.tolist()):
             target = self._spare if self._is_since[k] else self._since[k]
             np.subtract(work[..., k], usual_ns, out=target)
@@ -205,6 +215,18 @@ class _OneGroupFlow:
             self._last, self._lateness, self._reference = ended, ended.lateness.copy(), ended.reference
             self._is_since = [False for _ in self._is_since]
 
+    def leave(self, position: int) -> None:
+        """What ranks do between the arrival at a place and the wait there; where they do not wait, more work."""
+        if self._program[position][0] < 0:
+            work, usual = self._model.before_wait_ns[self._rows, position], self._durations.before_wait_ns[position]
+            self._add(work, usual)
+            return
+        carried = carried_at(self._model, self._rows, position, self._durations)
+        self._ahead = None if carried is None or not carried.any() else carried.sum(axis=2)
+        if carried is not None and self._ahead is not None:
+            self._since = [np.negative(carried[..., k]) for k in range(len(self._since))]
+            self._is_since = [True for _ in self._is_since]
+
     def finish(self) -> BlameOfMany:
         met = self._meet(self._spare, 0, None, None)
         return BlameOfMany(self._iterations, np.stack(met.work, axis=2), met.transfers + met.credit, met.early)
@@ -214,7 +236,8 @@ class _OneGroupFlow:
     ) -> _SharedState:
         """The account of a meeting now, where some ranks' streams are held back until an end."""
         own = self._last
-        latest = self._reference if end is None or held is None else _latest(self._reference, end.reference, held)
+        own_latest = self._reference if self._ahead is None else self._reference + self._ahead.max(axis=1)
+        latest = own_latest if end is None or held is None else _latest(own_latest, end.reference, held)
         common = _common(own, end, held)
         below = latest + common.late + common.credit.sum(axis=1) + common.early
         beyond = self._lateness + (self._reference - below)[:, None]

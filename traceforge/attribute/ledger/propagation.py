@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.attribute.ledger.hidden_work import carried_over
 from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
@@ -88,8 +89,7 @@ def reference_around_waits(model: StepModel, i: int, reference: Reference) -> Re
     )
     before = model.before_wait_ns[i, :calls] - waits
     after = model.before_arrival_ns[i, 1 : calls + 1] - arrivals[1:]
-    is_opposed = np.sign(before) * np.sign(after) < 0
-    carried = np.where(is_opposed, np.sign(after) * np.minimum(np.abs(before), np.abs(after)), 0.0)
+    carried = carried_over(before, after)
     waits -= carried
     arrivals[1:] += carried
     return Reference(arrivals, waits, reference.transfer_ns)
