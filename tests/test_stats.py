@@ -10,6 +10,7 @@ from traceforge.stats import (
     block_draws,
     block_length,
     bootstrap_interval,
+    clearest_step,
     holm,
     huber_fit,
     mad_sd,
@@ -19,6 +20,7 @@ from traceforge.stats import (
     percentile_interval,
     share_above,
     slope,
+    step_p_value,
     t_p_value,
     t_quantile,
 )
@@ -188,3 +190,22 @@ def test_a_block_is_the_cube_root_of_the_number_once_there_are_five(count: int, 
 )
 def test_a_trend_is_clear_where_its_interval_excludes_zero(low: float, high: float, is_clear: bool) -> None:
     assert Trend((low + high) / 2, low, high).is_clear is is_clear
+
+
+def test_the_clearest_step_lies_where_the_level_changes_whatever_single_values_do() -> None:
+    # given five values about 10 and seven about 20, one of them far out
+    step = clearest_step(np.array([10.0, 11, 9, 10, 10, 20, 21, 60, 20, 19, 20, 20]), 3)
+
+    assert (step.place, step.rise) == (5, 10)
+    assert step.left.tolist() == [0, 1, -1, 0, 0, 0, 1, 40, 0, -1, 0, 0]
+
+
+def test_a_step_is_as_likely_by_chance_as_students_t_says_at_any_of_its_places() -> None:
+    # given a rise of 10 between four and four values; the error is 1.2533 x 4 x sqrt(1/4 + 1/4), so that t = 2.821
+    step = clearest_step(np.array([0.0] * 4 + [10.0] * 4), 3)
+
+    assert step_p_value(step, spread=4, lasting=1, degrees=20) == pytest.approx(8 * 0.01055, rel=0.01)
+    # then neighbours that depart together make it likelier, and without any spread it is certain
+    assert step_p_value(step, spread=4, lasting=2, degrees=20) > 0.4
+    assert step_p_value(step, spread=0, lasting=1, degrees=20) == 0
+    assert step_p_value(clearest_step(np.zeros(8), 3), spread=0, lasting=1, degrees=20) == 1

@@ -249,3 +249,47 @@ def slope(places: Values, values: Values) -> Trend:
     variance = squares / (len(left) - 2) * (1 + following) / (1 - following) / width
     half = float(t_quantile(len(left) - 2)) * variance**0.5
     return Trend(steepness, steepness - half, steepness + half)
+
+
+class LevelStep(NamedTuple):
+    """A series that changes its level for good.
+
+    Attributes:
+        place: of the first value of the new level.
+        rise: from the median before to the median after.
+        left: the values less these medians, shape (count,).
+    """
+
+    place: int
+    rise: float
+    left: Values
+
+
+def clearest_step(values: Values, least: int) -> LevelStep:
+    """The step that divides a series best, by the greatest CUSUM (Page 1954); shape (count,), at least 2 x `least`.
+
+    Args:
+        least: so many values at either end have to be of one level.
+    """
+    count = len(values)
+    before = np.arange(least, count - least + 1)
+    sums = np.cumsum(values - values.mean())[before - 1]
+    place = int(before[np.abs(sums / np.sqrt(before * (count - before))).argmax()])
+    # Medians: single outliers make no step.
+    low, high = float(np.median(values[:place])), float(np.median(values[place:]))
+    return LevelStep(place, high - low, values - np.repeat([low, high], [place, count - place]))
+
+
+def step_p_value(step: LevelStep, spread: float, lasting: int, degrees: float) -> float:
+    """Probability of so large a step at some place of a series without one.
+
+    Args:
+        spread: standard deviation of a value.
+        lasting: how many neighbours depart together.
+        degrees: of freedom that the spread rests on.
+    """
+    count = len(step.left)
+    if spread <= 0 or step.rise == 0:
+        return float(step.rise == 0)
+    error = MEDIAN_ERROR * spread * float(np.sqrt(lasting * (1 / step.place + 1 / (count - step.place))))
+    return min(1.0, count * float(t_p_value(step.rise / error, min(max(degrees, 1.0), _MOST_DEGREES))))

@@ -86,6 +86,29 @@ def test_an_input_stall_now_and_then_is_found_with_its_iterations() -> None:
     assert "rank 2's data loader" in str(finding["next_step"])
 
 
+def test_a_job_that_gets_slower_for_good_is_told_since_when_and_one_that_gets_faster_is_not_accused() -> None:
+    # given 16 iterations of 110 us, of which all ranks lose 40 from the seventh on, so that most lose it
+    slower = {(i, rank): 40 * US for i in range(7, 16) for rank in range(3)}
+    finding = only(
+        findings_of(*traces_of(slower, iterations=16)),
+        subject_kind="job",
+        pattern="episode",
+        first_iteration=7,
+        last_iteration=15,
+        delay_ns_per_iteration=40 * US * 9 // 16,
+    )
+    assert "Every rank computes longer than in other iterations, since iteration 7, in 9 of 16 it" in str(finding)
+
+    # given the same lost at first
+    faster = {(i, rank): 40 * US for i in range(9) for rank in range(3)}
+    assert findings_of(*traces_of(faster, iterations=16)) == []
+
+    # given fewer such iterations
+    brief = {(i, rank): 40 * US for i in range(4) for rank in range(3)}
+    finding = only(findings_of(*traces_of(brief, iterations=16)), subject_kind="job", confidence="low")
+    assert "in the first 4 of 16 iterations, as a job that warms up, 40.0 µs each" in str(finding["summary"])
+
+
 @pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24)], ids=["a third of the run", "two thirds of the run"])
 def test_a_congested_stretch_is_the_fabrics(first: int, last: int) -> None:
     # given transfers of 10 us that take 60 for a stretch in the middle of 30 iterations

@@ -152,7 +152,7 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
         "pattern": effect.pattern,
-        "summary": summary(found, cost, share, len(run.iterations)),
+        "summary": summary(found, cost, share, run.iterations),
         "next_step": next_step(found),
         "moment_iteration": run.iterations[moment],
         "moment_rank": _rank_at(run, found, moment),

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.replay.reference_rule import ReferenceRule
+from traceforge.replay.usual_pace import usual_iterations
 from traceforge.store.database import Store
 
 Times = NDArray[np.int64]
@@ -68,6 +69,7 @@ class StepModel:
         leaves_host: whether the collective joins ranks of several hosts, shape (I, P, R); None where all ranks have one
             role: replicas of a stage may lie differently.
         rule: which durations count as on time.
+        usual: iterations of a rank that show its usual pace (`usual_pace`), shape (I, R); None where all do.
     """
 
     iterations: NDArray[np.int64]
@@ -85,6 +87,7 @@ class StepModel:
     role: NDArray[np.int64] | None = None
     leaves_host: NDArray[np.bool_] | None = None
     rule: ReferenceRule = ReferenceRule.MEDIAN
+    usual: NDArray[np.bool_] | None = None
 
 
 def started(arrival_ns: Times, ends_ns: Times, queued: NDArray[np.int64]) -> Times:
@@ -140,6 +143,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         role=role,
         leaves_host=None if role is None else _leaves_host(arrivals, store.query(_HOSTS, [run_id]), shape),
         rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
+        usual=usual_iterations(before_arrival.sum(axis=(1, 3)) + before_wait.sum(axis=(1, 3)), calls),
     )
     for field in fields(model):
         values = getattr(model, field.name)

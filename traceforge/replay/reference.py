@@ -1,7 +1,8 @@
 """Durations at which nothing is late. In: a run's durations. Out: reference durations by place in the program.
 
 Medians over ranks of each one's median over iterations, of the same place, or what else the model's rule says; of
-transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Stages of a
+transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Of a rank
+that gets slower for good the iterations before that count (`usual_pace`). Stages of a
 pipeline are each held against the same stage of all replicas; where there is one replica, against its own iterations.
 Iterations with different numbers of collectives are different programs and have their own references.
 """
@@ -52,10 +53,11 @@ def references(model: StepModel) -> dict[int, Reference]:
         alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
         group = model.group[alike, :calls]
+        usual = None if model.usual is None else model.usual[alike]
         joined = group >= 0 if model.role is not None or group.min(initial=0) < 0 else None
         roles = None if joined is None else _roles(model, joined)
         if joined is not None and roles is not None and roles.any():
-            work = _by_role(model.rule, roles, arrivals, waits)
+            work = _by_role(model.rule, roles, arrivals, waits, usual)
             leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
             transfer = _transfers_by_role(roles, model.transfer_ns[alike, :calls], joined, leaves)
             result[int(calls)] = Reference(*work, transfer)
@@ -63,10 +65,9 @@ def references(model: StepModel) -> dict[int, Reference]:
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
             arrivals, waits = arrivals[:, :, [best]], waits[:, :, [best]]
-        by_place = _by_rank if model.rule is ReferenceRule.MEDIAN else _by_place
         result[int(calls)] = Reference(
-            by_place(arrivals, WORK_QUANTILES[model.rule]),
-            by_place(waits, WORK_QUANTILES[model.rule]),
+            _of_rule(model.rule, arrivals, usual),
+            _of_rule(model.rule, waits, usual),
             _by_place(model.transfer_ns[alike, :calls], thresholds.TRANSFER_QUANTILE),
         )
     return result
@@ -88,19 +89,24 @@ def _by_role(
     roles: NDArray[np.int64],
     arrivals_ns: NDArray[np.int64],
     waits_ns: NDArray[np.int64],
+    usual: NDArray[np.bool_] | None,
 ) -> tuple[Amounts, Amounts]:
     """Reference work of each rank before arrivals and waits: that of the ranks of its role."""
     arrival, wait = (np.zeros((work.shape[1], *work.shape[2:])) for work in (arrivals_ns, waits_ns))
-    quantile = WORK_QUANTILES[rule]
-    by_place = _by_rank if rule is ReferenceRule.MEDIAN else _by_place
     for role in np.unique(roles):
         ranks = np.flatnonzero(roles == role)
         own = arrivals_ns[:, :, ranks], waits_ns[:, :, ranks]
         if rule is ReferenceRule.BEST_RANK:
             best = _best_rank(*own)
             own = own[0][:, :, [best]], own[1][:, :, [best]]
-        arrival[:, ranks], wait[:, ranks] = (by_place(work, quantile)[:, None] for work in own)
+        of_role = None if usual is None else usual[:, ranks]
+        arrival[:, ranks], wait[:, ranks] = (_of_rule(rule, work, of_role)[:, None] for work in own)
     return arrival, wait
+
+
+def _of_rule(rule: ReferenceRule, work_ns: NDArray[np.int64], usual: NDArray[np.bool_] | None) -> Amounts:
+    quantile = WORK_QUANTILES[rule]
+    return _by_rank(work_ns, quantile, usual) if rule is ReferenceRule.MEDIAN else _by_place(work_ns, quantile)
 
 
 def _transfers_by_role(
@@ -129,19 +135,40 @@ def _best_rank(arrivals_ns: NDArray[np.int64], waits_ns: NDArray[np.int64]) -> i
     return int(np.median(total, axis=0).argmin())
 
 
-def _by_rank(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:
-    """Quantile over ranks (third axis) of each one's quantile over iterations (first axis), the lower of two values."""
+def _by_rank(durations_ns: NDArray[np.int64], quantile: float, usual: NDArray[np.bool_] | None) -> Amounts:
+    """Quantile over ranks (third axis) of each one's quantile over iterations (first axis), the lower of two values.
+
+    Args:
+        usual: the iterations that count of each rank, shape (I, R); all by default.
+    """
     iterations, places, ranks = durations_ns.shape[:3]
     result = np.zeros((places, *durations_ns.shape[3:]))
     if not durations_ns.size:
         return result
-    usual, middle = int(quantile * (iterations - 1)), int(quantile * (ranks - 1))
+    paces = _paces(np.ones((iterations, ranks), dtype=np.bool_) if usual is None else usual)
+    middle = int(quantile * (ranks - 1))
+    own = np.empty(durations_ns.shape[2:], dtype=np.int64)
     for place in range(places):
-        here = durations_ns[:, place]
-        if here.any():
-            own = np.partition(here, usual, axis=0)[usual]
+        if durations_ns[:, place].any():
+            for rows, of in paces:
+                here = durations_ns[rows, place][:, of]
+                kth = int(quantile * (len(here) - 1))
+                own[of] = np.partition(here, kth, axis=0)[kth]
             result[place] = np.partition(own, middle, axis=0)[middle]
     return result
+
+
+def _paces(usual: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64] | slice, NDArray[np.int64] | slice]]:
+    """Iterations that count, and of which ranks: all of those that have none."""
+    if usual.all():
+        return [(slice(None), slice(None))]
+    alike = np.unique(usual, axis=1, return_inverse=True)[1].ravel()
+    found: list[tuple[NDArray[np.int64] | slice, NDArray[np.int64] | slice]] = []
+    for number in range(int(alike.max()) + 1):
+        ranks = np.flatnonzero(alike == number)
+        rows = usual[:, ranks[0]]
+        found.append((np.flatnonzero(rows) if rows.any() else slice(None), ranks))
+    return found
 
 
 def _by_place(durations_ns: NDArray[np.int64], quantile: float) -> Amounts:

@@ -79,3 +79,20 @@ LONGEST_PAUSE_SHARE: Annotated[
 MOST_WITHIN_SHARE: Annotated[
     float, Meaning("share of its duration", "An operation does the rest itself.", "replay.calibration")
 ] = 0.2
+
+STEP_ITERATIONS: Annotated[
+    int, Meaning("iterations", "A pace that lasts for fewer is no pace of its own.", "references")
+] = 4
+
+STEP_P_VALUE: Annotated[
+    float, Meaning("probability", "A rank that gets slower by likelier chance keeps its usual pace.", "references")
+] = 0.001
+
+STEP_SPREADS: Annotated[
+    float,
+    Meaning("standard deviations", "A smaller step may be a drift, of which no iteration begins it.", "references"),
+] = 4.0
+
+STEP_SHARE: Annotated[
+    float, Meaning("share of the rank's work", "A smaller step does not change what is usual.", "references")
+] = 0.03

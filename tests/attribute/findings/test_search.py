@@ -169,3 +169,18 @@ def test_a_pause_of_everyone_that_shows_as_two_causes_is_one_finding() -> None:
     assert (found.subject.kind, found.subject.name, found.cause.mode) == ("job", "all", "runtime_control_plane")
     assert found.parts.keys() == {"host_stall", "late_launch"}
     assert found.effect.delay_ns_per_iteration == pytest.approx(60 * 5 / 20, rel=0.05)
+
+
+@pytest.mark.parametrize("owner", [None, 7], ids=["all own it", "the last owns it"])
+def test_what_all_ranks_lose_in_the_first_iterations_alone_is_a_warm_up_and_accuses_nobody(owner: int | None) -> None:
+    # given 40 more of all ranks in the first five of 20 iterations, of which all or one own what it costs
+    own, cost = noise(7), noise(8, 0.05)
+    own[:5] += 40
+    cost[:5, slice(None) if owner is None else owner] += 5 if owner is None else 40
+
+    (found,) = search(judged_run(20, 8, hosts=HOSTS), lost({"input_stall": own}, {"input_stall": cost}))
+    assert (found.subject.kind, found.confidence, found.effect.affected.tolist()) == ("job", "low", [*range(5)])
+
+    # then a pace that is slower from the sixth iteration on is the job's
+    later = search(judged_run(20, 8, hosts=HOSTS), lost({"input_stall": own[::-1]}, {"input_stall": cost[::-1]}))
+    assert [one.confidence for one in later if one.subject.kind == "job"] == ["high"]

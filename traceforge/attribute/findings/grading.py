@@ -126,6 +126,11 @@ def pattern_of(affected: NDArray[np.int64], iterations: int) -> str:
     return "episode" if _is_episode(affected) else "transient"
 
 
+def begins_the_run(affected: NDArray[np.int64]) -> bool:
+    """Whether iterations are one stretch from the first judged on, as where a job warms up."""
+    return bool(affected[0] == 0) and _longest_stretch(affected) == len(affected)
+
+
 def _is_episode(affected: NDArray[np.int64]) -> bool:
     longest = _longest_stretch(affected)
     return longest >= thresholds.EPISODE_ITERATIONS and longest >= thresholds.EPISODE_SHARE * len(affected)

@@ -15,7 +15,7 @@ from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, Cause, causes
 from traceforge.attribute.findings.chance import subsets
 from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job, effect_on_ranks, stands_alone
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
-from traceforge.attribute.findings.grading import GradeLimits
+from traceforge.attribute.findings.grading import GradeLimits, begins_the_run
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime
 from traceforge.attribute.findings.subjects import (
     Subject,
@@ -84,6 +84,10 @@ def search(run: JudgedRun, lost: LostTime) -> Iterator[FindingCandidate]:
     known = known_sets(run)
     for node in cause_nodes(lost.causes):
         counted = []
+        warm_up = _warm_up(run, lost, node, known)
+        if warm_up is not None:
+            lost.take_out(node.numbers, warm_up.subject.places, warm_up.effect.affected.tolist())
+            yield warm_up
         for _ in range(_MOST_SUBJECTS):
             found = _strongest(run, lost, node, known)
             if found is None:
@@ -94,6 +98,18 @@ def search(run: JudgedRun, lost: LostTime) -> Iterator[FindingCandidate]:
         yield from counted
         if node.is_single:
             yield from _what_is_left(run, lost, node, counted)
+
+
+def _warm_up(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[Subject]) -> FindingCandidate | None:
+    """What all ranks lose alike in the first iterations, and never again: it accuses nobody, nor do its shares."""
+    cost, own = lost.of(node.numbers)
+    effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits_of(run, node, lost.causes))
+    if effect is None or not begins_the_run(effect.affected):
+        return None
+    struck = slow_set(run, own[effect.affected].mean(axis=0), known)
+    if struck is None or struck.kind != "job":
+        return None
+    return _candidate(run, lost, node, struck, replace(effect, confidence="low"))
 
 
 def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[Subject]) -> FindingCandidate | None:
@@ -183,11 +199,11 @@ def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: 
 
 
 def _of_everyone(cost: Delays, together: Effect, run: JudgedRun, limits: GradeLimits) -> Effect:
-    """A loss that all ranks have alike; once is enough if it is large, but what comes first may be a warm-up."""
+    """A loss that all ranks have alike; once is enough if it is large."""
     few = len(together.affected) < thresholds.FEW_ITERATIONS
     is_large = together.affected_delay_ns >= thresholds.ONE_OFF_SHARE * float(np.median(run.durations_ns))
     is_sure = together.share >= limits.medium_share and stands_alone(cost, together.affected)
-    if few and is_large and is_sure and together.affected[0] > 0:
+    if few and is_large and is_sure:
         return replace(together, confidence="medium")
     return together
 

@@ -1,8 +1,11 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
+from collections.abc import Sequence
+
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
+from traceforge.attribute.findings.grading import begins_the_run
 from traceforge.attribute.findings.subjects import EVERY_RANK
 from traceforge.units import format_ns, format_share
 
@@ -41,20 +44,26 @@ def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
     return " ".join(notes) or None
 
 
-def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: int) -> str:
+def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: Sequence[int]) -> str:
     """A finding in one sentence.
 
     Args:
         share: of the mean iteration that it costs.
-        judged: number of iterations judged.
+        judged: numbers of the iterations judged.
     """
     effect, name = found.effect, found.subject.said
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
     is_own_peer = name == EVERY_RANK or found.subject.kind == "stage"
     phrase = (found.cause.phrase_of_all if is_own_peer else "") or found.cause.phrase
-    affected = len(effect.affected)
-    extent = "in the one iteration judged" if judged == 1 else f"in {affected} of {judged} iterations"
-    hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and judged > 1 else ""
+    affected, count = len(effect.affected), len(judged)
+    extent = "in the one iteration judged" if count == 1 else f"in {affected} of {count} iterations"
+    first, last = int(effect.affected[0]), int(effect.affected[-1])
+    if name == EVERY_RANK and begins_the_run(effect.affected):
+        extent = f"in the first {affected} of {count} iterations, as a job that warms up"
+    # Without a gap, and to the end: it has begun, and nothing shows that it is over.
+    if effect.pattern == "episode" and last == count - 1 == first + affected - 1:
+        extent = f"since iteration {judged[first]}, {extent}"
+    hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and count > 1 else ""
     hit += " each" if hit and affected > 1 else ""
     total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
     return f"{subject} {phrase}, {extent}{hit}; it costs the job {total}."
