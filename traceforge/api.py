@@ -22,6 +22,7 @@ from traceforge.redaction import Redaction
 from traceforge.registry import discover
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
+from traceforge.store.folder import is_writable
 from traceforge.store.ingest import IngestResult, ingest_files
 from traceforge.store.meter import OnProgress
 from traceforge.store.naming import rank_pattern
@@ -182,7 +183,7 @@ def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
     if is_current(store) and reference in {None, chosen_reference(store)}:
         return store
     store.close()
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+    if not is_writable(path):
         hint = "copy it to where you may write, and ask the copy; or use the version that built it"
         what = "its stages were built in another way, and they cannot be rebuilt here: it is write-protected"
         raise InputUnusableError(what, where=str(path), hint=hint)

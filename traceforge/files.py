@@ -117,6 +117,11 @@ def _member_at(path: Path) -> ArchiveMember | None:
     raise InputUnusableError("the archive has no such member", where=str(path))
 
 
+def is_member(path: Path) -> bool:
+    """Whether a path names a member of an archive."""
+    return _split(path)[1] is not None
+
+
 def archives_of(files: Iterable[Path]) -> dict[Path, Archive]:
     """What is in the archives that some of the files are members of."""
     archives = sorted({archive for archive, inner in map(_split, files) if inner is not None})

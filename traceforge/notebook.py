@@ -27,6 +27,7 @@ from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
+from traceforge.store.folder import is_database
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from traceforge.report.context import Context
     from traceforge.report.diagnosis import Finding, Verdict
     from traceforge.report.drawing import Chart
-
-_DUCKDB_MAGIC = b"DUCK"
 
 
 class Findings(Sequence["Finding"]):
@@ -248,18 +247,13 @@ def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, referen
     """
     target = Path(path)
     check_exists(target)
-    is_database = target.is_file() and _begins_as_database(target)
-    store = api.open_built(target, reference) if is_database else Store(None)
+    has_tables = is_database(target)
+    store = api.open_built(target, reference) if has_tables else Store(None)
     try:
-        if not is_database:
+        if not has_tables:
             api.ingest([target], store, run=run, jobs=jobs, reference=reference)
         api.run_id(store, run)
     except BaseException:
         store.close()
         raise
     return Run(store, run)
-
-
-def _begins_as_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return _DUCKDB_MAGIC in file.read(16)

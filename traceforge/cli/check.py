@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, printable
-from traceforge.cli.inputs import TARGET_HELP, is_database, opened, print_json, write_text
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json, write_text
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ def _limits(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> 
 def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[MetricLimit]":
     from traceforge import api
     from traceforge.check import against_baseline
+    from traceforge.store.folder import is_database
 
-    if path.is_file() and is_database(path):
+    if is_database(path):
         with opened(path) as store:
             return against_baseline(api.summary(store), tolerance, where=str(path))
     return against_baseline(_summary(path), tolerance, where=str(path))

@@ -43,7 +43,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anythin
 
 def ingest(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Trace files, or folders that hold them.")],
-    db: Annotated[Path, typer.Option(help="DuckDB file to create or extend.")],
+    db: Annotated[
+        str, typer.Option(metavar="DB", help="Database to create or extend: a DuckDB file, or a folder (ends in /).")
+    ],
     run: Annotated[str | None, typer.Option(help="Name of the run; by default the folder's name.")] = None,
     jobs: Jobs = None,
     rank_regex: RankRegex = None,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from traceforge.store.database import Store
 
 TARGET_HELP = "Folder of traces, a trace file, or a database made by `ingest`."
-_DUCKDB_MAGIC = b"DUCK"
 
 
 @contextmanager
@@ -27,6 +26,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     """
     from traceforge import api
     from traceforge.store.database import Store
+    from traceforge.store.folder import is_database
     from traceforge.store.places import temporary_folder
 
     check_exists(target)
@@ -37,17 +37,6 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     with temporary_folder() as folder, Store(folder / "traces.duckdb", is_kept=False) as store:
         ingest_shown([target], store, options or ShownOptions())
         yield store
-
-
-def is_database(path: Path) -> bool:
-    """Whether a path is a DuckDB file, by its content."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            return _DUCKDB_MAGIC in file.read(16)
-    except OSError as error:
-        raise InputUnusableError(f"cannot be read: {error.strerror}", where=str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ class Inventory:
     """What a database holds.
 
     Attributes:
-        size_bytes: of the file; None in memory.
+        size_bytes: of the file, or the folder; None in memory.
         schema: number of its newest migration.
         built_by: version of traceforge that built the stages; None where they are not built.
         stages: stages whose schema is there.
@@ -40,7 +40,7 @@ def take_inventory(store: Store, stages: Sequence[str]) -> Inventory:
     built = store.query("SELECT traceforge_version FROM meta.build").rows()
     schemas = store.query("SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()")
     return Inventory(
-        size_bytes=None if store.path is None else store.path.stat().st_size,
+        size_bytes=store.size_bytes(),
         schema=int(store.query("SELECT MAX(number) FROM main.traceforge_migration").item()),
         built_by=str(built[0][0]) if built else None,
         stages=[stage for stage in stages if stage in set(schemas["schema_name"])],

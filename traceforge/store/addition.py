@@ -6,29 +6,24 @@ of its transaction are added again without it.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from traceforge.errors import TraceforgeError
 from traceforge.files import size_bytes
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
+from traceforge.store.facts import facts_of
 from traceforge.store.failures import failure_of
 from traceforge.store.issues import issue_rows
 from traceforge.store.naming import identify
 from traceforge.store.replacement import cut_off_files, remove_cut_off
-from traceforge.store.spool import Spooled
-
-if TYPE_CHECKING:
-    import polars as pl
-
-Reading = Spooled | TraceforgeError | Callable[[int], SourceSummary]
-"""What became of a file: it was read; it cannot be; or it is large, and is read while it is added under a number."""
+from traceforge.store.spool import Rows, SourceRows, Spooled
 
 _MOST_WAITING_BYTES = 32 * 1024 * 1024
+_MOST_WAITING = 256
 
 _LAST = "SELECT COALESCE(MAX(source_id), -1) FROM meta.source"
 _WORLD_SIZE = "UPDATE meta.run SET world_size = GREATEST(COALESCE(world_size, 0), ?) WHERE run_id = ?"
@@ -64,18 +59,20 @@ class Addition:
         self._store = store
         self._run_id = run_id
         self._rank_pattern = rank_pattern
+        self._facts = facts_of(store)
         self._former = cut_off_files(store, run_id)
-        self._waiting: list[tuple[InputFile, Spooled]] = []
+        self._waiting: list[tuple[InputFile, SourceRows]] = []
         self.added: list[Path] = []
         self.failed: list[tuple[Path, TraceforgeError]] = []
 
-    def add(self, file: InputFile, reading: Reading) -> None:
+    def add(self, file: InputFile, reading: Rows | TraceforgeError) -> None:
         """Add a file, now or together with those that follow."""
         if isinstance(reading, TraceforgeError):
             self.failed.append((file.path, reading))
-        elif isinstance(reading, Spooled) and not reading.tables:
+        elif not callable(reading) and not (isinstance(reading, Spooled) and reading.tables):
             self._waiting.append((file, reading))
-            if sum(one.size_bytes for _, one in self._waiting) >= _MOST_WAITING_BYTES:
+            size = sum(one.size_bytes for _, one in self._waiting)
+            if size >= _MOST_WAITING_BYTES or len(self._waiting) >= _MOST_WAITING:
                 self.flush()
         else:
             self.flush()
@@ -98,32 +95,36 @@ class Addition:
         else:
             self.added += [file.path for file, _ in waiting]
 
-    def _add_together(self, waiting: Sequence[tuple[InputFile, Spooled]]) -> None:
+    def _add_together(self, waiting: Sequence[tuple[InputFile, SourceRows]]) -> None:
         if not waiting:
             return
-        with self._store.transaction():
+        with self._transaction():
             first = self._next_id()
-            found = [_Added(file, first + place, one.summary) for place, (file, one) in enumerate(waiting)]
-            for table, rows in _by_table(first, [one for _, one in waiting]):
-                self._store.append(table, rows)
-            self._note(found)
+            self._note([_Added(file, first + place, one.summary) for place, (file, one) in enumerate(waiting)])
+            self._facts.add(first, [one for _, one in waiting])
 
-    def _add_alone(self, file: InputFile, reading: Spooled | Callable[[int], SourceSummary]) -> None:
+    def _add_alone(self, file: InputFile, reading: Rows) -> None:
         try:
-            with self._store.transaction():
+            with self._transaction():
                 source_id = self._next_id()
-                if isinstance(reading, Spooled):
-                    for table in reading.tables:
-                        files = sorted((reading.folder / table).glob("*.parquet"))
-                        self._store.append_parquet(table, files, source_id=source_id)
-                    summary = reading.summary
-                else:
-                    summary = reading(source_id)
+                summary = reading(source_id) if callable(reading) else reading.summary
                 self._note([_Added(file, source_id, summary)])
+                self._facts.add(source_id, [] if callable(reading) else [reading])
         except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
             self.failed.append((file.path, failure_of(file.path, error)))
         else:
             self.added.append(file.path)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction of the database, whose facts know how it ended."""
+        try:
+            with self._store.transaction():
+                yield
+        except BaseException:
+            self._facts.settle(is_committed=False)
+            raise
+        self._facts.settle(is_committed=True)
 
     def _next_id(self) -> int:
         return int(self._store.query(_LAST).item()) + 1
@@ -134,7 +135,7 @@ class Addition:
 
         sizes = [size_bytes(one.file.path) for one in found]
         for one, size in zip(found, sizes, strict=True):
-            remove_cut_off(self._store, self._former.pop(one.file.shown_path, ()), one.summary, size)
+            remove_cut_off(self._store, self._facts, self._former.pop(one.file.shown_path, ()), one.summary, size)
         rows = [self._source_row(one, size) for one, size in zip(found, sizes, strict=True)]
         self._store.append("meta.source", pl.DataFrame(rows, infer_schema_length=None))
         issues = [
@@ -164,22 +165,3 @@ class Addition:
             "size_bytes": size,
             "content_hash": one.file.content_hash,
         }
-
-
-def _by_table(first: int, files: Sequence[Spooled]) -> "list[tuple[str, pl.DataFrame]]":
-    """The rows of some files by table, those of each in order, with their `source_id`, which count from `first`."""
-    import numpy as np
-    import polars as pl
-
-    frames: dict[tuple[str, ...], list[pl.DataFrame]] = defaultdict(list)
-    owners: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for source_id, file in enumerate(files, first):
-        for batch in file.batches:
-            frames[batch.table, *batch.rows.columns].append(batch.rows)
-            owners[batch.table, *batch.rows.columns].append(source_id)
-    joined = []
-    for key, own in frames.items():
-        numbers = np.repeat(np.array(owners[key], np.int32), [frame.height for frame in own])
-        rows = pl.concat(own, how="vertical_relaxed", rechunk=False)
-        joined.append((key[0], rows.with_columns(source_id=pl.Series(numbers))))
-    return joined

@@ -1,9 +1,10 @@
-"""One DuckDB file. In: batches of rows and SQL. Out: tables, and query results as polars frames.
+"""One DuckDB file, or a folder. In: batches of rows and SQL. Out: tables, and query results as polars frames.
 
 This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format with blocks of 64 KiB,
 which any client since 1.1 opens: at DuckDB's usual 256 KiB the many small tables of a small run are mostly empty space,
 and below 64 KiB long columns compress worse. Rows come in as Arrow streams or Parquet, which polars and DuckDB read
-without pyarrow.
+without pyarrow. Of a folder database (see `folder`) the catalogue is the DuckDB file, and raw tables are views over the
+partitions beside it, which are checked before anything is asked of them.
 Not handled: several writers at once (DuckDB locks the file; the second gets an error).
 """
 
@@ -19,7 +20,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.arrow import ArrowStream, readable
 from traceforge.store.documents import Document, comment_statements
+from traceforge.store.folder import Folder, Partition, is_folder_name
 from traceforge.store.migrations import migrate, refuse_newer
+from traceforge.store.opening import is_unicode, open_error, prepare_folder, remove_database
+from traceforge.store.partitions import (
+    check_columns,
+    checked_partitions,
+    create_registry,
+    files_by_table,
+    refuse_changed_form,
+    registered,
+    views_over,
+)
 from traceforge.store.places import own_folder, place_beside, sweep
 from traceforge.store.trust import applied_migration, check_form
 from traceforge.thresholds import Threshold, all_thresholds
@@ -50,25 +62,26 @@ class Store:
     the schemas `meta`, `raw`, `align`, `timeline` and so on.
 
     Attributes:
-        path: of the file; None in memory.
+        path: of the file or the folder; None in memory.
+        folder: where its partitions lie; None of a file.
         read_only: whether nothing may be changed.
         scratch: the only folder whose files SQL may read and write; made where it is needed, see `places.own_folder`.
     """
 
     def __init__(
-        self, path: Path | None, *, read_only: bool = False, threads: int | None = None, is_kept: bool = True
+        self, path: Path | str | None, *, read_only: bool = False, threads: int | None = None, is_kept: bool = True
     ) -> None:
         """Open or create a database; None keeps it in memory.
 
         Args:
-            path: of the file.
+            path: of the file, or of a folder: a text that ends in `/`, or a folder that is a database already.
             read_only: refuse every change.
             threads: how many DuckDB may use; as many as there are cores when None.
             is_kept: whether others will open it; one for a moment gets no comments on its tables and columns, which
                 would take a small run a third of the time.
 
-        Neither the SQL that runs nor what is in the file reaches anything beside it and its scratch folder: no other
-        file, no extension, no network.
+        Neither the SQL that runs nor what is in the file reaches anything beside it, its partitions and its scratch
+        folder: no other file, no extension, no network.
 
         Raises:
             InputUnusableError: the file is missing (when read only) or is no trace database.
@@ -77,32 +90,36 @@ class Store:
         """
         import duckdb
 
-        self.path = path
-        self.scratch = place_beside(path, is_shared=read_only)
+        self.folder = Folder(Path(path).absolute()) if path is not None and is_folder_name(path) else None
+        self.path = None if path is None else Path(path)
+        self._file = file = self.folder.catalogue if self.folder else self.path
+        self.scratch = place_beside(file, is_shared=read_only)
         self.read_only = read_only
         self._is_kept = is_kept
-        if path is not None and not _is_unicode(str(path)):
+        if path is not None and not is_unicode(str(path)):
             hint = "DuckDB takes no other names; rename it, or the folder above it"
             raise InputUnusableError("the name of the database is not valid UTF-8", where=str(path), hint=hint)
-        if read_only and (path is None or not path.exists()):
+        if read_only and (file is None or not file.exists()):
             hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
             raise InputUnusableError("no such database", where=str(path), hint=hint)
-        self._is_new = is_new = path is not None and not path.exists()
+        self._is_new = is_new = file is not None and not file.exists()
+        if self.folder:
+            prepare_folder(self.folder)
         self._kept: dict[tuple[object, ...], object] | None = None
         self._connection = duckdb.connect(config=_SAFE | ({"threads": threads} if threads else {}))
         try:
-            if path is not None:
-                self._connection.execute("SET temp_directory = ?", [f"{path}.tmp"])
+            if file is not None:
+                self._connection.execute("SET temp_directory = ?", [f"{file}.tmp"])
             self._connection.execute("SET preserve_insertion_order = true")
             # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`).
             self._connection.execute("SET enable_progress_bar = false")
-            self._attach(path, read_only, is_new)
+            self._attach(file, read_only, is_new)
             self._adopt(read_only)
         except BaseException as error:
             # The file is held until the connection is closed, and the error may live on.
             self._connection.close()
             if is_new and not isinstance(error, StoreBusyError):
-                _remove(path)
+                remove_database(file, self.folder)
             raise
 
     def _attach(self, path: Path | None, read_only: bool, is_new: bool) -> None:
@@ -118,7 +135,7 @@ class Store:
             literal = target.replace("'", "''")
             self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {f'({options})' if options else ''}")
         except duckdb.Error as error:
-            raise _open_error(path, error, is_new) from error
+            raise open_error(path, error, is_new) from error
 
     def _adopt(self, read_only: bool) -> None:
         applied = applied_migration(self._rows, _CATALOG)
@@ -126,21 +143,49 @@ class Store:
         if applied is None and (read_only or tables):
             raise self._foreign_database()
         refuse_newer(applied, where=str(self.path))
+        partitions = checked_partitions(self._rows, _CATALOG, self.folder, applied, self._file)
         if applied is not None:
-            check_form(self._rows, _CATALOG, applied, self.path)
+            check_form(self._rows, _CATALOG, applied, self.path, views_over(partitions, applied))
         self._connection.execute(f"USE {_CATALOG}")
-        self._connection.execute("SET allowed_directories = ?", [[str(self.scratch)]])
+        own_folders = [str(self.scratch), *([str(self.folder.facts)] if self.folder else [])]
+        self._connection.execute("SET allowed_directories = ?", [own_folders])
         # Its own files are open to it anyway, but for names that look like those of files in the web.
-        stem, mark, rest = str(self.path).partition("?")
-        own = [] if self.path is None else [str(self.path), *(f"{stem}.{end}{mark}{rest}" for end in _BESIDE)]
+        stem, mark, rest = str(self._file).partition("?")
+        own = [] if self._file is None else [str(self._file), *(f"{stem}.{end}{mark}{rest}" for end in _BESIDE)]
         self._connection.execute("SET allowed_paths = ?", [own])
         self._connection.execute("SET enable_external_access = false")
+        if self.folder and partitions:
+            self.publish_partitions(partitions)
+            check_columns(self._rows, self.folder, partitions, applied)
         if not read_only:
-            if self.path is not None:
-                sweep(self.path.parent, f"{glob.escape(self.path.name)}.export-*")
-            with self.transaction():
-                migrate(self._connection.execute, applied, documented=self._is_kept)
-                self._write_thresholds()
+            refuse_changed_form(partitions, applied, self.path)
+            self._bring_up(applied)
+
+    def publish_partitions(self, partitions: Sequence[Partition]) -> None:
+        """Have the views over partitions, and those that are made now, read these files."""
+        if self.folder is not None:
+            for table, files in files_by_table(self.folder, partitions).items():
+                self._connection.execute(f'SET VARIABLE "{table}" = ?', [files])
+
+    def partitions(self) -> list[Partition]:
+        """All partitions of a folder database; none of a file."""
+        return registered(self._rows, _CATALOG, self.folder.path) if self.folder else []
+
+    def size_bytes(self) -> int | None:
+        """Size on disk, with all partitions; None in memory."""
+        if self.folder:
+            return self.folder.size_bytes()
+        return None if self.path is None else self.path.stat().st_size
+
+    def _bring_up(self, applied: int | None) -> None:
+        """Have the newest schema, and nothing left of exports that were killed."""
+        if self._file is not None:
+            sweep(self._file.parent, f"{glob.escape(self._file.name)}.export-*")
+        with self.transaction():
+            migrate(self._connection.execute, applied, documented=self._is_kept)
+            if self.folder:
+                create_registry(self._rows)
+            self._write_thresholds()
 
     def _write_thresholds(self) -> None:
         """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
@@ -170,7 +215,7 @@ class Store:
         is_useless = kind is not None and self._is_new and self._holds_nothing()
         self.close()
         if is_useless:
-            _remove(self.path)
+            remove_database(self._file, self.folder)
 
     def _holds_nothing(self) -> bool:
         """Whether no file was added; false of a connection that cannot be asked any more."""
@@ -334,56 +379,5 @@ def _threshold_rows() -> list[tuple[Any, ...]]:
     return sorted(astuple(threshold) for threshold in all_thresholds())
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _remove(path: Path | None) -> None:
-    """Remove a database that could not be made whole, which would be refused as foreign or damaged later on."""
-    if path is not None:
-        path.unlink(missing_ok=True)
-        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
-
-
 def _extra(source_id: int | None) -> str:
     return "" if source_id is None else f"{source_id:d} AS source_id, "
-
-
-def _open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusableError:
-    text = str(error)
-    where = str(path)
-    if path is not None and path.is_dir():
-        return InputUnusableError(
-            "this is a folder, not a database",
-            where=where,
-            hint="`traceforge ingest FOLDER --db FILE` makes a database",
-        )
-    if path is not None and not path.parent.is_dir():
-        return InputUnusableError(
-            "the folder of the database does not exist", where=where, hint="make the folder first"
-        )
-    if "Could not set lock" in text or "already attached" in text:
-        return StoreBusyError(
-            "another process holds the database", where=where, hint="wait for it to end, or copy the file"
-        )
-    if "storage version" in text:
-        return InputUnusableError(
-            "this DuckDB database is of a newer format than those that traceforge writes",
-            where=where,
-            hint="name a new file, or one made by `traceforge ingest`",
-        )
-    if is_new:
-        return InputUnusableError(
-            f"the database cannot be made: {text}",
-            where=where,
-            hint="make room, or name a file where you may write",
-        )
-    return InputUnusableError(
-        "not a DuckDB database, or a damaged one",
-        where=where,
-        hint="name a new file, or one made by `traceforge ingest`",
-    )

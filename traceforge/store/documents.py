@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 from traceforge.errors import PluginError
 from traceforge.vocabulary import fill_placeholders
 
 _CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW|MACRO) (\w+\.\w+) ?\($", re.MULTILINE)
-_COLUMN = re.compile(r"^  (\w+)\b")
+_COLUMN = re.compile(r"^  (\w+)\b(?: ([A-Z]+(?:\[\])?))?( NOT NULL)?")
 _NOT_COLUMNS = {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}
 _IDENTIFIER = re.compile(r"\b([a-z_]+\.[a-z_0-9]+)\b")
 _READS = re.compile(r"^Reads:\s*(.*)$")
@@ -34,6 +35,8 @@ class Document:
         statement: the SQL as it stands in the file.
         comment: documentation of the object.
         columns: documentation by column name (by parameter of a macro), in order; empty text where there is none.
+        types: declared type by column name, in order; absent where the file declares none.
+        required: columns that are declared as never NULL.
         reads: objects the statement, or the Python that fills it, reads from.
     """
 
@@ -42,6 +45,8 @@ class Document:
     statement: str
     comment: str
     columns: dict[str, str]
+    types: dict[str, str]
+    required: frozenset[str]
     reads: frozenset[str]
 
 
@@ -61,12 +66,15 @@ def parse_document(text: str, origin: str) -> Document:
     body = text[match.end() :]
     code = "\n".join(line for line in body.splitlines() if not line.strip().startswith("--"))
     name = match[2]
+    declared = [found for line in _column_lines(body) if (found := _COLUMN.match(line))]
     return Document(
         kind=match[1],
         name=name,
         statement=text.strip().rstrip(";"),
         comment=" ".join(line for line in head if not _READS.match(line)),
         columns=_columns(body),
+        types={found[1]: found[2] for found in declared if found[2] and found[1] not in _NOT_COLUMNS},
+        required=frozenset(found[1] for found in declared if found[3]),
         reads=frozenset([*reads, *_IDENTIFIER.findall(code)]) - {name},
     )
 
@@ -115,15 +123,18 @@ def comment_statements(document: Document) -> list[str]:
 def _columns(body: str) -> dict[str, str]:
     columns: dict[str, str] = {}
     pending: list[str] = []
-    for line in body.splitlines():
-        if line.startswith(")"):
-            break
+    for line in _column_lines(body):
         if line.strip().startswith("--"):
             pending.append(line.strip().removeprefix("--").strip())
         elif (match := _COLUMN.match(line)) and match[1] not in _NOT_COLUMNS:
             columns[match[1]] = " ".join(pending)
             pending = []
     return columns
+
+
+def _column_lines(body: str) -> list[str]:
+    """The lines between the parentheses behind the name."""
+    return list(takewhile(lambda line: not line.startswith(")"), body.splitlines()))
 
 
 def _comment_lines(lines: list[str]) -> list[str]:

@@ -1,37 +1,34 @@
 """Files into facts. In: paths, sources, perhaps an executor. Out: meta.run, meta.source, meta.issue and raw.*.
 
 Files are added whole, in transactions: an interrupted ingest leaves whole files or nothing, and running it again
-finishes the rest. A file whose bytes are known already is not read. Workers read files at once where there is an
-executor; what they find is added in the order of paths, many small files in one transaction (`addition`). Without an
-executor the rows of a large file go straight from the source into the database.
+finishes the rest. A file whose bytes are known already is not read. Where there is an executor, workers hash, recognise
+and read files at once; what they find is added in the order of paths, many small files in one transaction (`addition`).
+Without an executor the rows of a large file go straight from the source into a database that is a file.
 """
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from traceforge.archives import HEAD_BYTES
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import content_hash, read_around, read_head, size_bytes
+from traceforge.files import content_hash, is_member, size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
-from traceforge.store.addition import Addition, InputFile, Reading
+from traceforge.store.addition import Addition, InputFile
 from traceforge.store.database import Store
-from traceforge.store.failures import failure_of
 from traceforge.store.issues import Unused, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
-from traceforge.store.spool import Task, read_by_workers, spool_file, spool_folder
+from traceforge.store.spool import Examined, Task, examine, kind_of, read_by_workers, read_task, spool_folder
 from traceforge.units import plural
-
-_Found = Generator[tuple[Path, Reading], None, None]
 
 # On disk; the rows of one that is smaller mostly fit in memory.
 _SMALL_BYTES = 4 * 1024 * 1024
 
 _KNOWN = """
-SELECT s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id)
+SELECT s.size_bytes, s.content_hash FROM meta.source AS s JOIN meta.run AS r USING (run_id)
 WHERE r.run_name = $1 OR STARTS_WITH(r.run_name, $1 || ' [')
 """
 
@@ -82,89 +79,134 @@ def ingest_files(
     Raises:
         NotATraceError: none of the files is a trace.
     """
-    known = set(store.query(_KNOWN, [run_name])["content_hash"])
-    hashes, failed = _hashes(files)
-    unchanged = tuple(path for path in hashes if hashes[path] in known)
-    kinds = {path: kind for path in hashes if hashes[path] not in known and (kind := kind_of(path, sources))}
-    unrecognised = tuple(path for path in hashes if path not in kinds and path not in unchanged)
-    if not kinds and not unchanged:
-        raise failed[0][1] if failed else _nothing_recognised(unrecognised)
-    run_id = _run_id(store, run_name)
+    gathered = _Gathered(store, run_name, rank_pattern, shown)
     with spool_folder(store.scratch) as spool, watched(spool, on_progress):
-        tasks = _tasks(kinds, sources, spool, options, is_metered=on_progress is not None)
+        if store.folder is not None:
+            store.folder.sweep(store.partitions())
+        tasks = _tasks(store, run_name, files, sources, spool, options, is_metered=on_progress is not None)
         found = read_by_workers(tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
-        addition = Addition(store, run_id, rank_pattern)
-        with closing(found):
-            for path, reading in found:
-                addition.add(InputFile(path, hashes[path], shown(path)), reading)
-            addition.flush()
-    read = addition.added
-    failed += addition.failed
-    note_unused(store, run_id, shown, Unused(tuple(files), unrecognised, tuple(failed), tuple(skipped)))
-    if not read and not unchanged:
-        raise failed[0][1]
-    return IngestResult(run_id, tuple(read), unchanged, unrecognised, tuple(failed))
-
-
-def _hashes(files: Iterable[Path]) -> tuple[dict[Path, str], list[tuple[Path, TraceforgeError]]]:
-    """Content hash of each file, and the files whose bytes cannot be had."""
-    hashes: dict[Path, str] = {}
-    failed: list[tuple[Path, TraceforgeError]] = []
-    for path in files:
         try:
-            hashes[path] = content_hash(path)
-        except Exception as error:  # noqa: BLE001 - a file fails alone
-            failed.append((path, failure_of(path, error)))
-    return hashes, failed
+            with closing(found):
+                for path, examined in found:
+                    gathered.take(path, examined)
+                gathered.flush()
+        finally:
+            store.publish_partitions(store.partitions())
+    return gathered.finish(files, skipped)
 
 
-def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
-    """Name of the first source that recognises the content of a file, or None."""
+@dataclass(slots=True)
+class _Gathered:
+    """What becomes of the files of one ingest; the run is made with the first of them that is a trace."""
+
+    store: Store
+    run_name: str
+    rank_pattern: re.Pattern[str] | None
+    shown: Callable[[Path], str]
+    addition: Addition | None = None
+    unchanged: list[Path] = field(default_factory=list)
+    unrecognised: list[Path] = field(default_factory=list)
+    unreadable: list[tuple[Path, TraceforgeError]] = field(default_factory=list)
+
+    def take(self, path: Path, found: Examined) -> None:
+        """Take the next file, in the order of paths."""
+        if found.is_known:
+            self.unchanged.append(path)
+        elif found.content_hash is None and found.error is not None:
+            self.unreadable.append((path, found.error))
+        elif (reading := found.error or found.rows) is not None:
+            if self.addition is None:
+                self.addition = Addition(self.store, _run_id(self.store, self.run_name), self.rank_pattern)
+            self.addition.add(InputFile(path, found.content_hash or "", self.shown(path)), reading)
+        else:
+            self.unrecognised.append(path)
+
+    def flush(self) -> None:
+        """Add all that waits."""
+        if self.addition is not None:
+            self.addition.flush()
+
+    def finish(self, files: Sequence[Path], skipped: Sequence[tuple[Path, str]]) -> IngestResult:
+        """Note what was left out.
+
+        Raises:
+            NotATraceError: none of the files is a trace.
+            TraceforgeError: none of those that are could be read.
+        """
+        read = self.addition.added if self.addition else []
+        failed = [*self.unreadable, *(self.addition.failed if self.addition else [])]
+        if self.addition is None and not self.unchanged:
+            raise failed[0][1] if failed else _nothing_recognised(self.unrecognised)
+        run_id = _run_id(self.store, self.run_name)
+        unused = Unused(tuple(files), tuple(self.unrecognised), tuple(failed), tuple(skipped))
+        note_unused(self.store, run_id, self.shown, unused)
+        if not read and not self.unchanged:
+            raise failed[0][1]
+        return IngestResult(run_id, tuple(read), tuple(self.unchanged), tuple(self.unrecognised), tuple(failed))
+
+
+def _tasks(
+    store: Store,
+    run_name: str,
+    files: Sequence[Path],
+    sources: Mapping[str, Source],
+    spool: Path,
+    options: ReadOptions,
+    *,
+    is_metered: bool,
+) -> list[Task]:
+    known: dict[int, set[str]] = defaultdict(set)
+    for size, digest in store.query(_KNOWN, [run_name]).rows():
+        known[size].add(digest)
+    tasks = []
+    for number, path in enumerate(sorted(files)):
+        folder = spool / str(number)
+        own = replace(options, report_progress=Meter(folder)) if is_metered else options
+        size = _size(path)
+        # What is in an archive was hashed when it was listed; each worker would have to list it anew.
+        identity = _identity(path, sources) if is_member(path) else None
+        former = frozenset(known.get(size, ()))
+        tasks.append(Task(path, sources, folder, own, size, former, identity, store.folder is not None))
+    return tasks
+
+
+def _identity(path: Path, sources: Mapping[str, Source]) -> tuple[str, str | None] | None:
     try:
-        head = read_head(path)
-        found = next((name for name, source in sources.items() if source.recognises(head)), None)
-        if found is not None or len(head) < HEAD_BYTES or b"\0" in head:
-            return found
-        # A long text of other things may stand before the first line that a source knows.
-        marked = {name: source for name, source in sources.items() if getattr(source, "marks", ())}
-        window = read_around(path, [mark for source in marked.values() for mark in getattr(source, "marks", ())])
-        return next((name for name, source in marked.items() if source.recognises(window)), None)
+        return content_hash(path), kind_of(path, sources)
     except (InputUnusableError, OSError):
         return None
 
 
-def _tasks(
-    kinds: Mapping[Path, str], sources: Mapping[str, Source], spool: Path, options: ReadOptions, *, is_metered: bool
-) -> list[Task]:
-    tasks = []
-    for number, path in enumerate(sorted(kinds)):
-        folder = spool / str(number)
-        own = replace(options, report_progress=Meter(folder)) if is_metered else options
-        tasks.append(Task(path, sources[kinds[path]], folder, own))
-    return tasks
-
-
-def _read_here(store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]) -> _Found:
-    """Each file, read now where it is small, else to be read while it is added."""
-    for task in tasks:
-        yield task.path, _small_file(task) if size_bytes(task.path) <= _SMALL_BYTES else _large_file(store, task)
-        on_file(task.path)
-
-
-def _small_file(task: Task) -> Reading:
+def _size(path: Path) -> int:
     try:
-        return spool_file(task)
-    except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
-        return failure_of(task.path, error)
+        return size_bytes(path)
+    except (InputUnusableError, OSError):
+        return 0  # whoever reads it will say why it cannot be
 
 
-def _large_file(store: Store, task: Task) -> Reading:
+def _read_here(
+    store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]
+) -> Generator[tuple[Path, Examined], None, None]:
+    """Each file, read now where it is small or goes to a folder, else to be read while it is added."""
+    for task in tasks:
+        if task.in_partitions or task.size_bytes <= _SMALL_BYTES:
+            found = read_task(task)
+        else:
+            found = examine(task)
+            if found.kind is not None:
+                found = replace(found, rows=_large_file(store, task, task.sources[found.kind]))
+        yield task.path, found
+        if found.is_read:
+            on_file(task.path)
+
+
+def _large_file(store: Store, task: Task, source: Source) -> Callable[[int], SourceSummary]:
     def read(source_id: int) -> SourceSummary:
         def append(batch: Batch) -> None:
             store.append(batch.table, batch.rows, source_id=source_id)
             store.release_memory()
 
-        return task.source.read(task.path, append, task.options)
+        return source.read(task.path, append, task.options)
 
     return read
 

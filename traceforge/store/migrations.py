@@ -4,12 +4,15 @@ Migrations are `schema/NNNN_sentence.sql`, applied in order, each in one transac
 `main.traceforge_migration`. Only facts are migrated; every other schema is dropped and rebuilt.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import resources
 
 from traceforge.errors import StoreTooNewError
-from traceforge.store.documents import comment_statements, parse_schema
+from traceforge.store.documents import Document, comment_statements, parse_schema
 
+_DROPPED = re.compile(r"^DROP (?:TABLE|VIEW) ([a-z_.]+);", re.MULTILINE)
 Execute = Callable[[str], object]
 
 _MIGRATION_TABLE = """
@@ -27,6 +30,18 @@ def migrations() -> list[tuple[int, str, str]]:
     return [
         (int(name[:4]), name[5:-4].replace("_", " "), (folder / name).read_text(encoding="utf-8")) for name in names
     ]
+
+
+@cache
+def facts_form(until: int | None = None) -> Mapping[str, Document]:
+    """What migrations up to one (all when None) leave behind, by name; a later one may drop a table or view it."""
+    left: dict[str, Document] = {}
+    for number, title, text in migrations():
+        if until is None or number <= until:
+            for name in _DROPPED.findall(text):
+                left.pop(name, None)
+            left.update((document.name, document) for document in parse_schema(text, title))
+    return left
 
 
 def refuse_newer(applied: int | None, *, where: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
+from traceforge.store.facts import Facts
 
 _CUT_OFF = """
 SELECT s.source_id, s.path, s.kind, s.size_bytes FROM meta.source AS s
@@ -20,11 +21,6 @@ WHERE s.run_id = ?
     WHERE i.source_id = s.source_id AND i.stage = 'ingest'
       AND REGEXP_MATCHES(i.code, '_(truncated|unfinished|damaged_compression|last_line_open)$')
   )
-"""
-_TABLES = """
-SELECT table_name FROM duckdb_columns()
-WHERE database_name = current_database() AND schema_name = 'raw' AND column_name = 'source_id'
-  AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw')
 """
 
 
@@ -45,17 +41,17 @@ def cut_off_files(store: Store, run_id: int) -> dict[str, list[CutOff]]:
     return found
 
 
-def remove_cut_off(store: Store, former: Sequence[CutOff], summary: SourceSummary, size: int) -> None:
+def remove_cut_off(store: Store, facts: Facts, former: Sequence[CutOff], summary: SourceSummary, size: int) -> None:
     """Remove, in the transaction that is open, the cut-off files that a new one takes the place of.
 
     Args:
+        facts: how the database keeps rows.
         former: cut-off files of its name.
         summary: of the new one.
         size: of the new one on disk, bytes.
     """
     for cut_off in former:
         if cut_off.kind == summary.kind and cut_off.size_bytes < size:
-            for table in store.query(_TABLES)["table_name"]:
-                store.execute(f"DELETE FROM raw.{table} WHERE source_id = ?", [cut_off.source_id])
+            facts.remove(cut_off.source_id)
             store.execute("DELETE FROM meta.issue WHERE source_id = ?", [cut_off.source_id])
             store.execute("DELETE FROM meta.source WHERE source_id = ?", [cut_off.source_id])

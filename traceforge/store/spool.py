@@ -1,7 +1,8 @@
 """Files read by workers. In: tasks, an executor. Out: their rows, in the order of paths: few as they are, many as
-Parquet files below a spool folder.
+Parquet files below a spool folder; for a folder database all of them as partitions.
 
-Idea: workers share no state, so the executor may be any that sees the same file system. The folder lies beside the
+Idea: a worker does all that concerns one file: it hashes, recognises and reads it, unless its bytes are known. Workers
+share no state, so the executor may be any that sees the same file system. The folder lies beside the
 database, whose lock only one process can hold: so what an ingest finds there is of one that was killed, and goes if it
 bears our mark (see `places`).
 Workers that outlive a killed ingest stop at the next batch, since their own folder is gone.
@@ -10,30 +11,51 @@ Workers that outlive a killed ingest stop at the next batch, since their own fol
 import shutil
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from traceforge.errors import TraceforgeError
+from traceforge import files
+from traceforge.archives import HEAD_BYTES
+from traceforge.errors import InputUnusableError, TraceforgeError
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.failures import failure_of
+from traceforge.store.folder import mark_of
+from traceforge.store.partition_writer import PartitionedFile, PartitionWriter
 from traceforge.store.places import own_folder
 
 _PAUSE_S = 0.5
 _MOST_HELD_BYTES = 2 * 1024 * 1024
 _MOST_AHEAD = 128
+_MOST_BYTES_AHEAD = 4 * 1024**3  # of input
+_ALWAYS_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be read, and a folder of its own to do so."""
+    """A file to be read, and a folder of its own to do so.
+
+    Attributes:
+        path: of the file.
+        sources: all formats by name.
+        folder: need not exist.
+        options: what to keep.
+        size_bytes: of the file on disk.
+        known: content hashes of files of this size that need not be read again.
+        identity: content hash and kind, where they are known already.
+        in_partitions: write rows as partitions of a folder database.
+    """
 
     path: Path
-    source: Source
+    sources: Mapping[str, Source]
     folder: Path
     options: ReadOptions
+    size_bytes: int
+    known: frozenset[str] = frozenset()
+    identity: tuple[str, str | None] | None = None
+    in_partitions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +77,12 @@ class Spooled:
     size_bytes: int
 
 
+SourceRows = Spooled | PartitionedFile
+"""The rows of a file that was read."""
+Rows = SourceRows | Callable[[int], SourceSummary]
+"""The same; or the file is large, and is read while it is added under a number."""
+
+
 @contextmanager
 def spool_folder(scratch: Path) -> Iterator[Path]:
     """A folder for the spool of one ingest, below the scratch folder of the open database; removed in the end."""
@@ -63,15 +91,80 @@ def spool_folder(scratch: Path) -> Iterator[Path]:
         yield Path(tempfile.mkdtemp(dir=folder))
 
 
-def spool_file(task: Task) -> Spooled:
-    """Read one file. Runs in a worker.
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A file whose bytes were looked at.
+
+    Attributes:
+        content_hash: of its bytes; None where they cannot be had.
+        kind: name of the source that recognises it, or None.
+        is_known: whether its bytes are known, so that it need not be read.
+        rows: what was read of it; None where it was not.
+        error: why it could not be read, or None.
+    """
+
+    content_hash: str | None
+    kind: str | None = None
+    is_known: bool = False
+    rows: Rows | None = None
+    error: TraceforgeError | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its source was asked."""
+        return self.rows is not None or (self.error is not None and self.content_hash is not None)
+
+
+def examine(task: Task) -> Examined:
+    """Hash a file and recognise it; an error of doing so is its own."""
+    try:
+        content_hash, kind = task.identity or (files.content_hash(task.path), None)
+        if content_hash in task.known:
+            return Examined(content_hash, is_known=True)
+        return Examined(content_hash, kind if task.identity else kind_of(task.path, task.sources))
+    except Exception as error:  # noqa: BLE001 - a file fails alone
+        return Examined(None, error=failure_of(task.path, error))
+
+
+def read_task(task: Task) -> Examined:
+    """Examine one file, and read it if that is of use. Runs in a worker."""
+    found = examine(task)
+    if found.kind is None or found.content_hash is None:
+        return found
+    try:
+        return replace(found, rows=read_rows(task, task.sources[found.kind], found.content_hash))
+    except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
+        return replace(found, error=failure_of(task.path, error))
+
+
+def read_rows(task: Task, source: Source, content_hash: str) -> SourceRows:
+    """Read one file.
 
     Raises:
         InputUnusableError: nothing of the file can be used.
     """
+    if task.in_partitions:
+        writer = PartitionWriter(task.folder, mark_of(content_hash))
+        return writer.finish(source.read(task.path, writer.write, task.options))
     spool = _Spool(task.folder)
-    summary = task.source.read(task.path, spool.write, task.options)
+    summary = source.read(task.path, spool.write, task.options)
     return Spooled(summary, tuple(spool.held), task.folder, tuple(sorted(spool.counts)), spool.held_bytes)
+
+
+def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
+    """Name of the first source that recognises the content of a file, or None."""
+    try:
+        head = files.read_head(path)
+        found = next((name for name, source in sources.items() if source.recognises(head)), None)
+        if found is not None or len(head) < HEAD_BYTES or b"\0" in head:
+            return found
+        # A long text of other things may stand before the first line that a source knows.
+        marked = {name: source for name, source in sources.items() if getattr(source, "marks", ())}
+        marks = [mark for source in marked.values() for mark in getattr(source, "marks", ())]
+        window = files.read_around(path, marks)
+        return next((name for name, source in marked.items() if source.recognises(window)), None)
+    except (InputUnusableError, OSError):
+        return None
 
 
 class _Spool:
@@ -105,34 +198,32 @@ class _Spool:
 
 def read_by_workers(
     tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]
-) -> Generator[tuple[Path, Spooled | TraceforgeError], None, None]:
+) -> Generator[tuple[Path, Examined], None, None]:
     """What became of each file, in the order of the tasks, whichever finished first.
 
     Only so many files are read ahead of the one that is handed over: what workers found of them waits in memory or on
     disk.
     """
-    todo, ahead = deque(tasks), deque[Path]()
-    jobs: dict[Future[Spooled], Path] = {}
-    done: dict[Path, Spooled | TraceforgeError] = {}
+    todo, ahead = deque(tasks), deque[Task]()
+    jobs: dict[Future[Examined], Task] = {}
+    done: dict[Path, Examined] = {}
     try:
         while todo or jobs:
-            while todo and len(ahead) < _MOST_AHEAD:
+            while todo and _has_room(ahead, todo[0]):
                 task = todo.popleft()
-                jobs[executor.submit(spool_file, task)] = task.path
-                ahead.append(task.path)
+                jobs[executor.submit(read_task, task)] = task
+                ahead.append(task)
             for future in _some_completed(jobs):
-                path = jobs.pop(future)
-                try:
-                    done[path] = future.result()
-                except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
-                    done[path] = failure_of(path, error)
-                on_file(path)
-            while ahead and ahead[0] in done:
-                path = ahead.popleft()
+                task = jobs.pop(future)
+                done[task.path] = _result(future, task)
+                if done[task.path].is_read:
+                    on_file(task.path)
+            while ahead and ahead[0].path in done:
+                path = ahead.popleft().path
                 result = done.pop(path)
                 yield path, result
-                if isinstance(result, Spooled):
-                    _remove_tables(result)
+                if isinstance(result.rows, Spooled):
+                    _remove_tables(result.rows)
     finally:
         # After an interruption nobody wants the rest; what is being read ends before its folder goes.
         for job in jobs:
@@ -142,7 +233,20 @@ def read_by_workers(
             left -= _some_completed(left)
 
 
-def _some_completed(futures: Iterable[Future[Spooled]]) -> set[Future[Spooled]]:
+def _has_room(ahead: Sequence[Task], task: Task) -> bool:
+    """Whether one more file may be read before the first of those that are ahead is handed over."""
+    size = sum(one.size_bytes for one in ahead) + task.size_bytes
+    return len(ahead) < _MOST_AHEAD and (size <= _MOST_BYTES_AHEAD or len(ahead) < _ALWAYS_AHEAD)
+
+
+def _result(future: Future[Examined], task: Task) -> Examined:
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 - also what a worker cannot send, or that it was killed
+        return Examined("", error=failure_of(task.path, error))
+
+
+def _some_completed(futures: Iterable[Future[Examined]]) -> set[Future[Examined]]:
     """Those that have ended. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
     return wait(futures, timeout=_PAUSE_S, return_when=FIRST_COMPLETED).done
 

@@ -1,0 +1,87 @@
+"""What goes wrong when a database is opened. In: a path and an error of DuckDB. Out: an error that says what to do."""
+
+import contextlib
+from pathlib import Path
+
+from traceforge.errors import InputUnusableError, StoreBusyError
+from traceforge.store.folder import CATALOGUE, Folder, is_folder_database
+from traceforge.store.migrations import facts_form
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a name can be given to DuckDB."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def prepare_folder(folder: Folder) -> None:
+    """Have the folder of a folder database, whose catalogue may still be missing.
+
+    Raises:
+        InputUnusableError: it cannot lie there, or other things lie in it.
+    """
+    folder.check_name(frozenset(name for document in facts_form().values() for name in document.types))
+    if is_folder_database(folder.path):
+        folder.check_catalogue()
+        return
+    where = str(folder.path)
+    if not folder.path.parent.is_dir():
+        raise InputUnusableError("the folder above it does not exist", where=where, hint="make that folder first")
+    if folder.path.is_dir() and any(not path.name.startswith(CATALOGUE) for path in folder.path.iterdir()):
+        hint = "name a new folder, or an empty one"
+        raise InputUnusableError("other things lie in this folder, and no database", where=where, hint=hint)
+    try:
+        folder.path.mkdir(exist_ok=True)
+    except OSError as error:
+        hint = "name a folder where you may write"
+        raise InputUnusableError(f"the folder cannot be made: {error.strerror}", where=where, hint=hint) from error
+
+
+def remove_database(path: Path | None, folder: Folder | None) -> None:
+    """Remove a database that could not be made whole, which would be refused as foreign or damaged later on."""
+    if path is not None:
+        path.unlink(missing_ok=True)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            folder.path.rmdir()  # if nothing else is in it
+
+
+def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusableError:
+    """The error of ours that says why a file cannot be attached."""
+    text = str(error)
+    where = str(path)
+    if path is not None and path.is_dir():
+        return InputUnusableError(
+            "this is a folder, not a database",
+            where=where,
+            hint="`traceforge ingest FOLDER --db FILE` makes a database; a database that is a folder ends in `/`",
+        )
+    if path is not None and not path.parent.is_dir():
+        return InputUnusableError(
+            "the folder of the database does not exist", where=where, hint="make the folder first"
+        )
+    if "Could not set lock" in text or "already attached" in text:
+        return StoreBusyError(
+            "another process holds the database", where=where, hint="wait for it to end, or copy the file"
+        )
+    if "storage version" in text:
+        return InputUnusableError(
+            "this DuckDB database is of a newer format than those that traceforge writes",
+            where=where,
+            hint="name a new file, or one made by `traceforge ingest`",
+        )
+    if is_new:
+        return InputUnusableError(
+            f"the database cannot be made: {text}",
+            where=where,
+            hint="make room, or name a file where you may write",
+        )
+    return InputUnusableError(
+        "not a DuckDB database, or a damaged one",
+        where=where,
+        hint="name a new file, or one made by `traceforge ingest`",
+    )
