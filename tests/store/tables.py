@@ -1,4 +1,4 @@
-"""All tables of a database as rows: two databases that hold the same are equal. Raw rows keep the order of their file."""
+"""All tables of a database as rows: two databases that hold the same are equal. Raw rows keep their order."""
 
 from traceforge.store.database import Store
 

@@ -1,7 +1,7 @@
 """A trace database as a folder. In: its path. Out: where its catalogue and partitions lie, and whether all is plain.
 
     job42/catalogue.duckdb                                             everything but raw tables
-    job42/facts/raw.kineto_kind/source_id=3/9f86d081884c7d65-000000.parquet    one source's rows of one raw table
+    job42/facts/raw.event_kind/source_id=3/9f86d081884c7d65-000000.parquet    one source's rows of one raw table
 
 Idea: a partition's files are named by the hash of the file that they come from and counted, so that every path follows
 from numbers that the catalogue holds, and never from a text of it. Whatever bears another name is not ours and stays.
@@ -33,7 +33,7 @@ class Partition:
 
     Attributes:
         source_id: joins meta.source.source_id.
-        table: such as `raw.kineto_occurrence`.
+        table: such as `raw.occurrence`.
         mark: begins the names of its files, so that they are told from those of a former source of this number.
         part_count: number of files.
         row_count: rows in all of them.
