@@ -33,7 +33,7 @@ WHERE database_name = current_database() AND schema_name = 'raw'
 """
 
 
-class Facts(Protocol):
+class RowStorage(Protocol):
     """How a database keeps raw rows; all but `settle` inside a transaction."""
 
     def add(self, first: int, files: Sequence[SourceRows]) -> None:
@@ -46,7 +46,7 @@ class Facts(Protocol):
         """The transaction is over."""
 
 
-def facts_of(store: Store) -> Facts:
+def facts_of(store: Store) -> RowStorage:
     """How this database keeps raw rows."""
     return TablesInFile(store) if store.folder is None else PartitionsInFolder(store, store.folder)
 

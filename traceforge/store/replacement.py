@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
-from traceforge.store.facts import Facts
+from traceforge.store.facts import RowStorage
 
 _CUT_OFF = """
 SELECT s.source_id, s.path, s.kind, s.size_bytes FROM meta.source AS s
@@ -41,7 +41,9 @@ def cut_off_files(store: Store, run_id: int) -> dict[str, list[CutOff]]:
     return found
 
 
-def remove_cut_off(store: Store, facts: Facts, former: Sequence[CutOff], summary: SourceSummary, size: int) -> None:
+def remove_cut_off(
+    store: Store, facts: RowStorage, former: Sequence[CutOff], summary: SourceSummary, size: int
+) -> None:
     """Remove, in the transaction that is open, the cut-off files that a new one takes the place of.
 
     Args:
