@@ -75,7 +75,7 @@ class _Reader(HTMLParser):
             _, value, unit, texts = self.open
             self.waiting[-1].numbers.append(Number("".join(texts).strip(), value, unit))
             self.open = None
-        if tag == "p" and self.in_sources:
+        if tag == "details" and self.in_sources:
             self.in_sources = False
             self.rows += self.waiting
             self.waiting = []

@@ -25,6 +25,7 @@ _PRINTED_WIDTH, _PRINTED_HEIGHT = 718, 1_040  # px of A4 within Chromium's margi
 _LOOKS = """
 const height = (element) => Math.round(element.getBoundingClientRect().height);
 const looks = {};
+document.querySelectorAll('.absent').forEach((fold) => { fold.open = true; });
 document.querySelectorAll('section').forEach((section) => {
   looks[section.id] = {
     height: height(section),

@@ -4,11 +4,15 @@ Each kind of block is drawn by the template of its own name, `templates/blocks/<
 escaped there. A section that cannot be built says with `Missing` what is absent and how to record it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from traceforge.report.answer_blocks import Assurances, BarStrip, VerdictPanel
 from traceforge.report.embedded_data import Dataset
+from traceforge.report.table import Table as Table  # noqa: PLC0414  # sections take all from here
+from traceforge.report.table import TableColumn as TableColumn  # noqa: PLC0414
+from traceforge.report.table import number as number  # noqa: PLC0414
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,58 +37,6 @@ class Subheading:
 
     template: ClassVar[str] = "subheading"
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a table; numbers are set right, `code` in a fixed-width face, `wide` texts may break.
-
-    Attributes:
-        cell: the finished text of a row.
-    """
-
-    title: str
-    cell: Callable[[Any], str]
-    numeric: bool = False
-    code: bool = False
-    wide: bool = False
-
-
-def number(title: str, cell: Callable[[Any], str]) -> TableColumn:
-    """A column of numbers."""
-    return TableColumn(title, cell, numeric=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of finished texts.
-
-    Attributes:
-        omitted: number of further rows that are not shown.
-        summary: text of the fold the table hides behind; None shows it openly.
-        queries: names of the queries behind it, where it is no part of a figure that names them.
-    """
-
-    template: ClassVar[str] = "table"
-    columns: Sequence[TableColumn]
-    rows: Sequence[Sequence[str]]
-    omitted: int = 0
-    summary: str | None = None
-    queries: Sequence[str] = ()
-
-    @classmethod
-    def of(
-        cls,
-        rows: Sequence[Any],
-        columns: Sequence[TableColumn],
-        most: int | None = None,
-        summary: str | None = None,
-        queries: Sequence[str] = (),
-    ) -> "Table":
-        """A table of these rows, the first `most` of them shown."""
-        shown = rows[:most]
-        cells = [[column.cell(row) for column in columns] for row in shown]
-        return cls(columns, cells, len(rows) - len(shown), summary, queries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,30 +121,6 @@ class Briefs:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictPanel:
-    """The answer, in words.
-
-    Attributes:
-        state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
-        further: where the whole evidence stands; empty where this is all of it.
-        moment: address in the timeline of what it states; empty where there is none.
-    """
-
-    template: ClassVar[str] = "verdict"
-    state: str
-    headline: str
-    explanation: str
-    confidence: str
-    next_step: str
-    tiles: Sequence[Tile] = ()
-    evidence_for: Sequence[str] = ()
-    evidence_against: Sequence[str] = ()
-    further: str = ""
-    moment: str = ""
-    queries: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Panel:
     """One chart: a Vega-Lite specification and the tables it names, by column.
 
@@ -265,12 +193,14 @@ class TimelineFigure:
         data: what it draws (`timeline.payload`).
         legend: phases that occur, in their order.
         iterations, ranks: what can be chosen: value and text of each.
+        shown: the iteration that the caption speaks of; None where it speaks of none.
         notes: what was thinned or left out.
     """
 
     template: ClassVar[str] = "timeline"
     name: str
     caption: str
+    shown: int | None
     data: Mapping[str, object]
     table: Table
     queries: Sequence[str]
@@ -319,6 +249,8 @@ Block = (
     | Cards
     | Briefs
     | VerdictPanel
+    | BarStrip
+    | Assurances
     | Figure
     | TimelineFigure
     | TableFigure
@@ -329,9 +261,10 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A built section."""
+    """A built section; `count` is how many of its kind were found, shown beside its tab, None for no number."""
 
     blocks: Sequence[Block]
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

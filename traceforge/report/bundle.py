@@ -16,6 +16,7 @@ from traceforge.report.kept_text import kept_text
 from traceforge.report.palette import css_variables
 
 _TIMELINE = ("data", "rows", "colours", "paint", "marks", "strip", "view", "words", "address", "input")
+_PAGE = ("tabs", "tables", "copy", "report")
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -42,8 +43,8 @@ def vega_script() -> str:
 
 @cache
 def page_script() -> str:
-    """Our own script: draws the charts when they come into view."""
-    return _checked(asset("report.js"), "report.js")
+    """Our own scripts, each in a scope of its own: tabs, tables, copying, and charts drawn when they come into view."""
+    return _checked("\n".join(asset(f"{name}.js") for name in _PAGE), "the page's script")
 
 
 @cache

@@ -41,6 +41,11 @@ class Finding:
     evidence_against: tuple[str, ...]
     moment_iteration: int | None = None
     moment_rank: int | None = None
+    host: str = ""
+    gain_if_all_fixed: float | None = None
+    iterations: int | None = None
+    affected_iterations: int | None = None
+    p_value: float | None = None
 
     @property
     def is_significant(self) -> bool:
@@ -190,6 +195,11 @@ def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
         evidence_against=tuple(_sentence(item["statement"]) for item in own if item["direction"] == "against"),
         moment_iteration=row["moment_iteration"],
         moment_rank=row["moment_rank"],
+        host=clean(row["host"], 80) if row["host"] is not None else "",
+        gain_if_all_fixed=row["gain_if_all_fixed"],
+        iterations=row["iterations"],
+        affected_iterations=row["affected_iterations"],
+        p_value=row["p_value"],
     )
 
 

@@ -171,6 +171,11 @@ def percent(share: float | None) -> str:
     return ShownNumber(_MINUS + text if share < 0 and float(text[:-2]) else text, share, "share")
 
 
+def probability(p_value: float) -> str:
+    """A probability as it stands in a sentence, such as `p = 0.03`; tiny ones only as an upper end."""
+    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
+
+
 def change(ratio: float | None) -> str:
     """A ratio as the change it means: 1.031 is `+3.1 %`."""
     if ratio is None:

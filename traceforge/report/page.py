@@ -13,15 +13,15 @@ from markupsafe import Markup
 
 from traceforge.compare import Comparison
 from traceforge.redaction import Redaction
-from traceforge.report.blocks import DrillDown, Figure, Missing, Section, TimelineFigure
+from traceforge.report.blocks import DrillDown, Figure, TimelineFigure
 from traceforge.report.bundle import content_security_policy, page_script, page_style, timeline_script, vega_script
 from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import compressed_json, embedded_json, packed
+from traceforge.report.layout import Placed, laid_out
 from traceforge.report.page_header import page_header
 from traceforge.report.palette import MODES
-from traceforge.report.plugin import Plugin
 from traceforge.report.sections import section_plugins
 from traceforge.report.summary import summarise
 from traceforge.report.terminal import verdict_lines
@@ -104,24 +104,11 @@ def _redacted(comparison: Comparison, redaction: Redaction) -> Comparison:
     return replace(comparison, before=before, after=after)
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A built section with its name and headings, as the template takes it."""
-
-    name: str
-    plugin: Plugin
-    content: Section | Missing
-
-    @property
-    def is_missing(self) -> bool:
-        return isinstance(self.content, Missing)
-
-
 def _render(context: Context) -> str:
     with unvalidated():
         built = [(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
-    placed = [_Placed(name, plugin, content) for name, plugin, content in built if content is not None]
-    blocks = [block for part in placed for block in part.content.blocks]
+    layout = laid_out([Placed(name, plugin, content) for name, plugin, content in built if content is not None])
+    blocks = [block for part in layout.present for block in part.content.blocks]
     figures = [block for block in blocks if isinstance(block, Figure)]
     timelines = [block for block in blocks if isinstance(block, TimelineFigure)]
     scripts = [
@@ -132,7 +119,9 @@ def _render(context: Context) -> str:
         .get_template("page.html.j2")
         .render(
             header=page_header(context, is_thinned=context.limits != _LIMITS[0]),
-            sections=placed,
+            first=layout.first,
+            tabs=layout.tabs,
+            absent=layout.absent,
             embedded={figure.name: embedded_json(_figure_data(figure)) for figure in figures}
             | {timeline.name: compressed_json(timeline.data) for timeline in timelines},
             theme=embedded_json(theme()),

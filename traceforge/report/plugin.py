@@ -14,7 +14,8 @@ class Plugin:
     Attributes:
         place: where it stands on the page, ascending; sections of one place are in alphabetical order.
         title: its heading.
-        short_title: its name in the list of contents; empty for one that belongs to the section above it.
+        short_title: the name of its tab; empty for one that stands on the tab of the section above it. The first
+            section of all begins the first screen instead of a tab.
         build: reads tables, returns what to draw; None for a section that was not asked for.
         summarise: what it adds to the summary for machines, by key; JSON values only. None for nothing.
     """

@@ -171,14 +171,6 @@
     chart.style.minHeight = `${Number(spec.height) + 50}px`;
   });
 
-  // A link to a query or a term opens the fold it lies in.
-  const openTarget = () => {
-    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (target instanceof HTMLDetailsElement) target.open = true;
-  };
-  window.addEventListener("hashchange", openTarget);
-  openTarget();
-
   const drawAll = () => charts.forEach(draw);
   window.addEventListener("beforeprint", drawAll);
   if ("IntersectionObserver" in window) {

@@ -13,6 +13,7 @@ Object.assign(Walk.prototype, {
     const rank = Number.parseInt(found.get("rank") ?? "", 10);
     const span = /^(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)$/.exec(found.get("t") ?? "");
     const ms = span && Number(span[1]) < Number(span[2]) ? [Number(span[1]), Number(span[2])] : null;
+    if (found.has("cmp") && !this.view.isCompared) this.compare(this.part("compare"));
     this.show({ number, rank: Number.isNaN(rank) ? null : rank, ms, isMoved: !isFirst });
     this.choices();
     this.scrollTo(isFirst);

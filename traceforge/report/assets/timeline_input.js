@@ -16,6 +16,7 @@ Object.assign(Walk.prototype, {
     compare.addEventListener("click", () => this.compare(compare));
     window.addEventListener("scroll", () => this.wanted(), { passive: true });
     window.addEventListener("resize", () => this.wanted());
+    window.addEventListener("beforeprint", () => this.resize());
     this.part("search").addEventListener("input", (event) => this.search(event.target.value));
     this.figure.querySelectorAll("[data-phase]").forEach((button) => button.addEventListener("click", () => this.toggle(button)));
     window.addEventListener("hashchange", () => this.addressed(false));

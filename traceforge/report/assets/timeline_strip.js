@@ -110,14 +110,14 @@ class Strip {
 
   /** What the colours mean, with means over the iterations. */
   explain() {
-    this.legend.textContent = this.isLost ? "Time lost in each iteration, by who owns it (means): " : "Duration of each iteration";
+    this.legend.textContent = this.isLost ? "Time lost in each iteration, by who owns it: " : "Duration of each iteration";
     if (!this.isLost) return;
-    this.model.owners.names.forEach(([label, mode, mean], owner) => {
+    this.model.owners.names.forEach(([label, mode], owner) => {
       const item = this.legend.appendChild(document.createElement("span"));
       const swatch = item.appendChild(document.createElement("i"));
       swatch.style.background = `var(--${mode})`;
       swatch.style.opacity = this.strength[owner];
-      item.append(`${label} ${mean}`);
+      item.append(label);
     });
   }
 

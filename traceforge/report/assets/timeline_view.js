@@ -81,6 +81,12 @@ class Walk {
       : `Iteration ${number}${reason ? ` (${reason})` : ""}. Click the name of a rank to open it, a block for its details.`;
   }
 
+  /** The title says what the iteration in view shows: the page's own words for its first, the lost time of others. */
+  entitle(number) {
+    this.titles ??= new Map([[Number(this.figure.dataset.iteration), this.part("title").textContent]]);
+    this.part("title").textContent = this.titles.get(number) ?? `${this.strip.told(number)}.`;
+  }
+
   open(ranks) {
     ranks.filter((rank) => rank !== undefined).forEach((rank) => {
       this.openHosts.add(this.model.host_of[rank]);
@@ -198,6 +204,7 @@ class Walk {
     if (number === this.number) return;
     this.number = number;
     this.strip.tell(number);
+    this.entitle(number);
     this.part("compare").disabled = number === model.normal;
     if (view.isCompared) this.laid();
     document.dispatchEvent(new CustomEvent("iterationshown", { detail: number }));

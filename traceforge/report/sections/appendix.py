@@ -49,4 +49,4 @@ _FILE_COLUMNS = (
     TableColumn("SHA-256", lambda file: clean(file["content_hash"], 80)[:_HASH_LETTERS], code=True),
 )
 
-SECTION = Plugin(1000, "How this was made", "Appendix", _build)
+SECTION = Plugin(1000, "How this was made", "SQL", _build)

@@ -1,31 +1,16 @@
-"""Where the time goes: the whole step from what the device could do to what was measured, and the largest operations.
+"""Where the time goes: the whole step from what the device could do to what was measured.
 
-Reads attribute.bottleneck and bound, operation.kernel and coverage. One rank is enough. The delay of single ranks and
+Reads attribute.bottleneck and bound. One rank is enough. The delay of single ranks and
 iterations stands in a section of its own: this one sees what is always slow.
 """
 
-from traceforge.report.blocks import (
-    Block,
-    Figure,
-    Missing,
-    Note,
-    Panel,
-    Section,
-    Subheading,
-    Table,
-    TableColumn,
-    TableFigure,
-    number,
-)
+from traceforge.report.blocks import Block, Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, clean, count, duration, listed, percent, spaced
+from traceforge.report.formatting import capital, clean, duration, percent, spaced
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 
-_MOST_OPERATIONS = 20
-_NAME_COLUMNS = 36
-_OF_DEVICES = ("kernel", "TFLOP/s", "of peak")
 # From what the device could do to what keeps it waiting; parts of other names follow.
 _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
@@ -48,12 +33,6 @@ _LABELS = {
     "device_queue": "Held up on the device",
     "stagger": "Between the ranks' steps",
 }
-_REASONS = {
-    "graph_launch": "launched by captured graphs",
-    "no_operation": "launched outside of operations",
-    "no_launch": "their launch is not in the trace",
-    "no_correlation": "the trace does not tell their launch",
-}
 
 
 def _build(context: Context) -> Section | Missing:
@@ -67,7 +46,7 @@ def _build(context: Context) -> Section | Missing:
         queries = ["sections/bottleneck_ranks"]
         shown = Table.of(ranks, _RANK_COLUMNS, context.limits.table_rows, "What bounds each rank", queries)
         blocks.append(shown)
-    return Section([*blocks, *_operations(context)])
+    return Section(blocks)
 
 
 def _waterfall(parts: list[Row], job: Row) -> Figure:
@@ -106,42 +85,6 @@ def _label(part: Row) -> str:
     return _LABELS.get(part["bound"]) or capital(spaced(part["bound"]))
 
 
-def _operations(context: Context) -> list[Block]:
-    rows = context.rows("sections/bottleneck_operations")
-    if not rows:
-        return []
-    on_device = any(row["kernel"] for row in rows)
-    columns = [column for column in _OPERATION_COLUMNS if on_device or column.title not in _OF_DEVICES]
-    table = Table.of(rows, columns, _MOST_OPERATIONS)
-    queries = ["sections/bottleneck_operations", "sections/bottleneck_coverage"]
-    notes = ["Of a mean iteration of a mean rank. TFLOP/s and peak where shapes and the device's peak are known."]
-    figure = TableFigure("operations", _operations_caption(rows), table, queries, notes)
-    unknown = [row for row in context.rows("sections/bottleneck_coverage") if row["reason"] in _REASONS]
-    blocks: list[Block] = [Subheading("Largest operations"), figure]
-    if unknown:
-        why = listed([f"{percent(row['share'])} {_REASONS[row['reason']]}" for row in unknown])
-        blocks.append(Note(f"Of the device's time this part has no operation: {why}."))
-    return blocks
-
-
-def _operations_caption(rows: list[Row]) -> str:
-    first = rows[0]
-    name = clean(first["operation"] or first["kernel"] or "work without a name", _NAME_COLUMNS)
-    return f"Most time goes to {name}: {duration(first['duration_ns'])} of an iteration."
-
-
-def _name(value: object) -> str:
-    return clean(value, _NAME_COLUMNS) if value else "—"
-
-
-def _calls(row: Row) -> str:
-    return f"{row['calls']:.1f}" if row["calls"] % 1 else count(int(row["calls"]))
-
-
-def _rate(row: Row) -> str:
-    return "—" if row["flops_per_s"] is None else f"{row['flops_per_s'] / 1e12:.1f}"
-
-
 _PART_COLUMNS = (
     TableColumn("part", _label),
     number("of an iteration", lambda part: duration(part["duration_ns"])),
@@ -156,17 +99,6 @@ _RANK_COLUMNS = (
     number("device busy", lambda row: percent(row["busy_share"])),
     number("of peak", lambda row: percent(row["peak_share"])),
 )
-_OPERATION_COLUMNS = (
-    TableColumn("operation", lambda row: _name(row["operation"]), code=True),
-    number("time", lambda row: duration(row["duration_ns"])),
-    number("share", lambda row: percent(row["share"])),
-    number("calls", _calls),
-    number("a call", lambda row: duration(row["call_ns"])),
-    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True),
-    TableColumn("kind", lambda row: spaced(row["kind"])),
-    number("TFLOP/s", _rate),
-    number("of peak", lambda row: percent(row["peak_share"])),
-)
 
 
 def _summarise(context: Context) -> dict[str, object]:
@@ -176,4 +108,4 @@ def _summarise(context: Context) -> dict[str, object]:
     return {"bound": {"name": bounds[0]["bound"], "sentence": clean(bounds[0]["sentence"], 600)}}
 
 
-SECTION = Plugin(35, "Where the time goes", "Time", _build, _summarise)
+SECTION = Plugin(40, "Where the time goes", "Bottleneck", _build, _summarise)

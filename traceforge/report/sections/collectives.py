@@ -186,4 +186,4 @@ _COLUMNS = (
     number("bus bandwidth", lambda row: rate(row["bandwidth_bytes_per_s"])),
 )
 
-SECTION = Plugin(90, "Collectives", "Collectives", _build)
+SECTION = Plugin(60, "Collectives", "Collectives and messages", _build)

@@ -162,4 +162,4 @@ _COLUMNS = (
     TableColumn("judgement", judged),
 )
 
-SECTION = Plugin(130, "Compared with the baseline", "Baseline", _build, _summarise)
+SECTION = Plugin(100, "Compared with the baseline", "Baseline", _build, _summarise)

@@ -90,4 +90,4 @@ _COLUMNS = (
     TableColumn("graph", lambda trace: _LABELS.get(trace["label"], clean(trace["label"], 40))),
 )
 
-SECTION = Plugin(140, "Execution traces", "Execution traces", _build)
+SECTION = Plugin(110, "Execution traces", "Execution traces", _build)

@@ -229,4 +229,4 @@ _MEASURED_COLUMNS = (
     TableColumn("last most often", _last),
 )
 
-SECTION = Plugin(100, "Fabric", "Fabric", _build, _summarise)
+SECTION = Plugin(70, "Fabric", "Fabric", _build, _summarise)

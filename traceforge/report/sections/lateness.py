@@ -193,4 +193,4 @@ def _table(context: Context) -> Table:
     return Table.of(context.rows("sections/lateness_ranks"), columns, context.limits.table_rows)
 
 
-SECTION = Plugin(60, "Who is late, and when", "Who is late", _build)
+SECTION = Plugin(32, "Who is late, and when", "", _build)

@@ -61,7 +61,7 @@ def _build(context: Context) -> Section | Missing:
         rest = findings[len(shown) :]
         lost = duration(sum(finding.delay_ns for finding in rest))
         blocks.append(Note(f"{plural(len(rest), 'smaller finding')} not shown; together {lost} an iteration."))
-    return Section(blocks)
+    return Section(blocks, sum(finding.is_significant for finding in findings) or None)
 
 
 def _modes(findings: list[Finding]) -> list[str]:
@@ -73,7 +73,7 @@ def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
     columns = (
         TableColumn("failure mode", mode_name),
         TableColumn("answer", lambda mode: _answer(mode, findings)),
-        number("lost per iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
+        number("delay booked, an iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
         number("of the iteration", lambda mode: percent(rows[mode]["share"]) if mode in rows else "—"),
         TableColumn("mostly", lambda mode: _largest_cause(rows.get(mode))),
         TableColumn("what would settle it", lambda mode: _SETTLES[mode].replace("`", ""), wide=True),
@@ -116,7 +116,7 @@ def _caption(findings: Sequence[Finding]) -> str:
 
 
 def _card(finding: Finding, context: Context) -> Card:
-    facts = [("Lost per iteration", finding.cost)]
+    facts = [("Recoverable per iteration", finding.cost)]
     if context.job.mean_ns:
         facts.append(("Of a mean iteration", percent(finding.delay_ns / context.job.mean_ns)))
     if cost := context.costs.get(finding.finding_id):
@@ -139,4 +139,4 @@ def _card(finding: Finding, context: Context) -> Card:
     )
 
 
-SECTION = Plugin(80, "Failure modes", "Failure modes", _build)
+SECTION = Plugin(30, "Failure modes", "Findings", _build)

@@ -203,4 +203,4 @@ _WHAT_IF_COLUMNS = (
     TableColumn("assumptions, or why it cannot be predicted", lambda row: clean(row["reason"] or "—", 300), wide=True),
 )
 
-SECTION = Plugin(110, "Would pacing help?", "Pacing", _build, _summarise)
+SECTION = Plugin(80, "Would pacing help?", "Pacing", _build, _summarise)

@@ -88,4 +88,4 @@ def _summarise(context: Context) -> dict[str, object]:
     return {"forecast": {"refused": not is_extrapolated, "needs": [clean(need["item"], 160) for need in needs]}}
 
 
-SECTION = Plugin(120, "Scaling and cost", "Scaling", _build, _summarise)
+SECTION = Plugin(90, "Scaling and cost", "Scaling", _build, _summarise)

@@ -149,4 +149,4 @@ def _summarise(context: Context) -> dict[str, object]:
     return {"phase_shares": shares}
 
 
-SECTION = Plugin(40, "What each rank does in an iteration", "", _build, _summarise)
+SECTION = Plugin(51, "What each rank does in an iteration", "", _build, _summarise)

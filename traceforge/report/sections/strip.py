@@ -128,4 +128,4 @@ _COLUMNS = (
     TableColumn("state", _state),
 )
 
-SECTION = Plugin(50, "Iteration time over the run", "", _build, _summarise)
+SECTION = Plugin(21, "Iteration time over the run", "", _build, _summarise)

@@ -28,9 +28,11 @@ def _build(context: Context) -> Section | Missing:
         return missing("No iteration can be drawn", context)
     shown = [number for number in found.detail.iterations if number in found.axis.offset_ns]
     rows = context.rows("sections/timeline_ranks", iterations=shown)
+    number, caption = _caption(found, rows, context)
     figure = TimelineFigure(
         name="timeline",
-        caption=_caption(found, rows, context),
+        caption=caption,
+        shown=number,
         data=found.page,
         table=_table(rows, shown, context),
         queries=_QUERIES,
@@ -56,24 +58,27 @@ def _rank(rank: int, context: Context) -> str:
     return str(rank) if host is None else f"{rank}, {host}"
 
 
-def _caption(found: TimelineData, rows: Sequence[Row], context: Context) -> str:
-    """What is to be seen at the moment that is shown first."""
+def _caption(found: TimelineData, rows: Sequence[Row], context: Context) -> tuple[int | None, str]:
+    """The iteration that is shown first, and what is to be seen there."""
     moment = next((one for one in found.moments if one.span and one.finding.is_significant), None)
     if moment is not None:
         excess = duration(moment.excess_ns)
         what = f"rank {moment.rank} reaches a collective {excess} after the median of the other ranks"
         if moment.rank is None:
             what = f"a transfer takes {excess} after all ranks have arrived"
-        return f"Iteration {moment.iteration}: {what}."
+        return moment.iteration, f"Iteration {moment.iteration}: {what}."
     first = found.detail.normal
     last = next((row for row in rows if row["iteration"] == first), None)
     if last is None or last["late_ns"] is None or len(context.job.ranks) < 2:
-        return "What each rank did, instant by instant."
+        return None, "What each rank did, instant by instant."
     if last["behind_median_ns"] < context.trust.resolution_ns:
         within = duration(context.trust.resolution_ns)
-        return f"Iteration {first}: all ranks arrive within {within}, which is below the resolution of the clocks."
+        return (
+            first,
+            f"Iteration {first}: all ranks arrive within {within}, which is below the resolution of the clocks.",
+        )
     behind = duration(last["behind_median_ns"])
-    return f"Iteration {first}: rank {last['rank']} arrives last, on average {behind} after the median rank."
+    return first, f"Iteration {first}: rank {last['rank']} arrives last, on average {behind} after the median rank."
 
 
 def _legend(found: TimelineData) -> list[LegendEntry]:
@@ -119,4 +124,4 @@ _COLUMNS = (
     number("waiting or transfer, not told apart", lambda row: duration(row["communication_ns"])),
 )
 
-SECTION = Plugin(70, "Timeline", "Timeline", _build)
+SECTION = Plugin(20, "Timeline", "Timeline", _build)

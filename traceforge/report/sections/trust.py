@@ -222,4 +222,4 @@ _ISSUE_COLUMNS = (
     TableColumn("first at", lambda issue: issue.first_at or "—", wide=True),
 )
 
-SECTION = Plugin(20, "How far to trust this", "Trust", _build, _summarise)
+SECTION = Plugin(120, "How far to trust this", "Data quality", _build, _summarise)

@@ -1,74 +1,176 @@
-"""The answer first: verdict in words, what it costs and how sure that is, the next step, and what else was found.
+"""The answer first: verdict, where and when, what bounds the job, what it costs, how sure, what to do next.
 
-Reads attribute.verdict, finding and evidence. A run without a verdict gets one that says why nothing can be known.
+Reads attribute.verdict, finding, finding_difference and bound. A run without a verdict gets one that says why nothing
+can be known.
 """
 
 from collections.abc import Sequence
 
-from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, VerdictPanel
-from traceforge.report.context import Context
+from traceforge.report.answer_blocks import Advice, VerdictPanel
+from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, Tiles
+from traceforge.report.context import Context, Row
 from traceforge.report.cost import cost_tiles
-from traceforge.report.diagnosis import Finding, anchor, moment_link
-from traceforge.report.formatting import change, duration, percent
+from traceforge.report.diagnosis import Finding, Verdict, anchor, moment_link
+from traceforge.report.formatting import change, clean, duration, duration_range, percent, plural, probability, span
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.report.missing_data import missing
+from traceforge.report.next_steps import steps
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds.attribute import SPREAD_SHARE
 
 _MOST_BRIEFS = 3
-_MOST_REASONS = 3
+_NAME = 60
+_MORE_WORK = ("more_work", "new_operation")
+_LABELS = {
+    "finding": "Finding",
+    "small_finding": "Small finding",
+    "nothing_significant": "Nothing significant",
+    "unsure": "No certain culprit",
+    "cannot_be_known": "Cannot be known",
+}
 
 
 def _build(context: Context) -> Section | Missing:
     verdict, leading = context.diagnosis.verdict, context.diagnosis.leading
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
-        panel = VerdictPanel("cannot_be_known", "Nothing can be said about this run", absent.why, "", absent.how)
+        state, headline = "cannot_be_known", "Nothing can be said about this run"
+        panel = VerdictPanel(state, _LABELS[state], headline, absent.why, [Advice(absent.how)])
         return Section([panel])
+    operation = _operation(context, leading) if leading else None
+    state = _colour(verdict, leading)
     panel = VerdictPanel(
-        state=verdict.state,
+        state=state,
+        label=_LABELS.get(state, ""),
         headline=verdict.headline,
         explanation=verdict.explanation,
-        confidence=verdict.shown_confidence,
-        next_step=verdict.next_step,
-        tiles=_finding_tiles(leading, context) if leading else _job_tiles(context),
-        evidence_for=leading.evidence_for[:_MOST_REASONS] if leading else (),
-        evidence_against=leading.evidence_against[:_MOST_REASONS] if leading else (),
+        steps=_steps(verdict, leading, operation, context),
+        places=_places(leading, operation, context) if leading else (),
+        bound=_bound(verdict, context),
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
-        queries=["verdict", "findings", "evidence", "cost"] if leading else ["verdict", "pace"],
     )
-    return Section([panel, *_briefs(context)])
+    tiles = _finding_tiles(leading, verdict, context) if leading else _job_tiles(context)
+    queries = ["verdict", "findings", "operations_of_findings", "bound", "cost"] if leading else ["verdict", "pace"]
+    shown: list[Block] = [panel, *([Tiles(tiles, queries)] if tiles else []), *_briefs(context)]
+    return Section(shown)
 
 
-def _finding_tiles(finding: Finding, context: Context) -> list[Tile]:
-    tiles = [Tile(duration(finding.delay_ns), "Lost per iteration", _interval(finding))]
+def _colour(verdict: Verdict, leading: Finding | None) -> str:
+    """The state; a finding that costs little is told apart, as it is not what the run loses most by."""
+    is_small = leading is not None and leading.share is not None and leading.share < SPREAD_SHARE
+    return "small_finding" if is_small else verdict.state
+
+
+def _operation(context: Context, finding: Finding) -> Row | None:
+    rows = context.rows("operations_of_findings")
+    return next((row for row in rows if row["finding_id"] == finding.finding_id), None)
+
+
+def _places(finding: Finding, operation: Row | None, context: Context) -> list[str]:
+    """Where, when, in which operation, how much else: a few words each."""
+    places = [f"on {finding.host}"] if finding.host else []
+    if finding.first_iteration is not None and finding.last_iteration is not None:
+        noun = "iteration" if finding.first_iteration == finding.last_iteration else "iterations"
+        when = f"{noun} {span(finding.first_iteration, finding.last_iteration)}"
+        if finding.affected_iterations is not None and finding.iterations:
+            when += f", {finding.affected_iterations} of {finding.iterations} judged"
+        places.append(when)
+    if operation is not None:
+        places.append(_work(operation))
+    if further := len(context.diagnosis.further):
+        places.append(f"{plural(further + 1, 'finding')}")
+    return places
+
+
+def _work(operation: Row) -> str:
+    name = f"`{clean(operation['name'], _NAME).replace('`', '')}`"
+    if operation["kind"] in _MORE_WORK:
+        return f"{name} {operation['calls']:.0f} times an iteration, peers {operation['peer_calls'] or 0:.0f}"
+    return (
+        f"{name} {duration(operation['call_duration_ns'])} a call, peers {duration(operation['peer_call_duration_ns'])}"
+    )
+
+
+def _bound(verdict: Verdict, context: Context) -> str:
+    """What bounds the job, where the verdict's own words do not say it."""
+    sentence = next((clean(row["sentence"], 600) for row in context.rows("bound")), "")
+    told = f"{verdict.headline} {verdict.explanation}"
+    return "" if sentence in told else sentence
+
+
+def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, context: Context) -> list[Advice]:
+    devices = [cost.has_devices for cost in context.costs.values()]
+    return steps(
+        verdict.next_step,
+        leading,
+        has_devices=any(devices),
+        is_other_work=operation is not None and operation["kind"] in _MORE_WORK,
+        command=context.command,
+    )
+
+
+def _finding_tiles(finding: Finding, verdict: Verdict, context: Context) -> list[Tile]:
+    interval = duration_range(finding.low_ns, finding.high_ns)
+    detail = f"95 % interval {interval}" if interval else "no interval: fewer than three iterations"
     if context.job.mean_ns:
-        of_mean = percent(finding.delay_ns / context.job.mean_ns)
-        tiles.append(Tile(of_mean, "Of a mean iteration", f"which takes {duration(context.job.mean_ns)}"))
+        detail += f"; {percent(finding.delay_ns / context.job.mean_ns)} of {duration(context.job.mean_ns)}"
+    tiles = [Tile(duration(finding.delay_ns), "Recoverable per iteration", detail)]
     if cost := context.costs.get(finding.finding_id):
         tiles += cost_tiles(cost, context.price)
     if finding.gain_if_fixed is not None:
-        tiles.append(
-            Tile(
-                change(1 + finding.gain_if_fixed),
-                "Throughput without it",
-                "in replay, this cause alone; a ceiling",
-            )
-        )
+        tiles.append(Tile(change(1 + finding.gain_if_fixed), "Throughput if fixed", _all_fixed(finding, context)))
+    if (baseline := _baseline_tile(context)) is not None:
+        tiles.append(baseline)
+    if verdict.shown_confidence:
+        tiles.append(Tile(verdict.shown_confidence, "Confidence", _how_sure(finding)))
     return tiles
 
 
-def _interval(finding: Finding) -> str:
-    return finding.cost.partition("(")[2].rstrip(")")
+def _how_sure(finding: Finding) -> str:
+    parts = []
+    if finding.affected_iterations is not None and finding.iterations:
+        parts.append(f"stands out in {finding.affected_iterations} of {finding.iterations} iterations")
+    if finding.p_value is not None:
+        parts.append(f"chance explanation: {probability(finding.p_value)}")
+    parts += ["evidence speaks against it too"] if finding.evidence_against else []
+    return "; ".join(parts)
+
+
+def _all_fixed(finding: Finding, context: Context) -> str:
+    """What all findings together would gain, beside what this one does."""
+    known = [one for one in context.diagnosis.findings if one.is_significant]
+    if len(known) < 2 or finding.gain_if_all_fixed is None:
+        return "by replay without it; a ceiling"
+    return f"{change(1 + finding.gain_if_all_fixed)} with all {len(known)} findings fixed; by replay, ceilings"
+
+
+def _baseline_tile(context: Context) -> Tile | None:
+    if context.comparison is None:
+        return None
+    found = context.comparison.iteration
+    if not found.before_ns:
+        return None
+    told = f"{duration(found.before_ns)} before, {duration(found.after_ns)} now"
+    told += "" if found.is_significant else "; within the scatter"
+    return Tile(f"{change(found.after_ns / found.before_ns)}", "Iteration against baseline", told)
 
 
 def _job_tiles(context: Context) -> list[Tile]:
     pace = context.rows("pace")[0]
     if pace["mean_ns"] is None:
         return []
-    tiles = [Tile(duration(pace["mean_ns"]), "A mean iteration", f"over {pace['iterations']} of them")]
+    tiles = [Tile(duration(pace["mean_ns"]), "A mean iteration", f"over {plural(pace['iterations'], 'iteration')}")]
+    verdict = context.diagnosis.verdict
+    if verdict is not None and verdict.delay_share is not None:
+        label = "Delay in an iteration"
+        tiles.append(Tile(percent(verdict.delay_share), label, "time above the run's own reference, whoever owns it"))
     if pace["variation"] is not None:
         tiles.append(Tile(percent(pace["variation"]), "Variation between iterations", "standard deviation over mean"))
+    if (baseline := _baseline_tile(context)) is not None:
+        tiles.append(baseline)
+    if verdict is not None and verdict.shown_confidence:
+        tiles.append(Tile(verdict.shown_confidence, "Confidence", "that no rank and no cause stands out"))
     return tiles
 
 
@@ -82,7 +184,7 @@ def _briefs(context: Context) -> Sequence[Block]:
         for finding in further[:_MOST_BRIEFS]
     ]
     more = len(further) - len(shown)
-    title = f"Also found, {more} more below" if more else "Also found"
+    title = f"Also found, {more} more in Findings" if more else "Also found"
     return [Briefs(title, shown, ["findings"])]
 
 

@@ -145,7 +145,7 @@ def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
     known, unexplained = parts[:-1], parts[-1]
     text = f"An iteration takes {duration(mean_ns)}, {duration(total_ns)} more than at reference speed."
     if known and known[0].delay_ns > 0:
-        text += f" The largest part is {lowered(known[0].label)}: {duration(known[0].delay_ns)}."
+        text += f" The largest part is {lowered(known[0].label)}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
     return f"{text} {duration(unexplained.delay_ns)}{share} remains unexplained."
 
@@ -170,4 +170,4 @@ _COLUMNS = (
     number("of the delay", lambda part: percent(part.share_of_delay)),
 )
 
-SECTION = Plugin(30, "Where time is lost", "Delay", _build)
+SECTION = Plugin(31, "Where time is lost", "", _build)

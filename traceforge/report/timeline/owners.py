@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from traceforge.report.context import Row
-from traceforge.report.formatting import capital, duration, spaced
+from traceforge.report.formatting import capital, spaced
 
 _MOST_OWNERS = 4
 _UNEXPLAINED = "unexplained"
@@ -17,12 +17,8 @@ Owner = tuple[str, str]
 """What an owner is called, and the colour: that of its failure mode, or of words that matter less."""
 
 
-def owners_of(rows: Sequence[Row], iterations: int) -> dict[str, list[list[object]]]:
-    """Owners with their means, and the time each owns in an iteration, µs.
-
-    Args:
-        iterations: number of judged iterations, over which the means are taken.
-    """
+def owners_of(rows: Sequence[Row]) -> dict[str, list[list[object]]]:
+    """Owners with their colours, and the time each owns in an iteration, µs."""
     totals: Counter[Owner] = Counter()
     for row in rows:
         totals[_owner(row)] += row["delay_ns"]
@@ -31,12 +27,8 @@ def owners_of(rows: Sequence[Row], iterations: int) -> dict[str, list[list[objec
     cells: Counter[tuple[int, Owner]] = Counter()
     for row in rows:
         cells[row["iteration"], _shown(row, named)] += row["delay_ns"]
-    sums: Counter[Owner] = Counter()
-    for (_, owner), delay_ns in cells.items():
-        sums[owner] += delay_ns
-    mean = max(1, iterations)
     return {
-        "names": [[label, mode, str(duration(sums[label, mode] / mean))] for label, mode in order],
+        "names": [[label, mode] for label, mode in order],
         "cells": [[number, order[owner], round(delay_ns / 1_000)] for (number, owner), delay_ns in cells.items()],
     }
 

@@ -1,0 +1,94 @@
+"""What to do next, with commands to copy. In: a finding, where it is, the command that made the report. Out: steps.
+
+Commands only look; none changes anything. A name from a trace enters a command only if it consists of letters, digits,
+dots, dashes and underscores: what a shell might take otherwise is left out; the command then runs where it is typed.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from traceforge.report.answer_blocks import Advice
+from traceforge.report.diagnosis import Finding
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_DATABASE = "run.duckdb"
+
+_OF_GPU = (
+    "Read its clocks, power and throttle reasons while the job runs.",
+    "nvidia-smi -q -d CLOCK,POWER,PERFORMANCE",
+)
+_OF_HOST = ("See what else runs on its cores while the job runs.", "top -b -n 1 -o %CPU")
+_OF_PATHS = ("See which path each GPU has to its NIC.", "nvidia-smi topo -m")
+_OF_LINKS = ("Read the NICs' error and congestion counters, twice.", "rdma statistic show")
+_BY_CAUSE: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "slow_copy": _OF_PATHS,
+        "slow_path": _OF_PATHS,
+        "slow_transfer": _OF_LINKS,
+        "late_launch": _OF_HOST,
+        "host_stall": _OF_HOST,
+        "input_stall": ("See whether its storage or its loader's workers are busy.", "iostat -x 1 3"),
+    }
+)
+_QUERIES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "slow_compute": ("See where it spends more than the others.", "slow_kernels"),
+        "slow_transfer": ("See which collectives were slow.", "slow_collectives"),
+        "slow_path": ("See which ranks use a far NIC.", "far_nics"),
+        "input_stall": ("See in which iterations it waits for input.", "input_outliers"),
+        "late_launch": ("See in which calls its device idles.", "idle_by_cause"),
+        "host_stall": ("See in which calls its device idles.", "idle_by_cause"),
+        "garbage_collection": ("See in which calls its device idles.", "idle_by_cause"),
+        "allocator_stall": ("See in which calls its device idles.", "idle_by_cause"),
+    }
+)
+
+
+def steps(
+    advice: str, finding: Finding | None, *, has_devices: bool, is_other_work: bool, command: str | None
+) -> list[Advice]:
+    """The advice of the verdict, then what to run.
+
+    Args:
+        advice: the verdict's own next step.
+        is_other_work: whether the culprit has more to do than its peers, so that its hardware is no suspect.
+        command: what made the report.
+    """
+    found = [Advice(advice)] if advice else []
+    if finding is None:
+        return found
+    if not is_other_work and (look := _look(finding, has_devices=has_devices)) is not None:
+        found.append(look)
+    target = _target(command)
+    if (query := _query(finding, target, has_devices=has_devices)) is not None:
+        found.append(query)
+    found.append(Advice("Change one thing, record again, and compare.", f"traceforge compare {target} NEW_TRACES"))
+    return found
+
+
+def _look(finding: Finding, *, has_devices: bool) -> Advice | None:
+    usual = (_OF_GPU if has_devices else _OF_HOST) if finding.cause == "slow_compute" else None
+    told = usual or _BY_CAUSE.get(finding.cause)
+    if told is None:
+        return None
+    return Advice(told[0], f"ssh {finding.host} {told[1]}" if _PLAIN_NAME.fullmatch(finding.host) else told[1])
+
+
+def _query(finding: Finding, target: str, *, has_devices: bool) -> Advice | None:
+    name = _QUERIES.get(finding.cause)
+    if name is None or (finding.cause == "slow_compute" and not has_devices):
+        return None
+    database = target if target.endswith((".duckdb", ".db")) else _DATABASE
+    make = "" if database == target else f"traceforge ingest {target} --db {database} && "
+    return Advice(name[0], f"{make}traceforge sql {database} --name {name[1]}")
+
+
+def _target(command: str | None) -> str:
+    """What the report was made of, quoted for a shell."""
+    try:
+        words = shlex.split(command)[2:3] if command and command.startswith("traceforge report ") else []
+    except ValueError:  # a quotation without its end: not a command that this program wrote
+        words = []
+    return shlex.quote(words[0]) if words and words[0].isprintable() else "TRACES"

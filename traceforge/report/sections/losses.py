@@ -1,0 +1,116 @@
+"""Lost time of each iteration, stacked by who owns it: the whole run at one glance, drawn without a script.
+
+Reads attribute.delay. What is drawn lies above the run's own reference, from zero; its parts sum to the iteration's
+delay without credits. Of long runs neighbours share a bar, which shows their mean. A click opens the timeline.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from traceforge.report.answer_blocks import BarStrip, StripBar
+from traceforge.report.blocks import Section, Table, TableColumn, number
+from traceforge.report.context import Context, Row
+from traceforge.report.diagnosis import place_link
+from traceforge.report.formatting import LinkedText, count, duration, percent, spaced, span
+from traceforge.report.plugin import Plugin
+from traceforge.report.timeline.owners import owners_of
+
+_MOST_BARS = 120
+_MOST_SHADES = 3
+
+
+def _build(context: Context) -> Section | None:
+    numbers = [iteration.number for iteration in context.job.used]
+    rows = [row for row in context.rows("sections/timeline_delays") if row["iteration"] in set(numbers)]
+    if not rows or len(numbers) < 2:
+        return None
+    found = owners_of(rows)
+    lost = _by_iteration(found["cells"])
+    per_bar = -(-len(numbers) // _MOST_BARS)
+    groups = [numbers[first : first + per_bar] for first in range(0, len(numbers), per_bar)]
+    heights = [_mean(group, lost) for group in groups]
+    top_us = max(sum(parts.values()) for parts in heights)
+    swatches = _swatches(found["names"])
+    strip = BarStrip(
+        name="losses",
+        caption=_caption(found["names"], found["cells"]),
+        bars=[
+            _bar(group, parts, top_us, swatches, found["names"]) for group, parts in zip(groups, heights, strict=True)
+        ],
+        legend=[(mode, shade, str(names[0])) for (mode, shade), names in zip(swatches, found["names"], strict=True)],
+        top=duration(1_000 * top_us),
+        ends=(str(numbers[0]), str(numbers[-1])),
+        table=Table.of(rows, _COLUMNS, context.limits.table_rows),
+        notes=[f"Each bar is the mean of {per_bar} iterations."] if per_bar > 1 else [],
+        queries=["sections/timeline_delays"],
+    )
+    return Section([strip])
+
+
+def _by_iteration(cells: Sequence[Sequence[object]]) -> Mapping[int, Mapping[int, float]]:
+    lost: dict[int, dict[int, float]] = defaultdict(dict)
+    for iteration, owner, lost_us in cells:
+        lost[int(str(iteration))][int(str(owner))] = float(str(lost_us))
+    return lost
+
+
+def _mean(group: Sequence[int], lost: Mapping[int, Mapping[int, float]]) -> dict[int, float]:
+    """Mean over the iterations of a bar, µs by owner."""
+    sums: dict[int, float] = defaultdict(float)
+    for iteration in group:
+        for owner, lost_us in lost.get(iteration, {}).items():
+            sums[owner] += lost_us / len(group)
+    return dict(sorted(sums.items()))
+
+
+def _swatches(names: Sequence[Sequence[object]]) -> list[tuple[str, int]]:
+    """Colour and shade of each owner: those of one failure mode share its colour, the later ones paler."""
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for _, mode in names:
+        seen[str(mode)] += 1
+        found.append((str(mode), min(_MOST_SHADES, seen[str(mode)])))
+    return found
+
+
+def _bar(
+    group: Sequence[int], parts: Mapping[int, float], top_us: float, swatches: Sequence[tuple[str, int]],
+    names: Sequence[Sequence[object]],
+) -> StripBar:  # fmt: skip
+    noun = "Iteration" if len(group) == 1 else "Iterations"
+    told = "; ".join(f"{names[owner][0]} {duration(1_000 * lost_us)}" for owner, lost_us in parts.items())
+    title = (
+        f"{noun} {span(group[0], group[-1])} lost {duration(1_000 * sum(parts.values()))}{': ' if told else ''}{told}"
+    )
+    heights = [(*swatches[owner], 100 * lost_us / top_us if top_us else 0.0) for owner, lost_us in parts.items()]
+    return StripBar(title, heights, place_link(group[0]))
+
+
+def _who(row: Row) -> str:
+    if row["rank"] is not None:
+        return f"rank {row['rank']}"
+    return "—" if row["communicator_id"] is None else "transfers of a group"
+
+
+def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]]) -> str:
+    """Who owns most, as a share: the size of a fault is told once, as what is recoverable."""
+    sums: dict[int, float] = defaultdict(float)
+    for _, owner, lost_us in cells:
+        sums[int(str(owner))] += float(str(lost_us))
+    first = max(sums, key=lambda owner: sums[owner])
+    of_all = percent(sums[first] / sum(sums.values()))
+    return f"Time lost in each iteration, by who owns it; most, {of_all}: {_lowered(str(names[first][0]))}"
+
+
+def _lowered(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+_COLUMNS = (
+    number("iteration", lambda row: LinkedText(count(row["iteration"]), place_link(row["iteration"]))),
+    TableColumn("who", _who),
+    TableColumn("cause", lambda row: spaced(row["cause"])),
+    number("lost", lambda row: duration(row["delay_ns"])),
+)
+
+SECTION = Plugin(11, "Time lost in each iteration, by who owns it", "", _build)

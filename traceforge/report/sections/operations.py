@@ -1,0 +1,71 @@
+"""What takes longest: operations with their kernels, their calls, and how near the device's peak they come.
+
+Reads operation.kernel and coverage. One rank is enough.
+"""
+
+from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, number
+from traceforge.report.context import Context, Row
+from traceforge.report.formatting import clean, count, duration, listed, percent, spaced
+from traceforge.report.missing_data import missing
+from traceforge.report.plugin import Plugin
+
+_MOST_OPERATIONS = 20
+_NAME_COLUMNS = 36
+_OF_DEVICES = ("kernel", "TFLOP/s", "of peak")
+_REASONS = {
+    "graph_launch": "launched by captured graphs",
+    "no_operation": "launched outside of operations",
+    "no_launch": "their launch is not in the trace",
+    "no_correlation": "the trace does not tell their launch",
+}
+
+
+def _build(context: Context) -> Section | Missing:
+    rows = context.rows("sections/operations")
+    if not rows:
+        return missing("No operation can be listed", context)
+    on_device = any(row["kernel"] for row in rows)
+    columns = [column for column in _OPERATION_COLUMNS if on_device or column.title not in _OF_DEVICES]
+    table = Table.of(rows, columns, _MOST_OPERATIONS)
+    queries = ["sections/operations", "sections/operations_coverage"]
+    notes = ["Of a mean iteration of a mean rank. TFLOP/s and peak where shapes and the device's peak are known."]
+    figure = TableFigure("operations", _operations_caption(rows), table, queries, notes)
+    unknown = [row for row in context.rows("sections/operations_coverage") if row["reason"] in _REASONS]
+    blocks: list[Block] = [figure]
+    if unknown:
+        why = listed([f"{percent(row['share'])} {_REASONS[row['reason']]}" for row in unknown])
+        blocks.append(Note(f"Of the device's time this part has no operation: {why}."))
+    return Section(blocks)
+
+
+def _operations_caption(rows: list[Row]) -> str:
+    first = rows[0]
+    name = clean(first["operation"] or first["kernel"] or "work without a name", _NAME_COLUMNS)
+    return f"Most time goes to {name}: {duration(first['duration_ns'])} of an iteration."
+
+
+def _name(value: object) -> str:
+    return clean(value, _NAME_COLUMNS) if value else "—"
+
+
+def _calls(row: Row) -> str:
+    return f"{row['calls']:.1f}" if row["calls"] % 1 else count(int(row["calls"]))
+
+
+def _rate(row: Row) -> str:
+    return "—" if row["flops_per_s"] is None else f"{row['flops_per_s'] / 1e12:.1f}"
+
+
+_OPERATION_COLUMNS = (
+    TableColumn("operation", lambda row: _name(row["operation"]), code=True),
+    number("time", lambda row: duration(row["duration_ns"])),
+    number("share", lambda row: percent(row["share"])),
+    number("calls", _calls),
+    number("a call", lambda row: duration(row["call_ns"])),
+    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True),
+    TableColumn("kind", lambda row: spaced(row["kind"])),
+    number("TFLOP/s", _rate),
+    number("of peak", lambda row: percent(row["peak_share"])),
+)
+
+SECTION = Plugin(50, "Largest operations", "Operations", _build)
