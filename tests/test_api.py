@@ -8,6 +8,7 @@ import pytest
 
 from traceforge import api
 from traceforge.errors import InputUnusableError
+from traceforge.store import workers
 from traceforge.store.database import Store
 
 
@@ -48,12 +49,12 @@ def test_small_files_are_read_without_starting_processes_and_large_ones_with_one
     (tmp_path / "rank1.json").write_text('{"traceEvents": []}', encoding="utf-8")
     started: list[int] = []
 
-    def no_pool(workers: int) -> object:
-        started.append(workers)
+    def no_pool(count: int) -> object:
+        started.append(count)
         raise InterruptedError
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(api, "reader_pool", no_pool)
+    monkeypatch.setattr(workers, "reader_pool", no_pool)
 
     with Store(None, is_kept=False) as store:
         monkeypatch.setattr(api, "analyze", lambda _: None)

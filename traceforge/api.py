@@ -7,14 +7,12 @@ is a shell around the functions here.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceforge.align.runs import split_runs
 from traceforge.errors import InputUnusableError, PluginError, UsageError
 from traceforge.files import find_files, find_special, shown_name, size_bytes
 from traceforge.records import ReadOptions, Source
@@ -23,19 +21,19 @@ from traceforge.registry import discover
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.folder import is_writable
-from traceforge.store.ingest import IngestResult, ingest_files
-from traceforge.store.meter import OnProgress
-from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import build_stage
-from traceforge.store.workers import reader_pool
 from traceforge.version import __version__
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from traceforge.check import LimitResult, MetricLimit
     from traceforge.compare import Comparison
     from traceforge.doctor import Examination, Inventory
     from traceforge.report import Report
     from traceforge.report.cost import Price
+    from traceforge.store.ingest import IngestResult
+    from traceforge.store.meter import OnProgress
 
 STAGES = ("align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
 
@@ -61,11 +59,11 @@ def ingest(
     run: str | None = None,
     jobs: int | None = None,
     keep_all_args: bool = False,
-    executor: Executor | None = None,
-    on_progress: OnProgress | None = None,
+    executor: "Executor | None" = None,
+    on_progress: "OnProgress | None" = None,
     rank_regex: str | None = None,
     reference: ReferenceRule | None = None,
-) -> IngestResult:
+) -> "IngestResult":
     """Add trace files to a database and build every stage.
 
     Args:
@@ -83,6 +81,10 @@ def ingest(
         InputUnusableError: a path does not exist, or nothing of it is a usable trace.
         UsageError: `rank_regex` is no pattern with a group.
     """
+    from traceforge.align.runs import split_runs
+    from traceforge.store.ingest import ingest_files
+    from traceforge.store.naming import rank_pattern
+
     files = find_files(paths)
     if not files:
         hint = "give the folder that holds the files that torch.profiler wrote"
@@ -144,12 +146,12 @@ def choose_reference(store: Store, rule: ReferenceRule) -> None:
 
 def chosen_reference(store: Store) -> ReferenceRule:
     """Which durations count as on time in this database."""
-    return ReferenceRule(store.query("SELECT reference FROM meta.analysis").item())
+    return ReferenceRule(store.value("SELECT reference FROM meta.analysis"))
 
 
 def is_current(store: Store) -> bool:
     """Whether the derived schemas are those of this version and of the facts in the database."""
-    built = store.query("SELECT traceforge_version, facts_hash FROM meta.build").rows()
+    built = store.rows("SELECT traceforge_version, facts_hash FROM meta.build")
     return built == [(_build_version(), _facts_hash(store))]
 
 
@@ -167,7 +169,7 @@ def _build_version() -> str:
 
 
 def _facts_hash(store: Store) -> str:
-    return hashlib.sha256(str(store.query(_FACTS_HASH).item()).encode()).hexdigest()
+    return hashlib.sha256(str(store.value(_FACTS_HASH)).encode()).hexdigest()
 
 
 def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
@@ -280,7 +282,7 @@ def info(store: Store) -> "Inventory":
 
 def run_id(store: Store, name: str | None) -> int:
     """Identifier of a run by name, or of the only run."""
-    runs = dict(store.query("SELECT run_name, run_id FROM meta.run ORDER BY run_id").rows())
+    runs = dict(store.rows("SELECT run_name, run_id FROM meta.run ORDER BY run_id"))
     if not runs:
         raise InputUnusableError("the database holds no run", where=str(store.path), hint="ingest traces first")
     # Runs that a folder was divided into are named after the one that kept its name.
@@ -295,7 +297,7 @@ def run_id(store: Store, name: str | None) -> int:
 
 def divided_runs(store: Store, number: int) -> dict[int, str]:
     """The run and those that the same folder was divided into (see `align.runs`), by identifier, with their names."""
-    runs = dict(store.query("SELECT run_id, run_name FROM meta.run ORDER BY run_id").rows())
+    runs = dict(store.rows("SELECT run_id, run_name FROM meta.run ORDER BY run_id"))
     name = str(runs[number]).partition(" [")[0]
     return {other: text for other, text in runs.items() if text == name or text.startswith(f"{name} [")}
 
@@ -314,7 +316,7 @@ def _run_name(paths: Sequence[Path]) -> str:
 
 
 @contextmanager
-def _executor(given: Executor | None, jobs: int | None, files: Sequence[Path]) -> Iterator[Executor | None]:
+def _executor(given: "Executor | None", jobs: int | None, files: Sequence[Path]) -> "Iterator[Executor | None]":
     if given is not None:
         yield given
         return
@@ -324,5 +326,7 @@ def _executor(given: Executor | None, jobs: int | None, files: Sequence[Path]) -
     if workers == 1:
         yield None
         return
+    from traceforge.store.workers import reader_pool
+
     with reader_pool(workers) as pool:
         yield pool

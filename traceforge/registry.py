@@ -9,7 +9,6 @@ with an underscore are not plug-ins. Installed packages add plug-ins of their ow
 
 import importlib
 import pkgutil
-from importlib.metadata import entry_points
 
 from traceforge.errors import PluginError
 
@@ -35,6 +34,8 @@ def installed(group: str) -> dict[str, object]:
         PluginError: an entry point names something that cannot be imported.
     """
     found = {}
+    from importlib.metadata import entry_points  # takes longer to load than most commands that need no plug-ins
+
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         try:
             found[entry.name] = entry.load()

@@ -28,16 +28,26 @@ def test_what_a_command_does_is_listed_in_a_line_that_is_not_cut(command: list[s
     assert "..." not in run(*command, "--help").stdout.partition("Commands:")[2]
 
 
-def test_help_loads_no_heavy_library() -> None:
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["--help"], "altair polars duckdb numpy rich"),
+        (["sql", "DB", "SELECT 1"], "altair polars numpy scipy"),
+        (["info", "DB"], "altair polars numpy scipy rich"),
+    ],
+)
+def test_what_answers_at_once_loads_no_heavy_library(words: list[str], heavy: str, healthy: Path) -> None:
     code = (
         "import sys, traceforge.cli as c\n"
-        "sys.argv = ['traceforge', '--help']\n"
+        "asked, heavy = sys.argv[1:-1], set(sys.argv[-1].split())\n"
+        "sys.argv = ['traceforge', *asked]\n"
         "try: c.main()\n"
-        "except SystemExit: pass\n"
-        "loaded = {'altair', 'polars', 'duckdb', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(', '.join(loaded) or 0)"
+        "except SystemExit as ending: assert not ending.code\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    asked = [str(healthy) if word == "DB" else word for word in words]
+    command = [sys.executable, "-c", code, *asked, heavy]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert result.returncode == 0, result.stderr
 
 

@@ -94,9 +94,9 @@ class _Groups:
 
 def assign_groups(store: Store) -> CallGroups:
     """The group of each call of every run, as far as it is known."""
-    lists = {number: tuple(ranks) for number, ranks in store.query(_LISTS).iter_rows()}
+    lists = {number: tuple(ranks) for number, ranks in store.rows(_LISTS)}
     listed = store.query(_LISTED)
-    world_sizes = dict(store.query(_WORLD_SIZES).rows())
+    world_sizes = dict(store.rows(_WORLD_SIZES))
     membership, communicators, unknown = [pl.DataFrame(schema=_MEMBERSHIP)], [pl.DataFrame(schema=_COMMUNICATOR)], {}
     for (run_key,), calls in store.query(_CALLS).group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))

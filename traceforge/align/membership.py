@@ -17,7 +17,7 @@ _UNLINKED = (
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a call whose group is known."""
-    for run_id, count in store.query(_UNLINKED).iter_rows():
+    for run_id, count in store.rows(_UNLINKED):
         store.append("meta.issue", issue_rows(run_id, None, "align", [_unlinked(count)]))
     found = store.once(assign_groups)
     for run_id, count in found.unknown.items():

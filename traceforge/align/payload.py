@@ -137,7 +137,7 @@ def _peers(store: Store, stated: pl.DataFrame) -> pl.DataFrame:
     places = messages.select(*_EVENT, "op", "rank_list_id")
     if names:
         found = store.query(_MESSAGES, [names]).join(places, on=_EVENT)
-        lists = dict(store.query(_LISTS).rows())
+        lists = dict(store.rows(_LISTS))
         peers = [
             (row["source_id"], row["event_id"], _fitting(_peer(row, lists.get(row["rank_list_id"], [])), 31))
             for row in found.iter_rows(named=True)

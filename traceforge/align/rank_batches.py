@@ -80,7 +80,7 @@ class RankBatch:
 def rank_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[RankBatch]:
     """Ranks of one run at a time, in order, in batches of at most so many events, or of one rank."""
     run, batch, events = None, list[RankFile](), 0
-    for run_id, rank, source_id, has_device, count in store.query(_RANKS).iter_rows():
+    for run_id, rank, source_id, has_device, count in store.rows(_RANKS):
         if run is not None and (events + count > most_events or run_id != run):
             yield RankBatch(run, batch)
             batch, events = [], 0

@@ -41,7 +41,7 @@ _SHORTENED = re.compile(r"\[(?P<first>[0-9, ]+),\s*\.\.\.(?:,\s*(?P<last>[0-9]+)
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a distinct list, with what is stated beside it."""
-    found = [(number, *stated, ranks_of(*stated)) for number, stated in enumerate(store.query(_WRITTEN).iter_rows())]
+    found = [(number, *stated, ranks_of(*stated)) for number, stated in enumerate(store.rows(_WRITTEN))]
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 

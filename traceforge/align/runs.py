@@ -67,7 +67,7 @@ class RunFiles:
 
 def split_runs(store: Store, run_id: int) -> None:
     """Give files that cannot be of one run to runs of their own; what an earlier call divided is judged anew."""
-    name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+    name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     name = name.partition(" [")[0]
     family = dict(store.query(_FAMILY, [name]).select("run_name", "run_id").rows())
     if name not in family:
@@ -117,7 +117,7 @@ def _run(store: Store, name: str) -> int:
     found = store.query("SELECT run_id FROM meta.run WHERE run_name = ?", [name])
     if not found.is_empty():
         return int(found.item())
-    run_id = int(store.query("SELECT MAX(run_id) + 1 FROM meta.run").item())
+    run_id = int(store.value("SELECT MAX(run_id) + 1 FROM meta.run"))
     store.execute("INSERT INTO meta.run (run_id, run_name) VALUES (?, ?)", [run_id, name])
     return run_id
 

@@ -142,7 +142,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a rank, and one a run."""
     kernels, busy = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY))
     parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
-    for row in store.query(_PARTS).iter_rows(named=True):
+    for row in store.records(_PARTS):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
     unmarked = set(store.query(_UNMARKED)["run_id"])
     found = [

@@ -40,10 +40,10 @@ _SCHEMA = {
 def rows(store: Store) -> pl.DataFrame:
     """One row an owner of a part of an iteration's excess."""
     frames = [pl.DataFrame(schema=_SCHEMA)]
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         run = store.once(load_ledger_input, run_id)
         if run is not None:
-            on_device = bool(store.query(ON_DEVICE, [run_id]).item())
+            on_device = bool(store.value(ON_DEVICE, [run_id]))
             frames.append(_rows(run, run_id, _growth(store, run_id), on_device=on_device))
     return pl.concat(frames)
 

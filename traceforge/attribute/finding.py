@@ -70,7 +70,7 @@ class CostedFinding:
 def rows(store: Store) -> pl.DataFrame:
     """Findings of all runs, by delay, low confidence last; a sure one precedes a likely one of its size."""
     result: list[dict[str, object]] = []
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         found = store.once(load_findings, run_id)
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
     return with_named_operations(store, pl.DataFrame(result, infer_schema_length=None))
@@ -109,16 +109,16 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
     judged = store.query(_JUDGED, [run_id])
     if ledger is None or judged.is_empty():
         return None
-    hosts = dict(store.query("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]).rows())
+    hosts = dict(store.rows("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]))
     return JudgedRun(
         run_id,
         ledger,
         judged["iteration"].to_list(),
         judged["duration_ns"].to_numpy().astype(np.float64),
-        int(store.query(_RESIDUAL, [run_id]).item()),
+        int(store.value(_RESIDUAL, [run_id])),
         [hosts.get(rank) for rank in ledger.model.ranks.tolist()],
-        dict(store.query(_COMMUNICATORS, [run_id]).rows()),
-        bool(store.query(ON_DEVICE, [run_id]).item()),
+        dict(store.rows(_COMMUNICATORS, [run_id])),
+        bool(store.value(ON_DEVICE, [run_id])),
         store.query(_MESSAGES, [run_id]),
         _nics(store, run_id),
     )
@@ -127,7 +127,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
 def _nics(store: Store, run_id: int) -> dict[tuple[str, str], dict[int, list[int]]]:
     """By (host, NIC) the communicators that pass it, with their ranks there."""
     found: dict[tuple[str, str], dict[int, list[int]]] = {}
-    for host, nic, communicator, ranks in store.query(_NICS, [run_id]).iter_rows():
+    for host, nic, communicator, ranks in store.rows(_NICS, [run_id]):
         found.setdefault((host, nic), {})[communicator] = ranks or []
     return found
 

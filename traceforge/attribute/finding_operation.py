@@ -28,7 +28,7 @@ def with_named_operations(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
     """Findings whose next step names the operation that explains the slow compute of a rank."""
     if findings.is_empty():
         return findings
-    largest = {(row["run_id"], row["subject"]): row for row in store.query(_LARGEST).iter_rows(named=True)}
+    largest = {(row["run_id"], row["subject"]): row for row in store.records(_LARGEST)}
     steps = [_next_step(row, largest.get((row["run_id"], row["subject"]))) for row in findings.iter_rows(named=True)]
     return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
 

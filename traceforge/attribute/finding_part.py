@@ -20,7 +20,7 @@ _SCHEMA = {
 def rows(store: Store) -> pl.DataFrame:
     """One row a cause that has a part of a finding, the largest first."""
     result = []
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         for number, finding in enumerate(store.once(load_findings, run_id)):
             parts = {name: part for name, part in finding.parts.items() if part > 0}
             total = float(str(finding.row["delay_ns_per_iteration"]))

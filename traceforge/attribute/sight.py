@@ -18,7 +18,7 @@ _SCHEMA = {
 def rows(store: Store) -> pl.DataFrame:
     """One row a kind of subject and cause."""
     result = []
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         searched = store.once(load_search, run_id)
         for one in sights(searched.run, searched.left, searched.transfers_ns) if searched else ():
             smallest = None if one.smallest_ns is None else round(one.smallest_ns)

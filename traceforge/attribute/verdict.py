@@ -119,7 +119,7 @@ _ON_TIME = MappingProxyType(
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
-    states = store.query(_STATES).to_dicts()
+    states = store.records(_STATES)
     told = [_row(store, state) | _of_one_rank(state) for state in states]
     return pl.DataFrame(told, infer_schema_length=None)
 

@@ -64,17 +64,18 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Whether ranks are stages of a pipeline.
   has_stages
 ) AS
-WITH limits AS (
+WITH limits AS MATERIALIZED (
   SELECT
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.MATCHED_SHARE') AS matched_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.UNCERTAIN_SHARE') AS uncertain_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.SURE_NEGATIVE_ITERATIONS') AS sure_iterations,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.SHARP_SIGHT_SHARE') AS sharp_sight_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.BLURRED_SIGHT_SHARE') AS blurred_sight_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.MEDIUM_P_VALUE') AS medium_p_value,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.LEADING_SHARE') AS leading_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.REPORTED_SHARE') AS reported_share
+    MAX(value) FILTER (WHERE name = 'attribute.MATCHED_SHARE') AS matched_share,
+    MAX(value) FILTER (WHERE name = 'attribute.UNCERTAIN_SHARE') AS uncertain_share,
+    MAX(value) FILTER (WHERE name = 'attribute.SURE_NEGATIVE_ITERATIONS') AS sure_iterations,
+    MAX(value) FILTER (WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
+    MAX(value) FILTER (WHERE name = 'attribute.SHARP_SIGHT_SHARE') AS sharp_sight_share,
+    MAX(value) FILTER (WHERE name = 'attribute.BLURRED_SIGHT_SHARE') AS blurred_sight_share,
+    MAX(value) FILTER (WHERE name = 'attribute.MEDIUM_P_VALUE') AS medium_p_value,
+    MAX(value) FILTER (WHERE name = 'attribute.LEADING_SHARE') AS leading_share,
+    MAX(value) FILTER (WHERE name = 'attribute.REPORTED_SHARE') AS reported_share
+  FROM meta.threshold
 ),
 judged AS (
   SELECT e.run_id, COUNT(*) AS iterations, CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) AS duration_ns,

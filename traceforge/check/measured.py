@@ -152,7 +152,7 @@ def measure(store: Store, run_id: int) -> Measured:
     for iteration, phase, duration_ns in phases.iter_rows():
         by_phase[phase][iterations[iteration]] = duration_ns
     excess = store.arrays(_EXCESS, [run_id])
-    findings = [(confidence, MeasuredValue(*delay)) for confidence, *delay in store.query(_FINDINGS, [run_id]).rows()]
+    findings = [(confidence, MeasuredValue(*delay)) for confidence, *delay in store.rows(_FINDINGS, [run_id])]
     counts = store.query(_COUNTS, [run_id]).row(0, named=True)
     return Measured(
         durations_ns=store.arrays(_DURATIONS, [run_id])["duration_ns"],

@@ -65,7 +65,7 @@ def check(
     with opened(target) as store:
         results = api.check(store, limits, run=run)
         run_id = api.run_id(store, run)
-        name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+        name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     code = _exit_code(results, fail_within_noise=fail_within_noise)
     if junit is not None:
         write_text(junit, junit_text(results, name))

@@ -8,15 +8,18 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from traceforge.store.preview import COUNTED
 
 if TYPE_CHECKING:
     import polars as pl
 
     from traceforge.store.meter import OnProgress
 
-_MAX_TABLE_ROWS = 200
+MAX_TABLE_ROWS = 200
 _VERDICT = re.compile(r"^(VERDICT[^:]*:)")
 _LABEL = re.compile(r"^(  [a-z ]+:)")
 
@@ -52,23 +55,29 @@ def print_verdict(lines: Sequence[str], state: str) -> None:
     print("\n".join(shown))
 
 
-def print_table(frame: "pl.DataFrame", *, max_rows: int = _MAX_TABLE_ROWS) -> None:
+def print_frame(frame: "pl.DataFrame", *, max_rows: int = MAX_TABLE_ROWS) -> None:
     """A frame on stdout, as a table; further rows are cut and counted on stderr."""
+    print_table(frame.columns, frame.head(max_rows).rows(), further=max(0, frame.height - max_rows))
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], *, further: int = 0) -> None:
+    """Rows on stdout, as a table, numbers to the right; how many `further` ones there are on stderr."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in frame.columns:
-        table.add_column(
-            Text(printable(name)), overflow="fold", justify="right" if frame[name].dtype.is_numeric() else "left"
-        )
-    for row in frame.head(max_rows).iter_rows():
+    for place, name in enumerate(names):
+        kinds = {type(row[place]) for row in rows} - {type(None)}
+        is_number = bool(kinds) and kinds <= {int, float, Decimal}
+        table.add_column(Text(printable(name)), overflow="fold", justify="right" if is_number else "left")
+    for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     is_terminal = sys.stdout.isatty()
     Console(markup=False, highlight=False, width=None if is_terminal else 10_000).print(table)
-    if frame.height > max_rows:
-        note(f"{frame.height - max_rows} more rows; use --format csv, json or parquet to get all")
+    if further:
+        count = f"more than {COUNTED}" if further > COUNTED else str(further)
+        note(f"{count} more rows; use --format csv, json or parquet to get all")
 
 
 def _cell(value: object) -> str:

@@ -39,7 +39,7 @@ def chakra(
 
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
-        name = str(store.query("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]).item())
+        name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
         redaction = _redaction(store, redact)
         shown = prefix or (redaction.name("job", name) if redaction else name)
         for file in export_chakra(store, run_id, output, _UNSAFE.sub("_", shown), redaction):

@@ -24,8 +24,8 @@ def files_used(store: "Store", run_id: int, *, in_all_runs: bool = False) -> lis
     from traceforge import api
 
     family = api.divided_runs(store, run_id)
-    files = store.query(_FILES, [list(family)]).rows()
-    failed = store.query(_FAILED, [list(family)]).rows()
+    files = store.rows(_FILES, [list(family)])
+    failed = store.rows(_FAILED, [list(family)])
     used = [is_used and (in_all_runs or own == run_id) for own, _, is_used, _ in files]
     reasons = [f"{path}: {reason}" for _, path, is_used, reason in files if not is_used]
     reasons += [f"{path}: {why}" for path, why in failed]

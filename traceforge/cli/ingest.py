@@ -100,7 +100,7 @@ def check_complete(store: "Store", run_id: int, *, strict: bool) -> None:
     Raises:
         PartialDataError: something was skipped or repaired, and `strict` is set.
     """
-    issues = store.query(_WARNINGS, [run_id]).rows()
+    issues = store.rows(_WARNINGS, [run_id])
     for code, count in issues:
         note(f"warning: {code}: {count} (see meta.issue)")
     if issues and strict:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_table
+from traceforge.cli.console import note, print_frame
 from traceforge.errors import InputUnusableError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
 
     found = [asdict(outcome) for outcome in outcomes(given, chosen)]
     if not quiet:
-        print_table(
+        print_frame(
             pl.DataFrame(found).select(
                 "policy", "parameters", "throughput_ratio", "gain_ceiling", "cv", "engaged_share", "verdict"
             )
@@ -106,7 +106,7 @@ def _sweep(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
 
     found = table(sweep(given, chosen))
     if not quiet:
-        print_table(found.drop("run_id"))
+        print_frame(found.drop("run_id"))
         if not given.known.is_positive:
             note(f"No coupling is known that pacing could use, so parameters differ in cost only. {given.known.reason}")
     return found.to_dicts()
@@ -123,7 +123,7 @@ def _what_ifs(
     tried = [[one] for one in chosen] + ([list(chosen)] if len(chosen) > 1 else [])
     found = [asdict(try_edits(given, job, edits)) for edits in tried]
     if not quiet:
-        print_table(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
+        print_frame(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
         _note_reasons([(str(one["edit"]), str(one["reason"])) for one in found])
         if not given.known.is_measured:
             note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
@@ -150,4 +150,4 @@ def _list_edits() -> None:
     from traceforge.replay.settings import format_settings
 
     rows = [(edit.name, format_settings(edit.defaults), edit.description) for edit in edits().values()]
-    print_table(pl.DataFrame(rows, schema=["edit", "parameters", "description"], orient="row"))
+    print_frame(pl.DataFrame(rows, schema=["edit", "parameters", "description"], orient="row"))

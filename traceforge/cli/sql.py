@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, print_table, printable
+from traceforge.cli.console import MAX_TABLE_ROWS, note, print_frame, print_table, printable
 from traceforge.cli.named_queries import named_queries, query_text
 from traceforge.errors import UsageError
 
@@ -87,7 +87,18 @@ def sql(
         elif query is None and name is None and sys.stdin.isatty():
             _converse(store, output_format)
         else:
-            _write(store.query(_text(query, name)), output_format, raw=raw)
+            _answer(store, _text(query, name), output_format, raw=raw)
+
+
+def _answer(store: "Store", statement: str, output_format: Format, *, raw: bool = False) -> None:
+    """What the database says; as a table without polars, which takes longer to load than most questions."""
+    if output_format is not Format.table:
+        _write(store.query(statement), output_format, raw=raw)
+        return
+    found = store.preview(statement, MAX_TABLE_ROWS)
+    print_table(found.names, found.rows, further=found.further)
+    if not found.rows:
+        note("no rows")
 
 
 def _converse(store: "Store", output_format: Format) -> None:
@@ -100,9 +111,9 @@ def _converse(store: "Store", output_format: Format) -> None:
         ".tables": lambda _: _write(_tables(store, Format.table), Format.table),
         ".queries": lambda _: _write(_listed(), Format.table),
         ".describe": lambda table: _write(_describe(store, table), Format.table),
-        ".run": lambda name: _write(store.query(query_text(name)), output_format),
+        ".run": lambda name: _answer(store, query_text(name), output_format),
     }
-    ask(commands, lambda statement: _write(store.query(statement), output_format))
+    ask(commands, lambda statement: _answer(store, statement, output_format))
 
 
 def _text(query: str | None, name: str | None) -> str:
@@ -143,7 +154,7 @@ def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -
     import polars as pl
 
     if output_format is Format.table:
-        print_table(frame)
+        print_frame(frame)
         if frame.is_empty():
             note("no rows")
     elif output_format is Format.csv:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from traceforge.cli.console import print_table, printable
+from traceforge.cli.console import print_frame, printable
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.cli.named_queries import query_text
 from traceforge.errors import InputUnusableError
@@ -46,7 +46,7 @@ def top(
         run_id = api.run_id(store, run)
         rows = store.query(f"SELECT * FROM ({query_text(_QUERIES[by])}) WHERE run_id = ? LIMIT ?", [run_id, count])
         rows = rows.drop("run_id")
-        bound = store.query(_BOUND, [run_id]).rows()
+        bound = store.rows(_BOUND, [run_id])
     if rows.is_empty():
         why = "no nn.Module was recorded" if by is By.module else "no kernel or operation was recorded"
         hint = (
@@ -60,4 +60,4 @@ def top(
         return
     for sentence, next_step in bound:
         print(printable(f"{sentence}\n  next: {next_step}\n"))
-    print_table(rows, max_rows=count)
+    print_frame(rows, max_rows=count)

@@ -22,7 +22,7 @@ class Side:
 
     def rows(self, name: str) -> list[Row]:
         """The rows of a query."""
-        return self.store.query(query_text(name, self.run_id)).to_dicts()
+        return self.store.records(query_text(name, self.run_id))
 
 
 def query_text(name: str, run_id: int) -> str:

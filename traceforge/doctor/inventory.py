@@ -37,14 +37,12 @@ def take_inventory(store: Store, stages: Sequence[str]) -> Inventory:
     if not store.read_only:
         store.execute("CHECKPOINT")  # so that the size includes the write-ahead log
     text = (resources.files("traceforge.doctor") / "runs.sql").read_text(encoding="utf-8")
-    built = store.query("SELECT traceforge_version FROM meta.build").rows()
-    schemas = store.query("SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()")
+    built = store.rows("SELECT traceforge_version FROM meta.build")
+    schemas = store.rows("SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()")
     return Inventory(
         size_bytes=store.size_bytes(),
-        schema=int(store.query("SELECT MAX(number) FROM main.traceforge_migration").item()),
+        schema=int(store.value("SELECT MAX(number) FROM main.traceforge_migration")),
         built_by=str(built[0][0]) if built else None,
-        stages=[stage for stage in stages if stage in set(schemas["schema_name"])],
-        runs=[
-            {**run, "issues": store.query(_ISSUES, [run["run_id"]]).to_dicts()} for run in store.query(text).to_dicts()
-        ],
+        stages=[stage for stage in stages if (stage,) in schemas],
+        runs=[{**run, "issues": store.records(_ISSUES, [run["run_id"]])} for run in store.records(text)],
     )

@@ -76,7 +76,7 @@ def export_chakra(
     Raises:
         InputUnusableError: the run holds no execution trace whose rank is known.
     """
-    traces = store.query(_TRACES, [run_id]).rows()
+    traces = store.rows(_TRACES, [run_id])
     if not traces:
         raise InputUnusableError(
             "the run holds no execution trace whose rank is known",

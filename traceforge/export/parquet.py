@@ -86,7 +86,7 @@ def export_parquet(
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("is not an empty folder", where=str(folder), hint="name another one with -o, or remove it")
-    runs = [row[0] for row in store.query("SELECT run_id FROM meta.run ORDER BY run_id").rows()]
+    runs = store.run_ids()
     chosen = runs if run_id is None else [run_id]
     exported = []
     for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
@@ -147,7 +147,7 @@ def _write(store: Store, table: ExportedTable, folder: Path, runs: list[int], re
     for number in runs if table.is_partitioned else [None]:
         rows, kept = _rows(table, names, number, runs)
         place = Path(table.name, *([f"run_id={number:d}"] if number is not None else []), "rows.parquet")
-        count = int(store.query(f"SELECT COUNT(*) FROM {table.name} AS t {kept}").item())
+        count = int(store.value(f"SELECT COUNT(*) FROM {table.name} AS t {kept}"))
         if not count and number is not None:
             continue
         (folder / place).parent.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,7 @@ def export_perfetto(
     """
     if target.exists():
         raise UsageError("exists already", where=str(target), hint="name another file with -o, or remove it")
-    files = [_TraceFile(**row) for row in store.query(_FILES, [run_id, run_id]).to_dicts()]
+    files = [_TraceFile(**row) for row in store.records(_FILES, [run_id, run_id])]
     if not files:
         raise InputUnusableError("the run holds no timeline", where=str(store.path), hint="ingest profiler traces")
     found = {} if redaction else _located(store, files, traces)

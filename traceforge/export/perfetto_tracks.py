@@ -99,7 +99,7 @@ def finding_tracks(store: Store, run_id: int, start_ns: int, redaction: Redactio
     events += drawing.waits(waits)
     events += drawing.job.named + drawing.ranks.named
     drawn = sum(not row["wait_below_resolution"] and row["wait_ns"] > 0 for row in waits)
-    left_out = int(store.query(_COUNT, [run_id]).item()) - drawn
+    left_out = int(store.value(_COUNT, [run_id])) - drawn
     body = ",\n".join(json.dumps(event) for event in events)
     return FindingTracks(f'{{"displayTimeUnit": "ns", "traceEvents": [\n{body}\n]}}\n', left_out)
 

@@ -53,7 +53,7 @@ def write_trace(store: Store, source_id: int, base_time_ns: int, redaction: Reda
     target.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     target.write(",\n".join(json.dumps(event) for event in named).encode())
     separator = ",\n" if named else ""
-    for first in range(0, int(store.query(_EXTENT, [source_id]).item()), _EVENTS_AT_ONCE):
+    for first in range(0, int(store.value(_EXTENT, [source_id])), _EVENTS_AT_ONCE):
         rows = store.query(_EVENTS, [source_id, first, first + _EVENTS_AT_ONCE]).iter_rows()
         events = [_event(*kinds[row[0]], row[1] - base_time_ns, row[2:]) for row in rows if row[0] in kinds]
         if events:

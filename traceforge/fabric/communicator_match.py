@@ -98,8 +98,8 @@ def _by_ranks(store: Store, query: str) -> Mapping[tuple[int, tuple[int, ...]], 
 
 
 def _pair(store: Store, run_id: int, logged: int, timed: int, candidates: int) -> CandidateMatch:
-    calls = store.query(_CALLS, [run_id, logged]).rows()
-    window = store.query(_COLLECTIVES, [run_id, timed]).rows()
+    calls = store.rows(_CALLS, [run_id, logged])
+    window = store.rows(_COLLECTIVES, [run_id, timed])
     if not calls or not window:
         return CandidateMatch(logged, timed, 1 / candidates, "ranks", None)
     fit = best_fit(window, calls)

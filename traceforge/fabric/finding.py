@@ -47,11 +47,11 @@ _FORMATTER = _SummaryFormatter()
 
 def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
     """The findings of all runs, by the rules of this package or of another folder."""
-    rules = finding_rules(folder) if store.query(_WITH_CONFIGURATION).item() else {}
+    rules = finding_rules(folder) if store.value(_WITH_CONFIGURATION) else {}
     found = [
         {"code": code, "mode": rule.mode, **_row(rule, row)}
         for code, rule in rules.items()
-        for row in store.query(_CITED.format(query=rule.query)).to_dicts()
+        for row in store.records(_CITED.format(query=rule.query))
     ]
     found.sort(key=lambda row: (row["run_id"], SEVERITIES.index(row["severity"]), -row["citation_count"], row["code"]))
     count: Counter[int] = Counter()

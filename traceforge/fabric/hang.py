@@ -52,7 +52,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _of_run(store: Store, run_id: int, sources: dict[int, int]) -> list[dict[str, object]]:
-    groups = store.query(_GROUPS, [run_id]).to_dicts()
+    groups = store.records(_GROUPS, [run_id])
     dumps = _load(store, run_id, groups, frozenset(sources))
     names = {group["group_id"]: str(group["known_as"])[:_LONGEST_OP] for group in groups}
     return [
@@ -64,15 +64,14 @@ def _of_run(store: Store, run_id: int, sources: dict[int, int]) -> list[dict[str
 def _load(store: Store, run_id: int, groups: list[dict[str, Any]], ranks: frozenset[int]) -> Dumps:
     members = {group["group_id"]: tuple(group["ranks"]) if group["ranks"] else None for group in groups}
     calls: dict[int, list[RecordedCall]] = {}
-    for row in store.query(_CALLS.format(which=_PENDING), [run_id]).to_dicts():
+    for row in store.records(_CALLS.format(which=_PENDING), [run_id]):
         calls.setdefault(row["rank"], []).append(_call(row, members[row["group_id"]]))
     last = {
-        row["rank"]: _call(row, members[row["group_id"]])
-        for row in store.query(_CALLS.format(which=_LAST), [run_id]).to_dicts()
+        row["rank"]: _call(row, members[row["group_id"]]) for row in store.records(_CALLS.format(which=_LAST), [run_id])
     }
     progress = {
         (row["group_id"], row["rank"]): Progress(row["last_enqueued"], row["last_completed"])
-        for row in store.query(_PROGRESS, [run_id]).to_dicts()
+        for row in store.records(_PROGRESS, [run_id])
     }
     with_messages = {group["group_id"] for group in groups if group["has_messages"]}
     return Dumps(members, _without_counters_of_messages(progress, calls, with_messages), calls, ranks, last)

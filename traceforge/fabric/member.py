@@ -78,7 +78,7 @@ class GlobalRanks:
 def rows(store: Store) -> pl.DataFrame:
     """One row per member of a communicator, over all runs."""
     handles: dict[int, list[CommunicatorHandle]] = defaultdict(list)
-    for row in store.query(_HANDLES).iter_rows():
+    for row in store.rows(_HANDLES):
         handles[row[0]].append(CommunicatorHandle(*row))
     found = [row for run_handles in handles.values() for row in _members(run_handles)]
     return pl.DataFrame(found, schema=_COLUMNS, orient="row", infer_schema_length=None)

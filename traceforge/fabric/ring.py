@@ -47,12 +47,12 @@ Successors = dict[int, int]
 
 def rows(store: Store) -> pl.DataFrame:
     """One row per rank of a channel's ring."""
-    sizes = {(run_id, number): size for run_id, number, size in store.query(_SIZES).iter_rows()}
+    sizes = {(run_id, number): size for run_id, number, size in store.rows(_SIZES)}
     found: dict[Channel, dict[str, Successors]] = defaultdict(lambda: defaultdict(dict))
     for origin, query in (("members", _MEMBERS), ("edges", _EDGES)):
-        for run_id, number, channel, rank, next_rank in store.query(query).iter_rows():
+        for run_id, number, channel, rank, next_rank in store.rows(query):
             found[run_id, number, channel][origin][rank] = next_rank
-    for run_id, number, channel, ranks in store.query(_ORDERS).iter_rows():
+    for run_id, number, channel, ranks in store.rows(_ORDERS):
         found[run_id, number, channel]["order"] = _successors(ranks, sizes[run_id, number])
     result = [row for place in sorted(found) for row in _ring(place, found[place], sizes[place[:2]])]
     return pl.DataFrame(result, schema=_COLUMNS, orient="row", infer_schema_length=None)

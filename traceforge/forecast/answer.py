@@ -104,14 +104,14 @@ def measured_runs(store: Store, names: Sequence[str] = ()) -> list[MeasuredRun]:
     for run_id, point in points_of(store).items():
         if names and point.name not in names:
             continue
-        tables = {name: store.query(sql, [run_id]).to_dicts() for name, sql in _TABLES.items()}
+        tables = {name: store.records(sql, [run_id]) for name, sql in _TABLES.items()}
         result.append(MeasuredRun(point, recorded_of(store, run_id), tables))
     return result
 
 
 def dropped_runs(store: Store, names: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Runs that `measured_runs` leaves out although they were asked for, and why."""
-    rows = store.query(_DROPPED).iter_rows()
+    rows = store.rows(_DROPPED)
     return [(name, _why_dropped(iterations, judged)) for name, iterations, judged in rows if not names or name in names]
 
 

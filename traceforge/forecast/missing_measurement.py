@@ -33,7 +33,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, thing that is missing)."""
     found = store.once(curves)
     result = []
-    for run_id, ranks, iterations in store.query(_RUNS).iter_rows():
+    for run_id, ranks, iterations in store.rows(_RUNS):
         missing = [*missing_for(found.get(run_id), ranks), *_missing_iterations(iterations)]
         result += [{"run_id": run_id, "item": item, "why": why} for item, why in missing]
     return pl.DataFrame(result, infer_schema_length=None)

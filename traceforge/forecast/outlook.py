@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from traceforge.forecast.order_statistics import parts_of, slowest_of, step_quantile
 from traceforge.forecast.own_time import own_time
-from traceforge.forecast.points import run_ids
 from traceforge.forecast.tail import Tail, fit_tail
 from traceforge.store.database import Store
 from traceforge.thresholds import forecast as thresholds
@@ -37,7 +36,7 @@ class OutlookRow:
 def rows(store: Store) -> pl.DataFrame:
     """One row a (run, number of ranks); none for a run of one rank or few iterations."""
     result: list[dict[str, object]] = []
-    for run_id in run_ids(store):
+    for run_id in store.run_ids():
         own = store.once(own_time, run_id)
         if own is not None and len(own.ranks) > 1 and len(own.iterations) >= thresholds.LEAST_OUTLOOK_ITERATIONS:
             found = outlook(own.own_ns, np.random.default_rng(0))

@@ -43,8 +43,8 @@ class Curve:
 
 def points_of(store: Store) -> dict[int, ScalePoint]:
     """The point of each run that has one, by run_id; throughput counts iterations a second times ranks."""
-    spread = dict(store.query(_COUPLING).rows())
-    rows = store.query("FROM forecast.point WHERE step_ns > 0 ORDER BY run_id").to_dicts()
+    spread = dict(store.rows(_COUPLING))
+    rows = store.records("FROM forecast.point WHERE step_ns > 0 ORDER BY run_id")
     return {row["run_id"]: _point(row, spread.get(row["run_id"], 0.0)) for row in rows}
 
 
@@ -68,11 +68,6 @@ def rows_of_curves(store: Store, rows: Callable[[Curve], Iterable[Row]]) -> pl.D
     """A table with rows of each run that has a point, from its curve."""
     found = [{"run_id": run_id, **row} for run_id, curve in store.once(curves).items() for row in rows(curve)]
     return pl.DataFrame(found, infer_schema_length=None)
-
-
-def run_ids(store: Store) -> list[int]:
-    """All runs, whether or not they have a point."""
-    return [int(run_id) for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]]
 
 
 def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:

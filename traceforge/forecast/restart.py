@@ -50,7 +50,7 @@ class Restart:
 
 def windows(store: Store) -> dict[int, Window]:
     """What each run recorded."""
-    return {run_id: Window(*window) for run_id, *window in store.query(_WINDOWS).iter_rows()}
+    return {run_id: Window(*window) for run_id, *window in store.rows(_WINDOWS)}
 
 
 def restarts(run_id: int, curve: Mapping[int, ScalePoint], recorded: Mapping[int, Window]) -> list[Restart]:

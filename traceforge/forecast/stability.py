@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from traceforge.forecast.order_statistics import parts_of
 from traceforge.forecast.own_time import own_time
-from traceforge.forecast.points import curves, run_ids
+from traceforge.forecast.points import curves
 from traceforge.forecast.restart import Restart, restarts, windows
 from traceforge.stats import Trend, bootstrap_interval, mean_interval, slope
 from traceforge.store.database import Store
@@ -178,7 +178,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, measure), and one a restart."""
     result: list[dict[str, object]] = []
     recorded, found = windows(store), store.once(curves)
-    for run_id in run_ids(store):
+    for run_id in store.run_ids():
         restarted = restarts(run_id, found[run_id].points, recorded) if run_id in found else []
         measures = [*_measures(store, run_id), *map(of_restart, restarted)]
         result += [{"run_id": run_id, **asdict(measure)} for measure in measures]
@@ -204,6 +204,6 @@ def _measures(store: Store, run_id: int) -> Iterator[Measure]:
         return
     yield of_owners("last_arriver_churn", "the rank that the others wait for most", last)
     if lasting is not None:
-        waiting = float(store.query(_WAITING, [run_id]).item() or 0.0)
-        found = bool(store.query(_FOUND, [run_id]).item())
+        waiting = float(store.value(_WAITING, [run_id]) or 0.0)
+        found = bool(store.value(_FOUND, [run_id]))
         yield verdict(waiting, lasting, changes(last), by_chance(last), len(last), is_found=found)

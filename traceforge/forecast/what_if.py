@@ -247,8 +247,8 @@ def what_ifs(point: ScalePoint, ensemble: Ensemble | None, recorded: Recorded, a
 
 def recorded_of(store: Store, run_id: int) -> Recorded:
     """What a run's tables hold about changes: where it ran, its findings, and its replays."""
-    ((hosts, collectives),) = store.query(_MACHINES, [run_id]).rows()
-    findings, edits = (store.query(sql, [run_id]).to_dicts() for sql in (_FINDINGS, _REPLAYS))
+    ((hosts, collectives),) = store.rows(_MACHINES, [run_id])
+    findings, edits = (store.records(sql, [run_id]) for sql in (_FINDINGS, _REPLAYS))
     return Recorded(hosts, collectives or 0.0, findings, [edit for edit in edits if edit["edit"] in _EDITS])
 
 

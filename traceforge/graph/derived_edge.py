@@ -73,7 +73,7 @@ class DeviceWork:
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a dependency."""
-    for run_id, source_id, part in store.query(_TRACES).iter_rows():
+    for run_id, source_id, part in store.rows(_TRACES):
         calls, work = _sides(store.query(_NODES, [source_id, part]))
         made = _frame("call", *callers(store.query(_OPERATIONS, [source_id, part]), calls))
         found = pl.concat([made, derive(calls, work)])

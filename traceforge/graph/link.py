@@ -82,7 +82,7 @@ def _numbers(frame: pl.DataFrame, column: str) -> Int64s:
 def rows(store: Store) -> pl.DataFrame:
     """One row a (trace, method tried); adds an issue for every trace that no method ties to its timeline."""
     found = []
-    for trace in store.query(TRACES).iter_rows(named=True):
+    for trace in store.records(TRACES):
         attempts = _attempts(sides(store, trace["source_id"], trace["part"], trace["timeline_source_id"]))
         if not attempts[-1]["is_accepted"]:
             _note_refusal(store, trace, attempts)

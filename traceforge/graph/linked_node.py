@@ -19,7 +19,7 @@ ORDER BY run_id, source_id, part
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a pair."""
-    for run_id, source_id, part, timeline, method in store.query(_ACCEPTED).iter_rows():
+    for run_id, source_id, part, timeline, method in store.rows(_ACCEPTED):
         both = sides(store, source_id, part, timeline)
         pairs = pair(method, both.operations, both.events)
         columns = {

@@ -68,7 +68,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank with a device."""
     found = []
-    for run_id, rank, metadata, number in store.query(_FILES).iter_rows():
+    for run_id, rank, metadata, number in store.rows(_FILES):
         properties = _properties(metadata)
         device = _device(properties.devices, number)
         peaks = peaks_of(device.name, device.memory_bytes)

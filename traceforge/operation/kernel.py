@@ -19,7 +19,7 @@ from traceforge.operation.work import Work, work_of
 from traceforge.store.database import Store
 
 _RANKS = """
-SELECT r.run_id, r.rank, r.source_id, r.has_device, d.*
+SELECT r.run_id, r.rank, r.source_id, r.has_device, d.* EXCLUDE (run_id, rank)
 FROM align.rank AS r
 LEFT JOIN operation.device AS d USING (run_id, rank)
 ORDER BY r.run_id, r.rank
@@ -58,7 +58,7 @@ _INPUT = ("shapes", "types", "concrete")
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a group of calls, some ranks at a time."""
-    devices = {(row["run_id"], row["rank"]): row for row in store.query(_RANKS).iter_rows(named=True)}
+    devices = {(row["run_id"], row["rank"]): row for row in store.records(_RANKS)}
     order = ["rank", "duration_ns", "full_name", "operation", "shapes", "annotation", "module"]
     for found in store.once(group_calls):
         described = [

@@ -101,7 +101,7 @@ def _end(row: CalibrationRow | None, end: str) -> float:
 
 def calibration_rows(store: Store, run_id: int) -> dict[str, CalibrationRow]:
     """What replay.calibration says of a run, by mechanism."""
-    found = (CalibrationRow(run_id, **row) for row in store.query(_ROWS, [run_id]).to_dicts())
+    found = (CalibrationRow(run_id, **row) for row in store.records(_ROWS, [run_id]))
     return {row.mechanism: row for row in found}
 
 

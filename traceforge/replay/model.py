@@ -142,7 +142,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         else _dense(arrivals, "queued_position", shape, fill=-1),
         role=role,
         leaves_host=None if role is None else _leaves_host(arrivals, store.query(_HOSTS, [run_id]), shape),
-        rule=ReferenceRule(store.query("SELECT reference FROM meta.analysis").item()),
+        rule=ReferenceRule(store.value("SELECT reference FROM meta.analysis")),
         usual=usual_iterations(before_arrival.sum(axis=(1, 3)) + before_wait.sum(axis=(1, 3)), calls),
     )
     for field in fields(model):
@@ -153,7 +153,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
 
 
 def _roles(store: Store, run_id: int, ranks: pl.Series) -> NDArray[np.int64] | None:
-    of_rank = dict(store.query(_ROLES, [run_id]).iter_rows())
+    of_rank = dict(store.rows(_ROLES, [run_id]))
     roles = np.array([of_rank.get(rank, 0) for rank in ranks], dtype=np.int64)
     return roles if len(np.unique(roles)) > 1 else None
 

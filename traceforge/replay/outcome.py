@@ -68,7 +68,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, policy with its defaults)."""
     chosen = [(policy, policy.defaults) for policy in policies().values()]
     result: list[dict[str, object]] = []
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         run = store.once(load_replay_input, run_id)
         if run is not None:
             result += [asdict(outcome) for outcome in outcomes(run, chosen)]

@@ -52,7 +52,7 @@ class Places:
 
 def load_places(store: Store, run_id: int, model: StepModel) -> Places:
     """The collectives of a run's model."""
-    hosts = dict(store.query(_HOST_NAMES, [run_id]).iter_rows())
+    hosts = dict(store.rows(_HOST_NAMES, [run_id]))
     found = store.query(_COLLECTIVES, [run_id]).with_columns(pl.col("op").fill_null("unknown"))
     ops = tuple(found["op"].unique().sort())
     facts = found.select(

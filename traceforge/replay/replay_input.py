@@ -80,7 +80,7 @@ def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
     if model is None or not model.calls.any():
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())
-    is_split = store.query("SELECT is_split FROM timeline.coverage WHERE run_id = ?", [run_id]).item()
+    is_split = store.value("SELECT is_split FROM timeline.coverage WHERE run_id = ?", [run_id])
     return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id), is_split is not False)
 
 

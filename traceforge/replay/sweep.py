@@ -25,7 +25,7 @@ _COLUMNS = (
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a (run with a measured coupling, policy that could be run, combination of its parameters)."""
     chosen = [policy for policy in policies().values() if not (policy.sees_future or policy.is_placebo)]
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         run = store.once(load_replay_input, run_id)
         if run is not None and run.known.is_positive:
             yield table(sweep(run, [(policy, policy.defaults) for policy in chosen]))

@@ -38,7 +38,7 @@ class WhatIf:
 def rows(store: Store) -> pl.DataFrame:
     """One row a (run, edit with settings that suit it)."""
     result: list[dict[str, object]] = []
-    for run_id in store.query("SELECT run_id FROM meta.run ORDER BY run_id")["run_id"]:
+    for run_id in store.run_ids():
         run = store.once(load_replay_input, run_id)
         if run is None:
             continue

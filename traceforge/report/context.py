@@ -76,7 +76,9 @@ class Context:
 
     def rows(self, name: str, **numbers: Number) -> list[Row]:
         """The rows of a named query; `numbers` fill its placeholders, lists of them separated by commas."""
-        return self.frame(name, **numbers).to_dicts()
+        if self.redaction:
+            return self.frame(name, **numbers).to_dicts()
+        return self.store.records(self._recorded(name, _text(name), numbers))
 
     def frame(self, name: str, **numbers: Number) -> "pl.DataFrame":
         """The same as a frame, for queries of many rows."""
@@ -84,10 +86,13 @@ class Context:
 
     def ask(self, name: str, sql: str, **numbers: Number) -> "pl.DataFrame":
         """The rows of a query whose text stands in the code; its first line is a comment, its title."""
-        sql = _filled(sql, {"run_id": self.run_id, **numbers})
-        self.record(name, sql)
-        found = self.store.query(sql)
+        found = self.store.query(self._recorded(name, sql, numbers))
         return self.redaction.frame(found) if self.redaction else found
+
+    def _recorded(self, name: str, sql: str, numbers: Mapping[str, Number]) -> str:
+        filled = _filled(sql, {"run_id": self.run_id, **numbers})
+        self.record(name, filled)
+        return filled
 
     def record(self, name: str, sql: str) -> None:
         """Show a query that was executed in the appendix."""

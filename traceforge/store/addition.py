@@ -127,7 +127,7 @@ class Addition:
         self._facts.settle(is_committed=True)
 
     def _next_id(self) -> int:
-        return int(self._store.query(_LAST).item()) + 1
+        return int(self._store.value(_LAST)) + 1
 
     def _note(self, found: Sequence[_Added]) -> None:
         """Rows of meta.source and meta.issue of files whose own rows are there."""

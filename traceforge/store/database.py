@@ -1,10 +1,10 @@
 """One DuckDB file, or a folder. In: batches of rows and SQL. Out: tables, and query results as polars frames.
 
-This is the only module that speaks to DuckDB. Files are written in DuckDB's v1.0 storage format with blocks of 64 KiB,
-which any client since 1.1 opens: at DuckDB's usual 256 KiB the many small tables of a small run are mostly empty space,
-and below 64 KiB long columns compress worse. Rows come in as Arrow streams or Parquet, which polars and DuckDB read
-without pyarrow. Of a folder database (see `folder`) the catalogue is the DuckDB file, and raw tables are views over the
-partitions beside it, which are checked before anything is asked of them.
+Questions to it are `answers`; only this folder speaks to DuckDB. Files are written in DuckDB's v1.0 storage format with
+blocks of 64 KiB, which any client since 1.1 opens: at DuckDB's usual 256 KiB the many small tables of a small run are
+mostly empty space, and below 64 KiB long columns compress worse. Rows come in as Arrow streams or Parquet, which polars
+and DuckDB read without pyarrow. Of a folder database (see `folder`) the catalogue is the DuckDB file, raw tables are
+views over the partitions beside it, which are checked before anything is asked of them.
 Not handled: several writers at once (DuckDB locks the file; the second gets an error).
 """
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
-from traceforge.store.arrow import ArrowStream, readable
+from traceforge.store.answers import Answers
+from traceforge.store.arrow import ArrowStream
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.folder import Folder, Partition, is_folder_name
 from traceforge.store.migrations import migrate, refuse_newer
@@ -37,7 +38,6 @@ from traceforge.store.trust import applied_migration, check_form
 from traceforge.thresholds import Threshold, all_thresholds
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
 
 _STORAGE_VERSION = "v1.0.0"
@@ -55,7 +55,7 @@ Value = TypeVar("Value")
 Arguments = TypeVarTuple("Arguments")
 
 
-class Store:
+class Store(Answers):
     """A trace database, open for reading or writing.
 
     Use as a context manager; a new file into which nothing was ingested because of an error is removed again. SQL sees
@@ -202,11 +202,8 @@ class Store:
         return list(self._connection.execute(sql).fetchall())
 
     def _foreign_database(self) -> InputUnusableError:
-        return InputUnusableError(
-            "this database holds no traces",
-            where=str(self.path),
-            hint="name a new file, or one made by `traceforge ingest`",
-        )
+        hint = "name a new file, or one made by `traceforge ingest`"
+        return InputUnusableError("this database holds no traces", where=str(self.path), hint=hint)
 
     def __enter__(self) -> Self:
         return self
@@ -284,28 +281,6 @@ class Store:
             finally:
                 # Not by RESET, after which DuckDB 1.5 shows the former limit and still holds to the low one.
                 other.execute(f"SET memory_limit = '{usual}'")
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
-        """Result of a query as a polars frame.
-
-        Raises:
-            QueryError: the database refused the SQL.
-        """
-        import duckdb
-        import polars as pl
-
-        try:
-            relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
-            if relation is None:
-                return pl.DataFrame()
-            return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
-        except duckdb.Error as error:
-            raise QueryError(f"the database refused the query: {error}") from error
-
-    def arrays(self, sql: str, parameters: Sequence[object] = ()) -> "dict[str, np.ndarray[Any, Any]]":
-        """Result of a query as one numpy array a column; NULLs make a column of floats or objects."""
-        frame = self.query(sql, parameters)
-        return {name: frame[name].to_numpy() for name in frame.columns}
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a statement of our own that returns no rows."""

@@ -215,7 +215,7 @@ def _run_id(store: Store, run_name: str) -> int:
     rows = store.query("SELECT run_id FROM meta.run WHERE run_name = ?", [run_name])
     if not rows.is_empty():
         return int(rows.item())
-    run_id = int(store.query("SELECT COALESCE(MAX(run_id), -1) + 1 FROM meta.run").item())
+    run_id = int(store.value("SELECT COALESCE(MAX(run_id), -1) + 1 FROM meta.run"))
     store.execute("INSERT INTO meta.run (run_id, run_name) VALUES (?, ?)", [run_id, run_name])
     return run_id
 

@@ -36,7 +36,7 @@ class CutOff:
 def cut_off_files(store: Store, run_id: int) -> dict[str, list[CutOff]]:
     """Files of a run that were cut off when they were read, by their names in the database."""
     found: dict[str, list[CutOff]] = defaultdict(list)
-    for source_id, path, kind, size in store.query(_CUT_OFF, [run_id]).iter_rows():
+    for source_id, path, kind, size in store.rows(_CUT_OFF, [run_id]):
         found[path].append(CutOff(source_id, kind, size))
     return found
 

@@ -19,7 +19,6 @@ from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
 from traceforge.units import format_share
 
-_RUNS = "SELECT run_id FROM meta.run ORDER BY run_id"
 _COLUMNS = ("coefficient", "low", "high", "n", "f_statistic", "gain_bound", "scope")
 
 
@@ -69,7 +68,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (run, mechanism)."""
     found = [
         {"run_id": run_id} | judged(mechanism, measurement)
-        for run_id in store.query(_RUNS)["run_id"]
+        for run_id in store.run_ids()
         for mechanism, measurement in _measured(store, run_id)
     ]
     return pl.DataFrame(found, infer_schema_length=None)

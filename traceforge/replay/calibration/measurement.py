@@ -97,7 +97,7 @@ def first_stage(exposure: Amounts, instrument: Amounts, block: Numbers) -> float
 
 def mean_iteration_ns(store: Store, run_id: int) -> float:
     """Mean duration of the whole iterations of a run."""
-    return float(store.query(_STEP, [run_id]).item())
+    return float(store.value(_STEP, [run_id]))
 
 
 def block_of(iteration: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -42,7 +42,7 @@ def measure_predictability(store: Store, run_id: int) -> Measurement:
     first, length = _longest_stretch(iterations)
     chosen = whole.filter(pl.col("iteration").is_between(int(iterations[first]), int(iterations[first + length - 1])))
     table = chosen["wait_ns"].to_numpy().astype(np.float64).reshape(length, ranks)
-    return predictability(table, float(store.query(_ERROR, [run_id]).item()))
+    return predictability(table, float(store.value(_ERROR, [run_id])))
 
 
 def _longest_stretch(iterations: Numbers) -> tuple[int, int]:

@@ -1,0 +1,96 @@
+"""What a database answers. In: SQL with its parameters. Out: a polars frame, plain rows, or numpy arrays.
+
+Idea: a frame for many rows; for few ones plain values, which come in half the time and without loading polars.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from traceforge.errors import QueryError
+from traceforge.store.arrow import ArrowStream, readable
+from traceforge.store.preview import Preview, preview
+
+if TYPE_CHECKING:
+    import duckdb
+    import numpy as np
+    import polars as pl
+
+
+class Answers:
+    """Ways to ask one connection. All raise `QueryError` where the database refuses the SQL."""
+
+    _connection: "duckdb.DuckDBPyConnection"
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
+        """Result of a query as a polars frame.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        import polars as pl
+
+        with _refusals_of_queries():
+            relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
+            if relation is None:
+                return pl.DataFrame()
+            return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
+
+    def preview(self, sql: str, count: int) -> Preview:
+        """The first rows of a query, without loading polars.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        with _refusals_of_queries():
+            return preview(self._connection, sql, count)
+
+    def run_ids(self) -> list[int]:
+        """All runs, in the order in which they were added."""
+        return [run_id for (run_id,) in self.rows("SELECT run_id FROM meta.run ORDER BY run_id")]
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Result of a query as plain tuples: for few rows quicker than a frame, and without loading polars.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        with _refusals_of_queries():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """The same with the names of the columns.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        with _refusals_of_queries():
+            answer = self._connection.execute(sql, list(parameters))
+            names, rows = [column[0] for column in answer.description or ()], answer.fetchall()
+        if len(set(names)) < len(names):
+            raise QueryError(f"two columns share a name: {', '.join(names)}")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def value(self, sql: str, parameters: Sequence[object] = ()) -> Any:
+        """The one value of a query that gives one row of one column.
+
+        Raises:
+            QueryError: the database refused the SQL.
+        """
+        ((found,),) = self.rows(sql, parameters)
+        return found
+
+    def arrays(self, sql: str, parameters: Sequence[object] = ()) -> "dict[str, np.ndarray[Any, Any]]":
+        """Result of a query as one numpy array a column; NULLs make a column of floats or objects."""
+        frame = self.query(sql, parameters)
+        return {name: frame[name].to_numpy() for name in frame.columns}
+
+
+@contextmanager
+def _refusals_of_queries() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryError(f"the database refused the query: {error}") from error
