@@ -6,7 +6,7 @@ is a shell around the functions here.
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -20,7 +20,7 @@ from traceforge.redaction import Redaction
 from traceforge.registry import discover
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
-from traceforge.store.folder import is_writable
+from traceforge.store.folder import is_folder_database, is_writable
 from traceforge.store.stage import build_stage
 from traceforge.version import __version__
 
@@ -194,6 +194,36 @@ def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
             choose_reference(writable, reference)
         analyze(writable)
     return Store(path, read_only=True)
+
+
+def pack(folder: Path, file: Path) -> None:
+    """Make one file of a folder database; the folder stays.
+
+    Raises:
+        InputUnusableError: there is no such folder, or the file cannot be made.
+    """
+    if not is_folder_database(folder):
+        hint = "`traceforge ingest TRACES --db FOLDER/` makes one"
+        raise InputUnusableError("this is no database that is a folder", where=str(folder), hint=hint)
+    _convert(folder, file, Store)
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Make a folder database of a file; the file stays.
+
+    Raises:
+        InputUnusableError: there is no such file, or the folder cannot be made.
+    """
+    if file.is_dir():
+        raise InputUnusableError("this is a folder already", where=str(file), hint="name a database that is a file")
+    _convert(file, folder, lambda place: Store(f"{place}{os.sep}"))
+
+
+def _convert(source: Path, target: Path, make: Callable[[Path], Store]) -> None:
+    from traceforge.store.pack import copy_database, new_place
+
+    with new_place(target) as place, open_built(source) as old, make(place) as new:
+        copy_database(old, new, [f"traceforge.{stage}" for stage in STAGES])
 
 
 def report(

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 COMMANDS = (
     "report", "top", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo",
-    "synth", "thresholds",
+    "pack", "unpack", "synth", "thresholds",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
 from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
+from traceforge.cli.pack import pack, unpack
 from traceforge.cli.process import prepared
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
@@ -44,7 +45,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (report, top, ingest, compare, check, doctor, info, sql, replay, forecast, demo, synth, thresholds):
+for command in (
+    report,
+    top,
+    ingest,
+    compare,
+    check,
+    doctor,
+    info,
+    sql,
+    replay,
+    forecast,
+    pack,
+    unpack,
+    demo,
+    synth,
+    thresholds,
+):
     app.command(epilog=examples_of(command.__name__))(command)
 app.add_typer(export, name="export")
 

@@ -13,6 +13,7 @@ _EXAMPLES = {
     "ingest": (
         "traceforge ingest traces/job42 --db job42.duckdb",
         "traceforge ingest rank*.json.gz --db runs.duckdb --run tuesday",
+        "traceforge ingest traces/large --db large/ --jobs 8",
     ),
     "compare": (
         "traceforge compare good.duckdb bad.duckdb",
@@ -46,6 +47,8 @@ _EXAMPLES = {
         "traceforge forecast --points throughput.csv --ranks 128,256",
         "traceforge forecast job42.duckdb --price 2.5 --mtbf-hours 50000",
     ),
+    "pack": ("traceforge pack job42/ job42.duckdb",),
+    "unpack": ("traceforge unpack job42.duckdb job42/",),
     "synth": (
         "traceforge synth -o traces --fault compute_straggler:place=3,severity=0.3",
         "traceforge synth -o traces --nodes 4 --devices 8 --nccl-log 2.27.5",

@@ -15,7 +15,7 @@ from traceforge.errors import TraceforgeError
 from traceforge.files import size_bytes
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
-from traceforge.store.facts import facts_of
+from traceforge.store.facts import row_storage
 from traceforge.store.failures import failure_of
 from traceforge.store.issues import issue_rows
 from traceforge.store.naming import identify
@@ -59,7 +59,7 @@ class Addition:
         self._store = store
         self._run_id = run_id
         self._rank_pattern = rank_pattern
-        self._facts = facts_of(store)
+        self._facts = row_storage(store)
         self._former = cut_off_files(store, run_id)
         self._waiting: list[tuple[InputFile, SourceRows]] = []
         self.added: list[Path] = []

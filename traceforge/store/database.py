@@ -320,6 +320,12 @@ class Store(Answers):
             [[str(file) for file in files]],
         )
 
+    def append_from(self, other: "Store", table: str) -> None:
+        """Add all rows of the same table of another database."""
+        names = ", ".join('"' + name + '"' for name in self._connection.table(table).columns)
+        rows = other._connection.sql(f"SELECT {names} FROM {table}")
+        self._connection.from_arrow(ArrowStream(rows)).insert_into(table)
+
     def write_parquet(self, query: str, path: Path) -> None:
         """Write the rows of a query of our own to a Parquet file, without holding them in memory.
 

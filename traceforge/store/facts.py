@@ -46,7 +46,7 @@ class RowStorage(Protocol):
         """The transaction is over."""
 
 
-def facts_of(store: Store) -> RowStorage:
+def row_storage(store: Store) -> RowStorage:
     """How this database keeps raw rows."""
     return TablesInFile(store) if store.folder is None else PartitionsInFolder(store, store.folder)
 
