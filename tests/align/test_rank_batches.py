@@ -4,13 +4,13 @@ import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
 from traceforge.align import rank_batches as module
-from traceforge.align.rank_batches import rank_batches
+from traceforge.align.rank_batches import file_batches, rank_batches
 
 EVENTS = (
     "SELECT source_id, event_id FROM raw.occurrence WHERE source_id IN (SELECT UNNEST($1)) "
     "AND source_id BETWEEN $2 AND $3 ORDER BY event_id"
 )
-TABLES = ("segment", "gap", "exposure", "device_time")
+TABLES = ("align.payload", "timeline.segment", "timeline.gap", "timeline.exposure", "timeline.device_time")
 
 
 def _job() -> list[Trace]:
@@ -50,12 +50,25 @@ def test_what_a_query_finds_is_told_apart_by_file_whatever_its_order() -> None:
     assert found.of(99).is_empty()
 
 
+def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
+    store = built(store_of_runs(_job(), _job()), "align")
+    each = rows_of(store, "SELECT MAX(stored_count) FROM meta.source")[0][0]
+    assert isinstance(each, int)
+    first, *_, last = (number for (number,) in rows_of(store, "SELECT source_id FROM meta.source ORDER BY source_id"))
+    assert isinstance(first, int)
+
+    assert list(file_batches(store)) == [(first, last)]
+    assert list(file_batches(store, 4 * each)) == [(first, first + 3), (first + 4, last)]
+    assert list(file_batches(store, 1)) == [(first + n, first + n) for n in range(6)]
+
+
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     together = built(store_of(*_job()), "timeline")
-    monkeypatch.setattr(module.rank_batches, "__defaults__", (1,))
+    for batches in (module.rank_batches, module.file_batches):
+        monkeypatch.setattr(batches, "__defaults__", (1,))
     apart = built(store_of(*_job()), "timeline")
 
     for table in TABLES:
-        rows = rows_of(together, f"SELECT * FROM timeline.{table}")
+        rows = rows_of(together, f"SELECT * FROM {table}")
         assert rows
-        assert rows_of(apart, f"SELECT * FROM timeline.{table}") == rows
+        assert rows_of(apart, f"SELECT * FROM {table}") == rows

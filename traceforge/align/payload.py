@@ -6,6 +6,7 @@ writes for work handles move nothing and are left out.
 """
 
 import math
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.collective_names import collective_kinds, element_bytes, operation_of
+from traceforge.align.rank_batches import file_batches
 from traceforge.store.database import Store
 
 _STATED = """
@@ -22,7 +24,7 @@ FROM raw.collective AS c
 LEFT JOIN align.rank_list AS l
   ON l.ranks IS NOT NULL AND l.written = c.process_group_ranks AND l.group_size IS NOT DISTINCT FROM c.group_size
   AND l.first_rank IS NOT DISTINCT FROM c.global_rank_start AND l.stride IS NOT DISTINCT FROM c.global_rank_stride
-WHERE c.collective_name IS NULL OR LOWER(c.collective_name) <> 'wait'
+WHERE (c.collective_name IS NULL OR LOWER(c.collective_name) <> 'wait') AND c.source_id BETWEEN $1 AND $2
 ORDER BY c.source_id, c.event_id
 """
 
@@ -30,7 +32,7 @@ _MESSAGES = """
 SELECT c.source_id, c.event_id, c.collective_name, c.group_rank, c.global_rank_start, c.global_rank_stride, p.args
 FROM raw.collective AS c
 LEFT JOIN raw.argument AS p USING (source_id, event_id)
-WHERE LIST_CONTAINS(?, c.collective_name)
+WHERE LIST_CONTAINS($3, c.collective_name) AND c.source_id BETWEEN $1 AND $2
 """
 
 _LISTS = "SELECT rank_list_id, ranks FROM align.rank_list WHERE ranks IS NOT NULL"
@@ -40,7 +42,7 @@ SELECT a.source_id, a.event_id, e.name, a.args
 FROM raw.argument AS a
 JOIN raw.event AS e USING (source_id, event_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE c.class = 'host_communication'
+WHERE c.class = 'host_communication' AND a.source_id BETWEEN $1 AND $2
 ORDER BY a.source_id, a.event_id
 """
 
@@ -50,6 +52,7 @@ FROM raw.argument AS a
 JOIN raw.event AS e USING (source_id, event_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
 WHERE c.class = 'communication_call' AND c.op IN ('send', 'recv') AND STARTS_WITH(e.name, 'c10d::')
+  AND a.source_id BETWEEN $1 AND $2
 ORDER BY a.source_id, a.event_id
 """
 
@@ -91,25 +94,31 @@ class _CallArguments(msgspec.Struct):
     concrete: list[str] = msgspec.field(name="Concrete Inputs", default_factory=list)
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """One row a communication event whose arguments say what it moves."""
-    stated = _with_kinds(store.query(_STATED))
-    stated = stated.join(_peers(store, stated), on=_EVENT, how="left", maintain_order="left")
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """One row a communication event whose arguments say what it moves, some files at a time."""
+    for files in file_batches(store):
+        yield _of_files(store, files)
+
+
+def _of_files(store: Store, files: tuple[int, int]) -> pl.DataFrame:
+    """Of the first and the last of some files, and those between."""
+    stated = _with_kinds(store.query(_STATED, files))
+    stated = stated.join(_peers(store, stated, files), on=_EVENT, how="left", maintain_order="left")
     shaped = [
         (source_id, event_id, operation_of(name), *_shaped_size(args))
-        for source_id, event_id, name, args in store.query(_SHAPED).iter_rows()
+        for source_id, event_id, name, args in store.query(_SHAPED, files).iter_rows()
     ]
     schema = {name: _SCHEMA[name] for name in (*_EVENT, "op", "dtype", "size_bytes")}
     sized = pl.DataFrame(shaped, schema=schema, orient="row")
-    found = pl.concat([stated, sized, _called(store)], how="diagonal").select(list(_SCHEMA))
+    found = pl.concat([stated, sized, _called(store, files)], how="diagonal").select(list(_SCHEMA))
     return found.unique(_EVENT, maintain_order=True)
 
 
-def _called(store: Store) -> pl.DataFrame:
+def _called(store: Store, files: tuple[int, int]) -> pl.DataFrame:
     """Calls that send or receive, with the place of the other rank in the process group, and the tag."""
     found = [
         (source_id, event_id, operation_of(name), *_place_and_tag(args))
-        for source_id, event_id, name, args in store.query(_CALLED).iter_rows()
+        for source_id, event_id, name, args in store.query(_CALLED, files).iter_rows()
     ]
     schema = {name: _SCHEMA[name] for name in (*_EVENT, "op", "peer_place", "tag")}
     return pl.DataFrame(found, schema=schema, orient="row")
@@ -130,13 +139,13 @@ def _with_kinds(stated: pl.DataFrame) -> pl.DataFrame:
     return stated.with_columns(op=op, dtype=dtype, size_bytes=pl.when(fits).then(elements * width))
 
 
-def _peers(store: Store, stated: pl.DataFrame) -> pl.DataFrame:
+def _peers(store: Store, stated: pl.DataFrame, files: tuple[int, int]) -> pl.DataFrame:
     """Global rank at the other end of each send and receive, where it is known."""
     messages = stated.filter(pl.col("op").is_in(["send", "recv"]))
     names = messages["collective_name"].unique().to_list()
     places = messages.select(*_EVENT, "op", "rank_list_id")
     if names:
-        found = store.query(_MESSAGES, [names]).join(places, on=_EVENT)
+        found = store.query(_MESSAGES, [*files, names]).join(places, on=_EVENT)
         lists = dict(store.rows(_LISTS))
         peers = [
             (row["source_id"], row["event_id"], _fitting(_peer(row, lists.get(row["rank_list_id"], [])), 31))

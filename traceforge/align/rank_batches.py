@@ -19,6 +19,8 @@ JOIN meta.source AS s USING (source_id)
 ORDER BY r.run_id, r.rank
 """
 
+_FILES = "SELECT source_id, COALESCE(stored_count, 0) FROM meta.source ORDER BY source_id"
+
 _MOST_EVENTS = 500_000
 
 
@@ -89,6 +91,18 @@ def rank_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[Rank
         events += count
     if run is not None:
         yield RankBatch(run, batch)
+
+
+def file_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[tuple[int, int]]:
+    """All files in order, in batches of at most so many events, or of one file: the first and the last of each."""
+    first, last, events = None, -1, 0
+    for source_id, count in store.query(_FILES).iter_rows():
+        if first is not None and events + count > most_events:
+            yield first, last
+            first, events = None, 0
+        first, last, events = int(source_id) if first is None else first, int(source_id), events + count
+    if first is not None:
+        yield first, last
 
 
 def _parts(found: pl.DataFrame, key: str) -> Parts:
