@@ -196,7 +196,10 @@ def test_top_says_what_bounds_a_run_and_what_takes_longest(healthy: Path) -> Non
 
 def test_the_tables_are_listed_and_described(healthy: Path) -> None:
     assert "timeline.iteration" in run("sql", healthy, "--list").stdout
-    assert "late_ns" in run("sql", healthy, "--describe", "timeline.arrival").stdout
+    described = run("sql", healthy, "--describe", "timeline.arrival")
+    assert "late_ns" in described.stdout
+    assert described.stderr.startswith("timeline.arrival: When each rank reached each collective.")
+    assert "Scope iteration: each row follows from what all ranks did in one iteration." in described.stderr
 
 
 def test_replay_and_forecast_answer_in_words_and_in_json(healthy: Path) -> None:

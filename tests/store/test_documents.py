@@ -6,7 +6,14 @@ import pytest
 
 from traceforge.errors import PluginError
 from traceforge.store.database import Store
-from traceforge.store.documents import Document, in_order, load_folder, parse_document, parse_schema
+from traceforge.store.documents import (
+    Document,
+    comment_statements,
+    in_order,
+    load_folder,
+    parse_document,
+    parse_schema,
+)
 
 LATE = """\
 -- One row a rank that is late.
@@ -47,6 +54,16 @@ def test_the_comment_above_a_column_documents_the_column_and_a_key_is_no_column(
 
 def test_what_a_table_reads_is_stated_by_the_reads_line() -> None:
     assert parse_document(LATE, "late.sql").reads == {"zoo.arrival", "zoo.rank"}
+
+
+def test_the_scope_stands_in_a_line_of_its_own_and_is_one_of_four() -> None:
+    scoped = parse_document(LATE.replace("-- Reads", "-- Scope: rank\n-- Reads"), "late.sql")
+
+    assert (parse_document(LATE, "late.sql").scope, scoped.scope) == (None, "rank")
+    assert scoped.comment == parse_document(LATE, "late.sql").comment
+    assert "first. Scope rank: each row follows from one rank''s file" in comment_statements(scoped)[0]
+    with pytest.raises(PluginError, match="scope"):
+        parse_document(LATE.replace("-- Reads", "-- Scope: host\n-- Reads"), "late.sql")
 
 
 def test_what_a_view_reads_is_found_in_its_query_but_not_in_its_comments() -> None:

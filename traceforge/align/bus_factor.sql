@@ -1,4 +1,5 @@
 -- Bus bandwidth factor of each operation for each communicator size that occurs (see align/collective_names.toml).
+-- Scope: run
 -- Reads: align.communicator
 CREATE OR REPLACE TABLE align.bus_factor (
   -- Operation, such as all_reduce.

@@ -5,6 +5,7 @@
 -- groups are launched outside of their records), or that carries sends and receives (align.endpoint). Communication of
 -- host threads (gloo) is a call each, in the order in which the training thread issued it (record function id; start
 -- time where there is none).
+-- Scope: rank
 -- Reads: align.rank, align.communication_kernel, align.endpoint
 CREATE OR REPLACE TABLE align.call (
   -- Joins meta.run.run_id.

@@ -1,6 +1,7 @@
 -- One row a rank: how far its clock is off, and how sure that is.
 -- Aligned time = raw time - offset_ns - (raw time - raw_anchor_ns) x drift_ppb / 1e9, rounded towards zero, where one
 -- line is enough; align.clock_piece holds what is used, of several pieces where the clock wobbles.
+-- Scope: run
 -- Reads: align.rank, align.match, align.call
 CREATE OR REPLACE TABLE align.clock (
   -- Joins meta.run.run_id.

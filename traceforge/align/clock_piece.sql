@@ -1,6 +1,7 @@
 -- The course of each rank's clock: one row a stretch of time over which it drifts evenly.
 --
 -- Aligned time = raw time - align.ahead_ns(raw time, row), with the row of the largest raw_from_ns that is no later. An unaligned rank has one row that changes nothing.
+-- Scope: run
 CREATE OR REPLACE TABLE align.clock_piece (
   -- Joins meta.run.run_id.
   run_id,

@@ -3,6 +3,7 @@
 -- Kernels are tied to their call through the launch: kernel -> launch call (correlation) -> the record_param_comms of
 -- the same thread that contains it. Counting kernels instead would go wrong, as kernels that were launched before the
 -- window stand at the head of some ranks' traces.
+-- Scope: rank
 -- Reads: align.rank
 CREATE OR REPLACE TABLE align.communication_kernel (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- One row a group of ranks that communicates.
+-- Scope: run
 -- Reads: align.call, align.step, align.rank_list, raw.process_group, align.rank, meta.run
 CREATE OR REPLACE TABLE align.communicator (
   -- Joins meta.run.run_id.

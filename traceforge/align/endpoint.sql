@@ -2,6 +2,7 @@
 --
 -- Most have a kernel of their own. Several that are issued together (batch_isend_irecv) share one, which is launched
 -- after them by the same thread and has no arguments. On hosts (gloo) the work begins within the call, on its thread.
+-- Scope: rank
 -- Reads: align.rank, align.rank_list, align.name_class, align.payload, align.communication_kernel
 CREATE OR REPLACE TABLE align.endpoint (
   -- Joins meta.run.run_id.

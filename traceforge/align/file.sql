@@ -1,4 +1,5 @@
 -- Every trace file of a run, and whether it is used: none is left out without a reason.
+-- Scope: run
 CREATE OR REPLACE TABLE align.file (
   -- Joins meta.run.run_id.
   run_id,

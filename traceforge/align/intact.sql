@@ -4,6 +4,7 @@
 -- launch on whose kernel is not there, from the last launch and from the last host event on, something may be missing.
 -- Launches whose kernels are never written (captured graphs) end it too early, never too late. Without a device the
 -- same holds for calls whose work on another thread is not there.
+-- Scope: source
 CREATE OR REPLACE TABLE align.intact (
   -- Joins meta.source.source_id.
   source_id,

@@ -1,5 +1,6 @@
 -- Which calls of different ranks are one collective. Calls without partners are absent and counted in meta.issue.
 -- A call that carries several messages (a batch) meets several others, each in a collective of two ranks.
+-- Scope: run
 -- Reads: align.call, align.membership, align.communicator, align.step, align.message, align.unmatched_endpoint
 CREATE OR REPLACE TABLE align.match (
   -- Joins meta.run.run_id.

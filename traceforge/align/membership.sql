@@ -1,4 +1,5 @@
 -- Which group of ranks each collective call belongs to. Calls whose group is unknown are absent and counted in meta.issue.
+-- Scope: run
 -- Reads: align.call, align.step, align.rank_list, raw.process_group, align.rank, meta.run
 CREATE OR REPLACE TABLE align.membership (
   -- Joins meta.run.run_id.

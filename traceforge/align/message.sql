@@ -2,6 +2,7 @@
 --
 -- Two calls that exchange several messages (a batch that sends and receives) meet once: they share a meeting_id, and
 -- stand in align.match as one collective of two ranks.
+-- Scope: run
 -- Reads: align.endpoint, align.call, align.membership, align.communicator, align.step, align.rank
 CREATE OR REPLACE TABLE align.message (
   -- Joins meta.run.run_id.

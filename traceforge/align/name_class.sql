@@ -1,4 +1,5 @@
 -- What an event is, by its category and name (rules: vocabulary.toml).
+-- Scope: run
 -- Reads: raw.event
 CREATE OR REPLACE TABLE align.name_class (
   -- Category as written in the file; joins raw.event.category (NULL joins NULL).

@@ -1,4 +1,5 @@
 -- What a communication event moves, from its arguments. Events without such arguments are absent.
+-- Scope: source
 -- Reads: raw.collective, raw.argument, raw.event, align.rank_list
 CREATE OR REPLACE TABLE align.payload (
   -- Joins meta.source.source_id.

@@ -1,4 +1,5 @@
 -- The file used for each rank: one row a rank of a run. Files left out are counted in meta.issue.
+-- Scope: run
 -- Reads: meta.source, raw.event, raw.profile, align.intact
 CREATE OR REPLACE TABLE align.rank (
   -- Joins meta.run.run_id.

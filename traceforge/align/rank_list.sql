@@ -1,4 +1,5 @@
 -- Lists of ranks as traces write them, each read once: one row a distinct list, to which calls refer.
+-- Scope: run
 -- Reads: raw.collective, raw.process_group
 CREATE OR REPLACE TABLE align.rank_list (
   -- Small integer.

@@ -4,6 +4,7 @@
 -- run's steps are inferred from another annotation that repeats, from Optimizer.step, or from the period of the sequence
 -- of collectives, in this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that
 -- spans its whole trace.
+-- Scope: run
 -- Reads: align.rank, align.call, align.name_class, raw.event
 CREATE OR REPLACE TABLE align.step (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- Every call that communicates without partners on other ranks, and why.
+-- Scope: run
 CREATE OR REPLACE TABLE align.unmatched (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Every send or receive without its other end, and why.
+-- Scope: run
 CREATE OR REPLACE TABLE align.unmatched_endpoint (
   -- Joins meta.run.run_id.
   run_id,

@@ -3,6 +3,7 @@
 -- Parts do not overlap: those of a rank sum to its mean used iteration (operation.judged_iteration) to the ns. Rank NULL
 -- is the job: the mean over ranks, which sums to the mean iteration of the job where clocks are aligned. It needs no other
 -- ranks, and sees what is always slow for everyone, to which delays above the usual are blind.
+-- Scope: run
 -- Reads: operation.judged_iteration, operation.kernel, operation.device, timeline.rank_iteration, timeline.iteration, timeline.segment, timeline.gap, align.rank, align.clock
 CREATE OR REPLACE TABLE attribute.bottleneck (
   -- Joins meta.run.run_id.

@@ -1,6 +1,7 @@
 -- Which configuration evidence fits which measured delay: one row a pair, the best fitting first.
 -- A slow path is explained by what its own ranks have wrong; a slow fabric by anything wrong with paths; late ranks by
 -- what they have wrong in the same mode, or on their host's side.
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.configuration (
   -- Joins meta.run.run_id.
   run_id,

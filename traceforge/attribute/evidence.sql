@@ -1,4 +1,5 @@
 -- What speaks for and against each finding, in words with numbers.
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.evidence (
   -- Joins meta.run.run_id.
   run_id,

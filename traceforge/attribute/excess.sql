@@ -3,6 +3,7 @@
 -- Reference durations are medians over ranks and iterations of the same place in the program, or what meta.analysis says
 -- (of transfers, first quartiles). An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start belongs to the iteration
 -- before, and is part of the reference here.
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.excess (
   -- Joins meta.run.run_id.
   run_id,

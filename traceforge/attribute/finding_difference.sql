@@ -1,6 +1,7 @@
 -- What the culprit of a finding does more, or more slowly, than the median rank: one row a finding and thing, largest first.
 --
 -- Findings about a rank alone: of slow compute what it computes, of other causes the gaps of its device.
+-- Scope: run
 CREATE OR REPLACE VIEW attribute.finding_difference (
   -- Joins meta.run.run_id.
   run_id,

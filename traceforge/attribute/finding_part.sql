@@ -1,4 +1,5 @@
 -- What each finding consists of, by cause: one row a part. A finding's parts add up to its delay_ns_per_iteration.
+-- Scope: run
 -- Reads: attribute.finding
 CREATE OR REPLACE TABLE attribute.finding_part (
   -- Joins meta.run.run_id.

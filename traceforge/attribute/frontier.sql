@@ -3,6 +3,7 @@
 -- For runs whose clocks cannot be aligned. A stage is a rank's own time between two of its collectives; the frontier is
 -- the greatest sum of own times up to a stage over ranks. Its increments add up to the last frontier, exactly. Waiting
 -- inside collectives is left out, transfers too. Iterations whose ranks issue different numbers of collectives are absent.
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.frontier (
   -- Joins meta.run.run_id.
   run_id,

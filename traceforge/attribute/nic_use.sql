@@ -1,5 +1,6 @@
 -- Which NICs the transfers of a communicator pass, by the logs: one row per (communicator, host, NIC). Empty without logs.
 -- Slow communicators that share a NIC which no other communicator uses point at it (`findings/shared_path.py`).
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.nic_use (
   -- Joins meta.run.run_id.
   run_id,

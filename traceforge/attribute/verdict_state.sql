@@ -1,4 +1,5 @@
 -- What the verdict rests on: one row a run; `attribute.verdict` puts it in words.
+-- Scope: run
 CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Joins meta.run.run_id.
   run_id,

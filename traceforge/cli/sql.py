@@ -136,9 +136,13 @@ def _tables(store: "Store", output_format: Format, about: str = "") -> "pl.DataF
 
 
 def _describe(store: "Store", table: str) -> "pl.DataFrame":
+    """The columns of a table; what the table holds, and its scope, as a remark."""
     columns = store.query(f'SELECT "column", type, comment FROM ({_DICTIONARY}) WHERE "table" = ?', [table])
     if columns.is_empty():
         raise UsageError(f"there is no table `{table}`", hint="--list shows all tables")
+    for about in store.query(f'SELECT comment FROM ({_TABLES}) WHERE "table" = ?', [table])["comment"]:
+        if about:
+            note(f"{table}: {about}")
     return columns
 
 

@@ -1,6 +1,7 @@
 -- What NCCL chose: one row per (communicator, operation, size, algorithm, protocol, channels).
 -- Rank 0 prints a choice after its call and without the communicator, which is therefore that of the last call of the
 -- same process, size and operation before it.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.choice (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- How NCCL carried each collective of the timeline: one row per collective whose communicator was matched.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.collective (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- NCCL's communicators, joined across logs: one row per communicator.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.communicator (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Process groups of the timeline matched to communicators of NCCL's logs: one row per match.
+-- Scope: run
 -- Reads: fabric.communicator, fabric.operation, fabric.member, timeline.communicator, timeline.collective
 CREATE OR REPLACE TABLE fabric.communicator_match (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- Connections between ranks: one row per (communicator, channel, from, to), merged from the log lines of both ends.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.edge (
   -- Joins meta.run.run_id.
   run_id,

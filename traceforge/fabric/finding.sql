@@ -1,5 +1,6 @@
 -- Configuration in the logs that can cost time, each with the line that shows it. None is a measurement: how long ranks
 -- wait for it only a timeline shows.
+-- Scope: run
 -- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge
 -- Reads: fabric.group_progress, fabric.hang, fabric.hang_dump, fabric.link, fabric.load, fabric.measured
 -- Reads: fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation, fabric.process

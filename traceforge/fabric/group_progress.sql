@@ -2,6 +2,7 @@
 -- A dump counts progress by numbers of its own; entries tell which group a number is. Where they do not, groups sorted by
 -- name stand for numbers in ascending order: PyTorch counts both up as groups are made. That is used only where it
 -- agrees with every entry of the run.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.group_progress (
   -- Joins meta.run.run_id.
   run_id,

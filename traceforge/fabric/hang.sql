@@ -1,4 +1,5 @@
 -- What the flight recorder dumps of a run say of a hang: two rows a run at most, none without dumps.
+-- Scope: run
 -- Reads: fabric.group_progress, fabric.hang_dump, fabric.process_group, raw.flight_recorder_entry
 CREATE OR REPLACE TABLE fabric.hang (
   -- Joins meta.run.run_id.

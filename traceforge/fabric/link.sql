@@ -1,6 +1,7 @@
 -- Which communicator each logged connection belongs to: one row per connection for which it is known.
 -- Since NCCL 2.22 connections are made at the first call, after the init, and name only ranks. The communicator is then
 -- that of the process's previous call, or the only one whose devices and hosts at both ends match the printed ones.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.link (
   -- Joins meta.source.source_id.
   source_id,

@@ -1,4 +1,5 @@
 -- How fast each communicator moved each kind of collective: one row per (communicator, operation, size).
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.load (
   -- Joins meta.run.run_id.
   run_id,

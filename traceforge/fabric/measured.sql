@@ -1,6 +1,7 @@
 -- Collectives timed by NCCL's Inspector: one row per (communicator, operation, number), over all ranks that report it.
 -- A rank's time starts at its own arrival: the shortest is the transfer after the last arrival, and the excess of the
 -- other ranks is their wait. This needs neither a timeline nor aligned clocks.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.measured (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Members of NCCL communicators: one row per rank of a communicator that appears in some log.
+-- Scope: run
 -- Reads: fabric.process, raw.nccl_communicator
 CREATE OR REPLACE TABLE fabric.member (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- NICs that processes found: one row per (host, network, NIC).
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.nic (
   -- Joins meta.run.run_id.
   run_id,

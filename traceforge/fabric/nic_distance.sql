@@ -1,5 +1,6 @@
 -- Distance of each NIC from each GPU of a host: one row per (host, GPU, NIC), from NCCL's topology dump (GRAPH lines
 -- of a log) or a topology file in XML. A file without a host applies to all hosts on which its addresses occur.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.nic_distance (
   -- Joins meta.run.run_id.
   run_id,

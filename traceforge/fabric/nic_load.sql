@@ -1,5 +1,6 @@
 -- What each NIC carries by NCCL's plan: one row per (host, network, NIC). A static model, not a measurement: bytes of
 -- the logged calls times the share that a link of a ring carries, split evenly over channels.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.nic_load (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Calls of collectives, sends and receives in NCCL's logs: one row per call of a rank, numbered in order.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.operation (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Processes with debug logs: one row per (log, process). Logs of one process share its number.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.process (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,5 +1,6 @@
 -- Process groups of the flight recorder dumps: one row a name and set of members, as one name may stand for other
 -- groups on other ranks.
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.process_group (
   -- Joins meta.run.run_id.
   run_id,

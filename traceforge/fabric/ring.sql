@@ -1,4 +1,5 @@
 -- Rings of channels, reconstructed: one row per (communicator, channel, position).
+-- Scope: run
 -- Reads: fabric.edge, fabric.member, fabric.communicator, raw.nccl_ring_member, raw.nccl_ring_order, raw.nccl_record
 CREATE OR REPLACE TABLE fabric.ring (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- Trees of channels: one row per (communicator, channel, rank).
+-- Scope: run
 CREATE OR REPLACE TABLE fabric.tree (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,5 +1,6 @@
 -- Every model that was fitted, how well it predicted the largest scale from the others, what it weighs, and where one
 -- more rank stops paying by it; the row `ensemble` is their weighted mean.
+-- Scope: run
 -- Reads: forecast.point, replay.calibration
 CREATE OR REPLACE TABLE forecast.fit (
   -- Joins meta.run.run_id: the run whose curve it is.

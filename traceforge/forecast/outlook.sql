@@ -4,6 +4,7 @@
 -- as blocks from the measured ones; beyond, a generalised Pareto tail is fitted above the 90 % quantile of the ranks'
 -- distance from the mean rank, and refused where its shape may be 0.5 or more. This is a part of the step, and no
 -- scaling curve.
+-- Scope: run
 -- Reads: timeline.phase, timeline.iteration, align.rank, meta.run
 CREATE OR REPLACE TABLE forecast.outlook (
   -- Joins meta.run.run_id.

@@ -2,6 +2,7 @@
 --
 -- A step runs from one completion of an iteration to the next; where an iteration between two was left out, that time
 -- is no step. Times are means over ranks and judged iterations, ns an iteration.
+-- Scope: run
 CREATE OR REPLACE TABLE forecast.point (
   -- Joins meta.run.run_id.
   run_id,

@@ -7,6 +7,7 @@
 -- 16,384, Llama 3); 60 s to write a checkpoint, at the interval sqrt(2 x 60 s x mean time between failures of the job)
 -- (Young, Daly); 600 s from a failure to the first repeated iteration. A sample is what one rank handles in one
 -- iteration.
+-- Scope: run
 -- Reads: forecast.point, replay.calibration
 CREATE OR REPLACE TABLE forecast.scale (
   -- Joins meta.run.run_id: the run whose curve it is.

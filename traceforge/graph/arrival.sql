@@ -3,6 +3,7 @@
 -- Positions agree across ranks: the collective at position p of an iteration has that position on every member. Where
 -- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks
 -- issue them in contradicting orders are absent and counted in meta.issue.
+-- Scope: run
 -- Reads: graph.queued, align.call, align.unmatched, align.unmatched_endpoint, align.step, timeline.arrival, timeline.window, timeline.segment, timeline.collective, align.clock
 CREATE OR REPLACE TABLE graph.arrival (
   -- Joins meta.run.run_id.

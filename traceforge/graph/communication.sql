@@ -1,4 +1,5 @@
 -- Communication that execution traces record, one trace a rank: one row a call, waits left out. Needs no times.
+-- Scope: run
 -- Reads: graph.trace, raw.chakra_communication, raw.chakra_process_group
 CREATE OR REPLACE TABLE graph.communication (
   -- Joins meta.run.run_id.

@@ -1,5 +1,6 @@
 -- The chain of work, transfers and pauses that set the run's length: consecutive pieces from the first start to the
 -- last end, without gap or overlap, crossing from rank to rank where one waited for another.
+-- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window
 CREATE OR REPLACE TABLE graph.critical_path (
   -- Joins meta.run.run_id.

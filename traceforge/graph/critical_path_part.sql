@@ -1,4 +1,5 @@
 -- What each piece of the critical path consists of; the parts of a piece add up to its duration.
+-- Scope: run
 -- Reads: graph.critical_path, timeline.segment
 CREATE OR REPLACE TABLE graph.critical_path_part (
   -- Joins meta.run.run_id.

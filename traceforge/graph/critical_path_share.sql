@@ -1,4 +1,5 @@
 -- What set the run's length: the critical path by rank and cause. Shares of a run add up to 1.
+-- Scope: run
 CREATE OR REPLACE VIEW graph.critical_path_share (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,5 +1,6 @@
 -- Dependencies that no file states and that follow from a linked timeline: one row a dependency. An order that the
 -- measured times contradict is left out.
+-- Scope: rank
 -- Reads: graph.node, graph.linked_node, raw.event
 CREATE OR REPLACE TABLE graph.derived_edge (
   -- Joins meta.run.run_id.

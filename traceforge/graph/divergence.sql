@@ -3,6 +3,7 @@
 -- Compared are operation, element type and, where all ranks must move the same, bytes; no times. Sequence numbers align
 -- the ranks where every call states one, else the order of calls. Where ranks disagree, the
 -- value of most is expected (of equals, the lowest rank's).
+-- Scope: run
 -- Reads: graph.communication
 CREATE OR REPLACE TABLE graph.divergence (
   -- Joins meta.run.run_id.

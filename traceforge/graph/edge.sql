@@ -1,4 +1,5 @@
 -- One row a dependency or a call between two nodes of one trace's graph, stated by its file or derived.
+-- Scope: rank
 CREATE OR REPLACE VIEW graph.edge (
   -- Joins meta.run.run_id.
   run_id,

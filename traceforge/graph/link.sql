@@ -3,6 +3,7 @@
 -- Methods are tried in order until one is accepted: rf_id (the timeline repeats the handles of the operations),
 -- external_id (it holds them plus a constant), sequence (names in order, thread by thread). A method is accepted if at
 -- least nine in ten of the pairs have equal names and nine in ten of the smaller side are paired.
+-- Scope: run
 -- Reads: graph.trace, raw.chakra_node, raw.event, align.name_class
 CREATE OR REPLACE TABLE graph.link (
   -- Joins meta.run.run_id.

@@ -1,4 +1,5 @@
 -- Recorded operations and the timeline events that they are: one row a pair of an accepted link (graph.link).
+-- Scope: rank
 -- Reads: graph.link, raw.chakra_node, raw.event, align.name_class
 CREATE OR REPLACE TABLE graph.linked_node (
   -- Joins meta.run.run_id.

@@ -1,5 +1,6 @@
 -- One row a node of each execution trace's graph: its recorded nodes, and where it is linked to a timeline, the launches,
 -- synchronisations and device work that the timeline shows in the same stretch of time.
+-- Scope: rank
 CREATE OR REPLACE TABLE graph.node (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- What each execution trace's graph can be used for: one row a trace.
+-- Scope: rank
 CREATE OR REPLACE TABLE graph.quality (
   -- Joins meta.run.run_id.
   run_id,

@@ -3,6 +3,7 @@
 -- Kernels of one stream run one after another, so a collective that starts as soon as another one of its stream ends
 -- has not been waiting for its rank. The rank was ready once its host had launched it and the device work launched
 -- before it was done. Calls that start on a free stream, and those of host threads, are absent.
+-- Scope: rank
 CREATE OR REPLACE TABLE graph.queued (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,5 +1,6 @@
 -- How unevenly all-to-all calls with stated splits load the ranks: one row a (run, process group, rank). A rank that
 -- receives more than its peers computes longer on it, such as one that holds a popular expert.
+-- Scope: run
 CREATE OR REPLACE TABLE graph.split_imbalance (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Which rank each execution trace belongs to, and which timeline stands beside it: one row a trace of a file.
+-- Scope: run
 -- Reads: raw.chakra_file, meta.source, align.rank, raw.track
 CREATE OR REPLACE TABLE graph.trace (
   -- Joins meta.run.run_id.

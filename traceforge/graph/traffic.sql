@@ -1,5 +1,6 @@
 -- Who sends how much to whom, as execution traces record it: the communication matrix. One row a (sender, receiver,
 -- process group, operation). Only messages and all-to-all name a receiver; other collectives send within the group.
+-- Scope: run
 CREATE OR REPLACE TABLE graph.traffic (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,5 +1,6 @@
 -- How much each kind of communicator moves, as execution traces alone record it: one row a (run, description). Groups
 -- of one description, such as all tensor-parallel groups, count as one kind; messages count where they are sent.
+-- Scope: run
 CREATE OR REPLACE TABLE graph.volume (
   -- Joins meta.run.run_id.
   run_id,

@@ -5,6 +5,7 @@
 -- after the arrival at `position` until the rank awaits graph.arrival.awaited_position. Time blocked in that wait is
 -- not work and is absent; communication that is exposed but not awaited counts as work of its phase: it hides
 -- a gap of the rank's own.
+-- Scope: rank
 -- Reads: graph.arrival, timeline.segment, timeline.window
 CREATE OR REPLACE TABLE graph.work (
   -- Joins meta.run.run_id.

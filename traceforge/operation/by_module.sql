@@ -1,4 +1,5 @@
 -- Device time by module: one row a rank and innermost nn.Module, as far as modules were recorded.
+-- Scope: rank
 CREATE OR REPLACE VIEW operation.by_module (
   -- Joins meta.run.run_id.
   run_id,

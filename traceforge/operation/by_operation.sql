@@ -1,4 +1,5 @@
 -- Device time by operation: one row a rank and operation, over annotations, modules, shapes and kernels.
+-- Scope: rank
 CREATE OR REPLACE VIEW operation.by_operation (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,6 +1,7 @@
 -- What operation.kernel holds of the device's work, and of the rest why not: one row a rank and reason.
 --
 -- The events of a rank add up to those of its file; those in operation.kernel are the rows with `is_counted`.
+-- Scope: rank
 -- Reads: operation.kernel
 CREATE OR REPLACE TABLE operation.coverage (
   -- Joins meta.run.run_id.

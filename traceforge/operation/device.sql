@@ -1,4 +1,5 @@
 -- What each rank's device is, and what it can do at most: one row a rank with a device. Peaks are dense, from peaks.toml.
+-- Scope: rank
 -- Reads: align.rank, raw.profile, raw.event
 CREATE OR REPLACE TABLE operation.device (
   -- Joins meta.run.run_id.

@@ -4,6 +4,7 @@
 -- Only what costs a rank a hundredth of its mean iteration more than the median rank (of two ranks, than the other) is a
 -- row. attribute.finding_difference joins it to findings. Peers are the ranks of one role (timeline.role): stages of a
 -- pipeline differ by design; a rank that is alone in its role has no rows.
+-- Scope: run
 CREATE OR REPLACE TABLE operation.difference (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- The iterations that operations are counted in: those that are whole and no warm-up; where there is none, all but warm-up.
+-- Scope: run
 CREATE OR REPLACE VIEW operation.judged_iteration (
   -- Joins meta.run.run_id.
   run_id,

@@ -3,6 +3,7 @@
 -- A call is joined to what launched it by its correlation, and the launch to the innermost host operation, annotation
 -- and module around it on its thread. On ranks without a device the host's operations stand in, with the time that is
 -- their own. operation.coverage counts what has no operation, and why.
+-- Scope: rank
 -- Reads: operation.judged_iteration, operation.device, timeline.window, align.rank, align.name_class, align.clock_piece, raw.event, raw.operation_input
 CREATE OR REPLACE TABLE operation.kernel (
   -- Joins meta.run.run_id.

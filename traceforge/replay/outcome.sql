@@ -3,6 +3,7 @@
 -- Without couplings the replay is a barrier model: in it no delay can make anything end earlier. A gain needs something
 -- that is slower where ranks are early, with its interval from replay.calibration. Where that is unknown the interval
 -- runs from no coupling to the ceiling, and no policy is called supported.
+-- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.outcome (
   -- Joins meta.run.run_id.

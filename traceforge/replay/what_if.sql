@@ -3,6 +3,7 @@
 -- Durations stay as recorded unless the edit says otherwise. A gain is what the replay finds, not a promise: other
 -- delays may take the place of what was removed, which is in it, and the job may react otherwise, which is not. Where
 -- replay.calibration holds no coupling, transfers are taken not to change with the spread of arrivals.
+-- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.communicator
 -- Reads: timeline.coverage, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.what_if (

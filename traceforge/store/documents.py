@@ -2,18 +2,20 @@
 
 One file is one table, view or macro named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment
 above `CREATE` documents the object, the comment above each column documents the column, and both are written into the
-database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from.
+database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from, a line
+`-- Scope: rank` says what a row follows from (see `SCOPES`).
 Placeholders such as `{activities}` stand for lists of the vocabulary.
 Not handled: several statements a file (but see `parse_schema`), comments of a macro's parameters in the database.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 
 from traceforge.errors import PluginError
 from traceforge.vocabulary import fill_placeholders
@@ -23,6 +25,17 @@ _COLUMN = re.compile(r"^  (\w+)\b(?: ([A-Z]+(?:\[\])?))?( NOT NULL)?")
 _NOT_COLUMNS = {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}
 _IDENTIFIER = re.compile(r"\b([a-z_]+\.[a-z_0-9]+)\b")
 _READS = re.compile(r"^Reads:\s*(.*)$")
+_SCOPE = re.compile(r"^Scope:\s*(.*)$")
+
+SCOPES: Mapping[str, str] = MappingProxyType(
+    {
+        "source": "each row follows from one file",
+        "rank": "each row follows from one rank's file, and from tables that are small",
+        "iteration": "each row follows from what all ranks did in one iteration",
+        "run": "rows follow from the whole run",
+    }
+)
+"""What rows of a table are made from: with the scope `source` or `rank`, those of one at a time are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,7 @@ class Document:
         types: declared type by column name, in order; absent where the file declares none.
         required: columns that are declared as never NULL.
         reads: objects the statement, or the Python that fills it, reads from.
+        scope: one of `SCOPES`; None where the file states none.
     """
 
     kind: str
@@ -48,6 +62,7 @@ class Document:
     types: dict[str, str]
     required: frozenset[str]
     reads: frozenset[str]
+    scope: str | None = None
 
 
 @cache
@@ -63,6 +78,9 @@ def parse_document(text: str, origin: str) -> Document:
         raise PluginError("no `CREATE TABLE|VIEW|MACRO schema.name (` line", where=origin)
     head = _comment_lines(text[: match.start()].splitlines())
     reads = [name for line in head if (found := _READS.match(line)) for name in _IDENTIFIER.findall(found[1])]
+    scopes = [found[1] for line in head if (found := _SCOPE.match(line))]
+    if len(scopes) > 1 or not SCOPES.keys() >= set(scopes):
+        raise PluginError(f"the scope is not one of {', '.join(SCOPES)}: {', '.join(scopes)}", where=origin)
     body = text[match.end() :]
     code = "\n".join(line for line in body.splitlines() if not line.strip().startswith("--"))
     name = match[2]
@@ -71,11 +89,12 @@ def parse_document(text: str, origin: str) -> Document:
         kind=match[1],
         name=name,
         statement=text.strip().rstrip(";"),
-        comment=" ".join(line for line in head if not _READS.match(line)),
+        comment=" ".join(line for line in head if not _READS.match(line) and not _SCOPE.match(line)),
         columns=_columns(body),
         types={found[1]: found[2] for found in declared if found[2] and found[1] not in _NOT_COLUMNS},
         required=frozenset(found[1] for found in declared if found[3]),
         reads=frozenset([*reads, *_IDENTIFIER.findall(code)]) - {name},
+        scope=scopes[0] if scopes else None,
     )
 
 
@@ -112,7 +131,8 @@ def in_order(documents: Iterable[Document]) -> list[Document]:
 
 def comment_statements(document: Document) -> list[str]:
     """The `COMMENT ON` statements that put the documentation into the database."""
-    statements = [f"COMMENT ON {document.kind} {document.name} IS {_literal(document.comment)}"]
+    scope = f" Scope {document.scope}: {SCOPES[document.scope]}." if document.scope else ""
+    statements = [f"COMMENT ON {document.kind} {document.name} IS {_literal(document.comment + scope)}"]
     if document.kind == "MACRO":
         return statements
     for column, comment in document.columns.items():

@@ -1,4 +1,5 @@
 -- When each rank reached each collective. One row a (collective, rank); unmatched calls are absent, see meta.issue.
+-- Scope: iteration
 CREATE OR REPLACE TABLE timeline.arrival (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- One row a collective that was matched across ranks.
+-- Scope: iteration
 CREATE OR REPLACE TABLE timeline.collective (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- One row a group of ranks that communicates.
+-- Scope: run
 CREATE OR REPLACE TABLE timeline.communicator (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- How much of each run was recorded: one row a run. What follows from a part must not pass as the whole.
+-- Scope: run
 CREATE OR REPLACE TABLE timeline.coverage (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- What communication cost and what compute hid: one row a communicator and operation, over ranks and iterations.
+-- Scope: run
 CREATE OR REPLACE VIEW timeline.exposed_communication (
   -- Joins meta.run.run_id.
   run_id,

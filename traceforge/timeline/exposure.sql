@@ -2,6 +2,7 @@
 --
 -- The parts add up to the time from the rank's arrival to its end. Collectives that are exposed at once each
 -- count; timeline.phase counts every instant once.
+-- Scope: rank
 -- Reads: timeline.arrival, timeline.collective, timeline.segment
 CREATE OR REPLACE TABLE timeline.exposure (
   -- Joins meta.run.run_id.

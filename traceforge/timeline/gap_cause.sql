@@ -1,4 +1,5 @@
 -- Why devices had nothing to do: one row a rank and cause, over all iterations.
+-- Scope: rank
 CREATE OR REPLACE VIEW timeline.gap_cause (
   -- Joins meta.run.run_id.
   run_id,

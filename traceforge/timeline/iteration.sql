@@ -1,4 +1,5 @@
 -- One row an iteration, over all ranks that recorded it.
+-- Scope: iteration
 CREATE OR REPLACE TABLE timeline.iteration (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- How long iterations take: one row a run, without warm-up and partial iterations.
+-- Scope: run
 CREATE OR REPLACE VIEW timeline.iteration_quantile (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- The parallel layout of a run in words, such as `pp 4 x dp 2 x tp 2`: one row a run whose groups form a mesh.
+-- Scope: run
 CREATE OR REPLACE VIEW timeline.layout (
   -- Joins meta.run.run_id.
   run_id,

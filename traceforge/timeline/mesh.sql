@@ -2,6 +2,7 @@
 --
 -- Groups of equal size that tile the ranks, and meet the groups of every other axis in one rank at most, are an axis; the
 -- place in the group is the coordinate. Empty where the groups form no mesh; pp alone where only the pipeline is known.
+-- Scope: run
 -- Reads: align.rank, align.communicator, align.message, timeline.message
 CREATE OR REPLACE TABLE timeline.mesh (
   -- Joins meta.run.run_id.

@@ -1,6 +1,7 @@
 -- One row a message that was matched: who was ready when, and what moving it took.
 --
 -- Both ranks wait for each other. Where several messages share a kernel, its start and end are those of all of them.
+-- Scope: iteration
 CREATE OR REPLACE TABLE timeline.message (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,6 +1,7 @@
 -- How each iteration of each rank was spent. Exclusive; sums to timeline.rank_iteration.duration_ns to the ns.
 --
 -- Where a rank has time in the phase communication, its wait and its transfer are lower bounds: that time is either.
+-- Scope: rank
 CREATE OR REPLACE TABLE timeline.phase (
   -- Joins meta.run.run_id.
   run_id,

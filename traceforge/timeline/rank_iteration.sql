@@ -1,4 +1,5 @@
 -- One row an iteration of one rank, with the communication that its compute hid.
+-- Scope: rank
 CREATE OR REPLACE TABLE timeline.rank_iteration (
   -- Joins meta.run.run_id.
   run_id,

@@ -1,4 +1,5 @@
 -- Who comes late: one row a rank, over the collectives that its iterations hold.
+-- Scope: run
 CREATE OR REPLACE VIEW timeline.rank_lateness (
   -- Joins meta.run.run_id.
   run_id,

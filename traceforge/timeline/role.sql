@@ -1,4 +1,5 @@
 -- With whom a rank may be compared: one row a rank. Ranks of one stage do the same work, in whatever replica they are.
+-- Scope: run
 CREATE OR REPLACE TABLE timeline.role (
   -- Joins meta.run.run_id.
   run_id,

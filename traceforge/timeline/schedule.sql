@@ -3,6 +3,7 @@
 -- Told from messages alone: between neighbours go as many forwards as there are micro-batches and chunks, from the last
 -- stage to the first those of all chunks but one. Iterations whose pairs of ranks do not agree are absent.
 -- Of two stages chunks cannot be told: they pass for more micro-batches.
+-- Scope: iteration
 CREATE OR REPLACE TABLE timeline.schedule (
   -- Joins meta.run.run_id.
   run_id,

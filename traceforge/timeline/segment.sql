@@ -1,4 +1,5 @@
 -- What each rank was doing when: consecutive intervals of one phase each, filling every iteration without gap.
+-- Scope: rank
 -- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.clock_piece
 CREATE OR REPLACE TABLE timeline.segment (
   -- Joins meta.run.run_id.

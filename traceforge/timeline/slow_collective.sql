@@ -1,6 +1,7 @@
 -- Collectives whose transfer took more than twice what others of their communicator, operation and size take.
 --
 -- Only where there are four of a kind or more, and the difference is above three clock residuals.
+-- Scope: run
 CREATE OR REPLACE VIEW timeline.slow_collective (
   -- Joins meta.run.run_id.
   run_id,

@@ -2,6 +2,7 @@
 --
 -- A stage that computes longer than the others is what the others wait for. Whether it has more work by design (an
 -- embedding, a head, layers that do not divide) or is slow, one run cannot tell.
+-- Scope: run
 CREATE OR REPLACE TABLE timeline.stage_load (
   -- Joins meta.run.run_id.
   run_id,

@@ -2,6 +2,7 @@
 --
 -- Hosts run ahead of devices. An iteration of a rank therefore ends when the host's step and the last collective it
 -- issued in that step have ended, and the next one starts no earlier.
+-- Scope: rank
 CREATE OR REPLACE TABLE timeline.window (
   -- Joins meta.run.run_id.
   run_id,
