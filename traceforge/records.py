@@ -7,7 +7,7 @@ guessed. It never sees SQL; the store never sees formats.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,10 +81,12 @@ class ReadOptions:
     Attributes:
         keep_all_args: store the arguments of every event, not only of communication.
         report_progress: called with the number of input bytes consumed since the last call.
+        part: which part of the file to read, of a source that has parts (see `Parted`); None where there is one.
     """
 
     keep_all_args: bool = False
     report_progress: Callable[[int], None] = _ignore_progress
+    part: str | None = None
 
 
 class Source(Protocol):
@@ -99,6 +101,18 @@ class Source(Protocol):
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read a whole file, handing over batches of bounded size as they come.
+
+        Raises:
+            InputUnusableError: nothing of the file can be used.
+        """
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A source whose files hold several ranks: each part becomes a row of meta.source of its own."""
+
+    def parts(self, path: Path) -> list[str]:
+        """Names of the parts of a file, in order; `ReadOptions.part` asks for one of them.
 
         Raises:
             InputUnusableError: nothing of the file can be used.

@@ -1,0 +1,149 @@
+"""An export of Nsight Systems as SQLite. In: a path. Out: its tables, read without trust in them.
+
+Idea: the file is opened read-only and never written beside; only real tables are read (a view of a stranger may never
+end), each column only where it holds what it should, and rows come in bounded pieces. Where the file is compressed or
+in an archive, a copy is made, since SQLite needs a file of its own.
+Not handled: exports as Parquet or JSON lines; `.nsys-rep` itself, whose format is closed.
+"""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from traceforge.errors import InputUnusableError
+from traceforge.files import open_bytes
+
+MAGIC = b"SQLite format 3\0"
+_COPY_BYTES = 1024 * 1024
+_LONGEST_VALUE_BYTES = 64 * 1024 * 1024
+_MOST_IDS = 500
+_HINT = "export it again: nsys export --type sqlite report.nsys-rep"
+
+Row = tuple[Any, ...]
+
+
+class NsysDatabase:
+    """Tables of an export.
+
+    Attributes:
+        columns: names of the columns of each table.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, shown: str) -> None:
+        self._connection = connection
+        self._shown = shown
+        self._texts: dict[int, str] = {}
+        self.columns: dict[str, frozenset[str]] = {}
+        listed = self.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+        )
+        for (name,) in listed:
+            info = self.rows(f'PRAGMA table_xinfo("{_quoted(str(name))}")')
+            # hidden = 0: neither computed nor of a virtual table.
+            self.columns[str(name)] = frozenset(str(row[1]) for row in info if row[6] == 0)
+
+    def rows(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of a small query.
+
+        Raises:
+            InputUnusableError: the file is damaged.
+        """
+        return [row for piece in self.pieces(query, parameters, 10_000) for row in piece]
+
+    def pieces(self, query: str, parameters: Sequence[object], most: int) -> Iterator[list[Row]]:
+        """Rows of a query, so many at a time.
+
+        Raises:
+            InputUnusableError: the file is damaged.
+        """
+        try:
+            cursor = self._connection.execute(query, parameters)
+            while rows := cursor.fetchmany(most):
+                yield rows
+        except sqlite3.Error as error:
+            raise InputUnusableError(f"the SQLite file is damaged: {error}", where=self._shown, hint=_HINT) from error
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether there is a table with these columns."""
+        return table in self.columns and self.columns[table].issuperset(columns)
+
+    def count(self, table: str) -> int:
+        """Rows of a table; 0 where there is none."""
+        return int(self.rows(f'SELECT COUNT(*) FROM "{_quoted(table)}"')[0][0]) if table in self.columns else 0
+
+    def integer(self, table: str, column: str) -> str:
+        """SQL of a column where it holds an integer, else NULL; also where there is no such column."""
+        if column not in self.columns.get(table, frozenset()):
+            return "NULL"
+        return f"CASE WHEN TYPEOF({column}) = 'integer' THEN {column} END"
+
+    def text(self, table: str, column: str) -> str:
+        """SQL of a column where it holds a text, likewise."""
+        if column not in self.columns.get(table, frozenset()):
+            return "NULL"
+        return f"CASE WHEN TYPEOF({column}) = 'text' THEN {column} END"
+
+    def texts(self, ids: Sequence[int | None]) -> dict[int, str]:
+        """What StringIds says of some numbers."""
+        new = sorted({number for number in ids if number is not None} - self._texts.keys())
+        if not self.has("StringIds", "id", "value"):
+            new = []
+        for first in range(0, len(new), _MOST_IDS):
+            asked = new[first : first + _MOST_IDS]
+            marks = ", ".join("?" * len(asked))
+            value = self.text("StringIds", "value")
+            for number, text in self.rows(f"SELECT id, {value} FROM StringIds WHERE id IN ({marks})", asked):
+                if text is not None:
+                    self._texts[int(number)] = text
+        return self._texts
+
+
+@contextmanager
+def open_export(path: Path) -> Iterator[NsysDatabase]:
+    """Open an export for reading.
+
+    Raises:
+        InputUnusableError: it is no SQLite file, or a damaged one.
+    """
+    with _plain_file(path) as file:
+        connection = None
+        try:
+            # Immutable: no lock, no journal, nothing written beside somebody's file.
+            connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)
+            connection.text_factory = _lenient_text
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            yield NsysDatabase(connection, str(path))
+        except sqlite3.Error as error:
+            raise InputUnusableError(f"the SQLite file is damaged: {error}", where=str(path), hint=_HINT) from error
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+@contextmanager
+def _plain_file(path: Path) -> Iterator[Path]:
+    """The file itself where it is plain, else an unpacked copy."""
+    if path.is_file():
+        with path.open("rb") as raw:
+            if raw.read(len(MAGIC)) == MAGIC:
+                yield path
+                return
+    with tempfile.NamedTemporaryFile(prefix="traceforge-", suffix=".sqlite") as copy:
+        with open_bytes(path) as content:
+            while piece := content.read(_COPY_BYTES):
+                copy.write(piece)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _lenient_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')

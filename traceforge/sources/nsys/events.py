@@ -1,0 +1,223 @@
+"""Events of one process. In: tables of an export. Out: frames for `TimelineRows`, in bounded pieces.
+
+Idea: each table is one query whose columns stand for Kineto's; names stay numbers of StringIds until a piece is
+whole, so that each is looked up once. Rows without a start are counted, not kept.
+Not handled: samples of stacks, scheduling, GPU metrics, operating system calls (counted as tables that are not read).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.timeline_rows import COMPLETE, INSTANT
+from traceforge.sources.nsys.database import NsysDatabase
+from traceforge.sources.nsys.parts import THREAD_BITS, Part
+
+PIECE_ROWS = 122_880  # a row group of DuckDB
+_NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
+_INT32 = (-(2**31), 2**31 - 1)
+_THREAD_MASK = (1 << THREAD_BITS) - 1
+_PUSH_POP, _START_END, _MARK = 59, 60, 34
+_CUDA_RUNTIME, _CUDA_DRIVER = 0, 1
+_VERSION = re.compile(r"_v\d+$")
+# What `torch.autograd.profiler.emit_nvtx` appends to the name of an operation.
+_PYTORCH_RANGE = re.compile(r"^(?P<name>.+?)(?:, (?:seq|op_id|sizes|input_op_ids) = .*)$", re.DOTALL)
+_OPERATION_ID = re.compile(r", op_id = (\d{1,18})")
+_NCCL_CALL = re.compile(r"^nccl[A-Z]\w*$")
+_COPY_KINDS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH"}
+_COPY_KINDS |= {10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
+_MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device", 6: "Managed"}
+_SYNC_KINDS = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
+
+Named = Callable[[NsysDatabase, pl.DataFrame], pl.DataFrame]
+"""Gives rows their category, name and record_function_id."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTable:
+    """How the rows of one table become events.
+
+    Attributes:
+        table: of the export.
+        columns: column of the export by what it means.
+        is_device: on a stream of a device; else on a thread of the host.
+        named: gives them their names.
+        kinds: a column, and which of its values are events; other rows say something else.
+    """
+
+    table: str
+    columns: dict[str, str]
+    is_device: bool
+    named: Named
+    kinds: tuple[str, tuple[int, ...]] | None = None
+
+
+def events_of(database: NsysDatabase, table: EventTable, part: Part, issues: IssueLog) -> Iterator[pl.DataFrame]:
+    """The rows of a table that are of one part, some at a time."""
+    if not database.has(table.table, "start"):
+        return
+    said = [f"{database.integer(table.table, column)} AS {name}" for name, column in table.columns.items()]
+    texts = [f"{database.text(table.table, 'text')} AS text"] if table.table == "NVTX_EVENTS" else []
+    conditions, parameters = _of_part(database, table, part)
+    if table.kinds and database.has(table.table, table.kinds[0]):
+        conditions.append(f"{table.kinds[0]} IN {table.kinds[1]}")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    query = f"SELECT {', '.join([*said, *texts])} FROM {table.table}{where}"
+    schema = {**dict.fromkeys(table.columns, pl.Int64), **({"text": pl.String} if texts else {})}
+    for rows in database.pieces(query, parameters, PIECE_ROWS):
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        started = frame.filter(pl.col("start").is_not_null())
+        issues.add("event_without_timestamp", frame.height - started.height, lost_events=frame.height - started.height)
+        yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
+
+
+def _of_part(database: NsysDatabase, table: EventTable, part: Part) -> tuple[list[str], list[int]]:
+    """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
+    if part.process is not None:
+        if table.is_device and database.has(table.table, "globalPid"):
+            return ["globalPid = ?"], [part.process]
+        if not table.is_device and database.has(table.table, "globalTid"):
+            return ["globalTid >= ?", "globalTid < ?"], [part.process, part.process + (1 << THREAD_BITS)]
+    if part.device is not None and table.is_device and database.has(table.table, "deviceId"):
+        return ["deviceId = ?"], [part.device]
+    return [], []
+
+
+def _placed(frame: pl.DataFrame, part: Part, issues: IssueLog, *, is_device: bool) -> pl.DataFrame:
+    """Rows with duration and track: a stream of a device, or a thread of the process."""
+    backwards = frame.filter(pl.col("end") < pl.col("start")).height
+    issues.add("negative_duration", backwards)
+    duration = (pl.col("end") - pl.col("start")).clip(lower_bound=0)
+    timed = frame.with_columns(
+        duration_ns=pl.when(pl.col("phase") == INSTANT).then(None).otherwise(duration), raw_start_ns="start"
+    )
+    if not is_device:
+        thread = (pl.col("thread") & _THREAD_MASK).cast(pl.String)
+        process = pl.lit(None if part.pid is None else str(part.pid), dtype=pl.String)
+        return timed.with_columns(process=process.fill_null("host"), thread=thread.fill_null("main"))
+    for name in ("device", "stream"):
+        outside = timed.filter(~pl.col(name).is_between(*_INT32) & (pl.col(name) != _NO_STREAM)).height
+        issues.add("out_of_range", outside)
+        timed = timed.with_columns(pl.when(pl.col(name).is_between(*_INT32)).then(pl.col(name)).alias(name))
+    stream = pl.format("stream {}", pl.col("stream"))
+    return timed.with_columns(process=pl.col("device").cast(pl.String).fill_null("device"), thread=stream)
+
+
+def _lookup(database: NsysDatabase, numbers: pl.Series) -> pl.Series:
+    """The texts of StringIds, NULL where there is none."""
+    wanted = numbers.unique().to_list()
+    texts = database.texts(wanted)
+    return numbers.replace_strict(wanted, [texts.get(number) for number in wanted], return_dtype=pl.String)
+
+
+def _kernels(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    whole, short = _lookup(database, frame["demangled"]), _lookup(database, frame["short"])
+    name = pl.select(pl.coalesce(whole, short, pl.lit("kernel"))).to_series()
+    return _said(frame, "kernel", name)
+
+
+def _graphs(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    return _said(frame, "kernel", pl.Series(["CUDA graph (kernels not recorded)"] * frame.height, dtype=pl.String))
+
+
+def _copies(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    texts = [_copy_name(*row) for row in frame.select("kind", "source", "target").rows()]
+    return _said(frame, "gpu_memcpy", pl.Series(texts, dtype=pl.String))
+
+
+def _copy_name(kind: int | None, source: int | None, target: int | None) -> str:
+    """A copy's name as Kineto writes it."""
+    ends = f" ({_memory(source)} -> {_memory(target)})" if source is not None else ""
+    return f"Memcpy {_COPY_KINDS.get(kind or 0, 'unknown')}{ends}"
+
+
+def _memory(kind: int | None) -> str:
+    return "Unknown" if kind is None else _MEMORY_KINDS.get(kind, "Unknown")
+
+
+def _sets(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    texts = [f"Memset ({_MEMORY_KINDS.get(kind, 'Device')})" for kind in frame["kind"].to_list()]
+    return _said(frame, "gpu_memset", pl.Series(texts, dtype=pl.String))
+
+
+def _synchronisations(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    texts = [_SYNC_KINDS.get(kind, "Sync") for kind in frame["kind"].to_list()]
+    return _said(frame, "cuda_sync", pl.Series(texts, dtype=pl.String))
+
+
+def _calls(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [None if name is None else _VERSION.sub("", name) for name in _lookup(database, frame["name_id"])]
+    driver = pl.Series([bool(name and re.match(r"cu[A-Z]", name)) for name in names], dtype=pl.Boolean)
+    category = pl.select(pl.when(driver).then(pl.lit("cuda_driver")).otherwise(pl.lit("cuda_runtime"))).to_series()
+    return _said(frame, category, pl.Series([name or "call" for name in names], dtype=pl.String))
+
+
+def _ranges(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+    registered = _lookup(database, frame["name_id"])
+    texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
+    said = {text: _range_said(text) for text in set(texts)}
+    named = _said(
+        frame,
+        pl.Series([said[text][0] for text in texts], dtype=pl.String),
+        pl.Series([said[text][1] for text in texts], dtype=pl.String),
+    )
+    marks = (pl.col("event_type") == _MARK) | pl.col("end").is_null()
+    return named.with_columns(
+        phase=pl.when(marks).then(pl.lit(INSTANT)).otherwise(pl.lit(COMPLETE)),
+        record_function_id=pl.Series([said[text][2] for text in texts], dtype=pl.Int64),
+    )
+
+
+def _range_said(text: str) -> tuple[str, str, int | None]:
+    """Category, name and number of operation of a range."""
+    if operation := _PYTORCH_RANGE.match(text):
+        number = _OPERATION_ID.search(text)
+        return "cpu_op", operation["name"], int(number[1]) if number else None
+    return ("cpu_op" if _NCCL_CALL.match(text) else "user_annotation"), text, None
+
+
+def _said(frame: pl.DataFrame, category: str | pl.Series, name: pl.Series) -> pl.DataFrame:
+    given = pl.lit(category) if isinstance(category, str) else category
+    return frame.with_columns(given.alias("category"), name.alias("name"), pl.lit(COMPLETE).alias("phase"))
+
+
+_TIMES = {"start": "start", "end": "end"}
+_ON_DEVICE = {**_TIMES, "device": "deviceId", "stream": "streamId", "correlation": "correlationId"}
+_ON_HOST = {**_TIMES, "thread": "globalTid"}
+_KIND = "CUPTI_ACTIVITY_KIND_"
+
+TABLES = (
+    EventTable(
+        f"{_KIND}RUNTIME",
+        {**_ON_HOST, "correlation": "correlationId", "name_id": "nameId"},
+        is_device=False,
+        named=_calls,
+        # A third class repeats calls whose stack was taken.
+        kinds=("eventClass", (_CUDA_RUNTIME, _CUDA_DRIVER)),
+    ),
+    EventTable(
+        "NVTX_EVENTS",
+        {**_ON_HOST, "event_type": "eventType", "name_id": "textId"},
+        is_device=False,
+        named=_ranges,
+        kinds=("eventType", (_PUSH_POP, _START_END, _MARK)),
+    ),
+    EventTable(
+        f"{_KIND}KERNEL",
+        {**_ON_DEVICE, "demangled": "demangledName", "short": "shortName"},
+        is_device=True,
+        named=_kernels,
+    ),
+    EventTable(
+        f"{_KIND}MEMCPY",
+        {**_ON_DEVICE, "size_bytes": "bytes", "kind": "copyKind", "source": "srcKind", "target": "dstKind"},
+        is_device=True,
+        named=_copies,
+    ),
+    EventTable(f"{_KIND}MEMSET", {**_ON_DEVICE, "size_bytes": "bytes", "kind": "memKind"}, is_device=True, named=_sets),
+    EventTable(f"{_KIND}GRAPH_TRACE", _ON_DEVICE, is_device=True, named=_graphs),
+    EventTable(f"{_KIND}SYNCHRONIZATION", {**_ON_DEVICE, "kind": "syncType"}, is_device=True, named=_synchronisations),
+)

@@ -1,0 +1,117 @@
+"""Whose events an export holds. In: its tables. Out: its processes with a device, each of which is one rank's.
+
+Idea: a report of Nsight Systems covers all processes that ran under it, often all ranks of a host. In training a
+process is a rank, whatever number of devices it uses. An export that does not say which process a kernel is of
+(they are made by hand) is divided by device. A rank is stated by the process's MPI thread name, or by the launcher's
+environment where the report is of one process alone.
+Not handled: ranks in the payload of NCCL's own ranges, which exports leave out by default.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from traceforge.sources.nsys.database import NsysDatabase
+
+DEVICE_TABLES = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+)
+THREAD_BITS = 24
+THREAD_NAME_EVENT = 39
+_MPI_RANK = re.compile(r"MPI Rank (\d{1,6})\b")
+_ENVIRONMENT = re.compile(r"(?:^|[\0;\n])(?P<name>[A-Z_]+)=\"?(?P<value>\d{1,9})\"?(?=$|[\0;\n])")
+# In this order: what the framework is told itself before what its launcher says.
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "PALS_RANKID")
+_SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The events of one process, or of one device where processes are not stated.
+
+    Attributes:
+        name: as shown behind the file's name.
+        process: `globalPid` of its rows; None where the export states none.
+        device: number of its device, where it is divided by device or has only one; else None.
+    """
+
+    name: str
+    process: int | None
+    device: int | None
+
+    @property
+    def pid(self) -> int | None:
+        """The system's number of the process."""
+        return None if self.process is None else (self.process >> THREAD_BITS) & 0xFFFFFF
+
+
+def parts_of(database: NsysDatabase) -> list[Part]:
+    """The parts of an export in order of device and process; one without a device if none of its tables holds rows."""
+    used: dict[int | None, set[int]] = {}
+    for table in DEVICE_TABLES:
+        if database.has(table):
+            process, device = database.integer(table, "globalPid"), database.integer(table, "deviceId")
+            for one, number in database.rows(f"SELECT DISTINCT {process}, {device} FROM {table}"):
+                used.setdefault(one, set()).update([] if number is None else [number])
+    found: list[Part] = []
+    for one, numbers in used.items():
+        if one is None:
+            found += [Part(f"device {number}", None, number) for number in sorted(numbers)]
+        else:
+            found.append(_process(one, sorted(numbers)))
+    return sorted(found, key=lambda part: (part.device is None, part.device or 0, part.process or 0)) or [
+        Part("process", None, None)
+    ]
+
+
+def _process(process: int, devices: Sequence[int]) -> Part:
+    part = Part("", process, devices[0] if len(devices) == 1 else None)
+    shown = f"device {part.device}, process {part.pid}" if part.device is not None else f"process {part.pid}"
+    return Part(shown, process, part.device)
+
+
+def stated_rank(database: NsysDatabase, part: Part, *, is_alone: bool) -> tuple[int | None, int | None]:
+    """Rank and number of ranks that the export states for a part; None where it states none.
+
+    Args:
+        is_alone: whether the report is of this process only, so that the launcher's environment is its own.
+    """
+    named = {int(match[1]) for name in _thread_names(database, part) if (match := _MPI_RANK.search(name))}
+    stated = _environment(database) if is_alone else {}
+    rank = named.pop() if len(named) == 1 else next((stated[name] for name in _RANKS if name in stated), None)
+    return rank, next((stated[name] for name in _SIZES if name in stated), None)
+
+
+def _thread_names(database: NsysDatabase, part: Part) -> list[str]:
+    if part.process is None or not database.has("NVTX_EVENTS", "eventType", "text", "globalTid"):
+        return []
+    rows = database.rows(
+        f"SELECT {database.text('NVTX_EVENTS', 'text')} FROM NVTX_EVENTS"
+        " WHERE eventType = ? AND globalTid >= ? AND globalTid < ?",
+        [THREAD_NAME_EVENT, part.process, part.process + (1 << THREAD_BITS)],
+    )
+    return [text for (text,) in rows if text is not None]
+
+
+def _environment(database: NsysDatabase) -> dict[str, int]:
+    """Numbers that launchers give to processes; the rest of the environment may hold secrets and is not kept."""
+    texts: list[str] = []
+    if database.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
+        value = database.text("TARGET_INFO_SYSTEM_ENV", "value")
+        texts += _values(database, f"SELECT {value} FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
+    if database.has("META_DATA_CAPTURE", "name", "value"):
+        value = database.text("META_DATA_CAPTURE", "value")
+        texts += _values(database, f"SELECT {value} FROM META_DATA_CAPTURE WHERE name LIKE '%:ENVIRONMENT_VARIABLE'")
+    found: dict[str, int] = {}
+    for text in texts:
+        for match in _ENVIRONMENT.finditer(text):
+            if match["name"] in _RANKS + _SIZES:
+                found.setdefault(match["name"], int(match["value"]))
+    return found
+
+
+def _values(database: NsysDatabase, query: str) -> list[str]:
+    return [text for (text,) in database.rows(query) if text is not None]

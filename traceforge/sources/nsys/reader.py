@@ -1,0 +1,201 @@
+"""One part of an export. In: a path, perhaps the name of a part. Out: rows of raw.profile, raw.event, raw.track.
+
+Idea: times in an export count from the start of its session, which it states in UTC; so they become the host's wall
+clock, as in Kineto's files. What tables hold that nothing here reads is counted, table by table.
+Not handled: the monotonic clock of newer exports, which would align reports of one host more exactly than their UTC.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from traceforge.errors import InputUnusableError
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.timeline_rows import TimelineRows
+from traceforge.records import Batch, ReadOptions, SourceSummary
+from traceforge.sources.nsys.database import NsysDatabase, open_export
+from traceforge.sources.nsys.events import TABLES, events_of
+from traceforge.sources.nsys.parts import THREAD_BITS, Part, parts_of, stated_rank
+
+KIND = "nsys"
+_MEANINGS = {
+    "no_events": ("warning", "the export holds no kernel, call or range"),
+    "event_without_timestamp": ("warning", "a row without a start is not kept"),
+    "negative_duration": ("warning", "a row that ends before it starts was given the duration 0"),
+    "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "no_session_start": ("info", "the export states no start of its session: times count from an unknown moment"),
+    "no_launches": ("info", "the export holds no CUDA calls: what the host did is not recorded"),
+    "graphs_as_one": (
+        "info",
+        "CUDA graphs were recorded as one row each, without their kernels; record with --cuda-graph-trace=node",
+    ),
+    "tables_not_read": ("info", "tables of the export that nothing here reads"),
+}
+_NAMES = frozenset({"StringIds", "ThreadNames", "PROCESSES", "ProcessStreams", "UnwindMethodType"})
+_NO_EVENTS = (
+    "ENUM_",
+    "META_DATA_",
+    "EXPORT_META",
+    "TARGET_INFO_",
+    "ANALYSIS_",
+    "NVTX_PAYLOAD_",
+    "DIAGNOSTIC_",
+    "sqlite_",
+)
+_DEVICE = {
+    "id": "cuDevice",
+    "name": "name",
+    "totalGlobalMem": "totalMemory",
+    "computeMajor": "computeMajor",
+    "computeMinor": "computeMinor",
+    "numSms": "smCount",
+}
+
+
+def part_names(path: Path) -> list[str]:
+    """Names of the parts of an export; what `read_part` takes.
+
+    Raises:
+        InputUnusableError: it is damaged.
+    """
+    with open_export(path) as database:
+        return [part.name for part in parts_of(database)]
+
+
+def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+    """Read one part, or the only one.
+
+    Args:
+        name: one of `part_names`; None where there is only one.
+
+    Raises:
+        InputUnusableError: nothing of the file can be used.
+    """
+    issues = IssueLog(_MEANINGS, f"{KIND}_")
+    with open_export(path) as database:
+        parts = parts_of(database)
+        part = next((part for part in parts if name in (None, part.name)), None)
+        if part is None:
+            raise InputUnusableError(f"the export has no part {name!r}", where=str(path))
+        rows = TimelineRows(emit)
+        base_ns = _session_start_ns(database)
+        issues.add("no_session_start", int(base_ns is None))
+        for table in TABLES:
+            before = rows.count
+            for frame in events_of(database, table, part, issues):
+                rows.add(frame.with_columns(pl.col("raw_start_ns") + (base_ns or 0)))
+            if table.table.endswith("GRAPH_TRACE"):
+                issues.add("graphs_as_one", rows.count - before)
+            if table.table.endswith("RUNTIME"):
+                issues.add("no_launches", int(rows.count == before))
+        _name_threads(database, part, rows)
+        rows.finish()
+        if part is parts[0]:
+            _note_unread(database, issues)
+        rank, world_size = stated_rank(database, part, is_alone=len(parts) == 1)
+        host = _host(database)
+        emit(Batch("raw.profile", _profile(database, part, base_ns or 0, rank, world_size, host)))
+        options.report_progress(path.stat().st_size if path.is_file() and part is parts[-1] else 0)
+    issues.add("no_events", int(not rows.count))
+    return SourceSummary(KIND, rank, host, world_size, rows.count + issues.lost_events, rows.count, tuple(issues))
+
+
+def _session_start_ns(database: NsysDatabase) -> int | None:
+    """Start of the session, UTC ns since the epoch."""
+    table = "TARGET_INFO_SESSION_START_TIME"
+    if not database.has(table, "utcEpochNs"):
+        return None
+    found = database.rows(f"SELECT {database.integer(table, 'utcEpochNs')} FROM {table} LIMIT 1")
+    return found[0][0] if found and found[0][0] is not None and found[0][0] >= 0 else None
+
+
+def _host(database: NsysDatabase) -> str | None:
+    table = "TARGET_INFO_SYSTEM_ENV"
+    if not database.has(table, "name", "value"):
+        return None
+    found = database.rows(f"SELECT {database.text(table, 'value')} FROM {table} WHERE name = 'Hostname' LIMIT 1")
+    return (found[0][0] or None) if found else None
+
+
+def _name_threads(database: NsysDatabase, part: Part, rows: TimelineRows) -> None:
+    if part.process is None or not database.has("ThreadNames", "nameId", "globalTid"):
+        return
+    name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
+    found = database.rows(
+        f"SELECT {name}, {thread} FROM ThreadNames WHERE globalTid >= ? AND globalTid < ?",
+        [part.process, part.process + (1 << THREAD_BITS)],
+    )
+    texts = database.texts([number for number, _ in found])
+    for number, thread_id in found:
+        if thread_id is not None and (text := texts.get(number)):
+            rows.name_thread(str(part.pid), str(thread_id & ((1 << THREAD_BITS) - 1)), text)
+
+
+def _note_unread(database: NsysDatabase, issues: IssueLog) -> None:
+    """Count the rows of tables that could hold events and are not read; once a file."""
+    read = {table.table for table in TABLES}
+    left = [
+        (table, database.count(table))
+        for table in sorted(database.columns)
+        if table not in read | _NAMES and not table.startswith(_NO_EVENTS)
+    ]
+    held = [(table, count) for table, count in left if count]
+    if held:
+        because = ", ".join(f"{table} {count}" for table, count in held[:12])
+        issues.add("tables_not_read", sum(count for _, count in held), because=because)
+
+
+def _profile(
+    database: NsysDatabase, part: Part, base_ns: int, rank: int | None, world_size: int | None, host: str | None
+) -> pl.DataFrame:
+    devices = _devices(database)
+    own = next((device for device in devices if device.get("id") == part.device), devices[0] if devices else {})
+    metadata = {"deviceProperties": [own] if own else [], "product": _product(database), "part": part.name}
+    row = {
+        "schema_version": _schema_version(database),
+        "base_time_ns": base_ns,
+        "rank": rank,
+        "world_size": world_size,
+        "host_name": host,
+        "device_name": own.get("name"),
+        "metadata": json.dumps(metadata),
+    }
+    schema = {"schema_version": pl.Int32, "base_time_ns": pl.Int64, "rank": pl.Int32, "world_size": pl.Int32}
+    texts = dict.fromkeys(("host_name", "device_name", "metadata"), pl.String)
+    return pl.DataFrame([row], schema={**schema, **texts}, orient="row")
+
+
+def _devices(database: NsysDatabase) -> list[dict[str, Any]]:
+    """Devices in the words of Kineto's deviceProperties."""
+    table = "TARGET_INFO_GPU"
+    if not database.has(table):
+        return []
+    number = "cuDevice" if database.has(table, "cuDevice") else "id"
+    columns = {**_DEVICE, "id": number}
+    read = [
+        database.text(table, name) if name == "name" else database.integer(table, name) for name in columns.values()
+    ]
+    rows = database.rows(f"SELECT {', '.join(read)} FROM {table} LIMIT 1024")
+    return [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]
+
+
+def _product(database: NsysDatabase) -> dict[str, str]:
+    """What wrote the export."""
+    found: dict[str, str] = {}
+    for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
+        if database.has(table, "name", "value"):
+            value = database.text(table, "value")
+            wanted = "('EXPORT_PRODUCT_NAME', 'EXPORT_PRODUCT_VERSION', 'EXPORT_SCHEMA_VERSION')"
+            found |= {
+                str(name): str(text)
+                for name, text in database.rows(f"SELECT name, {value} FROM {table} WHERE name IN {wanted}")
+            }
+    return found
+
+
+def _schema_version(database: NsysDatabase) -> int | None:
+    major = _product(database).get("EXPORT_SCHEMA_VERSION", "").partition(".")[0]
+    return int(major) if major.isdigit() and len(major) < 6 else None
