@@ -6,6 +6,7 @@ the steps of one rank alone compare to nothing. Calls before the first and after
 Not handled: windows of the ranks that begin in different steps.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,7 @@ WITH annotation AS (
 )
 SELECT rank, name, class, raw_start_ns, raw_end_ns
 FROM annotation
-QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY rank, name) > 2
+QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY rank, REGEXP_REPLACE(name, '[0-9]+', '#')) > 2
 ORDER BY rank, raw_start_ns, raw_end_ns DESC, name
 """
 
@@ -53,6 +54,7 @@ _SCHEMA = {
     "is_whole": pl.Boolean,
 }
 
+_NUMBER = re.compile(r"\d+")
 _MOST_DIGITS = 9  # no job takes more steps, and more do not fit the column
 _INFERRED_FROM = {
     "annotation": "an annotation that repeats",
@@ -79,6 +81,17 @@ class Annotation:
     is_profiler_step: bool
     start_ns: int
     end_ns: int
+
+    @property
+    def pattern(self) -> str | None:
+        """The name with `#` for its number; None where it holds none, or several."""
+        return _NUMBER.sub("#", self.name) if len(_NUMBER.findall(self.name)) == 1 else None
+
+    @property
+    def number(self) -> int:
+        """The number in the name; -1 where no step could have it."""
+        digits = _NUMBER.findall(self.name)
+        return int(digits[0]) if len(digits) == 1 and len(digits[0]) <= _MOST_DIGITS else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,26 +219,32 @@ def _profiler_steps(trace: RankTrace) -> Steps:
 
 
 def _common_names(traces: Mapping[int, RankTrace]) -> list[str]:
-    """Names that every rank has, the one that covers most time first."""
-    covered: dict[str, int] = {}
-    for trace in traces.values():
-        for annotation in trace.annotations:
-            covered[annotation.name] = covered.get(annotation.name, 0) + annotation.end_ns - annotation.start_ns
-    names = [{a.name for a in trace.annotations} for trace in _decisive(traces).values()]
+    """Names that every rank has, with and without their number, the one that covers most time first."""
+    covered: dict[str, int] = defaultdict(int)
+    decisive = list(_decisive(traces).values())
+    for annotation in (one for trace in traces.values() for one in trace.annotations):
+        for name in (annotation.name, annotation.pattern):
+            if name:
+                covered[name] += annotation.end_ns - annotation.start_ns
+    names = [{name for a in trace.annotations for name in (a.name, a.pattern) if name} for trace in decisive]
     shared = set.intersection(*names) if names else set()
     return sorted(shared, key=lambda name: (-covered[name], name))
 
 
 def _annotated(trace: RankTrace, name: str) -> Steps:
-    """Occurrences of an annotation, if they follow one another and fill most of the time."""
-    found = [a for a in trace.annotations if a.name == name]
-    if not found:
+    """Occurrences of an annotation, if they follow one another and fill most of the time.
+
+    Those that count (`step 7`, `step 8`) do so without a gap: what counts anew in each step is a layer or a bucket.
+    """
+    found = [a for a in trace.annotations if name in (a.name, a.pattern)]
+    numbers = [a.number for a in found] if found and found[0].pattern == name else []
+    if not found or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         return []
     inside = sum(a.end_ns - a.start_ns for a in found)
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
     if not apart or inside < thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
         return []
-    return _between([a.start_ns for a in found], found[-1].end_ns)
+    return _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
 
 
 def _optimized(trace: RankTrace, _name: str) -> Steps:
@@ -259,9 +278,9 @@ def period_of(tokens: Sequence[str]) -> int | None:
     return None
 
 
-def _between(starts_ns: Sequence[int], end_ns: int) -> Steps:
+def _between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:
     edges = [*starts_ns, end_ns]
-    return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges)) if start < end]
+    return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges), first) if start < end]
 
 
 def _window(trace: RankTrace) -> Steps:

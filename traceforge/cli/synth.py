@@ -57,6 +57,9 @@ def synth(
     execution_traces: Annotated[
         bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
     ] = False,
+    trace_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="Of the timelines: kineto, or nsys (SQLite exports).")
+    ] = "kineto",
     stamped: Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")] = False,
 ) -> None:
     """Generate traces of a job with known faults. A truth.json holds the cost of each."""
@@ -81,7 +84,7 @@ def synth(
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
         made = replace(made, execution_traces=execution_traces, pipeline=pipeline, workload=workload)
     try:
-        cost = write_scenario(made, output)
+        cost = write_scenario(made, output, trace_format=trace_format)
     except OSError as error:
         raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(output)) from error
     excess = (cost.duration_ns - cost.healthy_ns).mean() / 1e6

@@ -12,17 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.errors import UsageError
 from traceforge.synth.execution_trace import execution_trace_text
 from traceforge.synth.fault import faults
 from traceforge.synth.kineto import trace_text
 from traceforge.synth.layout_truth import parallel_truth
 from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
+from traceforge.synth.nsys import write_reports
 from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
+
+TRACE_FORMATS = ("kineto", "nsys")
 
 
 def write_scenario(
-    scenario: Scenario, folder: Path, *, compressed: bool = True, left_out: frozenset[int] = frozenset()
+    scenario: Scenario,
+    folder: Path,
+    *,
+    compressed: bool = True,
+    left_out: frozenset[int] = frozenset(),
+    trace_format: str = "kineto",
 ) -> FaultCost:
     """Write all files of a scenario and return what its faults cost.
 
@@ -30,15 +39,22 @@ def write_scenario(
         folder: is made where it does not exist.
         compressed: whether traces are written as .json.gz.
         left_out: ranks whose traces are not written, as if they had been lost.
+        trace_format: `kineto` (one .json a rank) or `nsys` (SQLite exports of Nsight Systems).
+
+    Raises:
+        UsageError: there is no such format.
     """
+    if trace_format not in TRACE_FORMATS:
+        raise UsageError(f"no trace format {trace_format!r}", hint=f"use {' or '.join(TRACE_FORMATS)}")
     job = run(scenario)
     cost = cost_of(scenario)
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        f"rank{rank}.pt.trace.json": trace_text(job, rank)
-        for rank in range(scenario.cluster.ranks)
-        if rank not in left_out
-    }
+    texts: dict[str, str] = {}
+    if trace_format == "nsys":
+        write_reports(job, folder, left_out)
+    else:
+        ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
+        texts = {f"rank{rank}.pt.trace.json": trace_text(job, rank) for rank in ranks}
     if scenario.execution_traces:
         ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
         texts |= {f"rank{rank}.et.json": execution_trace_text(job, rank) for rank in ranks}

@@ -1,0 +1,282 @@
+"""Exports of Nsight Systems become the events that Kineto would have written; nothing in them is trusted or lost."""
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.reading import Reading
+from traceforge.errors import InputUnusableError
+from traceforge.records import Batch, ReadOptions
+from traceforge.sources.nsys import NsysSource
+
+EPOCH = 1_700_000_000_000_000_000
+MACHINE = 1 << 48
+STRINGS = {
+    1: "gemm",
+    2: "void gemm<float>(float*)",
+    3: "cudaLaunchKernel_v7000",
+    4: "ncclAllReduce",
+    5: "cuLaunchKernel",
+}
+Export = Callable[..., Path]
+
+
+def process(pid: int) -> int:
+    """`globalPid` of a process."""
+    return MACHINE + (pid << 24)
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    """Writes an export: tables by name, each a list of rows as dicts."""
+
+    def write(name: str = "report.sqlite", **tables: list[dict[str, Any]]) -> Path:
+        path = tmp_path / name
+        connection = sqlite3.connect(path)
+        strings = [{"id": number, "value": text} for number, text in STRINGS.items()]
+        for table, rows in {"META_DATA_EXPORT": [{"name": "x", "value": "y"}], "StringIds": strings, **tables}.items():
+            columns = list(rows[0])
+            connection.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+            marks = ", ".join("?" * len(columns))
+            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", [tuple(row.values()) for row in rows])
+        connection.commit()
+        connection.close()
+        return path
+
+    return write
+
+
+def kernel(start: int, end: int, pid: int = 7, **columns: object) -> dict[str, object]:
+    plain = {
+        "deviceId": 0,
+        "streamId": 7,
+        "correlationId": 5,
+        "globalPid": process(pid),
+        "demangledName": 2,
+        "shortName": 1,
+    }
+    return {"start": start, "end": end, **plain, **columns}
+
+
+def call(start: int, end: int, pid: int = 7, **columns: object) -> dict[str, object]:
+    plain = {"eventClass": 0, "globalTid": process(pid) + pid, "correlationId": 5, "nameId": 3}
+    return {"start": start, "end": end, **plain, **columns}
+
+
+def nvtx(text: str | None, start: int, end: int | None, **columns: object) -> dict[str, object]:
+    plain = {"eventType": 59, "globalTid": process(7) + 7, "textId": None, "domainId": 0}
+    return {"start": start, "end": end, "text": text, **plain, **columns}
+
+
+def read(path: Path, part: str | None = None) -> Reading:
+    batches: list[Batch] = []
+    return Reading(NsysSource().read(path, batches.append, ReadOptions(part=part)), batches)
+
+
+def test_a_kernel_has_its_whole_name_and_its_launch(export: Export) -> None:
+    # given a launch at 100 and its kernel at 150, 1 s into a session that began at EPOCH
+    path = export(
+        TARGET_INFO_SESSION_START_TIME=[{"utcEpochNs": EPOCH}],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(100, 110)],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(150, 190)],
+    )
+
+    reading = read(path)
+
+    said = [
+        (e["category"], e["name"], e["raw_start_ns"] - EPOCH, e["duration_ns"], e["correlation"])
+        for e in reading.events
+    ]
+    assert said == [
+        ("cuda_runtime", "cudaLaunchKernel", 100, 10, 5),
+        ("kernel", "void gemm<float>(float*)", 150, 40, 5),
+    ]
+    assert reading.events[1]["stream"] == 7
+    assert reading.events[1]["device"] == 0
+
+
+def test_ranges_of_pytorch_are_its_operations_and_others_are_annotations(export: Export) -> None:
+    path = export(
+        NVTX_EVENTS=[
+            nvtx("aten::mm, op_id = 12, sizes = [[2, 3], [3, 4]]", 0, 9),
+            nvtx("FSDP::forward (layer, seq), seq = 4, op_id = 13", 1, 8),
+            nvtx("step 3", 0, 10),
+            nvtx(None, 2, 3, textId=4),
+            nvtx("here", 5, None, eventType=34),
+            nvtx("main thread", 0, None, eventType=39),
+        ],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)],
+    )
+
+    ranges = [event for event in read(path).events if event["category"] != "kernel"]
+
+    assert [(e["category"], e["name"], e["phase"], e["record_function_id"]) for e in ranges] == [
+        ("cpu_op", "aten::mm", "X", 12),
+        ("cpu_op", "FSDP::forward (layer, seq)", "X", 13),
+        ("user_annotation", "step 3", "X", None),
+        ("cpu_op", "ncclAllReduce", "X", None),
+        ("user_annotation", "here", "i", None),
+    ]
+
+
+def test_copies_are_named_as_kineto_names_them(export: Export) -> None:
+    copy = {"bytes": 64, "copyKind": 1, "srcKind": 1, "dstKind": 2}
+    launched = {"deviceId": 0, "streamId": 7, "correlationId": 5, "globalPid": process(7)}
+    path = export(CUPTI_ACTIVITY_KIND_MEMCPY=[{"start": 1, "end": 3, **launched, **copy}])
+
+    (event,) = read(path).events
+
+    assert (event["category"], event["name"]) == ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)")
+    assert event["size_bytes"] == 64
+
+
+def test_each_process_is_a_part_and_its_events_stay_apart(export: Export) -> None:
+    # given two processes that use the same correlation number
+    path = export(
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(100, 110, 7), call(200, 210, 8)],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(250, 260, 8, deviceId=1), kernel(150, 160, 7)],
+    )
+
+    parts = NsysSource().parts(path)
+
+    assert parts == ["device 0, process 7", "device 1, process 8"]
+    assert [[e["raw_start_ns"] for e in read(path, part).events] for part in parts] == [[100, 150], [200, 250]]
+
+
+def test_without_processes_devices_are_parts(export: Export) -> None:
+    # given an excerpt made by hand, with few columns
+    rows = [{"start": n, "end": n + 1, "deviceId": n % 2, "streamId": 7, "shortName": 1} for n in range(4)]
+    path = export(CUPTI_ACTIVITY_KIND_KERNEL=rows)
+
+    assert NsysSource().parts(path) == ["device 0", "device 1"]
+    assert [event["name"] for event in read(path, "device 1").events] == ["gemm", "gemm"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "rank", "world_size"),
+    [
+        ({"NVTX_EVENTS": [nvtx("MPI Rank 3", 0, None, eventType=39)]}, 3, None),
+        (
+            {"TARGET_INFO_SYSTEM_ENV": [{"name": "DeviceEnvironment", "value": "A=1\0SLURM_PROCID=5\0SLURM_NTASKS=8"}]},
+            5,
+            8,
+        ),
+        ({"META_DATA_CAPTURE": [{"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": 'RANK="2"'}]}, 2, None),
+        ({}, None, None),
+    ],
+)
+def test_a_rank_is_what_the_launcher_says(
+    export: Export, tables: dict[str, list[dict[str, Any]]], rank: int | None, world_size: int | None
+) -> None:
+    summary = read(export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)], **tables)).summary
+
+    assert (summary.rank, summary.world_size) == (rank, world_size)
+
+
+def test_the_launchers_environment_says_nothing_of_one_process_among_several(export: Export) -> None:
+    path = export(
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2, 7), kernel(1, 2, 8, deviceId=1)],
+        META_DATA_CAPTURE=[{"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": 'RANK="2"'}],
+    )
+
+    assert read(path, "device 1, process 8").summary.rank is None
+
+
+def test_of_the_environment_nothing_is_kept(export: Export) -> None:
+    secret = {"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": 'TOKEN="s3cret"'}
+
+    reading = read(export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)], META_DATA_CAPTURE=[secret]))
+
+    assert "s3cret" not in str([batch.rows.to_dicts() for batch in reading.batches])
+
+
+def test_graphs_that_stand_for_their_kernels_keep_the_device_busy_and_are_told(export: Export) -> None:
+    row = {"start": 5, "end": 25, "deviceId": 0, "streamId": 7, "correlationId": 1, "globalPid": process(7)}
+
+    reading = read(export(CUPTI_ACTIVITY_KIND_GRAPH_TRACE=[row]))
+
+    assert [(e["category"], e["duration_ns"]) for e in reading.events] == [("kernel", 20)]
+    assert "nsys_graphs_as_one" in reading.codes
+
+
+def test_odd_values_cost_one_row_or_one_column(export: Export) -> None:
+    # given a start that is no number, an end before the start, and a stream beyond its column
+    path = export(
+        CUPTI_ACTIVITY_KIND_KERNEL=[
+            kernel("soon", 2),  # type: ignore[arg-type]
+            kernel(9, 4),
+            kernel(10, 11, streamId=2**40),
+            kernel(12, 13, demangledName="x", shortName=None),
+        ]
+    )
+
+    reading = read(path)
+
+    assert [(e["raw_start_ns"], e["duration_ns"], e["stream"], e["name"]) for e in reading.events] == [
+        (9, 0, 7, "void gemm<float>(float*)"),
+        (10, 1, None, "void gemm<float>(float*)"),
+        (12, 1, 7, "kernel"),
+    ]
+    assert (reading.summary.event_count, reading.summary.stored_count) == (4, 3)
+    assert reading.issue("nsys_event_without_timestamp").lost_events == 1
+    assert {"nsys_negative_duration", "nsys_out_of_range"} <= set(reading.codes)
+
+
+def test_tables_that_nothing_reads_are_counted(export: Export) -> None:
+    path = export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)], SCHED_EVENTS=[{"start": 1}, {"start": 2}])
+
+    issue = read(path).issue("nsys_tables_not_read")
+
+    assert issue.count == 2
+    assert "SCHED_EVENTS 2" in issue.detail
+
+
+def test_a_view_in_the_place_of_a_table_is_not_read(export: Export) -> None:
+    # given an endless view of a stranger
+    path = export(NVTX_EVENTS=[nvtx("step 1", 0, 9)])
+    with sqlite3.connect(path) as connection:
+        endless = (
+            "WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n) SELECT start, 2 AS end FROM n"
+        )
+        connection.execute(f"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS {endless}")
+
+    assert [event["name"] for event in read(path).events] == ["step 1"]
+
+
+def test_a_compressed_export_is_read_and_a_damaged_one_refused(export: Export, tmp_path: Path) -> None:
+    whole = export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(n, n + 1) for n in range(5000)]).read_bytes()
+    (tmp_path / "report.sqlite.gz").write_bytes(gzip.compress(whole))
+    (tmp_path / "torn.sqlite").write_bytes(whole[: len(whole) // 3])
+
+    assert read(tmp_path / "report.sqlite.gz").summary.event_count == 5000
+    with pytest.raises(InputUnusableError, match="damaged"):
+        read(tmp_path / "torn.sqlite")
+
+
+def test_other_sqlite_files_are_none_of_ours(tmp_path: Path, export: Export) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE history (url TEXT)")
+
+    assert not NsysSource().recognises((tmp_path / "other.db").read_bytes())
+    assert NsysSource().recognises(export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)]).read_bytes())
+
+
+def test_real_exports_hold_what_independent_counts_say(corpus: Path) -> None:
+    golden = json.loads((corpus / "golden/golden.json").read_text())["nsys"]
+    for name, expected in golden.items():
+        for part in NsysSource().parts(path := corpus / "traces" / name):
+            reading = read(path, part)
+            assert NsysSource().recognises(_unpacked(path)[: 256 * 1024])
+            kernels = [event for event in reading.events if event["category"] == "kernel"]
+            said = expected["kernels"][part.partition(",")[0]]
+            assert len(kernels) == said["kernels"]
+            assert sum(event["duration_ns"] for event in kernels) == said["sum_ns"]
+
+
+def _unpacked(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
