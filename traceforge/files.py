@@ -161,8 +161,8 @@ def _open_raw(path: Path) -> BinaryIO:
         ) from error
 
 
-def read_head(path: Path) -> bytes:
-    """The first 256 KiB of the decompressed bytes; what could be decompressed of a damaged file."""
+def read_head(path: Path, most: int = HEAD_BYTES) -> bytes:
+    """The first 256 KiB (or so many) of the decompressed bytes; what could be decompressed of a damaged file."""
     pieces: list[bytes] = []
     size = 0
     member = _member_at(path)
@@ -170,7 +170,7 @@ def read_head(path: Path) -> bytes:
         # `read1` hands out what precedes damage; `read` would lose it with the damage.
         read_piece = getattr(stream, "read1", stream.read)
         try:
-            while size < HEAD_BYTES and (piece := read_piece(min(_PIECE_BYTES, HEAD_BYTES - size))):
+            while size < most and (piece := read_piece(min(_PIECE_BYTES, most - size))):
                 pieces.append(piece)
                 size += len(piece)
         except DAMAGE:

@@ -111,6 +111,9 @@ class Source(Protocol):
 class Parted(Protocol):
     """A source whose files hold several ranks: each part becomes a row of meta.source of its own."""
 
+    def may_recognise(self, start: bytes) -> bool:
+        """Whether `recognises` is worth asking, by the first 64 bytes."""
+
     def parts(self, path: Path) -> list[str]:
         """Names of the parts of a file, in order; `ReadOptions.part` asks for one of them.
 

@@ -74,6 +74,25 @@ class TestAnnotation:
         assert origin == "annotation"
         assert spans_of(steps[0]) == [(0, 0, 20, True), (1, 20, 40, True), (2, 40, 60, True)]
 
+    def test_annotations_that_count_are_steps_with_their_numbers(self) -> None:
+        # given `step 7`, `step 8`, `step 9`, and two layers in each, which count anew
+        steps = [("step 7", 0, 20), ("step 8", 20, 40), ("step 9", 40, 60)]
+        layers = [(f"layer {n % 2}", 10 * n, 10 * n + 10) for n in range(6)]
+        trace = annotated(*steps, *layers, window=(0, 60))
+
+        origin, found = steps_of_run({0: trace, 1: trace})
+
+        assert origin == "annotation"
+        assert spans_of(found[0]) == [(7, 0, 20, True), (8, 20, 40, True), (9, 40, 60, True)]
+        assert {step.annotation for step in found[0]} == {"step #"}
+
+    def test_what_counts_anew_is_no_step(self) -> None:
+        layers = [(f"layer {n % 3}", 10 * n, 10 * n + 10) for n in range(9)]
+
+        origin, _ = steps_of_run({0: annotated(*layers, window=(0, 90))})
+
+        assert origin == "window"
+
     @pytest.mark.parametrize(
         ("spans", "origin"),
         [

@@ -52,6 +52,7 @@ _SCHEMA = {
     "origin": pl.String,
     "is_marked": pl.Boolean,
     "is_whole": pl.Boolean,
+    "annotation": pl.String,
 }
 
 _NUMBER = re.compile(r"\d+")
@@ -65,12 +66,19 @@ _INFERRED_FROM = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: number, start and end in ns on the rank's own clock, and whether the window holds all of it."""
+    """One step; times in ns on the rank's own clock.
+
+    Attributes:
+        iteration: its number.
+        is_whole: whether the window holds all of it.
+        annotation: name of the annotation that was taken for it, `#` in the place of its number.
+    """
 
     iteration: int
     start_ns: int
     end_ns: int
     is_whole: bool = True
+    annotation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,10 @@ def rows(store: Store) -> pl.DataFrame:
         origin, steps = steps_of_run(traces)
         for rank, found in steps.items():
             is_marked = origin != "window"
-            result += [(run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked, s.is_whole) for s in found]
+            result += [
+                (run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked, s.is_whole, s.annotation)
+                for s in found
+            ]
         if origin in _INFERRED_FROM:
             store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin)]))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
@@ -244,7 +255,8 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
     if not apart or inside < thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
         return []
-    return _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
+    steps = _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
+    return [replace(step, annotation=name) for step in steps]
 
 
 def _optimized(trace: RankTrace, _name: str) -> Steps:

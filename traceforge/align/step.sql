@@ -1,7 +1,7 @@
 -- One row a training step of one rank, as the trace marks it, or inferred from what repeats.
 --
 -- ProfilerStep annotations on the host decide (their copies on the device do not count). Where a rank has none, the
--- run's steps are inferred from another annotation that repeats, from Optimizer.step, or from the period of the sequence
+-- run's steps are inferred from another annotation that repeats (`train`) or counts (`step 7`, `step 8`), from Optimizer.step, or from the period of the sequence
 -- of collectives, in this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that
 -- spans its whole trace.
 -- Scope: run
@@ -11,7 +11,7 @@ CREATE OR REPLACE TABLE align.step (
   run_id INTEGER NOT NULL,
   -- Global rank.
   rank INTEGER NOT NULL,
-  -- Number in ProfilerStep#N; counted from 0 where the trace does not number its steps.
+  -- Number in ProfilerStep#N, or in the annotation; counted from 0 where the trace does not number its steps.
   iteration INTEGER NOT NULL,
   -- Start, ns on the rank's own clock.
   raw_start_ns BIGINT NOT NULL,
@@ -22,5 +22,7 @@ CREATE OR REPLACE TABLE align.step (
   -- False where nothing marks steps and the whole window stands in.
   is_marked BOOLEAN NOT NULL,
   -- False for a first or last step of which the window holds a part only (fewer collective calls than others have).
-  is_whole BOOLEAN NOT NULL
+  is_whole BOOLEAN NOT NULL,
+  -- Name of the annotation taken for the step, with # in the place of its number; NULL where origin is another one.
+  annotation VARCHAR
 )

@@ -266,7 +266,10 @@ def _next_step(state: State) -> str:
     if state["state"] in _NEXT_STEPS:
         return _filled(_NEXT_STEPS[state["state"]], state)
     if state["state"] == "irregular" and not state["has_steps"]:
-        return "Call profiler.step() in the training loop, so that the trace marks its iterations."
+        return (
+            "Mark the iterations: call profiler.step() in the training loop; under Nsight Systems, put each into an "
+            'NVTX range (torch.cuda.nvtx.range(f"step {n}")).'
+        )
     if state["state"] == "irregular":
         return (
             "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has all its "

@@ -93,8 +93,9 @@ counted AS (
     r.world_size,
     EXISTS (
       SELECT 1 FROM meta.issue AS u
-      JOIN align.file AS f USING (run_id, source_id)
-      WHERE u.run_id = r.run_id AND f.is_timeline AND ENDS_WITH(u.code, '_truncated')
+      JOIN meta.source AS s ON s.run_id = u.run_id AND u.code = s.kind || '_truncated'
+      JOIN align.file AS f ON f.run_id = s.run_id AND f.source_id = s.source_id
+      WHERE u.run_id = r.run_id AND f.is_timeline
     ) AS is_cut_short,
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
     (SELECT COUNT(*) FROM align.file AS f WHERE f.run_id = r.run_id AND f.is_timeline) AS timelines,

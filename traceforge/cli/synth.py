@@ -22,6 +22,9 @@ FaultNames = Annotated[
         "may be repeated. None: a healthy job.",
     ),
 ]
+TraceFormat = Annotated[
+    str, typer.Option("--format", metavar="NAME", help="Of the timelines: kineto, or nsys (SQLite exports).")
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same files.")]
 
 
@@ -57,9 +60,7 @@ def synth(
     execution_traces: Annotated[
         bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
     ] = False,
-    trace_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="Of the timelines: kineto, or nsys (SQLite exports).")
-    ] = "kineto",
+    trace_format: TraceFormat = "kineto",
     stamped: Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")] = False,
 ) -> None:
     """Generate traces of a job with known faults. A truth.json holds the cost of each."""
@@ -73,10 +74,8 @@ def synth(
     if scenario is not None:
         made = read_scenario(scenario)
     else:
-        cluster = Cluster(
-            nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel, shard=shard,
-            expert_parallel=expert_parallel,
-        )  # fmt: skip
+        cluster = Cluster(nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel)
+        cluster = replace(cluster, shard=shard, expert_parallel=expert_parallel)
         pipeline = Pipeline(schedule, microbatches, chunks, batched)
         layers = 2 * pipeline_parallel * chunks if pipeline_parallel > 1 else Workload().layers
         workload = Workload(layers=layers)

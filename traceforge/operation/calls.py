@@ -20,18 +20,22 @@ from traceforge.store.database import Store
 Integers = NDArray[np.int64]
 
 _KINDS = """
-WITH classed AS (
+WITH step AS (
+SELECT DISTINCT r.source_id, s.annotation FROM align.step AS s JOIN align.rank AS r USING (run_id, rank)
+),
+classed AS (
 SELECT k.source_id, k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.class,
   CASE
     WHEN c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN 'device'
     WHEN c.canonical_category IN ('cuda_runtime', 'cuda_driver') THEN 'launch'
-    WHEN c.class = 'iteration' THEN 'step'
+    WHEN c.class = 'iteration' OR s.annotation IN (k.name, REGEXP_REPLACE(k.name, '[0-9]+', '#')) THEN 'step'
     WHEN c.canonical_category = 'cpu_op' THEN 'operation'
     WHEN c.canonical_category = 'user_annotation' THEN 'annotation'
     WHEN c.canonical_category = 'python_function' AND k.name LIKE 'nn.Module: %' THEN 'module'
   END AS role
 FROM raw.event_kind AS k
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
+LEFT JOIN step AS s ON s.source_id = k.source_id AND c.canonical_category = 'user_annotation'
 WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3 AND k.phase = 'X'
 )
 SELECT source_id, kind_id, track, name, class, role FROM classed WHERE role IS NOT NULL ORDER BY source_id, kind_id

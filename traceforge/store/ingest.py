@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError
-from traceforge.files import content_hash, is_member, size_bytes
+from traceforge.files import size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.addition import Addition, InputFile
 from traceforge.store.database import Store
-from traceforge.store.issues import Unused, note_unused
+from traceforge.store.issues import Unused, export_hint, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
-from traceforge.store.spool import Examined, Task, examine, kind_of, read_by_workers, read_task, spool_folder
+from traceforge.store.parts import parts_of
+from traceforge.store.spool import Examined, Task, examine, read_by_workers, read_task, spool_folder
 from traceforge.units import plural
 
 # On disk; the rows of one that is smaller mostly fit in memory.
@@ -87,8 +88,8 @@ def ingest_files(
         found = read_by_workers(tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
         try:
             with closing(found):
-                for path, examined in found:
-                    gathered.take(path, examined)
+                for task, examined in found:
+                    gathered.take(task, examined)
                 gathered.flush()
         finally:
             store.publish_partitions(store.partitions())
@@ -108,8 +109,9 @@ class _Gathered:
     unrecognised: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, TraceforgeError]] = field(default_factory=list)
 
-    def take(self, path: Path, found: Examined) -> None:
+    def take(self, task: Task, found: Examined) -> None:
         """Take the next file, in the order of paths."""
+        path = task.path
         if found.is_known:
             self.unchanged.append(path)
         elif found.content_hash is None and found.error is not None:
@@ -117,7 +119,8 @@ class _Gathered:
         elif (reading := found.error or found.rows) is not None:
             if self.addition is None:
                 self.addition = Addition(self.store, _run_id(self.store, self.run_name), self.rank_pattern)
-            self.addition.add(InputFile(path, found.content_hash or "", self.shown(path)), reading)
+            shown = "/".join(filter(None, (self.shown(path), task.options.part)))
+            self.addition.add(InputFile(path, found.content_hash or "", shown), reading)
         else:
             self.unrecognised.append(path)
 
@@ -142,7 +145,9 @@ class _Gathered:
         note_unused(self.store, run_id, self.shown, unused)
         if not read and not self.unchanged:
             raise failed[0][1]
-        return IngestResult(run_id, tuple(read), tuple(self.unchanged), tuple(self.unrecognised), tuple(failed))
+        # A file of several ranks is one file to its user.
+        read_files, unchanged = tuple(dict.fromkeys(read)), tuple(dict.fromkeys(self.unchanged))
+        return IngestResult(run_id, read_files, unchanged, tuple(self.unrecognised), tuple(failed))
 
 
 def _tasks(
@@ -158,23 +163,15 @@ def _tasks(
     known: dict[int, set[str]] = defaultdict(set)
     for size, digest in store.query(_KNOWN, [run_name]).rows():
         known[size].add(digest)
-    tasks = []
-    for number, path in enumerate(sorted(files)):
-        folder = spool / str(number)
-        own = replace(options, report_progress=Meter(folder)) if is_metered else options
+    tasks: list[Task] = []
+    for path in sorted(files):
         size = _size(path)
-        # What is in an archive was hashed when it was listed; each worker would have to list it anew.
-        identity = _identity(path, sources) if is_member(path) else None
         former = frozenset(known.get(size, ()))
-        tasks.append(Task(path, sources, folder, own, size, former, identity, store.folder is not None))
+        for part, identity in parts_of(path, sources):
+            folder = spool / str(len(tasks))
+            own = replace(options, part=part, report_progress=Meter(folder) if is_metered else options.report_progress)
+            tasks.append(Task(path, sources, folder, own, size, former, identity, store.folder is not None))
     return tasks
-
-
-def _identity(path: Path, sources: Mapping[str, Source]) -> tuple[str, str | None] | None:
-    try:
-        return content_hash(path), kind_of(path, sources)
-    except (InputUnusableError, OSError):
-        return None
 
 
 def _size(path: Path) -> int:
@@ -186,7 +183,7 @@ def _size(path: Path) -> int:
 
 def _read_here(
     store: Store, tasks: Sequence[Task], on_file: Callable[[Path], None]
-) -> Generator[tuple[Path, Examined], None, None]:
+) -> Generator[tuple[Task, Examined], None, None]:
     """Each file, read now where it is small or goes to a folder, else to be read while it is added."""
     for task in tasks:
         if task.in_partitions or task.size_bytes <= _SMALL_BYTES:
@@ -195,7 +192,7 @@ def _read_here(
             found = examine(task)
             if found.kind is not None:
                 found = replace(found, rows=_large_file(store, task, task.sources[found.kind]))
-        yield task.path, found
+        yield task, found
         if found.is_read:
             on_file(task.path)
 
@@ -225,5 +222,6 @@ def _nothing_recognised(paths: Sequence[Path]) -> NotATraceError:
     return NotATraceError(
         f"no trace of a known kind among {plural(len(paths), 'file')}" if paths else "there are no files",
         where=shown or None,
-        hint="give the files that torch.profiler wrote (…pt.trace.json or .json.gz), or the folder that holds them",
+        hint=export_hint(paths)
+        or "give the files that torch.profiler wrote (…pt.trace.json or .json.gz), or the folder that holds them",
     )

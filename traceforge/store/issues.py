@@ -20,6 +20,7 @@ DELETE FROM meta.issue
 WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
 _MOST_NAMES = 20
+_CLOSED = frozenset({".nsys-rep", ".qdrep", ".qdstrm"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class Unused:
     skipped: Sequence[tuple[Path, str]]
 
 
+def export_hint(paths: Sequence[Path]) -> str:
+    """How to make files of closed formats readable, known by their names alone; empty where there are none."""
+    report = next((path.name for path in paths if path.suffix in _CLOSED), None)
+    return f"export reports of Nsight Systems first: nsys export --type sqlite {report}" if report else ""
+
+
 def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused: Unused) -> None:
     """Write what was left out; what an earlier ingest noted of the same files is judged anew."""
     archives = archives_of(unused.files)
@@ -48,6 +55,7 @@ def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused:
     if unused.unrecognised:
         names = _listed([shown(path) for path in unused.unrecognised])
         detail = f"files that are no trace of a known kind were left out: {names}"
+        detail += f"; {hint}" if (hint := export_hint(unused.unrecognised)) else ""
         first = shown(unused.unrecognised[0])
         issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
     if unused.skipped:

@@ -33,6 +33,10 @@ _MOST_BYTES_AHEAD = 4 * 1024**3  # of input
 _ALWAYS_AHEAD = 16
 
 
+Identity = tuple[str, str | None]
+"""Content hash and kind of a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A file to be read, and a folder of its own to do so.
@@ -46,6 +50,8 @@ class Task:
         known: content hashes of files of this size that need not be read again.
         identity: content hash and kind, where they are known already.
         in_partitions: write rows as partitions of a folder database.
+
+    Which part of the file is to be read stands in `options`; other parts are tasks of their own.
     """
 
     path: Path
@@ -54,8 +60,13 @@ class Task:
     options: ReadOptions
     size_bytes: int
     known: frozenset[str] = frozenset()
-    identity: tuple[str, str | None] | None = None
+    identity: Identity | None = None
     in_partitions: bool = False
+
+    @property
+    def key(self) -> tuple[Path, str | None]:
+        """What tells a task from all others."""
+        return self.path, self.options.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +209,7 @@ class _Spool:
 
 def read_by_workers(
     tasks: Sequence[Task], executor: Executor, on_file: Callable[[Path], None]
-) -> Generator[tuple[Path, Examined], None, None]:
+) -> Generator[tuple[Task, Examined], None, None]:
     """What became of each file, in the order of the tasks, whichever finished first.
 
     Only so many files are read ahead of the one that is handed over: what workers found of them waits in memory or on
@@ -206,7 +217,7 @@ def read_by_workers(
     """
     todo, ahead = deque(tasks), deque[Task]()
     jobs: dict[Future[Examined], Task] = {}
-    done: dict[Path, Examined] = {}
+    done: dict[tuple[Path, str | None], Examined] = {}
     try:
         while todo or jobs:
             while todo and _has_room(ahead, todo[0]):
@@ -215,13 +226,13 @@ def read_by_workers(
                 ahead.append(task)
             for future in _some_completed(jobs):
                 task = jobs.pop(future)
-                done[task.path] = _result(future, task)
-                if done[task.path].is_read:
+                done[task.key] = _result(future, task)
+                if done[task.key].is_read:
                     on_file(task.path)
-            while ahead and ahead[0].path in done:
-                path = ahead.popleft().path
-                result = done.pop(path)
-                yield path, result
+            while ahead and ahead[0].key in done:
+                task = ahead.popleft()
+                result = done.pop(task.key)
+                yield task, result
                 if isinstance(result.rows, Spooled):
                     _remove_tables(result.rows)
     finally:

@@ -21,6 +21,7 @@ _EPOCH_NS = 1_735_689_600_000_000_000
 _SESSION_NS = 5_000_000_000  # into what the Kineto files call their base time
 _STEP = "ProfilerStep#"
 _COPIES = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
+_MEMORY = {"Pageable": 0, "Pinned": 1, "Device": 2}
 _SCHEMA = """
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
@@ -127,7 +128,8 @@ class _Report:
             case "gpu_memcpy":
                 launched = (args["device"], 1, args["stream"], args["correlation"], process)
                 kind = next((number for text, number in _COPIES.items() if text in name), 8)
-                return "MEMCPY", (start, end, *launched, args.get("bytes", 0), kind, 1, 2)
+                ends = [_MEMORY[text] for text in name.partition("(")[2].rstrip(")").split(" -> ")]
+                return "MEMCPY", (start, end, *launched, args.get("bytes", 0), kind, *ends)
             case "cpu_op":
                 text = f"{name}, op_id = {args['Record function id']}"
                 return "NVTX", (start, end, 59, text, thread, None, 0)

@@ -23,6 +23,13 @@ FROM raw.event_kind AS k
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
   AND k.phase = 'X' AND LIST_CONTAINS($4, c.class)
+  -- An annotation that stands for the step says no more of what the rank did than ProfilerStep does.
+  AND NOT EXISTS (
+    SELECT 1 FROM align.rank AS r
+    JOIN align.step AS s USING (run_id, rank)
+    WHERE r.source_id = k.source_id AND r.has_device AND c.class = 'annotation'
+      AND s.annotation IN (k.name, REGEXP_REPLACE(k.name, '[0-9]+', '#'))
+  )
 """
 
 _EVENTS = """

@@ -23,6 +23,10 @@ class NsysSource:
         """Whether the first bytes are those of SQLite, and name tables that Nsight Systems writes."""
         return head.startswith(_MAGIC) and sum(table in head for table in _OWN_TABLES) > 1
 
+    def may_recognise(self, start: bytes) -> bool:
+        """Whether the file may be one of ours, by its first bytes."""
+        return start.startswith(_MAGIC)
+
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read one part of an export: the one that the options name, or its only one.
 

@@ -14,7 +14,7 @@ import polars as pl
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.timeline_rows import COMPLETE, INSTANT
 from traceforge.sources.nsys.database import NsysDatabase
-from traceforge.sources.nsys.parts import THREAD_BITS, Part
+from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
 
 PIECE_ROWS = 122_880  # a row group of DuckDB
 _NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
@@ -55,7 +55,7 @@ class EventTable:
     kinds: tuple[str, tuple[int, ...]] | None = None
 
 
-def events_of(database: NsysDatabase, table: EventTable, part: Part, issues: IssueLog) -> Iterator[pl.DataFrame]:
+def events_of(database: NsysDatabase, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
     """The rows of a table that are of one part, some at a time."""
     if not database.has(table.table, "start"):
         return
@@ -74,7 +74,7 @@ def events_of(database: NsysDatabase, table: EventTable, part: Part, issues: Iss
         yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
 
 
-def _of_part(database: NsysDatabase, table: EventTable, part: Part) -> tuple[list[str], list[int]]:
+def _of_part(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
     """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
     if part.process is not None:
         if table.is_device and database.has(table.table, "globalPid"):
@@ -86,7 +86,7 @@ def _of_part(database: NsysDatabase, table: EventTable, part: Part) -> tuple[lis
     return [], []
 
 
-def _placed(frame: pl.DataFrame, part: Part, issues: IssueLog, *, is_device: bool) -> pl.DataFrame:
+def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_device: bool) -> pl.DataFrame:
     """Rows with duration and track: a stream of a device, or a thread of the process."""
     backwards = frame.filter(pl.col("end") < pl.col("start")).height
     issues.add("negative_duration", backwards)

@@ -29,7 +29,7 @@ _SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportPart:
     """The events of one process, or of one device where processes are not stated.
 
     Attributes:
@@ -48,7 +48,7 @@ class Part:
         return None if self.process is None else (self.process >> THREAD_BITS) & 0xFFFFFF
 
 
-def parts_of(database: NsysDatabase) -> list[Part]:
+def parts_of(database: NsysDatabase) -> list[ReportPart]:
     """The parts of an export in order of device and process; one without a device if none of its tables holds rows."""
     used: dict[int | None, set[int]] = {}
     for table in DEVICE_TABLES:
@@ -56,24 +56,24 @@ def parts_of(database: NsysDatabase) -> list[Part]:
             process, device = database.integer(table, "globalPid"), database.integer(table, "deviceId")
             for one, number in database.rows(f"SELECT DISTINCT {process}, {device} FROM {table}"):
                 used.setdefault(one, set()).update([] if number is None else [number])
-    found: list[Part] = []
+    found: list[ReportPart] = []
     for one, numbers in used.items():
         if one is None:
-            found += [Part(f"device {number}", None, number) for number in sorted(numbers)]
+            found += [ReportPart(f"device {number}", None, number) for number in sorted(numbers)]
         else:
             found.append(_process(one, sorted(numbers)))
     return sorted(found, key=lambda part: (part.device is None, part.device or 0, part.process or 0)) or [
-        Part("process", None, None)
+        ReportPart("process", None, None)
     ]
 
 
-def _process(process: int, devices: Sequence[int]) -> Part:
-    part = Part("", process, devices[0] if len(devices) == 1 else None)
+def _process(process: int, devices: Sequence[int]) -> ReportPart:
+    part = ReportPart("", process, devices[0] if len(devices) == 1 else None)
     shown = f"device {part.device}, process {part.pid}" if part.device is not None else f"process {part.pid}"
-    return Part(shown, process, part.device)
+    return ReportPart(shown, process, part.device)
 
 
-def stated_rank(database: NsysDatabase, part: Part, *, is_alone: bool) -> tuple[int | None, int | None]:
+def stated_rank(database: NsysDatabase, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
     """Rank and number of ranks that the export states for a part; None where it states none.
 
     Args:
@@ -85,7 +85,7 @@ def stated_rank(database: NsysDatabase, part: Part, *, is_alone: bool) -> tuple[
     return rank, next((stated[name] for name in _SIZES if name in stated), None)
 
 
-def _thread_names(database: NsysDatabase, part: Part) -> list[str]:
+def _thread_names(database: NsysDatabase, part: ReportPart) -> list[str]:
     if part.process is None or not database.has("NVTX_EVENTS", "eventType", "text", "globalTid"):
         return []
     rows = database.rows(

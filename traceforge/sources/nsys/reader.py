@@ -18,7 +18,7 @@ from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nsys.database import NsysDatabase, open_export
 from traceforge.sources.nsys.events import TABLES, events_of
-from traceforge.sources.nsys.parts import THREAD_BITS, Part, parts_of, stated_rank
+from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart, parts_of, stated_rank
 
 KIND = "nsys"
 _MEANINGS = {
@@ -120,7 +120,7 @@ def _host(database: NsysDatabase) -> str | None:
     return (found[0][0] or None) if found else None
 
 
-def _name_threads(database: NsysDatabase, part: Part, rows: TimelineRows) -> None:
+def _name_threads(database: NsysDatabase, part: ReportPart, rows: TimelineRows) -> None:
     if part.process is None or not database.has("ThreadNames", "nameId", "globalTid"):
         return
     name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
@@ -149,7 +149,7 @@ def _note_unread(database: NsysDatabase, issues: IssueLog) -> None:
 
 
 def _profile(
-    database: NsysDatabase, part: Part, base_ns: int, rank: int | None, world_size: int | None, host: str | None
+    database: NsysDatabase, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
 ) -> pl.DataFrame:
     devices = _devices(database)
     own = next((device for device in devices if device.get("id") == part.device), devices[0] if devices else {})

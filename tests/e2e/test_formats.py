@@ -1,0 +1,67 @@
+"""The same generated job gives the same answer, whatever profiler recorded it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.given import rows_of
+from traceforge import api
+from traceforge.store.database import Store
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.fault import Injection
+from traceforge.synth.folder import TRACE_FORMATS, write_scenario
+from traceforge.synth.scenario import Scenario
+
+# One host, so that an export of Nsight Systems holds all ranks in one file.
+JOB = Scenario(
+    "straggler", iterations=12, cluster=Cluster(nodes=1, devices=4), faults=(Injection("compute_straggler", place=2),)
+)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
+    """The job as each format records it, analysed."""
+    folder = tmp_path_factory.mktemp("formats")
+    opened = {}
+    for name in TRACE_FORMATS:
+        write_scenario(JOB, folder / name, trace_format=name)
+        opened[name] = Store(folder / f"{name}.db")
+        api.ingest([folder / name], opened[name], jobs=1)
+    yield opened
+    for store in opened.values():
+        store.close()
+
+
+@pytest.mark.parametrize("name", [name for name in TRACE_FORMATS if name != "kineto"])
+class TestAnotherFormat:
+    """What it says against what PyTorch's own trace of the job says."""
+
+    def test_names_the_same_culprit_at_the_same_cost(self, stores: dict[str, Store], name: str) -> None:
+        query = "SELECT mode, cause, subject_kind, subject, delay_ns_per_iteration, confidence FROM attribute.finding"
+
+        (expected,), (found,) = rows_of(stores["kineto"], query), rows_of(stores[name], query)
+
+        assert found[:4] == expected[:4] == ("synchronization_amplification", "slow_compute", "rank", "2")
+        assert found[4] == pytest.approx(expected[4], rel=0.001)
+        assert found[5] == expected[5]
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT iteration, duration_ns FROM timeline.iteration ORDER BY ALL",
+            "SELECT iteration, rank, phase, duration_ns FROM timeline.phase ORDER BY ALL",
+            "SELECT op, COUNT(*), SUM(transfer_ns) FROM timeline.collective GROUP BY op ORDER BY op",
+            "SELECT rank, kernel, calls, duration_ns FROM operation.kernel ORDER BY ALL",
+        ],
+    )
+    def test_sees_the_same_time_to_the_nanosecond(self, stores: dict[str, Store], name: str, query: str) -> None:
+        assert rows_of(stores[name], query) == rows_of(stores["kineto"], query)
+
+
+def test_a_file_of_all_ranks_is_one_file_and_a_source_a_rank(stores: dict[str, Store], tmp_path: Path) -> None:
+    paths = rows_of(stores["nsys"], "SELECT path, rank FROM meta.source ORDER BY source_id")
+
+    assert [path.rpartition("/")[2] for path, _ in paths] == [f"device {n}, process {2000 + n}" for n in range(4)]
+    assert rows_of(stores["nsys"], "SELECT rank FROM align.rank ORDER BY rank") == [(0,), (1,), (2,), (3,)]
+    assert "rank_from_device" in [code for (code,) in rows_of(stores["nsys"], "SELECT code FROM meta.issue")]
