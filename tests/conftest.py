@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,17 +15,18 @@ from traceforge.store.database import Store
 
 # What lands is judged by the same examples each time; on a developer's machine every run tries new ones. `.ci/run`
 # tries new ones, too, in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
-settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("usual", max_examples=25, deadline=None)
+settings.register_profile("repeatable", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile(
     "fresh",
+    max_examples=100,
     derandomize=False,
     print_blob=True,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no counterexample
 )
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+settings.load_profile("repeatable" if os.environ.get("CI") else "usual")
 
 ROOT = Path(__file__).parent.parent
 
@@ -69,9 +71,11 @@ def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 making = path.with_suffix(".making")
-                for sample in samples:
-                    with Store(making) as store:
-                        api.ingest([ROOT / "sample_traces" / sample], store, jobs=1)
+                with Store(making) as store:
+                    with mock.patch.object(api, "analyze"):  # once, of all samples
+                        for sample in samples:
+                            api.ingest([ROOT / "sample_traces" / sample], store, jobs=1)
+                    api.analyze(store)
                 making.rename(path)
         return path
 

@@ -11,12 +11,17 @@ are told apart by when the host issued them: give no two collectives of a rank t
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
 from typing import Self
 
 import polars as pl
 
-from traceforge.api import STAGES
+from traceforge.api import STAGES, sources
+from traceforge.files import find_files
+from traceforge.records import ReadOptions
 from traceforge.store.database import Store
+from traceforge.store.ingest import IngestResult, ingest_files
 from traceforge.store.stage import build_stage
 
 US = 1_000
@@ -287,6 +292,12 @@ def store_of_runs(*runs: Sequence[Trace]) -> Store:
         store.execute("UPDATE meta.source SET run_id = ? WHERE source_id >= ? AND source_id < ?", sources)
         first += len(run)
     return store
+
+
+def add_facts(store: Store, *paths: Path, run_name: str = "job", executor: Executor | None = None) -> IngestResult:
+    """Files, or those of folders, added to a run of a store, whatever they are; no stage is built."""
+    files, options = find_files(paths), ReadOptions()
+    return ingest_files(store, files, sources(), run_name=run_name, executor=executor, options=options)
 
 
 def append_events(store: Store, events: pl.DataFrame) -> None:

@@ -3,7 +3,7 @@
 import base64
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.report.tables import Job, store_of
 from traceforge.check import LimitOutcome
 from traceforge.errors import InputUnusableError, QueryError, UsageError
 from traceforge.notebook import Run, open_run
+from traceforge.report.drawing import Chart
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario
 from traceforge.synth.scenario import Scenario
@@ -36,6 +37,12 @@ def hostile() -> Iterator[Run]:
             run.store.execute(f"UPDATE attribute.verdict SET {column} = {column} || ?", [HOSTILE])
         run.store.execute("UPDATE attribute.finding SET summary = summary || ?, subject = ?", [HOSTILE, HOSTILE])
         yield run
+
+
+@pytest.fixture(scope="module")
+def hostile_charts(hostile: Run) -> list[Chart]:
+    """All its charts, drawn once."""
+    return [hostile.chart(name) for name in hostile.charts]
 
 
 def test_the_public_names_are_few_and_all_there() -> None:
@@ -109,22 +116,22 @@ def test_an_unknown_chart_is_told_with_those_there_are(late: Run) -> None:
     assert "waterfall" in str(error.value.hint)
 
 
-def test_what_a_notebook_shows_executes_nothing(hostile: Run) -> None:
+def test_what_a_notebook_shows_executes_nothing(hostile: Run, hostile_charts: list[Chart]) -> None:
     shown = [hostile._repr_html_(), hostile.findings._repr_html_()]
-    shown += [hostile.chart(name)._repr_html_() for name in hostile.charts]
+    shown += [chart._repr_html_() for chart in hostile_charts]
     for html in shown:
         assert "<script" not in html
         assert "<img src=x" not in html
     assert "&lt;script&gt;window.PWNED=1" in shown[0]
 
 
-def test_a_hostile_name_in_a_picture_is_text(hostile: Run) -> None:
+def test_a_hostile_name_in_a_picture_is_text(hostile_charts: list[Chart]) -> None:
     # pictures are embedded as images, in which nothing runs; and even on its own the SVG holds no element of a name's
-    for name in hostile.charts:
-        for svg in hostile.chart(name).svgs:
+    for chart in hostile_charts:
+        for svg in chart.svgs:
             assert "<script" not in svg
             assert "<img" not in svg
-        html = hostile.chart(name)._repr_html_()
+        html = chart._repr_html_()
         data = html.partition("base64,")[2].partition('"')[0]
         assert base64.b64decode(data).startswith(b"<svg")
 
@@ -139,15 +146,11 @@ def test_a_folder_of_traces_opens_by_itself(tmp_path: Path) -> None:
             open_run(target)
 
 
-def test_a_database_opens_read_only_by_the_name_of_the_run(tmp_path: Path) -> None:
-    path = tmp_path / "job.duckdb"
-    from traceforge.store.database import Store
-
-    with Store(path) as store:
-        traceforge.ingest([ROOT / "sample_traces" / "healthy"], store, run="good", jobs=1)
-    with traceforge.open(path, run="good") as run, pytest.raises(QueryError):
+def test_a_database_opens_read_only_by_the_name_of_the_run(sample_database: Callable[..., Path]) -> None:
+    path = sample_database("healthy")
+    with traceforge.open(path, run="healthy") as run, pytest.raises(QueryError):
         run.sql("DELETE FROM meta.run")
     with pytest.raises(UsageError, match="no run `bad`"):
         traceforge.open(path, run="bad")
     with traceforge.open(path) as run:
-        assert not run.compare(path.parent / "job.duckdb").iteration.is_significant
+        assert not run.compare(path).iteration.is_significant

@@ -15,8 +15,7 @@ from typing import Any
 from tests.accuracy.by_hand import readings
 from tests.accuracy.case import Case
 from tests.accuracy.naming import Findings, Named, culprits, during, is_lost
-from tests.fabric.logs import add_folder
-from tests.given import built
+from tests.given import add_facts, built
 from tests.stories import Run
 from traceforge import api
 from traceforge.attribute.cause import causes
@@ -82,7 +81,7 @@ def judge_together(cases: Sequence[Case]) -> list[Mark]:
         paths = {f"run {number}": Path(folder, f"run {number}") for number in range(len(cases))}
         for case, (name, path) in zip(cases, paths.items(), strict=True):
             _write(case, path)
-            add_folder(store, path, name)
+            add_facts(store, path, run_name=name)
         built(store, "attribute")
         runs = [Run(store, api.run_id(store, name)) for name in paths]
         return [_judged(case, run, path) for case, run, path in zip(cases, runs, paths.values(), strict=True)]

@@ -1,6 +1,7 @@
 """An edit of a recording, by hand and on a sample: who moves, who waits longer, and how much the run grows."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,12 @@ from tests.accuracy.recording import RankRecording, matched, read
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "healthy"
 US = 1_000
 HOST, DEVICE = (1, 1), (0, 7)
+
+
+@cache
+def sample() -> list[RankRecording]:
+    """The sample as it is; not to be changed."""
+    return read(SAMPLE)
 
 
 def event(category: str, name: str, lane: tuple[int, int], start_us: float, end_us: float) -> dict[str, Any]:
@@ -127,8 +134,8 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_transfers_of_a_recording_take_as_long_as_they_did(edited: Path) -> None:
     transfers = []
-    for folder in (SAMPLE, edited):
-        meetings = matched(read(folder))
+    for ranks in (sample(), read(edited)):
+        meetings = matched(ranks)
         transfers.append([max(e.end_ns for e in one) - max(e.start_ns for e in one) for one in meetings])
 
     assert transfers[0] == pytest.approx(transfers[1], abs=2)
@@ -136,7 +143,7 @@ def test_transfers_of_a_recording_take_as_long_as_they_did(edited: Path) -> None
 
 def test_the_truth_is_what_the_iterations_grew_by(edited: Path) -> None:
     truth = json.loads((edited / "truth.json").read_text())
-    before, after = (max(e.end_ns for r in read(folder) for e in r.steps) for folder in (SAMPLE, edited))
+    before, after = (max(e.end_ns for r in ranks for e in r.steps) for ranks in (sample(), read(edited)))
 
     # given 0.3 of an iteration in five of them, of which rank 2 had waited for a part
     (trouble,) = truth["troubles"]
@@ -149,7 +156,7 @@ def test_the_truth_is_what_the_iterations_grew_by(edited: Path) -> None:
 def test_an_edit_of_nothing_changes_no_event(tmp_path: Path) -> None:
     Edit(SAMPLE, "slow work", 0.0).write(tmp_path / "run")
 
-    for before, after in zip(read(SAMPLE), read(tmp_path / "run"), strict=True):
+    for before, after in zip(sample(), read(tmp_path / "run"), strict=True):
         assert [(e.start_ns, e.end_ns) for e in before.events] == [(e.start_ns, e.end_ns) for e in after.events]
     assert set(json.loads((tmp_path / "run" / "truth.json").read_text())["excess_ns"]) == {0}
 

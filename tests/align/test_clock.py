@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
 from traceforge.align.pairwise_offset import bounded_offset, common_end_offset
 
@@ -108,7 +109,7 @@ def test_operations_that_may_end_at_different_times_tie_no_clock() -> None:
     assert rows_of(store, "SELECT status FROM align.clock WHERE rank = 1") == [("unaligned",)]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(st.tuples(st.integers(0, 1_000), st.integers(-9, 9)), min_size=3, max_size=8),
     st.integers(-(2**61), 2**61),
@@ -183,7 +184,7 @@ class TestHostThreads:
 
         assert offset is None
 
-    @settings(max_examples=50, deadline=None)
+    @examples(50)
     @given(
         st.integers(-(10**12), 10**12),
         st.lists(

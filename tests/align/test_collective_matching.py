@@ -5,9 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.given import MS, US, Trace, built, rows_of, store_of
 from traceforge.align.collective_matching import ABSENT, match
 from traceforge.align.sequence_alignment import CallSequence, align_sequences
@@ -86,7 +87,7 @@ class TestLostEvents:
 
         assert len(_matched(store)) == RUN - 3
 
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     @given(
         st.sets(st.integers(0, 29), max_size=6), st.sets(st.integers(0, 29), max_size=6), st.integers(-(10**15), 10**15)
     )

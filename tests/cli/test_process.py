@@ -147,7 +147,7 @@ def test_what_a_killed_report_left_is_removed_by_the_next_one(tmp_path: Path, sl
     report.communicate()
     assert list((tmp_path / "tmp").iterdir())
 
-    assert ended(tmp_path, ["report", job, "-o", tmp_path / "out.html", "--jobs", 1]).returncode == 0
+    assert ended(tmp_path, ["info", job]).returncode == 0
 
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -163,7 +163,7 @@ def test_a_first_ingest_that_fails_leaves_no_database(tmp_path: Path) -> None:
 def test_a_database_may_have_any_name(tmp_path: Path, job: Path) -> None:
     name = "job[1] a*? with 'quotes' \".duckdb"
 
-    done = ended(tmp_path, ["ingest", job, f"--db={tmp_path / name}", "--jobs", 2])
+    done = ended(tmp_path, ["ingest", job, f"--db={tmp_path / name}", "--jobs", 1])
 
     assert done.returncode == 0, done.stderr
     with Store(tmp_path / name, read_only=True) as store:
@@ -193,18 +193,18 @@ def test_a_database_name_that_is_no_utf8_is_refused_in_a_sentence(tmp_path: Path
     assert "bug in traceforge" not in done.stderr
 
 
-def test_a_terminal_of_ascii_gets_escapes(tmp_path: Path, job: Path) -> None:
+def test_a_terminal_of_ascii_gets_escapes(tmp_path: Path, healthy: Path) -> None:
     env = environment(tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
 
-    done = ended(tmp_path, ["report", job, "-o", tmp_path / "out.html"], env=env)
+    done = ended(tmp_path, ["report", healthy, "-o", tmp_path / "out.html"], env=env)
 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("redirection", [">&- 2>&- <&-"])
-def test_streams_may_be_closed(tmp_path: Path, job: Path, redirection: str) -> None:
-    words = f"{sys.executable} -m traceforge report {job} -o {tmp_path / 'out.html'} {redirection}"
+def test_streams_may_be_closed(tmp_path: Path, healthy: Path, redirection: str) -> None:
+    words = f"{sys.executable} -m traceforge report {healthy} -o {tmp_path / 'out.html'} {redirection}"
 
     done = subprocess.run(["sh", "-c", words], env=environment(tmp_path), check=False, timeout=120)
 
@@ -212,9 +212,9 @@ def test_streams_may_be_closed(tmp_path: Path, job: Path, redirection: str) -> N
     assert (tmp_path / "out.html").read_bytes().startswith(b"<!")
 
 
-def test_a_stream_that_takes_nothing_is_said_so(tmp_path: Path, job: Path) -> None:
+def test_a_stream_that_takes_nothing_is_said_so(tmp_path: Path, healthy: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = ended(tmp_path, ["report", job, "-o", tmp_path / "out.html"], stdout=full)
+        done = ended(tmp_path, ["info", healthy], stdout=full)
 
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
@@ -222,10 +222,12 @@ def test_a_stream_that_takes_nothing_is_said_so(tmp_path: Path, job: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "words", [["ingest", "{job}", "--db", "/proc/a.duckdb"], ["report", "{job}", "-o", "/proc/x.html"]]
+    "words", [["ingest", "{job}", "--db", "/proc/a.duckdb"], ["report", "{healthy}", "-o", "/proc/x.html"]]
 )
-def test_places_where_nothing_can_be_written_are_said_so(tmp_path: Path, job: Path, words: list[str]) -> None:
-    done = ended(tmp_path, [word.format(job=job) for word in words])
+def test_places_where_nothing_can_be_written_are_said_so(
+    tmp_path: Path, job: Path, healthy: Path, words: list[str]
+) -> None:
+    done = ended(tmp_path, [word.format(job=job, healthy=healthy) for word in words])
 
     assert done.returncode == 3, done.stderr
     assert "hint:" in done.stderr

@@ -3,89 +3,97 @@
 import gzip
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from tests.conftest import ROOT
-from traceforge import api
+from tests.given import add_facts, built
 from traceforge.store.database import Store
+from traceforge.store.workers import reader_pool
 
 SAMPLE = ROOT / "sample_traces" / "input_stall"
 
-ANSWER = """
-SELECT iteration, rank, mode, cause, delay_ns FROM attribute.delay ORDER BY ALL
-"""
+ANSWER = "SELECT iteration, rank, mode, cause, delay_ns FROM attribute.delay WHERE run_id = ? ORDER BY ALL"
 
-
-def answer(*paths: Path) -> list[tuple[object, ...]]:
-    with Store(None, is_kept=False) as store:
-        api.ingest(list(paths), store, run="job", jobs=1)
-        return store.query(ANSWER).rows()
-
-
-@pytest.fixture(scope="module")
-def expected() -> list[tuple[object, ...]]:
-    return answer(SAMPLE)
+Ledger = list[tuple[object, ...]]
 
 
 def traces() -> list[Path]:
     return sorted(SAMPLE.glob("*.pt.trace.json.gz"))
 
 
-def test_uncompressed_traces_give_the_same_ledger(tmp_path: Path, expected: list[tuple[object, ...]]) -> None:
+def uncompressed(folder: Path) -> list[Path]:
     for path in traces():
-        (tmp_path / path.name.removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
-    assert answer(tmp_path) == expected
+        (folder / path.name.removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
+    return [folder]
 
 
-def test_traces_packed_with_zstd_give_the_same_ledger(tmp_path: Path, expected: list[tuple[object, ...]]) -> None:
+def packed_with_zstd(folder: Path) -> list[Path]:
     for path in traces():
         packed = zstandard.compress(gzip.decompress(path.read_bytes()))
-        (tmp_path / path.name.replace(".gz", ".zst")).write_bytes(packed)
-    assert answer(tmp_path) == expected
+        (folder / path.name.replace(".gz", ".zst")).write_bytes(packed)
+    return [folder]
 
 
-@pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_an_archive_of_all_ranks_gives_the_same_ledger(
-    tmp_path: Path, mode: str, expected: list[tuple[object, ...]]
-) -> None:
-    with tarfile.open(tmp_path / "job.tar", mode) as archive:  # type: ignore[call-overload]
-        for path in traces():
-            archive.add(path, f"job/{path.name}")
-    assert answer(tmp_path / "job.tar") == expected
+def in_an_archive(folder: Path) -> list[Path]:
+    return [_archive(folder / "job.tar", "w")]
 
 
-def test_the_order_of_files_changes_nothing(expected: list[tuple[object, ...]]) -> None:
-    assert answer(*reversed(traces())) == expected
+def in_a_packed_archive(folder: Path) -> list[Path]:
+    return [_archive(folder / "job.tar", "w:gz")]
 
 
-def test_renaming_files_changes_nothing_where_they_state_their_rank(
-    tmp_path: Path, expected: list[tuple[object, ...]]
-) -> None:
+def _archive(path: Path, mode: str) -> Path:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for trace in traces():
+            archive.add(trace, f"job/{trace.name}")
+    return path
+
+
+def in_another_order(_: Path) -> list[Path]:
+    return list(reversed(traces()))
+
+
+def renamed(folder: Path) -> list[Path]:
     for number, path in enumerate(traces()):
-        shutil.copy(path, tmp_path / f"trace-{'dbca'[number]}.json.gz")
-    assert answer(tmp_path) == expected
+        shutil.copy(path, folder / f"trace-{'dbca'[number]}.json.gz")
+    return [folder]
 
 
-def test_reading_the_same_files_again_changes_nothing(tmp_path: Path, expected: list[tuple[object, ...]]) -> None:
-    with Store(tmp_path / "job.duckdb") as store:
-        first = api.ingest([SAMPLE], store, jobs=1)
-        again = api.ingest([SAMPLE], store, jobs=1)
+def as_they_are(_: Path) -> list[Path]:
+    return [SAMPLE]
+
+
+GUISES = (uncompressed, packed_with_zstd, in_an_archive, in_a_packed_archive, in_another_order, renamed)
+
+
+@pytest.fixture(scope="module")
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ledger]]:
+    """The ledger of each guise by its name: all are runs of one store, whose stages are built once."""
+    with Store(None, is_kept=False) as store:
+        for guise in (as_they_are, *GUISES):
+            add_facts(store, *guise(tmp_path_factory.mktemp("guise")), run_name=guise.__name__)
+        for path in traces():
+            add_facts(store, path, run_name="one by one")
+        with reader_pool(2) as workers:
+            add_facts(store, SAMPLE, run_name="by two processes", executor=workers)
+        built(store, "attribute")
+        names = store.rows("SELECT run_id, run_name FROM meta.run")
+        yield {name: store.rows(ANSWER, [run_id]) for run_id, name in names}
+
+
+@pytest.mark.parametrize("guise", [*(guise.__name__ for guise in GUISES), "one by one", "by two processes"])
+def test_the_same_traces_in_another_guise_give_the_same_ledger(guise: str, ledgers: dict[str, Ledger]) -> None:
+    assert ledgers[guise] == ledgers["as_they_are"] != []
+
+
+def test_reading_the_same_files_again_changes_nothing(tmp_path: Path, ledgers: dict[str, Ledger]) -> None:
+    with Store(tmp_path / "job.duckdb", is_kept=False) as store:
+        first, again = (add_facts(store, SAMPLE) for _ in range(2))
+        built(store, "attribute")
         assert len(first.read) >= len(traces())
         assert (again.read, again.unchanged) == ((), first.read)
-        assert store.query(ANSWER).rows() == expected
-
-
-def test_reading_the_files_one_by_one_gives_the_same_ledger(expected: list[tuple[object, ...]]) -> None:
-    with Store(None, is_kept=False) as store:
-        for path in traces():
-            api.ingest([path], store, run="job", jobs=1)
-        assert store.query(ANSWER).rows() == expected
-
-
-def test_processes_read_the_same_as_one(expected: list[tuple[object, ...]]) -> None:
-    with Store(None, is_kept=False) as store:
-        api.ingest([SAMPLE], store, run="job", jobs=2)
-        assert store.query(ANSWER).rows() == expected
+        assert store.rows(ANSWER, [0]) == ledgers["as_they_are"]

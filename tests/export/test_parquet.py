@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.fabric.logs import add_folder
+from tests.given import add_facts
 from traceforge import api
 from traceforge.errors import UsageError
 from traceforge.export.parquet import export_parquet
@@ -26,7 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with Store(None) as store:
         for seed, name in enumerate(NAMES):
             write_scenario(Scenario("job", seed, 3, cluster=Cluster(1, 2)), folder / str(seed))
-            add_folder(store, folder / str(seed), name)
+            add_facts(store, folder / str(seed), run_name=name)
         api.analyze(store)
         yield store
 

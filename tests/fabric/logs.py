@@ -4,9 +4,7 @@ import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.given import built
-from traceforge import api
-from traceforge.files import find_files
+from tests.given import add_facts, built
 from traceforge.records import ReadOptions
 from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
@@ -85,16 +83,10 @@ def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
     return built_fabric(store) if through == "fabric" else built(store, through)
 
 
-def add_folder(store: Store, folder: Path, run_name: str = "job") -> None:
-    """The files of a folder added to a run of a store, whatever they are; no stage is built."""
-    files = find_files([folder])
-    ingest_files(store, files, api.sources(), run_name=run_name, executor=None, options=ReadOptions())
-
-
 def fabric_of_folder(folder: Path) -> Store:
     """The files of a folder in a store, with stage fabric and what it reads built."""
     store = Store(None, threads=1, is_kept=False)
-    add_folder(store, folder)
+    add_facts(store, folder)
     return built_fabric(store)
 
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fabric.logs import add_folder
-from tests.given import rows_of
+from tests.given import add_facts, rows_of
 from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -45,7 +44,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         for name, (logs, faults) in JOBS.items():
             folder = tmp_path_factory.mktemp("job")
             write_scenario(Scenario("job", 3, 8, cluster=Cluster(2, 4, 2), nccl=logs, faults=faults), folder)
-            add_folder(store, folder, name)
+            add_facts(store, folder, run_name=name)
         api.analyze(store)
         yield store
 

@@ -21,7 +21,7 @@ def hangs(ranks: Iterable[Recorder], *, without: Iterable[int] = ()) -> list[dic
 
 
 def fabric_of_dumps(ranks: Iterable[Recorder], *, without: Iterable[int] = ()) -> Store:
-    store = Store(None)
+    store = Store(None, threads=1, is_kept=False)
     add_dumps(store, *(rank.dump() for rank in ranks if rank.rank not in set(without)))
     return built_fabric(store)
 

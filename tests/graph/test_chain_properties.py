@@ -3,9 +3,10 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.given import Trace, rows_of, store_of_runs
 from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.store.database import Store
@@ -76,9 +77,8 @@ def awaited_of(store: Store, run_id: int) -> list[object]:
 
 
 # A smaller example of a failure is not looked for: each try builds three stages.
-@settings(
-    max_examples=2,
-    deadline=None,
+@examples(
+    2,
     phases=(Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -1,9 +1,10 @@
 """The graph rebuilds the trace: with the measured durations and no policy a replay ends every iteration on the ns."""
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.given import Trace, store_of_runs
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
@@ -43,7 +44,7 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(jobs(), min_size=4, max_size=4))
 def test_a_replay_of_measured_durations_ends_when_the_trace_ended(runs: list[list[Trace]]) -> None:
     with store_of_runs(*runs) as store:

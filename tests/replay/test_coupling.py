@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
 from traceforge.replay.coupling import Couplings, with_host_contention, without_host_contention
 from traceforge.replay.engine import Arm, Delay, measured, record, replay, replay_arms
@@ -15,7 +16,7 @@ from traceforge.replay.policy import Past
 strengths = st.floats(0, 9)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(plans(), st.builds(Couplings, strengths, strengths, strengths, strengths), st.data())
 def test_whatever_the_couplings_the_recorded_run_is_rebuilt_to_the_nanosecond(
     plan: Plan, couplings: Couplings, data: st.DataObject
@@ -158,7 +159,7 @@ def test_on_another_host_nobody_is_slowed() -> None:
     assert paced.end_ns.tolist() == [[110, 110]]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(plans(), st.lists(st.builds(Couplings, strengths), min_size=1, max_size=3))
 def test_arms_replayed_side_by_side_are_what_each_is_alone(plan: Plan, couplings: list[Couplings]) -> None:
     model = model_of(plan)

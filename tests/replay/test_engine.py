@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.examples import examples
 from tests.given import built, data_parallel_job, store_of_runs
 from tests.replay.models import Plan, lockstep_model, lockstep_plan, model_of, plans
 from traceforge.replay.engine import Durations, measured, replay
 from traceforge.replay.model import load_model
 from traceforge.replay.policy import Past
 
-quickly = settings(max_examples=200, deadline=None)
+quickly = examples(200)
 
 
 @quickly
@@ -33,7 +34,7 @@ def test_with_measured_durations_the_replay_is_the_run_to_the_nanosecond(plan: P
 RUNS = st.tuples(arrays(np.int64, (3, 3), elements=st.integers(20, 1_000)), st.integers(20, 500))
 
 
-@settings(max_examples=1, deadline=None)
+@examples(1)
 @given(st.lists(RUNS, min_size=5, max_size=5))
 def test_runs_read_from_a_database_are_rebuilt_to_the_nanosecond(runs: list[tuple[np.ndarray, int]]) -> None:
     # given the traces of plain jobs whose clocks are off

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
-from traceforge import api
+from tests.given import Trace, add_facts, built, rows_of, store_of
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import StepModel, load_model
@@ -34,8 +33,8 @@ def _scenario(schedule: str, *, batched: bool, faults: Sequence[Injection] = ())
 
 def _analysed(scenario: Scenario, folder: Path) -> Store:
     write_scenario(scenario, folder)
-    store = Store(None)
-    api.ingest([folder], store, jobs=1)
+    store = Store(None, is_kept=False)
+    add_facts(store, folder)
     return built(store, "graph")
 
 
@@ -115,8 +114,7 @@ def test_a_stage_is_held_against_the_same_stage_of_other_replicas(tmp_path: Path
 
 def test_the_excess_of_a_slow_rank_is_its_own_and_no_other_stages(tmp_path: Path) -> None:
     slow = Injection("compute_straggler", place=2, severity=0.5)
-    store = _analysed(_scenario("1f1b", batched=True, faults=[slow]), tmp_path / "job")
-    api.analyze(store)
+    store = built(_analysed(_scenario("1f1b", batched=True, faults=[slow]), tmp_path / "job"), "attribute")
 
     owners = "SELECT rank, cause, SUM(delay_ns) FROM attribute.delay GROUP BY ALL ORDER BY 3 DESC LIMIT 1"
     ((rank, cause, delay_ns),) = rows_of(store, owners)

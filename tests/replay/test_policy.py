@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.examples import examples
 from tests.replay.models import lockstep_model, lockstep_plan, model_of
 from traceforge.errors import UsageError
 from traceforge.replay.coupling import Couplings
@@ -18,7 +19,7 @@ from traceforge.replay.settings import format_settings
 every_policy = pytest.mark.parametrize("policy", policies().values(), ids=list(policies()))
 causal = [policy for policy in policies().values() if not policy.sees_future]
 causal_policy = pytest.mark.parametrize("policy", causal, ids=[policy.name for policy in causal])
-briefly = settings(max_examples=50, deadline=None)
+briefly = examples(50)
 
 RANKS = 3
 
@@ -57,7 +58,7 @@ def test_a_rank_uses_only_what_it_has_seen_itself(policy: Policy, past: Past, ot
 
 
 @causal_policy
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(order=st.permutations(range(8)), work=arrays(np.int64, (16, 1, RANKS), elements=st.integers(1, 1_000)))
 def test_permuting_the_future_changes_no_delay_before_it(policy: Policy, order: list[int], work: np.ndarray) -> None:
     # given a run of sixteen iterations, and the same one with its second half in another order

@@ -1,10 +1,11 @@
 """Layouts: who meets whom, whatever the numbers of the groups."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.examples import examples
 from traceforge.replay.rank_groups import partition_of, rank_groups
 
 
@@ -29,7 +30,7 @@ def test_the_same_partition_under_other_numbers_is_the_same_layout() -> None:
     assert met.at.ravel().tolist() == [0, 0, 1]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(arrays(np.int64, (3, 4, 5), elements=st.integers(-1, 3)), arrays(np.int64, 5, elements=st.integers(0, 99)))
 def test_each_place_gets_a_layout_that_groups_its_ranks_as_they_are(group: np.ndarray, times: np.ndarray) -> None:
     met = rank_groups(group)

@@ -3,9 +3,10 @@
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from traceforge.sources.kineto.exact_time import LIMIT_NS, to_nanoseconds
 
 
@@ -83,7 +84,7 @@ plain = st.one_of(whole, fractional, st.just(""))
 any_token = st.one_of(plain, exponential, st.just("null"), st.builds('"{}"'.format, fractional))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.one_of(st.lists(microseconds), st.lists(whole), st.lists(plain), st.lists(any_token)))
 def test_all_layouts_agree_with_decimal_arithmetic(tokens: list[str]) -> None:
     assert nanoseconds(*tokens) == [decimal_nanoseconds(token) for token in tokens]

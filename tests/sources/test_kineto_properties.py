@@ -6,14 +6,15 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from itertools import accumulate
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sources.reading import Read, Reading
 from traceforge.errors import InputUnusableError
 
 LIMIT_NS = 2**62
-quick = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = examples(250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 names = st.one_of(
     st.text(max_size=20),

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sources.nccl_logs import HEAD, LogReading, call, init
 
 ReadLog = Callable[..., LogReading]
@@ -34,7 +35,7 @@ garbage = st.binary(max_size=60).filter(lambda data: b"CCL" not in data and b"#"
 numbers = st.lists(st.integers(0, len(VALID) - 1), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(chosen=numbers, noise=st.lists(garbage, min_size=13, max_size=13))
 def test_random_bytes_between_records_lose_none_of_them(
     read_log: ReadLog, chosen: list[int], noise: list[bytes]
@@ -49,7 +50,7 @@ def test_random_bytes_between_records_lose_none_of_them(
     assert log.summary.event_count == log.summary.stored_count == len(chosen)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(chosen=numbers, block_bytes=st.integers(16, 700))
 def test_rows_do_not_depend_on_how_the_log_is_cut_into_blocks(
     read_log: ReadLog, chosen: list[int], block_bytes: int
@@ -61,7 +62,7 @@ def test_rows_do_not_depend_on_how_the_log_is_cut_into_blocks(
         assert cut.rows(table) == whole.rows(table)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.binary(max_size=400), place=st.integers(0, 200))
 def test_a_damaged_record_never_raises_and_never_takes_its_neighbours_along(
     read_log: ReadLog, data: bytes, place: int
@@ -74,7 +75,7 @@ def test_a_damaged_record_never_raises_and_never_takes_its_neighbours_along(
     assert [row["value"] for row in log.rows("environment")].count("mlx5_0") >= 2
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(counts=st.lists(st.integers(0, 10**12), min_size=1, max_size=30))
 def test_many_calls_at_once_give_the_numbers_that_one_by_one_gives(read_log: ReadLog, counts: list[int]) -> None:
     lines = [call(elements=count, op_count=index) for index, count in enumerate(counts)]
@@ -87,7 +88,7 @@ def test_many_calls_at_once_give_the_numbers_that_one_by_one_gives(read_log: Rea
     assert [row["op_count"] for row in rows] == list(range(len(counts)))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     # Runs of calls within one second, of one call or many: the seconds go on, stand still, or jump back and forth.
     runs=st.lists(st.tuples(st.integers(0, 59), st.integers(1, 150)), min_size=1, max_size=5),
@@ -106,7 +107,7 @@ def test_stamps_are_exact_however_seconds_follow_one_another(
     assert base % 60_000_000_000 == 0
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(lengths=st.lists(st.integers(1, 560), min_size=1, max_size=8), ends=st.lists(st.integers(0, 7), max_size=40))
 def test_known_heads_of_any_length_are_never_taken_for_one_another(
     read_log: ReadLog, lengths: list[int], ends: list[int]

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from traceforge.errors import InputUnusableError
 from traceforge.files import read_head
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
@@ -224,7 +225,7 @@ def test_a_pickle_that_wants_to_run_something_is_refused_before_it_can(read: Rea
     assert not target.exists()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 400), junk=st.binary(min_size=1, max_size=30))
 def test_a_damaged_pickle_is_read_or_refused_but_never_raises_anything_else(
     read: Read, place: int, junk: bytes
@@ -246,7 +247,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(json_values, max_size=4), config=json_values, status=json_values)
 def test_fields_of_the_wrong_type_are_left_out(
     read: Read, entries: list[object], config: object, status: object

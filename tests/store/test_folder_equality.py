@@ -8,10 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import ROOT
+from tests.examples import examples
 from tests.store.tables import differing, tables_of
 from traceforge import api
 from traceforge.errors import InputUnusableError
@@ -79,7 +80,7 @@ _EVENTS = st.lists(
 )
 
 
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(jobs=st.lists(_EVENTS, min_size=1, max_size=4), workers=st.sampled_from([1, 4]))
 def test_facts_of_any_small_job_are_equal(jobs: list[list[dict[str, object]]], workers: int) -> None:
     with TemporaryDirectory() as scratch, ThreadPoolExecutor(workers) as pool:

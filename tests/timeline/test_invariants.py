@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of_runs
 from traceforge.timeline.rank_events import RankEvents, by_class, classes
 from traceforge.timeline.segment import rank_layers, segments
@@ -107,7 +108,7 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(2, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(jobs(), min_size=5, max_size=5))
 def test_phases_sum_to_the_iteration_to_the_ns(runs: list[list[Trace]]) -> None:
     with built(store_of_runs(*runs), "timeline") as store:
@@ -169,7 +170,7 @@ def _job_that_scatters(computes: list[list[int]], jitters: list[int], clock_ns: 
     return traces
 
 
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(2, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(two_rank_jobs, min_size=3, max_size=3))
 def test_a_clock_that_is_off_changes_no_answer_even_where_ends_scatter(
     jobs: list[tuple[list[list[int]], list[int], int]],

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from traceforge.attribute.findings.chance import gathering_p_value, stretches, subsets
 
 
@@ -46,7 +47,7 @@ def test_there_are_six_pairs_of_four_ranks() -> None:
     assert subsets(1_024, 1) == pytest.approx(1_024)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10_000), st.integers(3, 8), st.integers(6, 20))
 def test_the_tail_is_that_of_shuffled_ranks(seed: int, ranks: int, iterations: int) -> None:
     # given noise, of which rank 0 has somewhat more

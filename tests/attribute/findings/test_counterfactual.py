@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
 from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.counterfactual import BlamedTime, Counterfactual, blamed_transfers, blamed_work
@@ -89,7 +90,7 @@ def test_without_slow_transfers_only_their_excess_goes_away() -> None:
     assert gain_without_transfer_excess(model) == pytest.approx(520 / 440 - 1)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(plans(), st.data())
 def test_fixing_anything_never_costs(plan: Plan, data: st.DataObject) -> None:
     model = model_of(plan)
@@ -152,7 +153,7 @@ def test_where_waiting_slows_transfers_down_fixing_a_straggler_saves_that_too() 
     assert Counterfactual(model, Couplings(spread=0.5)).costs_ns([straggler]).tolist() == [[50.0] * 4]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(plans(), st.data())
 def test_costs_add_up_to_what_fixing_everything_saves(plan: Plan, data: st.DataObject) -> None:
     model = by_cause(model_of(plan))

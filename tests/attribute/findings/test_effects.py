@@ -5,12 +5,13 @@ Iterations take 100 throughout, so that delays read as per cent.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
 from tests.attribute.jobs import blame_of
+from tests.examples import examples
 from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
@@ -70,7 +71,7 @@ def test_what_happens_once_is_never_certain() -> None:
     assert [found.confidence for found in judged(delays)] == ["low"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(arrays(np.int64, st.tuples(st.just(1), st.integers(1, 12)), elements=st.integers(-100, 400)))
 def test_a_single_iteration_is_never_certain(delays: np.ndarray) -> None:
     assert all(found.confidence != "high" for found in judged(delays))

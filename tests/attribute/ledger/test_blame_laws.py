@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.attribute.jobs import late_by
+from tests.examples import examples
 from tests.replay.models import (
     THREE_KINDS,
     Plan,
@@ -25,7 +26,7 @@ from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Reference, references
 from traceforge.replay.reference_rule import ReferenceRule
 
-often = settings(max_examples=150, deadline=None)
+often = examples(150)
 
 
 def blames(model: StepModel) -> list[Blame]:

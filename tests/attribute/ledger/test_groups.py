@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_plan, model_of
 from traceforge.attribute.delay import owned_ns
 from traceforge.attribute.ledger.group_waits import in_groups
@@ -79,7 +80,7 @@ def assert_is_the_general_way(model: StepModel, communicator: np.ndarray) -> Non
             np.testing.assert_allclose(one.early_ns[n], slow.early_ns, atol=1e-6)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(grouped_models())
 def test_the_quick_way_in_groups_is_the_general_way(given_run: tuple[StepModel, np.ndarray]) -> None:
     model, communicator = given_run
@@ -101,7 +102,7 @@ def test_it_is_where_each_half_of_the_ranks_has_accounts_of_its_own(seed: int) -
     assert_is_the_general_way(model_of(plan), np.zeros(group.shape, dtype=np.int64))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(grouped_models())
 def test_what_all_own_in_groups_is_what_the_run_took_above_its_reference(
     given_run: tuple[StepModel, np.ndarray],

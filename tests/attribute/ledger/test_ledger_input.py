@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
+from tests.examples import examples
 from tests.replay.models import Plan, lockstep_plan, model_of, plans
 from traceforge.attribute.ledger.ledger_input import (
     by_cause,
@@ -58,7 +59,7 @@ def test_without_operations_on_record_unnamed_gaps_stay_unexplained() -> None:
     assert ("unexplained", None) in by_cause(model_of(plan)).kinds
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(plans())
 def test_dropping_waits_in_which_no_time_passed_changes_no_end(plan: Plan) -> None:
     model = model_of(plan)
@@ -66,7 +67,7 @@ def test_dropping_waits_in_which_no_time_passed_changes_no_end(plan: Plan) -> No
     assert replays_as(without_empty_waits(model), model)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(plans())
 def test_cutting_iterations_elsewhere_changes_no_work_and_no_last_end(plan: Plan) -> None:
     model = model_of(plan)

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.examples import examples
 from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
@@ -46,7 +47,7 @@ def lockstep_models(draw: st.DrawFn) -> StepModel:
     return replace(model, queued=np.where(held, before[..., None], -1))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(lockstep_models())
 def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
     of_length = references(model)

@@ -4,13 +4,14 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from traceforge.attribute.ledger.shapley import share_lateness
 
 lateness = st.lists(st.integers(0, 1_000), min_size=1, max_size=6)
-quickly = settings(max_examples=200, deadline=None)
+quickly = examples(200)
 
 
 def shapley(late: list[int]) -> list[float]:
