@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.given import MS, US, Trace, built, rows_of, store_of
 from traceforge.align.clock import causality_repairs
 from traceforge.align.clock_course import ClockCourse, course_through, read_course
-from traceforge.align.clock_sync import Calls, RankCalls, components, solve
+from traceforge.align.clock_sync import Calls, RankCalls, chain, components, solve
 from traceforge.align.pairwise_offset import Offset, common_end_offset
 from traceforge.store.database import Store
 from traceforge.store.stage import build_stage
@@ -323,6 +323,18 @@ def test_sends_both_ways_bound_the_offset_of_two_stages() -> None:
     ((offset_ns, status),) = rows_of(store, "SELECT offset_ns, status FROM align.clock WHERE rank = 1")
     assert status == "bounded"
     assert abs(int(str(offset_ns)) - 3 * MS) <= 20 * US
+
+
+def test_a_bound_on_a_clock_that_drifts_has_the_instant_of_that_clock() -> None:
+    # given a clock that runs 20 ppm fast, 2 ms ahead at an instant of today, and one 3 ms ahead of that at all times
+    today_ns = 1_735_689_610_000_000_000
+    fast = Offset(2 * MS, 1_000, 9, "fitted", 20_000, today_ns)
+
+    both = chain(fast, Offset(3 * MS, 50_000, 4, "bounded"))
+
+    assert (both.offset_ns, both.raw_anchor_ns) == (5 * MS, today_ns + 3 * MS)
+    # 20 us a second, also where it is asked for: the product of drift and time since 1970 would not fit
+    assert both.course.at(np.array([both.raw_anchor_ns + SECOND])).tolist() == [5 * MS + 20 * US]
 
 
 def test_a_wait_below_three_residuals_is_below_resolution() -> None:

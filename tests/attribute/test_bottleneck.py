@@ -169,3 +169,31 @@ def test_a_trace_without_steps_is_one_window_and_says_so() -> None:
     ((_, sentence),) = rows_of(attributed(trace), BOUND)
 
     assert "of the 100 µs recorded without steps" in str(sentence)
+
+
+def test_what_a_stage_waits_for_others_is_bubble_and_parts_still_sum() -> None:
+    # rank 0  |F 40|send 10|······ wait for the gradient 70|B 50|
+    # rank 1  |wait 40|10|F 20·B 50|send, 10               |······|
+    #          0   40 50           120 130                  180
+    first, last = (Trace(rank).step(0, 0, 180 * US) for rank in (0, 1))
+    both = [0, 1]
+    first.kernel(0, 40 * US).exchange(40 * US, 50 * US, [("send", 1)], ranks=both)
+    first.exchange(51 * US, 130 * US, [("recv", 1)], ranks=both)
+    first.host_work("autograd::engine::evaluate_function: Mm", 60 * US, 61 * US)
+    first.kernel(130 * US, 180 * US, "grad", launch_ns=60 * US)
+    last.exchange(1 * US, 50 * US, [("recv", 0)], ranks=both)
+    last.kernel(50 * US, 70 * US)
+    last.host_work("autograd::engine::evaluate_function: Mm", 60 * US, 61 * US)
+    last.kernel(70 * US, 120 * US, "grad", launch_ns=60 * US)
+    last.exchange(120 * US, 130 * US, [("send", 0)], ranks=both)
+
+    store = attributed(first, last)
+
+    parts = (
+        "SELECT bound, duration_ns_per_iteration FROM attribute.bottleneck WHERE rank = ? AND share > 0.01 ORDER BY 2"
+    )
+    assert rows_of(store, parts, [0]) == [("pipeline_bubble", 89 * US), ("unmodelled_kernels", 90 * US)]
+    assert rows_of(store, "SELECT SUM(duration_ns_per_iteration) FROM attribute.bottleneck WHERE rank = 0") == [
+        (180 * US,)
+    ]
+    assert rows_of(store, "SELECT COUNT(*) FROM attribute.bottleneck WHERE bound = 'imbalance_bound'") == [(0,)]

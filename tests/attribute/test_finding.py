@@ -60,7 +60,7 @@ def test_a_persistent_straggler_is_named_with_what_it_costs() -> None:
         assert finding[former] == finding[name]
     assert finding["gain_if_fixed"] == pytest.approx(150 / 110 - 1)
     assert finding["summary"] == (
-        "Rank 1 computes longer than the other ranks before it reaches the collectives, in 12 of 12 iterations; "
+        "Rank 1 computes longer than its peers before they communicate, in 12 of 12 iterations; "
         "it costs the job 40.0 µs an iteration (27 %)."
     )
 

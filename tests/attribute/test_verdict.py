@@ -22,7 +22,7 @@ def test_a_straggler_is_the_verdict() -> None:
     verdict = verdict_of(*traces_of({(i, 1): 40 * US for i in range(12)}, iterations=12))
 
     assert (verdict["kind"], verdict["confidence"]) == ("finding", "high")
-    assert str(verdict["headline"]).startswith("Rank 1 computes longer than the other ranks")
+    assert str(verdict["headline"]).startswith("Rank 1 computes longer than its peers")
     assert verdict["explanation"] == (
         "12 iterations were judged; they take 150.0 µs on average, "
         "40.0 µs above what the same work takes at median durations."

@@ -252,7 +252,7 @@ def _diagnosis(rows: Rows, job: Job) -> None:
         return
     owned = _owned_by_the_late_rank(rows, job)
     summary = (
-        f"Rank {job.late_rank} computes longer than the other ranks before it reaches the collectives, "
+        f"Rank {job.late_rank} computes longer than its peers before they communicate, "
         f"in {job.iterations - job.late_from} of {job.iterations - job.warmup} iterations."
     )
     next_step = f"Compare clocks and thermals of rank {job.late_rank} with another rank's."

@@ -157,13 +157,16 @@ def chain(known: Offset, step: Offset) -> Offset:
     offsets = course.at(readings) + known_course.at(readings - course.at(readings))
     drift_ppb = known.drift_ppb + step.drift_ppb
     is_one = known.pieces is None and step.pieces is None
+    # A bound holds at all times and has no instant of its own. The line goes through that of the known clock, since the
+    # drift that gathers from 0 on, in 1970, does not fit into 64 bits.
+    anchor_ns = step.raw_anchor_ns or known.raw_anchor_ns + (step.offset_ns or 0)
     return Offset(
-        int(offsets[0]) if is_one else _at(course, known_course, step.raw_anchor_ns),
+        _at(course, known_course, anchor_ns),
         residual,
         step.anchors,
         step.status,
         drift_ppb,
-        step.raw_anchor_ns,
+        anchor_ns,
         None if step.half_error_ns is None else round(math.hypot(known.half_error_ns or 0, step.half_error_ns)),
         slope,
         None if is_one else _joined(readings, offsets, course, known_course),

@@ -3,7 +3,8 @@
 Idea: the phases of a rank fill its iterations without overlap; the time of its device without work is divided by the
 cause of each gap, the time of its kernels by what limits them. Kernels that run at once share the time in proportion
 to their durations. Rounding to whole ns is done once, so that parts still sum.
-Not handled: bubbles of pipelines (they count as waiting or launching), what transfers could take at line rate.
+What a pipeline's rank waits for other stages is its bubble, not waiting or transfer.
+Not handled: what transfers could take at line rate, bubbles of pipelines whose turns are not told.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +25,30 @@ WITH gap AS (
   GROUP BY ALL
 ),
 spent AS (
-  SELECT s.run_id, s.rank, r.has_device, s.phase, s.activity, CAST(SUM(s.duration_ns) AS BIGINT) AS duration_ns
+  SELECT s.run_id, s.rank, r.has_device, s.phase,
+    -- While a rank communicates its host explains nothing.
+    CASE WHEN s.phase NOT IN ('wait', 'transfer', 'communication') THEN s.activity END AS activity,
+    CAST(SUM(s.duration_ns) AS BIGINT) AS duration_ns
   FROM timeline.segment AS s
   JOIN operation.judged_iteration USING (run_id, iteration)
   JOIN align.rank AS r USING (run_id, rank)
   GROUP BY ALL
+),
+bubble AS (
+  SELECT run_id, rank, phase, CAST(SUM(duration_ns) AS BIGINT) AS duration_ns
+  FROM timeline.bubble_phase
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  GROUP BY ALL
 )
-SELECT run_id, rank, has_device, phase, activity, NULL AS cause, duration_ns
-FROM spent
-WHERE NOT has_device OR phase NOT IN ('input', 'runtime', 'idle')
+SELECT s.run_id, s.rank, s.has_device, s.phase, s.activity, NULL AS cause,
+  s.duration_ns - COALESCE(b.duration_ns, 0) AS duration_ns
+FROM spent AS s
+LEFT JOIN bubble AS b USING (run_id, rank, phase)
+WHERE NOT s.has_device OR s.phase NOT IN ('input', 'runtime', 'idle')
+UNION ALL
+SELECT run_id, rank, r.has_device, 'bubble', NULL, NULL, b.duration_ns
+FROM bubble AS b
+JOIN align.rank AS r USING (run_id, rank)
 UNION ALL
 SELECT run_id, rank, true, NULL, NULL, cause, duration_ns FROM gap
 ORDER BY run_id, rank, phase, activity, cause
@@ -64,6 +80,7 @@ _OF_PHASE = MappingProxyType(
         "transfer": "communication_bound",
         "communication": "communication_bound",
         "wait": "imbalance_bound",
+        "bubble": "pipeline_bubble",
         "copy": "copy_bound",
         "input": "input_bound",
         "idle": "idle",
@@ -99,6 +116,7 @@ _BASIS = MappingProxyType(
         "host_compute": "host operations; no device was recorded",
         "communication_bound": "only communication runs, and all recorded ranks have arrived",
         "imbalance_bound": "only communication runs, and another rank has not arrived",
+        "pipeline_bubble": "only messages between stages run, or collectives in which stages meet",
         "copy_bound": "only copies run, or the host is inside of a copy call while nothing runs",
         "input_bound": "nothing runs, and the host loads data",
         "launch_bound": "nothing runs, and what runs next was launched later than that",

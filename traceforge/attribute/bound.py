@@ -73,6 +73,7 @@ _PHRASES = MappingProxyType(
     {
         "communication_bound": ("Communication-bound", "nothing but communication runs"),
         "imbalance_bound": ("Imbalance-bound", "it waits in communication for ranks that come later"),
+        "pipeline_bubble": ("Pipeline bubble", "other stages of the pipeline are waited for"),
         "copy_bound": ("Copy-bound", "nothing but copies runs, or the host waits for one"),
         "input_bound": ("Input-bound", "the device is idle while the host loads data"),
         "launch_bound": ("Launch-bound", "the device is idle because the host launches too slowly"),
@@ -106,6 +107,8 @@ _NEXT_STEPS = MappingProxyType(
         "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less; "
         "compare its bandwidth with the links'.",
         "imbalance_bound": "See which rank the others wait for.",
+        "pipeline_bubble": "Use more micro-batches or chunks, and even out what stages compute; timeline.bubble says "
+        "what the stages wait for.",
         "copy_bound": "Copy from pinned memory with non_blocking=True on a stream of its own, or keep data on "
         "the device.",
         "input_bound": "Give the data loader more workers and a deeper prefetch, or move its work out of the step.",

@@ -14,7 +14,11 @@ from traceforge.units import format_ns, format_share, plural
 
 State = Mapping[str, Any]
 
-_SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B"}
+_SCHEDULES = {
+    "gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "breadth_first": "breadth first",
+    "zb_h1": "ZB-H1", "zb_h2": "ZB-H2", "interleaved_zb": "interleaved zero-bubble", "zb_v": "ZB-V",
+    "dualpipe_v": "DualPipeV", "unknown": "an unknown schedule",
+}  # fmt: skip
 
 
 def is_unbalanced(state: State) -> bool:
@@ -47,6 +51,8 @@ def next_step_of_stages(state: State) -> str:
 
 def of_schedule(state: State) -> str:
     """How much of its step a pipeline idles by its schedule, which no rank is to blame for."""
+    if state["bubble_ns"] is not None:
+        return f" {of_bubbles(state)}"
     if state["bubble_share"] is None:
         return ""
     named = _SCHEDULES.get(state["schedule"] or "", "its order")
@@ -55,6 +61,41 @@ def of_schedule(state: State) -> str:
         f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}) a pipeline of equal stages "
         f"idles {format_share(state['bubble_share'])} of a step at most; part of what ranks wait for is that."
     )
+
+
+def of_bubbles(state: State) -> str:
+    """What stages of a pipeline wait for each other, why, and what more micro-batches would leave."""
+    iteration_ns = state["pipeline_iteration_ns"]
+    named = f"{_SCHEDULES.get(state['schedule'], 'an unknown schedule')}, {plural(state['stages'], 'stage')}"
+    text = (
+        f"{format_share(state['bubble_ns'] / iteration_ns)} of a rank's own step ({format_ns(iteration_ns)}) is "
+        f"pipeline bubble ({named}); "
+        f"{_points(state['fill_drain_ns'] / iteration_ns)} are fill and drain: {state['more_microbatches']} "
+        f"micro-batches of this size instead of {state['all_microbatches']} would leave "
+        f"{_number(state['more_fill_drain_share'])}"
+    )
+    others = (
+        ("unequal stages", state["imbalance_ns"]),
+        ("messages", state["message_ns"]),
+        ("ranks later than usual", state["late_peer_ns"]),
+    )
+    told = [
+        f"{_points(duration_ns / iteration_ns)} {what}"
+        for what, duration_ns in others
+        if duration_ns >= thresholds.TOLD_BUBBLE_SHARE * iteration_ns
+    ]
+    return f"{text}; {', '.join(told)}." if told else f"{text}."
+
+
+def _points(share: float) -> str:
+    number = _number(share)
+    return f"{number} {'point' if number == '1' else 'points'}"
+
+
+def _number(share: float) -> str:
+    """Points of a hundred, whole from 10 on."""
+    points = 100 * share
+    return f"{points:.0f}" if points >= thresholds.WHOLE_POINTS else f"{points:.2g}"
 
 
 def _saved_ns(state: State) -> int:

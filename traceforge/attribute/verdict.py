@@ -9,7 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from traceforge.attribute.stage_text import headline_of_stages, is_unbalanced, next_step_of_stages, of_schedule
+from traceforge.attribute.stage_text import (
+    headline_of_stages,
+    is_unbalanced,
+    next_step_of_stages,
+    of_bubbles,
+    of_schedule,
+)
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -18,6 +24,8 @@ State = Mapping[str, Any]
 
 _STATES = """
 SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
+  q.bubble_ns, q.iteration_ns AS pipeline_iteration_ns, q.fill_drain_ns, q.imbalance_ns, q.transfer_ns AS message_ns,
+  q.late_peer_ns, q.microbatches AS all_microbatches, q.more_microbatches, q.more_fill_drain_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
@@ -33,6 +41,7 @@ LEFT JOIN (
   FROM timeline.stage_load
   QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
 ) AS w ON w.run_id = s.run_id
+LEFT JOIN timeline.pipeline AS q ON q.run_id = s.run_id
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL AND b.bound <> 'unexplained'
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
@@ -243,7 +252,7 @@ def _of_iterations(state: State) -> str:
     excess = f"{abs(state['excess_ns']) / unit_ns:.1f} {unit} {'below' if state['excess_ns'] < 0 else 'above'}"
     rest = f"{judged} {duration}, {excess} what the same work takes {_ON_TIME[state['reference']]}."
     if state["state"] != "nothing_significant":
-        return rest
+        return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     owner = _seen(state).partition(": ")[2]

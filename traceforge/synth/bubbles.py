@@ -1,6 +1,8 @@
 """Why stages of a pipeline idle. In: a job that was run. Out: idle time by kind, rank and iteration, adding up.
 
-Idle is a rank while neither compute, nor a copy, nor a collective runs on it; a message that waits or moves is no work.
+Idle is a rank while neither compute, nor a copy, nor a collective of its stage runs on it; a message that waits or
+moves is no work, nor is a collective in which stages meet.
+
 The kinds follow from running the same programs without noise or fault, and with ever more of what is real:
 
     fill, drain   equal stages, messages and hosts of no time: before a rank's first backward pass, and from there on
@@ -112,7 +114,7 @@ def _is_work(operation: ProgramOperation) -> bool:
 
 
 def _is_work_or_collective(operation: ProgramOperation) -> bool:
-    return operation.action in (*_WORK, "collective")
+    return operation.action in _WORK or (operation.action == "collective" and operation.group != "pipeline_parallel")
 
 
 def _idle(roles: Roles, events: SimulatedEvents) -> Times:

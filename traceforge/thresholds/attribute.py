@@ -308,3 +308,9 @@ UNBALANCED_SAVING_SHARE: Annotated[
         "share of the mean iteration", "Stages are said to be uneven if evening out would save this much.", "verdict"
     ),
 ] = 0.03
+TOLD_BUBBLE_SHARE: Annotated[
+    float, Meaning("share of an iteration", "A kind of bubble that is smaller is not told.", "attribute.verdict")
+] = 0.01
+WHOLE_POINTS: Annotated[
+    float, Meaning("points of a hundred", "From here on the verdict says whole points.", "attribute.verdict")
+] = 10

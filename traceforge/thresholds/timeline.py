@@ -34,3 +34,14 @@ MOST_UNSPLIT_SHARE: Annotated[
         "timeline.coverage.is_split",
     ),
 ] = 0.02
+LEAST_WEIGHT_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the backward time",
+        "Kernels between turns that take less are no gradients of weights.",
+        "timeline.microbatch.direction",
+    ),
+] = 0.1
+MORE_MICROBATCHES_RATIO: Annotated[
+    int, Meaning("ratio", "So many times the micro-batches are the example of more.", "timeline.pipeline")
+] = 4

@@ -5,7 +5,7 @@ from traceforge.attribute.cause import Cause
 CAUSE = Cause(
     name="slow_compute",
     mode="synchronization_amplification",
-    phrase="computes longer than the other ranks before it reaches the collectives",
+    phrase="computes longer than its peers before they communicate",
     phrase_of_all="computes longer than in other iterations",
     next_step="Compare the same operations on {subject} with another {peer}: clocks, thermals and power of its device, "
     "then the work it was given (batch, sequence lengths, experts).",

@@ -14,8 +14,9 @@ from traceforge.report.plugin import Plugin
 # From what the device could do to what keeps it waiting; parts of other names follow.
 _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
-    "communication_bound", "imbalance_bound", "copy_bound", "input_bound", "launch_bound", "synchronisation_bound",
-    "device_queue", "allocator", "garbage_collection", "checkpoint", "idle", "stagger", "unexplained",
+    "communication_bound", "imbalance_bound", "pipeline_bubble", "copy_bound", "input_bound", "launch_bound",
+    "synchronisation_bound", "device_queue", "allocator", "garbage_collection", "checkpoint", "idle", "stagger",
+    "unexplained",
 )  # fmt: skip
 _LABELS = {
     "ideal": "Arithmetic at the device's peak",
@@ -26,6 +27,7 @@ _LABELS = {
     "host_compute": "Operations of the host",
     "communication_bound": "Communication alone",
     "imbalance_bound": "Waiting for later ranks",
+    "pipeline_bubble": "Pipeline bubble",
     "copy_bound": "Copies alone",
     "input_bound": "Loading data",
     "launch_bound": "Launches come late",

@@ -1,0 +1,63 @@
+"""A pipeline's mean iteration, and what more micro-batches or equal stages would make of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.given import rows_of
+from tests.timeline.pipelines import simulated
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.load import Noise
+from traceforge.synth.pipeline import Pipeline
+from traceforge.synth.program import Workload
+from traceforge.synth.scenario import Scenario
+
+JOB = Scenario(
+    iterations=4,
+    cluster=Cluster(1, 4, pipeline_parallel=4),
+    workload=Workload(layers=4),
+    noise=Noise(),
+    pipeline=Pipeline(microbatches=3, message_bytes=4_000_000),
+)
+TOLD = """
+SELECT more_microbatches, more_iteration_ns, more_fill_drain_share, even_saved_ns, bubble_ns, iteration_ns
+FROM timeline.pipeline
+"""
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
+def test_more_micro_batches_take_what_the_same_job_with_more_of_them_takes(schedule: str, tmp_path: Path) -> None:
+    few = simulated(replace(JOB, pipeline=replace(JOB.pipeline, schedule=schedule)), tmp_path / "few")
+    many = simulated(
+        replace(JOB, pipeline=replace(JOB.pipeline, schedule=schedule, microbatches=12)), tmp_path / "many"
+    )
+
+    ((number, iteration_ns, share, _, _, _),) = few.store.query(TOLD).rows()
+    assert number == 12
+    assert iteration_ns == pytest.approx(many.truth["duration_ns"][1], rel=0.02)
+    kinds = many.truth["bubble_ns"]
+    true_ns = sum(kinds[kind][1][0] for kind in ("fill", "drain"))
+    assert share == pytest.approx(true_ns / many.truth["duration_ns"][1], abs=0.005)
+
+
+def test_equal_stages_save_what_the_longest_one_has_above_the_mean(tmp_path: Path) -> None:
+    # given a head that makes the last stage half as long again: 3 ms a pass of 6 ms, on 8 micro-batches
+    pipeline = Pipeline(microbatches=8, head_ns=1_000_000, message_bytes=0)
+    found = simulated(replace(JOB, pipeline=pipeline), tmp_path)
+
+    ((_, _, _, saved_ns, bubble_ns, iteration_ns),) = found.store.query(TOLD).rows()
+    # the last stage works 8 passes of 9 ms in a row; with stages of 6.75 ms all of them do 8 + 3 passes
+    assert saved_ns == pytest.approx(8 * 9e6 + 3 * 6e6 - 11 * 6.75e6, rel=0.05)
+    parts = rows_of(
+        found.store,
+        "SELECT fill_drain_ns + imbalance_ns + transfer_ns + late_peer_ns FROM timeline.pipeline",
+    )
+    assert parts == [(bubble_ns,)]
+    assert 0 < bubble_ns < iteration_ns
+
+
+def test_a_job_without_a_pipeline_has_none(tmp_path: Path) -> None:
+    found = simulated(Scenario(iterations=2, cluster=Cluster(1, 2)), tmp_path)
+
+    assert rows_of(found.store, TOLD) == []
