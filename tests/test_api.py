@@ -57,7 +57,7 @@ def test_small_files_are_read_without_starting_processes_and_large_ones_with_one
     monkeypatch.setattr(workers, "reader_pool", no_pool)
 
     with Store(None, is_kept=False) as store:
-        monkeypatch.setattr(api, "analyze", lambda _: None)
+        monkeypatch.setattr(api, "analyze", lambda *_: None)
         api.ingest([tmp_path], store)
         assert started == []
 

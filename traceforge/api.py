@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from traceforge.report.cost import Price
     from traceforge.store.ingest import IngestResult
     from traceforge.store.meter import OnProgress
+    from traceforge.store.stage import OnTable
 
 STAGES = ("align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
 
@@ -61,6 +62,7 @@ def ingest(
     keep_all_args: bool = False,
     executor: "Executor | None" = None,
     on_progress: "OnProgress | None" = None,
+    on_table: "OnTable | None" = None,
     rank_regex: str | None = None,
     reference: ReferenceRule | None = None,
 ) -> "IngestResult":
@@ -74,6 +76,7 @@ def ingest(
         keep_all_args: keep the arguments of every event, not only of communication.
         executor: runs the readers in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
+        on_table: called before each table of a stage is made.
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
         reference: which durations count as on time; None keeps what the database has, at first the median.
 
@@ -106,7 +109,7 @@ def ingest(
     split_runs(store, result.run_id)
     if reference is not None:
         choose_reference(store, reference)
-    analyze(store)
+    analyze(store, on_table)
     return result
 
 
@@ -124,12 +127,16 @@ def sources() -> Mapping[str, Source]:
     return found
 
 
-def analyze(store: Store) -> None:
-    """Build every stage from the facts, unless this version has built them from the same facts already."""
+def analyze(store: Store, on_table: "OnTable | None" = None) -> None:
+    """Build every stage from the facts, unless this version has built them from the same facts already.
+
+    Args:
+        on_table: called before each table is made.
+    """
     if is_current(store):
         return
     for stage in STAGES:
-        build_stage(store, f"traceforge.{stage}")
+        build_stage(store, f"traceforge.{stage}", on_table)
     with store.transaction():
         store.execute("DELETE FROM meta.build")
         store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])
@@ -172,11 +179,12 @@ def _facts_hash(store: Store) -> str:
     return hashlib.sha256(str(store.value(_FACTS_HASH)).encode()).hexdigest()
 
 
-def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
+def open_built(path: Path, reference: ReferenceRule | None = None, on_table: "OnTable | None" = None) -> Store:
     """A database for reading, its stages rebuilt first where they are not current.
 
     Args:
         reference: which durations are to count as on time; None keeps what the database has.
+        on_table: called before each table is made that has to be.
 
     Raises:
         InputUnusableError: it is no trace database, or must be rebuilt and cannot be written.
@@ -192,7 +200,7 @@ def open_built(path: Path, reference: ReferenceRule | None = None) -> Store:
     with Store(path) as writable:
         if reference is not None:
             choose_reference(writable, reference)
-        analyze(writable)
+        analyze(writable, on_table)
     return Store(path, read_only=True)
 
 

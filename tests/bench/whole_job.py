@@ -39,9 +39,9 @@ from traceforge import api
 from traceforge.store.database import Store
 spent = {"start": process_time()}
 build = api.build_stage
-def timed(store, package):
+def timed(store, package, on_table):
     start = process_time()
-    build(store, package)
+    build(store, package, on_table)
     spent[package.rpartition(".")[2]] = process_time() - start
 api.build_stage = timed
 start = process_time()

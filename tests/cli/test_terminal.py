@@ -11,7 +11,10 @@ import pytest
 
 from tests.cli.running import run
 from tests.conftest import ROOT
+from traceforge.api import STAGES
 from traceforge.cli.console import print_verdict
+from traceforge.cli.progress import done_share
+from traceforge.store.stage import stage_documents
 
 
 def on_terminal(*arguments: object, typed: str = "", **environment: str) -> str:
@@ -73,8 +76,26 @@ def test_colour_is_left_out_where_it_is_not_wanted(
 def test_progress_is_drawn_on_a_terminal_only(tmp_path: Path) -> None:
     trace = '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]}'
     (tmp_path / "rank0.pt.trace.json").write_text(trace, encoding="utf-8")
-    assert "reading" in on_terminal("info", tmp_path)
-    assert "reading" not in run("info", tmp_path).stderr
+    shown = on_terminal("info", tmp_path)
+    assert "reading" in shown
+    assert shown.index("reading") < shown.index("analysing")
+    assert any(f"{stage}." in shown for stage in STAGES), "the table that is made"
+    piped = run("info", tmp_path).stderr
+    assert "reading" not in piped
+    assert "analysing" not in piped
+
+
+def test_the_share_that_is_done_grows_from_table_to_table_until_all_is_done() -> None:
+    shares = [
+        done_share(document.name, place / len(documents))
+        for stage in STAGES
+        for documents in [stage_documents(f"traceforge.{stage}")]
+        for place, document in enumerate(documents)
+    ]
+
+    assert shares[0] == 0
+    assert shares == sorted(set(shares))
+    assert done_share(f"{STAGES[-1]}.scale", 1) == pytest.approx(1)
 
 
 def test_a_prompt_opens_where_somebody_types(healthy: Path) -> None:

@@ -6,18 +6,14 @@ Trace content is hostile: control characters are shown as escapes, and nothing i
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.store.preview import COUNTED
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from traceforge.store.meter import OnProgress
 
 MAX_TABLE_ROWS = 200
 _VERDICT = re.compile(r"^(VERDICT[^:]*:)")
@@ -84,27 +80,3 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
-
-
-@contextmanager
-def progress(files: Sequence[Path]) -> "Iterator[OnProgress | None]":
-    """A bar on stderr while files are read: bytes, speed, memory, time left; None where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    from traceforge.files import size_bytes
-
-    columns = (
-        TextColumn("reading"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TextColumn("{task.fields[memory_mb]} MB memory"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=sum(size_bytes(path) for path in files), memory_mb=0)
-        yield lambda count, memory_bytes: bar.update(task, completed=count, memory_mb=memory_bytes // 1_000_000)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, progress
+from traceforge.cli.console import note
 from traceforge.cli.files_used import files_used
+from traceforge.cli.progress import progress
 from traceforge.errors import PartialDataError
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
@@ -87,8 +88,8 @@ def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "I
     from traceforge import api
     from traceforge.files import find_files
 
-    with progress(find_files(paths)) as on_progress:
-        result = api.ingest(paths, store, **asdict(options), on_progress=on_progress)
+    with progress(find_files(paths)) as shown:
+        result = api.ingest(paths, store, **asdict(options), on_progress=shown.on_progress, on_table=shown.on_table)
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     return result

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.cli.ingest import ShownOptions, ingest_shown
+from traceforge.cli.progress import progress
 from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists
 
@@ -31,7 +32,9 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
 
     check_exists(target)
     if is_database(target):
-        with api.open_built(target, options.reference if options else None) as store:
+        with progress() as shown:
+            built = api.open_built(target, options.reference if options else None, shown.on_table)
+        with built as store:
             yield store
         return
     with temporary_folder() as folder, Store(folder / "traces.duckdb", is_kept=False) as store:

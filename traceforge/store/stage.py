@@ -7,11 +7,15 @@ several modules need of a run, such as its model, they ask for by `store.once(lo
 """
 
 import importlib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 from traceforge.store.database import Store
 from traceforge.store.documents import Document, load_folder
+
+OnTable = Callable[[str, float], None]
+"""Called with the name of a table, and which share of its stage's tables are made already."""
 
 
 def stage_documents(package: str) -> list[Document]:
@@ -20,8 +24,11 @@ def stage_documents(package: str) -> list[Document]:
     return load_folder(folder, package.rpartition(".")[2])
 
 
-def build_stage(store: Store, package: str) -> None:
+def build_stage(store: Store, package: str, on_table: OnTable | None = None) -> None:
     """Drop a stage's schema and build it again from what lies below it.
+
+    Args:
+        on_table: called before each table is made.
 
     Raises:
         PluginError: a file of the stage does not keep the form.
@@ -32,7 +39,9 @@ def build_stage(store: Store, package: str) -> None:
         store.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         store.execute(f"CREATE SCHEMA {schema}")
         store.execute("DELETE FROM meta.issue WHERE stage = ?", [schema])
-        for document in documents:
+        for place, document in enumerate(documents):
+            if on_table is not None:
+                on_table(document.name, place / len(documents))
             store.create(document)
             if _is_filled_by_python(document):
                 module = importlib.import_module(f"{package}.{document.name.rpartition('.')[2]}")
