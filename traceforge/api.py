@@ -242,6 +242,7 @@ def report(
     baseline: "Comparison | None" = None,
     price: "Price | None" = None,
     redact: bool = False,
+    as_fragment: bool = False,
 ) -> "Report":
     """The report of one run of a database.
 
@@ -251,6 +252,7 @@ def report(
         baseline: what `compare` found against an earlier run, shown in a section of its own.
         price: what a GPU costs an hour; without it costs are in GPU-hours only.
         redact: replace the names of hosts, files, users and the job.
+        as_fragment: HTML for another page to hold, which executes nothing, instead of a page.
 
     Raises:
         UsageError: there is no such run, or several and none was named.
@@ -267,6 +269,7 @@ def report(
         comparison=baseline,
         price=price,
         redaction=Redaction.of(store) if redact else None,
+        as_fragment=as_fragment,
     )
 
 

@@ -63,14 +63,14 @@ class Page:
     def show(self, selector: str) -> None:
         """Open the tab that an element lies on, and bring it into view."""
         self.run(
-            f"const found = document.querySelector({json.dumps(selector)}), panel = found.closest('.panel');"
+            f"const found = document.querySelector({json.dumps(selector)}), panel = found.closest('.tab-panel');"
             "if (panel && panel.hidden) document.querySelector(`[aria-controls=${panel.id}]`).click();"
             "found.scrollIntoView({block: 'center', behavior: 'instant'})"
         )
 
     def show_all(self) -> None:
         """Lay all tabs out below one another, as for a printer; then nothing is measured as hidden."""
-        self.run("document.querySelectorAll('.panel').forEach((panel) => { panel.hidden = false; })")
+        self.run("document.querySelectorAll('.tab-panel').forEach((panel) => { panel.hidden = false; })")
 
     def draw_all(self) -> None:
         """Bring every chart into view, as opening its tab and scrolling do, and wait until it is drawn."""

@@ -1,6 +1,7 @@
 """Fixtures of the report's tests."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -37,9 +38,9 @@ def late_report(late_job: Store) -> Report:
     return build_report(late_job, run_id=1, versions={"traceforge": "0.1.0"}, command="traceforge report job42.duckdb")
 
 
-@pytest.fixture(scope="session")
-def hostile_report() -> Report:
-    """A report on a job all of whose names try to break out of the page."""
+@contextmanager
+def hostile_store() -> Iterator[Store]:
+    """A job all of whose names try to break out of the page."""
     job = Job(
         iterations=12,
         run_name=f"run{HOSTILE}",
@@ -51,6 +52,13 @@ def hostile_report() -> Report:
     with store_of(job) as store:
         for statement in _HOSTILE_UPDATES:
             store.execute(statement, [HOSTILE] * statement.count("?"))
+        yield store
+
+
+@pytest.fixture(scope="session")
+def hostile_report() -> Report:
+    """The report on it."""
+    with hostile_store() as store:
         return build_report(store, run_id=1, versions={HOSTILE: HOSTILE}, command=f"traceforge report {HOSTILE}")
 
 

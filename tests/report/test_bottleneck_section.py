@@ -10,9 +10,9 @@ from traceforge.store.database import Store
 
 
 def section_of(store: Store) -> str:
-    found = re.search(r'<section id="bottleneck".*?</section>', api.report(store).html, re.DOTALL)
-    assert found is not None
-    return found[0]
+    html = api.report(store).html
+    found = [re.search(rf'<section id="{name}".*?</section>', html, re.DOTALL) for name in ("bottleneck", "operations")]
+    return "".join(one[0] for one in found if one is not None)
 
 
 def test_one_rank_shows_its_whole_step_and_its_largest_operations() -> None:

@@ -114,13 +114,18 @@ def test_only_whole_numbers_are_written_into_a_query(late_job: Store) -> None:
 
 def test_what_the_appendix_shows_is_what_was_executed(late_job: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    query = late_job.query
+    query, records = late_job.query, late_job.records
 
     def noted(sql: str, *parameters: object) -> pl.DataFrame:
         asked.append(sql)
         return query(sql, *parameters)
 
+    def noted_records(sql: str, *parameters: object) -> list[dict[str, object]]:
+        asked.append(sql)
+        return records(sql, *parameters)
+
     monkeypatch.setattr(late_job, "query", noted)
+    monkeypatch.setattr(late_job, "records", noted_records)
     context = Context(late_job, 1, {}, None)
     for plugin in sections.section_plugins().values():
         plugin.build(context)

@@ -24,6 +24,10 @@ def report(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
+    md_file: Annotated[Path | None, typer.Option("--md", help="Also write the first screen as Markdown.")] = None,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Write a fragment for another page: no head, no scripts, its own style.")
+    ] = False,
     price_per_gpu_hour: Annotated[
         float | None,
         typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour; losses are then reported in money too."),
@@ -61,20 +65,30 @@ def report(
         if redact:
             command = "traceforge report PATH --redact"
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
-        made = api.report(store, run=run, command=command, baseline=comparison, price=price, redact=redact)
+        made = api.report(
+            store, run=run, command=command, baseline=comparison, price=price, redact=redact, as_fragment=embed
+        )
         check_complete(store, api.run_id(store, run), strict=False)
         write_text(output, made.html)
-        summary = json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-        if json_file is not None and str(json_file) != "-":
-            write_text(json_file, summary)
-        if str(json_file) == "-":
-            sys.stdout.write(summary)
-        else:
+        if md_file is not None:
+            write_text(md_file, made.markdown)
+        if not _is_summary_shown(made.summary, json_file):
             for line in files_used(store, api.run_id(store, run)):
                 print(printable(line))
             print_verdict(made.verdict_lines, made.verdict_state)
         note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
+
+
+def _is_summary_shown(found: dict[str, object], json_file: Path | None) -> bool:
+    """Write the summary where it was asked for; whether that was the standard output."""
+    summary = json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    if str(json_file) == "-":
+        sys.stdout.write(summary)
+        return True
+    if json_file is not None:
+        write_text(json_file, summary)
+    return False
 
 
 def check_complete_strictly(store: "Store", run_id: int, *, strict: bool) -> None:

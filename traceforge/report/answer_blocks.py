@@ -30,6 +30,7 @@ class VerdictPanel:
         steps: what to do next.
         further: where the whole evidence stands; empty where this is all of it.
         moment: address in the timeline of what it states; empty where there is none.
+        is_comparable: whether there is another iteration to compare it with.
     """
 
     template: ClassVar[str] = "verdict"
@@ -42,6 +43,7 @@ class VerdictPanel:
     bound: str = ""
     further: str = ""
     moment: str = ""
+    is_comparable: bool = False
     queries: Sequence[str] = ()
 
 
@@ -84,3 +86,31 @@ class Assurances:
     target: str
     link: str
     queries: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBar:
+    """A row of a list of bars: `length` in per cent of the longest; `share` may be empty."""
+
+    label: str
+    size: str
+    share: str
+    length: float
+    swatch: str
+
+
+@dataclass(frozen=True, slots=True)
+class BarList:
+    """Bars below one another, the longest first."""
+
+    title: str
+    bars: Sequence[ListedBar]
+    queries: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BarLists:
+    """Lists of bars side by side, drawn without a script."""
+
+    template: ClassVar[str] = "bar_lists"
+    lists: Sequence[BarList]

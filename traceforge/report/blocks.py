@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from traceforge.report.answer_blocks import Assurances, BarStrip, VerdictPanel
+from traceforge.report.answer_blocks import Assurances, BarLists, BarStrip, VerdictPanel
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.table import Table as Table  # noqa: PLC0414  # sections take all from here
 from traceforge.report.table import TableColumn as TableColumn  # noqa: PLC0414
@@ -250,6 +250,7 @@ Block = (
     | Briefs
     | VerdictPanel
     | BarStrip
+    | BarLists
     | Assurances
     | Figure
     | TimelineFigure

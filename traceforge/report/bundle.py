@@ -44,14 +44,20 @@ def vega_script() -> str:
 @cache
 def page_script() -> str:
     """Our own scripts, each in a scope of its own: tabs, tables, copying, and charts drawn when they come into view."""
-    return _checked("\n".join(asset(f"{name}.js") for name in _PAGE), "the page's script")
+    return _checked(_lean("\n".join(asset(f"{name}.js") for name in _PAGE)), "the page's script")
 
 
 @cache
 def timeline_script() -> str:
     """The script of the timeline: its files in one scope of their own, the later ones on top of the earlier."""
     parts = [asset(f"timeline_{name}.js") for name in _TIMELINE]
-    return _checked('(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n", "the timeline's script")
+    return _checked('(() => {\n"use strict";\n' + _lean("\n".join(parts)) + "})();\n", "the timeline's script")
+
+
+def _lean(script: str) -> str:
+    """Our own script without indentation and without lines that only comment; its texts span no lines."""
+    lines = (line.strip() for line in script.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith(("//", "/**")))
 
 
 @cache

@@ -19,7 +19,9 @@ from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import compressed_json, embedded_json, packed
-from traceforge.report.layout import Placed, laid_out
+from traceforge.report.fragment import own_names, scoped_style
+from traceforge.report.layout import Layout, Placed, laid_out
+from traceforge.report.markdown import markdown
 from traceforge.report.page_header import page_header
 from traceforge.report.palette import MODES
 from traceforge.report.sections import section_plugins
@@ -46,6 +48,7 @@ class Report:
         html: the page, one file that opens from disk.
         summary: what a machine compares between runs; JSON values only, numbers rounded.
         verdict_lines: the verdict as at most 15 lines of plain text.
+        markdown: the first screen as Markdown.
         verdict_state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
     """
 
@@ -53,6 +56,7 @@ class Report:
     summary: dict[str, object]
     verdict_lines: list[str]
     verdict_state: str
+    markdown: str
 
 
 def build_report(
@@ -64,6 +68,7 @@ def build_report(
     comparison: Comparison | None = None,
     price: Price | None = None,
     redaction: Redaction | None = None,
+    as_fragment: bool = False,
 ) -> Report:
     """The report of a run.
 
@@ -74,6 +79,7 @@ def build_report(
         comparison: what changed since a baseline, shown in a section of its own; None where none was given.
         price: what a GPU costs; without it costs are in GPU-hours only.
         redaction: replaces the names of hosts, files, users and the job, in everything that is returned.
+        as_fragment: return HTML for another page to hold: without head, scripts and charts, its style its own.
 
     Raises:
         UsageError: the store holds no such run.
@@ -84,7 +90,8 @@ def build_report(
         comparison = _redacted(comparison, redaction) if comparison else None
     for limits in _LIMITS:
         context = Context(store, run_id, versions, command, limits, price, redaction, comparison=comparison)
-        report = Report(_render(context), summarise(context), verdict_lines(context), context.diagnosis.state)
+        html, text = _render(context, as_fragment=as_fragment)
+        report = Report(html, summarise(context), verdict_lines(context), context.diagnosis.state, text)
         if len(report.html.encode("utf-8")) <= _LARGEST_PAGE_BYTES:
             break
     assert report is not None  # noqa: S101  # there is at least one entry in _LIMITS
@@ -104,31 +111,48 @@ def _redacted(comparison: Comparison, redaction: Redaction) -> Comparison:
     return replace(comparison, before=before, after=after)
 
 
-def _render(context: Context) -> str:
+def _render(context: Context, *, as_fragment: bool) -> tuple[str, str]:
+    """The page, or its fragment, and the first screen as Markdown."""
     with unvalidated():
         built = [(name, plugin, plugin.build(context)) for name, plugin in section_plugins().items()]
     layout = laid_out([Placed(name, plugin, content) for name, plugin, content in built if content is not None])
+    header = page_header(context, is_thinned=context.limits != _LIMITS[0])
+    text = markdown(header, layout)
+    shown = {
+        "header": header,
+        "first": layout.first,
+        "tabs": layout.tabs,
+        "absent": layout.absent,
+        "query_titles": {query.name: query.title for query in context.executed.values()},
+        "is_static": as_fragment,
+    }
+    return (_fragment(shown) if as_fragment else _page(shown, layout, text)), text
+
+
+def _fragment(shown: Mapping[str, object]) -> str:
+    style = Markup(scoped_style(page_style()))  # noqa: S704  # our own file
+    return own_names(_environment().get_template("fragment.html.j2").render(**shown, embedded={}, style=style))
+
+
+def _page(shown: Mapping[str, object], layout: Layout, text: str) -> str:
     blocks = [block for part in layout.present for block in part.content.blocks]
     figures = [block for block in blocks if isinstance(block, Figure)]
     timelines = [block for block in blocks if isinstance(block, TimelineFigure)]
     scripts = [
         *([vega_script()] if figures else []), page_script(), *([timeline_script()] if timelines else [])
     ]  # fmt: skip
-    return str(
+    return (
         _environment()
         .get_template("page.html.j2")
         .render(
-            header=page_header(context, is_thinned=context.limits != _LIMITS[0]),
-            first=layout.first,
-            tabs=layout.tabs,
-            absent=layout.absent,
+            **shown,
             embedded={figure.name: embedded_json(_figure_data(figure)) for figure in figures}
             | {timeline.name: compressed_json(timeline.data) for timeline in timelines},
             theme=embedded_json(theme()),
+            markdown=embedded_json(text),
             policy=Markup(content_security_policy(scripts, page_style())),  # noqa: S704  # hashes and keywords only
             style=Markup(page_style()),  # noqa: S704  # our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704  # checked for what would end the element
-            query_titles={query.name: query.title for query in context.executed.values()},
         )
     )
 

@@ -125,7 +125,7 @@ def _assumptions(context: Context) -> str:
 def _plan_table(plan: Sequence[Row], price: Price) -> Table:
     columns = (
         number("ranks", lambda row: count(row["ranks"])),
-        TableColumn("", lambda row: "extrapolated" if row["extrapolated"] else "measured range"),
+        TableColumn("range", lambda row: "extrapolated" if row["extrapolated"] else "measured range"),
         number("iterations/s times ranks", lambda row: _number(row["throughput"])),
         number("band", lambda row: _band(row["throughput_low"], row["throughput_high"])),
         number("efficiency", lambda row: percent(row["efficiency"])),
@@ -280,7 +280,7 @@ def _stability(stability: Sequence[Row]) -> TableFigure:
             "interval",
             lambda row: "—" if row["low"] is None else f"{_measure('', row['low'])} to {_measure('', row['high'])}",
         ),
-        TableColumn("", lambda row: clean(row["meaning"], 400), wide=True),
+        TableColumn("meaning", lambda row: clean(row["meaning"], 400), wide=True),
     )
     rows = [row for row in stability if row["measure"] != "verdict"]
     caption = clean(verdict, 500) if verdict else "How steady the run is; too little was recorded for a verdict."

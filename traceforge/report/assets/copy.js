@@ -25,12 +25,16 @@
     else navigator.clipboard.writeText(text).then(() => told(button, "Copied"), fallback);
   };
 
-  document.querySelectorAll(".command").forEach((line, place) => {
-    const button = line.appendChild(document.createElement("button"));
+  const place = document.querySelector(".copy-markdown");
+  const button = place.appendChild(document.createElement("button"));
+  Object.assign(button, { type: "button", textContent: "Copy as Markdown" });
+  button.addEventListener("click", () => window.copyText(JSON.parse(document.getElementById("markdown").textContent), button));
+
+  document.querySelectorAll(".command").forEach((line, at) => {
+    const own = line.appendChild(document.createElement("button"));
     const code = line.querySelector("code");
-    button.type = "button";
-    button.textContent = "Copy";
-    button.setAttribute("aria-label", `Copy command ${place + 1}`);
-    button.addEventListener("click", () => window.copyText(code.textContent, button));
+    Object.assign(own, { type: "button", textContent: "Copy" });
+    own.setAttribute("aria-label", `Copy command ${at + 1}`);
+    own.addEventListener("click", () => window.copyText(code.textContent, own));
   });
 })();

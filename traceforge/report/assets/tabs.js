@@ -1,10 +1,10 @@
 // One part of the report at a time, chosen by tabs; the address says which. Without a script all parts stand below
-// one another, and the same links lead to them. In: nav.tabs, .panel. Out: hidden panels, ARIA roles, scrolling.
+// one another, and the same links lead to them. In: nav.tabs, .tab-panel. Out: hidden panels, ARIA roles, scrolling.
 (() => {
   "use strict";
 
   const nav = document.querySelector("nav.tabs");
-  const panels = [...document.querySelectorAll(".panel")];
+  const panels = [...document.querySelectorAll(".tab-panel")];
   const tabs = nav ? [...nav.querySelectorAll("a")] : [];
   const nameOf = (tab) => tab.getAttribute("href").slice(1);
   let shown = null;
@@ -28,7 +28,7 @@
     const isMoment = new URLSearchParams(name).has("it");
     const target = document.getElementById(isMoment ? "figure-timeline" : name);
     if (!target) return;
-    const panel = target.closest(".panel");
+    const panel = target.closest(".tab-panel");
     if (panel && panel !== shown) select(panel);
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     if (!isMoment) scrollTo(target.id === panel?.dataset.tab ? nav : target);

@@ -36,6 +36,8 @@ class Strip {
   }
 
   resize(width) {
+    // One iteration needs no strip.
+    this.canvas.parentElement.hidden = this.bars.length < 2;
     const scale = window.devicePixelRatio || 1;
     this.width = width;
     this.canvas.width = Math.round(width * scale);

@@ -25,14 +25,14 @@ Object.assign(Walk.prototype, {
     }
     const mean = new Float64Array(size);
     model.lanes.forEach((lane) => phaseTotals(lane, from, to, size).forEach((sum, at) => (mean[at] += sum / model.lanes.length)));
-    rows.push([`mean of all ${model.ranks.length} ranks`, mean]);
+    if (model.ranks.length > 1 || !rows.length) rows.push([`mean of all ${model.ranks.length} ranks`, mean]);
     const shown = model.phases.map((_, at) => at).filter((at) => rows.some(([, sums]) => sums[at] > 0));
     const line = (kind, texts) => {
       const row = document.createElement("tr");
       texts.forEach((text, at) => {
         const cell = row.appendChild(document.createElement(at && kind === "td" ? "td" : "th"));
         cell.textContent = text;
-        cell.scope = kind === "th" ? "col" : "row";
+        if (cell.tagName === "TH") cell.scope = kind === "th" ? "col" : "row";
         if (at) cell.className = "number";
       });
       return row;

@@ -86,7 +86,11 @@ def _findings(rows: list[Row], context: Context) -> list[Block]:
         if context.job.used
         else "Record a timeline beside the logs to learn what it costs."
     )
-    blocks: list[Block] = [Note(note), Cards([_card(row) for row in rows[:_MOST_CARDS]])]
+    blocks: list[Block] = [
+        Subheading("What the logs show, the worst first"),
+        Note(note),
+        Cards([_card(row) for row in rows[:_MOST_CARDS]]),
+    ]
     if len(rows) > _MOST_CARDS:
         blocks.append(Note(f"{plural(len(rows) - _MOST_CARDS, 'further finding')} in table fabric.finding."))
     return blocks

@@ -20,6 +20,7 @@ from traceforge.report.plugin import Plugin
 
 _MOST_FRAMES = 12
 _MOST_MEMBERS = 8
+_MOST_SIGNS = 1_200
 _MESSAGES = (
     " Sends and receives run in groups marked *: there each rank counts its own, so that numbers of ranks differ."
 )
@@ -31,8 +32,9 @@ def _build(context: Context) -> Section | None:
         return None
     blocks: list[Block] = []
     for hang in hangs:
-        blocks.append(Paragraph(f"{clean(hang['summary'], 900)} {clean(hang['detail'], 1200)}".rstrip()))
-        blocks.append(Note(clean(hang["next_step"], 600)))
+        if len(hangs) > 1 or not _is_told(hang, context):
+            blocks.append(Paragraph(f"{clean(hang['summary'], 900)} {clean(hang['detail'], _MOST_SIGNS)}".rstrip()))
+            blocks.append(Note(clean(hang["next_step"], 600)))
         if hang["stack"]:
             frames = [{"frame": frame} for frame in str(hang["stack"]).splitlines()]
             blocks.append(Table.of(frames, _FRAME_COLUMNS, _MOST_FRAMES, "Where the waiting ranks made that call"))
@@ -44,6 +46,12 @@ def _build(context: Context) -> Section | None:
             TableFigure("hang-progress", _summary(progress), table, ["sections/hang", "sections/hang_progress"]),
         ]
     return Section(blocks)
+
+
+def _is_told(hang: Row, context: Context) -> bool:
+    """Whether the verdict says all of it."""
+    verdict = context.diagnosis.verdict
+    return verdict is not None and clean(hang["detail"], _MOST_SIGNS) in verdict.explanation
 
 
 def _summary(progress: list[Row]) -> str:

@@ -12,11 +12,13 @@ from traceforge.report.blocks import Section, Table, TableColumn, number
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import place_link
 from traceforge.report.formatting import LinkedText, count, duration, percent, spaced, span
+from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
 from traceforge.report.timeline.owners import owners_of
 
 _MOST_BARS = 120
 _MOST_SHADES = 3
+_MOST_ROWS = 60
 
 
 def _build(context: Context) -> Section | None:
@@ -40,7 +42,7 @@ def _build(context: Context) -> Section | None:
         legend=[(mode, shade, str(names[0])) for (mode, shade), names in zip(swatches, found["names"], strict=True)],
         top=duration(1_000 * top_us),
         ends=(str(numbers[0]), str(numbers[-1])),
-        table=Table.of(rows, _COLUMNS, context.limits.table_rows),
+        table=Table.of(rows, _COLUMNS, min(_MOST_ROWS, context.limits.table_rows)),
         notes=[f"Each bar is the mean of {per_bar} iterations."] if per_bar > 1 else [],
         queries=["sections/timeline_delays"],
     )
@@ -97,9 +99,12 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
     sums: dict[int, float] = defaultdict(float)
     for _, owner, lost_us in cells:
         sums[int(str(owner))] += float(str(lost_us))
-    first = max(sums, key=lambda owner: sums[owner])
-    of_all = percent(sums[first] / sum(sums.values()))
-    return f"Time lost in each iteration, by who owns it; most, {of_all}: {_lowered(str(names[first][0]))}"
+    named = [owner for owner in sums if str(names[owner][1]) in MODES]
+    if not named:
+        return "Time lost in each iteration, by who owns it"
+    first = max(named, key=lambda owner: sums[owner])
+    of_all, who = percent(sums[first] / sum(sums.values())), _lowered(str(names[first][0]))
+    return f"Time lost in each iteration, by who owns it; the largest owner, {who}, has {of_all} of it"
 
 
 def _lowered(name: str) -> str:

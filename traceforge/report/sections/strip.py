@@ -21,10 +21,12 @@ from traceforge.report.representatives import LastingChange, lasting_change, med
 from traceforge.thresholds import report as thresholds
 
 
-def _build(context: Context) -> Section | Missing:
+def _build(context: Context) -> Section | Missing | None:
     job = context.job
     if not job.used:
         return missing("Iteration time cannot be shown", context)
+    if len(job.used) < thresholds.LEAST_ITERATIONS and len(job.iterations) == 1:
+        return None  # the timeline says how long it takes
     per_column = -(-len(job.iterations) // _MOST_COLUMNS)
     shown = job.used if per_column > 1 else job.iterations
     marks = _marks(job)

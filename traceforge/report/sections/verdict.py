@@ -22,6 +22,8 @@ _MOST_BRIEFS = 3
 _NAME = 60
 _MORE_WORK = ("more_work", "new_operation")
 _LABELS = {
+    "hang": "Hang",
+    "one_rank": "One rank",
     "finding": "Finding",
     "small_finding": "Small finding",
     "nothing_significant": "Nothing significant",
@@ -41,7 +43,7 @@ def _build(context: Context) -> Section | Missing:
     state = _colour(verdict, leading)
     panel = VerdictPanel(
         state=state,
-        label=_LABELS.get(state, ""),
+        label=_LABELS.get(_kind(state, context), ""),
         headline=verdict.headline,
         explanation=verdict.explanation,
         steps=_steps(verdict, leading, operation, context),
@@ -49,6 +51,7 @@ def _build(context: Context) -> Section | Missing:
         bound=_bound(verdict, context),
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
+        is_comparable=len(context.job.used) > 1,
     )
     tiles = _finding_tiles(leading, verdict, context) if leading else _job_tiles(context)
     queries = ["verdict", "findings", "operations_of_findings", "bound", "cost"] if leading else ["verdict", "pace"]
@@ -60,6 +63,13 @@ def _colour(verdict: Verdict, leading: Finding | None) -> str:
     """The state; a finding that costs little is told apart, as it is not what the run loses most by."""
     is_small = leading is not None and leading.share is not None and leading.share < SPREAD_SHARE
     return "small_finding" if is_small else verdict.state
+
+
+def _kind(state: str, context: Context) -> str:
+    """The state, or what the run is of which nothing else can be said."""
+    if state == "finding" and not context.diagnosis.findings:
+        return "hang"
+    return "one_rank" if state == "cannot_be_known" and len(context.job.ranks) == 1 and context.job.used else state
 
 
 def _operation(context: Context, finding: Finding) -> Row | None:
@@ -162,7 +172,7 @@ def _job_tiles(context: Context) -> list[Tile]:
         return []
     tiles = [Tile(duration(pace["mean_ns"]), "A mean iteration", f"over {plural(pace['iterations'], 'iteration')}")]
     verdict = context.diagnosis.verdict
-    if verdict is not None and verdict.delay_share is not None:
+    if verdict is not None and verdict.delay_share is not None and len(context.job.ranks) > 1:
         label = "Delay in an iteration"
         tiles.append(Tile(percent(verdict.delay_share), label, "time above the run's own reference, whoever owns it"))
     if pace["variation"] is not None:

@@ -1,0 +1,57 @@
+"""What to do next: commands only look, and names of traces cannot change what they do."""
+
+from dataclasses import replace
+
+import pytest
+
+from traceforge.report.diagnosis import Finding
+from traceforge.report.next_steps import steps
+
+FINDING = Finding(
+    finding_id=0, mode="synchronization_amplification", cause="slow_compute", subject_kind="rank", subject="2",
+    delay_ns=5e6, low_ns=4e6, high_ns=6e6, share=0.1, confidence="high", gain_if_fixed=0.1, first_iteration=1,
+    last_iteration=9, pattern="persistent", summary="", next_step="", evidence_for=(), evidence_against=(),
+    host="node2",
+)  # fmt: skip
+
+
+def commands(
+    finding: Finding, *, is_other_work: bool = False, command: str | None = "traceforge report job.duckdb"
+) -> list[str]:
+    found = steps("Look at it.", finding, has_devices=True, is_other_work=is_other_work, command=command)
+    return [step.command for step in found if step.command]
+
+
+def test_a_slow_gpu_is_looked_at_on_its_host() -> None:
+    assert commands(FINDING) == [
+        "ssh node2 nvidia-smi -q -d CLOCK,POWER,PERFORMANCE",
+        "traceforge sql job.duckdb --name slow_kernels",
+        "traceforge compare job.duckdb NEW_TRACES",
+    ]
+
+
+def test_where_the_work_differs_the_hardware_is_no_suspect() -> None:
+    assert not any("nvidia-smi" in command for command in commands(FINDING, is_other_work=True))
+
+
+@pytest.mark.parametrize("host", ["node2; rm -rf /", "-oProxyCommand=x", "$(id)", "a b", "`id`", ""])
+def test_a_host_that_a_shell_might_read_is_left_out(host: str) -> None:
+    assert commands(replace(FINDING, host=host))[0] == "nvidia-smi -q -d CLOCK,POWER,PERFORMANCE"
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("traceforge report 'my traces; x'", "'my traces; x'"),
+        ("traceforge report 'unfinished", "TRACES"),
+        ("another thing", "TRACES"),
+        (None, "TRACES"),
+    ],
+)
+def test_the_target_is_quoted_or_left_open(command: str | None, target: str) -> None:
+    assert commands(FINDING, command=command)[-1] == f"traceforge compare {target} NEW_TRACES"
+
+
+def test_without_a_finding_only_the_advice_is_left() -> None:
+    found = steps("Record more.", None, has_devices=False, is_other_work=False, command=None)
+    assert [(step.text, step.command) for step in found] == [("Record more.", "")]
