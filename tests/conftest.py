@@ -15,17 +15,11 @@ from traceforge.store.database import Store
 
 # What lands is judged by the same examples each time; on a developer's machine every run tries new ones. `.ci/run`
 # tries new ones, too, in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
-settings.register_profile("usual", max_examples=25, deadline=None)
-settings.register_profile("repeatable", max_examples=25, deadline=None, derandomize=True)
-settings.register_profile(
-    "fresh",
-    max_examples=100,
-    derandomize=False,
-    print_blob=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no counterexample
-)
+# A busy machine is no counterexample.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", _PATIENT, max_examples=25)
+settings.register_profile("repeatable", _PATIENT, max_examples=25, derandomize=True)
+settings.register_profile("fresh", _PATIENT, max_examples=100, derandomize=False, print_blob=True, database=None)
 settings.load_profile("repeatable" if os.environ.get("CI") else "usual")
 
 ROOT = Path(__file__).parent.parent

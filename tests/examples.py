@@ -3,11 +3,13 @@
 Idea: the suite tries a quarter of them, and `.ci/run` tries all of them on fresh seeds right after it.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 
-def examples(count: int, **options: Any) -> settings:
+def examples(count: int, suppress_health_check: Sequence[HealthCheck] = ()) -> settings:
     """Settings for `count` fresh examples, and fewer where the profile has fewer than Hypothesis' usual 100."""
-    return settings(max_examples=max(1, count * settings().max_examples // 100), deadline=None, **options)
+    usual = settings()
+    health = [*usual.suppress_health_check, *suppress_health_check]
+    return settings(max_examples=max(1, count * usual.max_examples // 100), suppress_health_check=health)

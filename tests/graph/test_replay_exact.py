@@ -1,7 +1,7 @@
 """The graph rebuilds the trace: with the measured durations and no policy a replay ends every iteration on the ns."""
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -44,7 +44,7 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@examples(5, suppress_health_check=[HealthCheck.too_slow])
+@examples(5)
 @given(st.lists(jobs(), min_size=4, max_size=4))
 def test_a_replay_of_measured_durations_ends_when_the_trace_ended(runs: list[list[Trace]]) -> None:
     with store_of_runs(*runs) as store:

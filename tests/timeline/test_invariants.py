@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -108,7 +108,7 @@ def jobs(draw: st.DrawFn) -> list[Trace]:
     return traces
 
 
-@examples(2, suppress_health_check=[HealthCheck.too_slow])
+@examples(2)
 @given(st.lists(jobs(), min_size=5, max_size=5))
 def test_phases_sum_to_the_iteration_to_the_ns(runs: list[list[Trace]]) -> None:
     with built(store_of_runs(*runs), "timeline") as store:
@@ -170,7 +170,7 @@ def _job_that_scatters(computes: list[list[int]], jitters: list[int], clock_ns: 
     return traces
 
 
-@examples(2, suppress_health_check=[HealthCheck.too_slow])
+@examples(2)
 @given(st.lists(two_rank_jobs, min_size=3, max_size=3))
 def test_a_clock_that_is_off_changes_no_answer_even_where_ends_scatter(
     jobs: list[tuple[list[list[int]], list[int], int]],
