@@ -18,6 +18,8 @@ from traceforge.archives import HEAD_BYTES, Archive, ArchiveMember, archive_at, 
 from traceforge.errors import InputUnusableError
 from traceforge.inflate import DAMAGE, inflated
 
+CATALOGUE = "catalogue.duckdb"
+"""What lies in a folder that is a trace database."""
 _PIECE_BYTES = 65_536
 _MOST_SEARCHED_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE_START = 1024
@@ -81,12 +83,13 @@ def _as_text(path: Path) -> str:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """A path that is no folder, or all that lies below it and is neither a folder nor hidden."""
+    """A path that is no folder, or all that lies below it and is neither a folder nor hidden nor of a database."""
     if not path.is_dir():
         yield path
         return
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = (name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in inner if not Path(folder, name, CATALOGUE).exists())
         for name in sorted(names):
             if not name.startswith("."):
                 yield Path(folder, name)

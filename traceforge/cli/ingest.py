@@ -54,12 +54,19 @@ def ingest(
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     strict: Strict = False,
 ) -> None:
-    """Read traces into a database and analyse them. Files it already holds are not read again."""
+    """Read traces into a database and analyse them. Files it already holds are not read again.
+
+    A database is a DuckDB file, or a folder of Parquet partitions with a catalogue, which all workers write at once.
+    """
+    from traceforge.files import find_files, size_bytes
     from traceforge.store.database import Store
+    from traceforge.store.folder_advice import folder_advice
 
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     with Store(db) as store:
+        if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(paths))))):
+            note(advice)
         options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
         result = ingest_shown(paths, store, options)
         for line in files_used(store, result.run_id, in_all_runs=True):

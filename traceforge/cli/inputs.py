@@ -15,7 +15,7 @@ from traceforge.files import check_exists
 if TYPE_CHECKING:
     from traceforge.store.database import Store
 
-TARGET_HELP = "Folder of traces, a trace file, or a database made by `ingest`."
+TARGET_HELP = "Folder of traces, a trace file, or a database made by `ingest` (a file or a folder)."
 
 
 @contextmanager

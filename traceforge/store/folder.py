@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError
+from traceforge.files import CATALOGUE
 
-CATALOGUE = "catalogue.duckdb"
 _FACTS = "facts"
 _MAGIC = b"DUCK"
 _MARK = re.compile(r"[0-9a-f]{16}")

@@ -4,7 +4,8 @@ import contextlib
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError, StoreBusyError
-from traceforge.store.folder import CATALOGUE, Folder, is_folder_database
+from traceforge.files import CATALOGUE
+from traceforge.store.folder import Folder, is_folder_database
 from traceforge.store.migrations import facts_form
 
 

@@ -1,0 +1,102 @@
+"""Every command takes a database that is a folder, and says of it what it says of a file."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import traceforge
+from tests.cli.running import SAMPLE, run
+from traceforge import api
+
+
+@pytest.fixture(scope="module")
+def folder(healthy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same database as a folder."""
+    path = tmp_path_factory.mktemp("folder") / "job"
+    api.unpack(healthy, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sql", "DB", "SELECT source_id, COUNT(*) AS events FROM raw.event GROUP BY ALL ORDER BY ALL"],
+        ["sql", "DB", "--name", "kernel_breakdown"],
+        ["sql", "DB", "--describe", "raw.occurrence"],
+        ["sql", "DB", "--list", "--format", "csv"],
+        ["report", "DB", "--json", "-"],
+        ["doctor", "DB", "--json"],
+        ["top", "DB"],
+        ["check", "DB", "--max", "iteration_ms=1000"],
+        ["replay", "DB"],
+        ["forecast", "DB", "--json"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_a_folder_is_answered_as_a_file_is(words: list[str], healthy: Path, folder: Path, tmp_path: Path) -> None:
+    of_file, of_folder = (
+        run(*[str(path) if word == "DB" else word for word in words], *_page(words, tmp_path))
+        for path in (healthy, folder)
+    )
+
+    assert of_folder.returncode == of_file.returncode
+    assert of_folder.stdout.replace(str(folder), "DB") == of_file.stdout.replace(str(healthy), "DB")
+    assert of_file.stdout
+
+
+def _page(words: list[str], tmp_path: Path) -> list[str]:
+    return ["-o", str(tmp_path / "page.html")] if words[0] == "report" else []
+
+
+def test_a_folder_is_compared_with_a_file(healthy: Path, folder: Path) -> None:
+    result = run("compare", folder, healthy, "--json")
+
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["schema_version"] == 1
+
+
+def test_info_tells_the_size_of_all_that_lies_in_the_folder(folder: Path) -> None:
+    told = json.loads(run("info", f"{folder}/", "--json").stdout)["database"]
+
+    assert told["size_bytes"] == sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    assert told["runs"][0]["files"] == 8
+
+
+def test_a_notebook_opens_a_folder(folder: Path) -> None:
+    run_of_folder = traceforge.open(folder)
+
+    assert run_of_folder.sql("SELECT COUNT(*) AS ranks FROM align.rank")["ranks"].to_list() == [4]
+
+
+def test_tables_of_a_folder_leave_as_parquet(folder: Path, tmp_path: Path) -> None:
+    result = run("export", "parquet", folder, "-o", tmp_path / "out")
+
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "out" / "timeline.phase").is_dir()
+
+
+def test_ingest_pack_and_unpack_from_the_command_line(tmp_path: Path) -> None:
+    # given one trace of a sample, read into a folder that is named by its last sign
+    (tmp_path / "traces").mkdir()
+    shutil.copy(SAMPLE / "rank0.pt.trace.json.gz", tmp_path / "traces")
+    read = run("ingest", tmp_path / "traces", "--db", f"{tmp_path / 'job'}/", "--jobs", "1")
+    assert (read.returncode, "1 files read" in read.stderr) == (0, True), read.stderr
+    # when the same is asked again of traces that the folder lies among
+    again = run("ingest", tmp_path, "--db", tmp_path / "job", "--run", "traces", "--jobs", "1")
+    packed = run("pack", tmp_path / "job", tmp_path / "job.duckdb")
+    unpacked = run("unpack", tmp_path / "job.duckdb", f"{tmp_path / 'again'}/")
+    # then nothing of the folder is taken for a trace
+    assert "0 files read, 1 unchanged" in again.stderr
+    assert "no known kind" not in again.stderr
+    assert [packed.returncode, unpacked.returncode] == [0, 0], packed.stderr + unpacked.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "job", "job.duckdb", "traces"]
+
+
+def test_what_is_no_folder_database_is_refused_with_a_hint(tmp_path: Path) -> None:
+    result = run("pack", tmp_path, tmp_path / "job.duckdb")
+
+    assert result.returncode == 3
+    assert "this is no database that is a folder" in result.stderr
+    assert "hint: " in result.stderr
