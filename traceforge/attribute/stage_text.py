@@ -80,7 +80,7 @@ def of_bubbles(state: State) -> str:
         ("ranks later than usual", state["late_peer_ns"]),
     )
     told = [
-        f"{_points(duration_ns / iteration_ns)} {what}"
+        f"{_points(duration_ns / iteration_ns)} are {what}"
         for what, duration_ns in others
         if duration_ns >= thresholds.TOLD_BUBBLE_SHARE * iteration_ns
     ]

@@ -112,3 +112,6 @@ LEAST_SIZES: Annotated[
 LEAST_ITERATIONS: Annotated[
     float, Meaning("iterations", "Fewer are described by their mean alone.", "caption of the iteration times")
 ] = 3
+LEAST_DRAWN_BUBBLE_SHARE: Annotated[
+    float, Meaning("share of the picture", "A bubble that is shorter is not drawn.", "report, pipeline")
+] = 0.004
