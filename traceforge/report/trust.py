@@ -61,7 +61,7 @@ class Coverage:
     @property
     def of_all(self) -> str:
         """Recorded ranks of those there are, such as `7 of 8`."""
-        return f"{self.ranks} of {'an unknown number' if self.job_ranks is None else self.job_ranks}"
+        return f"{self.ranks} of {'an unknown number of' if self.job_ranks is None else self.job_ranks}"
 
 
 @dataclass(frozen=True, slots=True)

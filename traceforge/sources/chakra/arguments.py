@@ -13,10 +13,10 @@ import polars as pl
 from traceforge.reading.chakra_rows import frame_of_rows
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.tensors import Tensor, tensor_columns, tensors_of
+from traceforge.reading.wire import LENGTH, Int64s, read_fields
 from traceforge.sources.chakra.literals import UnreadableError, value_of
 from traceforge.sources.chakra.nodes import NodeColumns
 from traceforge.sources.chakra.schema import INPUTS, OUTPUTS
-from traceforge.sources.chakra.wire import LENGTH, Int64s, read_fields
 
 _PARTS = (1, 2, 3)  # values, shapes, types
 _DIRECTIONS = {INPUTS: "input", OUTPUTS: "output"}

@@ -13,11 +13,7 @@ import numpy as np
 
 from traceforge.reading.chakra_rows import ABSENT
 from traceforge.reading.issue_log import IssueLog
-from traceforge.sources.chakra.framing import NodeBlock
-from traceforge.sources.chakra.schema import ATTRIBUTE, ATTRIBUTE_NAME, INTEGERS, TEXTS, VALUE_NUMBERS
-from traceforge.sources.chakra.texts import Texts
-from traceforge.sources.chakra.values import STRING, integers_of, is_of_wire, json_of
-from traceforge.sources.chakra.wire import (
+from traceforge.reading.wire import (
     FIXED32,
     LENGTH,
     VARINT,
@@ -29,6 +25,10 @@ from traceforge.sources.chakra.wire import (
     read_fields,
     read_words,
 )
+from traceforge.sources.chakra.framing import NodeBlock
+from traceforge.sources.chakra.schema import ATTRIBUTE, ATTRIBUTE_NAME, INTEGERS, TEXTS, VALUE_NUMBERS
+from traceforge.sources.chakra.texts import Texts
+from traceforge.sources.chakra.values import STRING, integers_of, is_of_wire, json_of
 
 _NAMES = (*INTEGERS, *TEXTS)
 _OTHER = -1

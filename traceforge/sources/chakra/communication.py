@@ -11,6 +11,7 @@ import polars as pl
 
 from traceforge.reading.chakra_rows import ABSENT, frame_of, frame_of_rows
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.wire import Bools, Int64s
 from traceforge.sources.chakra.arguments import node_key, tensors_of_nodes
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.nodes import NodeColumns
@@ -23,7 +24,6 @@ from traceforge.sources.chakra.schema import (
     SEND,
     collective_name,
 )
-from traceforge.sources.chakra.wire import Bools, Int64s
 
 
 def communicating(columns: NodeColumns, attributes: Attributes) -> Bools:

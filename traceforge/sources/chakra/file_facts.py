@@ -8,6 +8,7 @@ import numpy as np
 
 from traceforge.reading.chakra_file import Part
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.wire import LENGTH, VARINT, padded, read_fields
 from traceforge.sources.chakra.schema import (
     ATTRIBUTE_NAME,
     METADATA_ATTRIBUTE,
@@ -15,7 +16,6 @@ from traceforge.sources.chakra.schema import (
     VERSION,
 )
 from traceforge.sources.chakra.values import bits_at, is_of_wire, value_of_number
-from traceforge.sources.chakra.wire import LENGTH, VARINT, padded, read_fields
 
 _Field = tuple[int, int, int, int, int]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.stream import ByteStream
+from traceforge.reading.wire import Bools, Bytes, Fields, Int64s, padded, read_fields
 from traceforge.sources.chakra.judge import (
     DAMAGED,
     EMPTY,
@@ -22,7 +23,6 @@ from traceforge.sources.chakra.judge import (
     judge_frames,
     refuse_old_versions,
 )
-from traceforge.sources.chakra.wire import Bools, Bytes, Fields, Int64s, padded, read_fields
 
 UNIT_BYTES = 2 * 1024 * 1024
 _LARGEST_FRAME = 64 * 1024 * 1024

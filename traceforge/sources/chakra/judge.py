@@ -10,6 +10,18 @@ things; a file of these is refused.
 import numpy as np
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.wire import (
+    FIXED32,
+    FIXED64,
+    LENGTH,
+    VARINT,
+    Bools,
+    Bytes,
+    Fields,
+    Int64s,
+    read_fields,
+    read_varints,
+)
 from traceforge.sources.chakra.schema import (
     ATTRIBUTE,
     ATTRIBUTE_NAME,
@@ -22,18 +34,6 @@ from traceforge.sources.chakra.schema import (
     OUTPUTS,
     START,
     TYPE,
-)
-from traceforge.sources.chakra.wire import (
-    FIXED32,
-    FIXED64,
-    LENGTH,
-    VARINT,
-    Bools,
-    Bytes,
-    Fields,
-    Int64s,
-    read_fields,
-    read_varints,
 )
 
 NODE, METADATA, EMPTY, DAMAGED = 0, 1, 2, 3

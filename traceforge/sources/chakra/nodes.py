@@ -10,6 +10,7 @@ import polars as pl
 
 from traceforge.reading.chakra_rows import ABSENT, frame_of, repeated
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.framing import NodeBlock
 from traceforge.sources.chakra.schema import (
@@ -26,7 +27,6 @@ from traceforge.sources.chakra.schema import (
     type_name,
 )
 from traceforge.sources.chakra.texts import Texts
-from traceforge.sources.chakra.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
 
 _LARGEST_US = (2**63 - 1) // 1000
 _EDGES = {CONTROL: ("control", "ctrl_deps"), DATA: ("data", "data_deps")}

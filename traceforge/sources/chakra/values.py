@@ -9,7 +9,7 @@ import struct
 import msgspec
 import numpy as np
 
-from traceforge.sources.chakra.wire import (
+from traceforge.reading.wire import (
     FIXED32,
     FIXED64,
     LENGTH,

@@ -6,6 +6,7 @@ needed; what a number means is the business of the modules above.
 Seen: what C++, Python and upb write. Not handled: groups (wire types 3 and 4), which count as damage.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -195,3 +196,47 @@ def read_words(buffer: Bytes, places: Int64s) -> UInt64s:
     """The eight bytes from some places on, as little-endian numbers."""
     words: UInt64s = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
     return words[places].astype(np.uint64)
+
+
+class WireDamageError(ValueError):
+    """Bytes that are no sound message."""
+
+
+def walk(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Fields of one message that holds many, one after the other.
+
+    Yields:
+        Field number, wire type, value of a varint, beginning and end of the payload of all others.
+
+    Raises:
+        WireDamageError: a field does not end within the message, or has a wire type that nobody writes.
+    """
+    while start < end:
+        tag, start = _varint(data, start, end)
+        wire, value = tag & 7, 0
+        if wire == VARINT:
+            value, start = _varint(data, start, end)
+            behind = start
+        elif wire == LENGTH:
+            length, start = _varint(data, start, end)
+            behind = start + length
+        elif wire in (FIXED64, FIXED32):
+            behind = start + (8 if wire == FIXED64 else 4)
+        else:
+            raise WireDamageError(f"wire type {wire} at byte {start}")
+        if behind > end or not tag >> 3:
+            raise WireDamageError(f"a field at byte {start} does not end within its message")
+        yield tag >> 3, wire, value, start, behind
+        start = behind
+
+
+def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while start < end and shift < 7 * _LONGEST_VARINT:
+        byte = data[start]
+        start += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, start
+        shift += 7
+    raise WireDamageError(f"a number at byte {start} has no end")

@@ -1,0 +1,134 @@
+"""XPlane files: each device that did something is a part, and its streams or XLA operations are its time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.sources.chakra_wire import field
+from tests.sources.reading import Reading
+from traceforge.errors import InputUnusableError
+from traceforge.records import Batch, ReadOptions
+from traceforge.sources.xplane import XplaneSource
+
+CORRELATION = 9
+START_NS = 1_700_000_000_000_000_000
+
+
+def event(name: int, offset_ps: int, duration_ps: int, correlation: int = 0) -> bytes:
+    stat = field(4, field(1, CORRELATION) + field(3, correlation)) if correlation else b""
+    # As proto3 writes it: zeros are left out.
+    times = (field(2, offset_ps) if offset_ps else b"") + (field(3, duration_ps) if duration_ps else b"")
+    return field(1, name) + times + stat
+
+
+def line(name: str, *events: bytes, start_ns: int = 0) -> bytes:
+    head = field(2, name) + (field(3, start_ns) if start_ns else b"")
+    return field(3, head + b"".join(field(4, one) for one in events))
+
+
+def named(table: int, **names: int) -> bytes:
+    entries = [(number, name) for name, number in names.items()]
+    return b"".join(
+        field(table, field(1, number) + field(2, field(1, number) + field(2, name))) for number, name in entries
+    )
+
+
+def plane(name: str, *lines: bytes, events: dict[str, int] | None = None, stats: bytes = b"") -> bytes:
+    tables = named(4, **(events or {"gemm.kd": 1, "hipModuleLaunchKernel": 2, "step": 3}))
+    return field(
+        1,
+        field(2, name) + b"".join(lines) + tables + named(5, correlation_id=CORRELATION, profile_start_time=8) + stats,
+    )
+
+
+def read(tmp_path: Path, *planes: bytes, part: str | None = None, host: str = "node7") -> Reading:
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(b"".join(planes) + field(4, host))
+    batches: list[Batch] = []
+    return Reading(XplaneSource().read(path, batches.append, ReadOptions(part=part)), batches)
+
+
+def test_a_kernel_of_a_stream_is_joined_to_its_launch(tmp_path: Path) -> None:
+    # given a launch 100 ns into the profile and its kernel at 1 µs on a line that starts at 900 ns
+    gpu = plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 100_000, 40_500, 5), start_ns=900))
+    host = plane("/host:CPU", line("python", event(2, 100_000, 10_000, 5), event(3, 0, 999_000)))
+    environment = plane("Task Environment", stats=field(6, field(1, 8) + field(3, START_NS)))
+
+    reading = read(tmp_path, gpu, host, environment)
+
+    said = [
+        (e["category"], e["name"], e["raw_start_ns"] - START_NS, e["duration_ns"], e["correlation"])
+        for e in reading.events
+    ]
+    assert said == [
+        ("kernel", "gemm", 1000, 40, 5),
+        ("cuda_runtime", "hipModuleLaunchKernel", 100, 10, 5),
+        ("cpu_op", "step", 0, 999, None),
+    ]
+    assert (reading.events[0]["device"], reading.events[0]["stream"]) == (0, 16)
+    assert reading.summary.host == "node7"
+
+
+def test_devices_are_parts_and_launches_go_to_the_one_they_are_for(tmp_path: Path) -> None:
+    planes = [
+        plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 0, 1000, 5))),
+        plane("/device:GPU:1", line("Stream #17(Kernel)", event(1, 0, 1000, 6))),
+        plane("/device:GPU:2"),
+        plane("/host:CPU", line("python", event(2, 0, 1000, 5), event(2, 2000, 1000, 6), event(3, 0, 9000))),
+    ]
+
+    second = read(tmp_path, *planes, part="/device:GPU:1")
+
+    assert XplaneSource().parts(tmp_path / "host.xplane.pb") == ["/device:GPU:0", "/device:GPU:1"]
+    assert [(e["name"], e["correlation"]) for e in second.events] == [("gemm", 6), ("hipModuleLaunchKernel", 6)]
+
+
+def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_path: Path) -> None:
+    names = {"%all-reduce.3 = f32[8] all-reduce(f32[8] %x)": 1, "jit_step": 2, "7": 3}
+    tpu = plane(
+        "/device:TPU:0",
+        line("XLA Ops", event(1, 0, 5000)),
+        line("XLA Modules", event(2, 0, 9000)),
+        line("Steps", event(3, 0, 9000)),
+        line("XLA TraceMe", event(2, 0, 1000)),
+        events=names,
+    )
+
+    reading = read(tmp_path, tpu)
+
+    assert [(e["category"], e["name"]) for e in reading.events] == [
+        ("kernel", "all-reduce.3"),
+        ("user_annotation", "jit_step"),
+        ("user_annotation", "step 7"),
+    ]
+    assert reading.issue("xplane_derived_lines").detail.endswith("(XLA TraceMe 1)")
+
+
+def test_copies_of_a_stream_are_copies(tmp_path: Path) -> None:
+    (event_,) = read(tmp_path, plane("/device:GPU:0", line("Stream #4(MemcpyH2D)", event(1, 0, 1000)))).events
+
+    assert (event_["category"], event_["name"]) == ("gpu_memcpy", "Memcpy HtoD")
+
+
+@pytest.mark.parametrize("damage", [b"\x0a\xef\xbf\xbd", b"\x0a\x05ab", b"\x0a\x02\x0f\x00"])
+def test_what_is_no_sound_message_is_refused(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "x.xplane.pb").write_bytes(damage)
+
+    with pytest.raises(InputUnusableError, match="no sound protobuf"):
+        XplaneSource().read(tmp_path / "x.xplane.pb", lambda _batch: None, ReadOptions())
+
+
+def test_real_files_hold_what_independent_counts_say(corpus: Path) -> None:
+    golden = json.loads((corpus / "golden/golden.json").read_text())["xplane"]
+    for name, expected in golden.items():
+        for one in expected.get("planes", []):
+            if not one.get("device_ops"):
+                continue
+            batches: list[Batch] = []
+            options = ReadOptions(part=one["name"])
+            reading = Reading(XplaneSource().read(corpus / "traces" / name, batches.append, options), batches)
+            kernels = [e for e in reading.events if e["category"] == "kernel"]
+            assert len(kernels) == one["device_ops"]["events"]
+            # Whole ns at both ends of each event.
+            assert abs(sum(e["duration_ns"] for e in kernels) - one["device_ops"]["sum_ps"] / 1000) <= len(kernels)

@@ -1,0 +1,199 @@
+"""The planes of an XSpace. In: the bytes of a file. Out: lines of events with their names, times and correlation.
+
+Idea: a plane's tables of names are walked field by field; the fields of all events of a line are then read at once
+(`reading.wire`). Proto3 leaves zeros out: a missing number is 0. Field numbers: xplane.proto of OpenXLA.
+Not handled: statistics other than those asked for by name; HLO modules in the metadata.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.reading.wire import LENGTH, VARINT, Bytes, Fields, padded, read_fields, walk
+
+Int64s = NDArray[np.int64]
+_PLANES, _HOSTNAMES = 1, 4
+_PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
+_LINE_NAME, _LINE_START, _EVENTS, _LINE_TITLE = 2, 3, 4, 11
+_EVENT_NAME, _OFFSET, _DURATION, _EVENT_STATS = 1, 2, 3, 4
+_STAT_NAME, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_REFERENCE = 1, 3, 4, 5, 7
+_KEY, _VALUE = 1, 2
+_ENTRY_NAME, _ENTRY_TITLE = 2, 4
+_PS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Events of one line; arrays of shape (events,).
+
+    Attributes:
+        name: such as `Stream #16(Kernel)`.
+        names: of the events.
+        starts_ns, ends_ns: since the start of the profile.
+        correlation: what joins a launch to what it launched; 0 where not stated.
+    """
+
+    name: str
+    names: list[str]
+    starts_ns: Int64s
+    ends_ns: Int64s
+    correlation: Int64s
+
+
+class Plane:
+    """One plane, read as far as it is asked.
+
+    Attributes:
+        name: such as `/device:GPU:0`.
+    """
+
+    def __init__(self, data: bytes, buffer: Bytes, start: int, end: int) -> None:
+        """Walk a plane.
+
+        Raises:
+            WireDamageError: it is no sound message.
+        """
+        self._data, self._buffer = data, buffer
+        self.name = ""
+        self._lines: list[tuple[int, int]] = []
+        self._metadata: dict[int, list[tuple[int, int]]] = {_EVENT_METADATA: [], _STAT_METADATA: [], _PLANE_STATS: []}
+        for number, wire, _, begin, behind in walk(data, start, end):
+            if wire == LENGTH and number == _PLANE_NAME:
+                self.name = _text(data[begin:behind])
+            elif wire == LENGTH and number == _LINES:
+                self._lines.append((begin, behind))
+            elif wire == LENGTH and number in self._metadata:
+                self._metadata[number].append((begin, behind))
+
+    def line_names(self) -> list[str]:
+        """Names of the lines, in their order."""
+        return [self._line_head(start, end)[0] for start, end in self._lines]
+
+    def lines(self) -> Iterator[Line]:
+        """Its lines with their events.
+
+        Raises:
+            WireDamageError: one is no sound message.
+        """
+        for start, end in self._lines:
+            name, start_ns, events = self._line_head(start, end)
+            yield self._line(name, start_ns, np.array(events, np.int64).reshape(-1, 2))
+
+    def stats(self) -> Mapping[str, int | str]:
+        """What the plane says of itself, numbers and texts by name."""
+        found: dict[str, int | str] = {}
+        for start, end in self._metadata[_PLANE_STATS]:
+            name = 0
+            said: int | str | None = None
+            for number, _, value, begin, behind in walk(self._data, start, end):
+                if number == _STAT_NAME:
+                    name = value
+                elif number in (_STAT_UINT, _STAT_INT):
+                    said = value
+                elif number == _STAT_TEXT:
+                    said = _text(self._data[begin:behind])
+                elif number == _STAT_REFERENCE:
+                    said = self._stat_names.get(value)
+            if said is not None:
+                found[self._stat_names.get(name, str(name))] = said
+        return found
+
+    def _line_head(self, start: int, end: int) -> tuple[str, int, list[tuple[int, int]]]:
+        """Name and start of a line, and where its events are."""
+        name, title, start_ns = "", "", 0
+        events: list[tuple[int, int]] = []
+        for number, wire, value, begin, behind in walk(self._data, start, end):
+            if number == _EVENTS and wire == LENGTH:
+                events.append((begin, behind))
+            elif number == _LINE_START and wire == VARINT:
+                start_ns = value
+            elif number == _LINE_NAME and wire == LENGTH:
+                name = _text(self._data[begin:behind])
+            elif number == _LINE_TITLE and wire == LENGTH:
+                title = _text(self._data[begin:behind])
+        return title or name, start_ns, events
+
+    def _line(self, name: str, start_ns: int, places: Int64s) -> Line:
+        fields = read_fields(self._buffer, places[:, 0], places[:, 1])
+        count = len(places)
+        offset_ps, lasts_ps = _column(fields, _OFFSET, count), _column(fields, _DURATION, count)
+        # Whole ns at both ends, so that what does not overlap in the file does not overlap here.
+        starts = start_ns + offset_ps // _PS
+        ends = start_ns + (offset_ps + lasts_ps) // _PS
+        named = [self._event_names.get(number, "") for number in _column(fields, _EVENT_NAME, count).tolist()]
+        return Line(name, named, starts, ends, self._correlation(fields, count))
+
+    def _correlation(self, fields: Fields, count: int) -> Int64s:
+        found = np.zeros(count, np.int64)
+        wanted = next((number for number, name in self._stat_names.items() if name == "correlation_id"), None)
+        chosen = (fields.number == _EVENT_STATS) & (fields.wire == LENGTH)
+        if wanted is None or not chosen.any():
+            return found
+        owner = fields.owner[chosen]
+        stats = read_fields(self._buffer, fields.start[chosen], fields.end[chosen])
+        names = _column(stats, _STAT_NAME, len(owner))
+        values = np.maximum(_column(stats, _STAT_UINT, len(owner)), _column(stats, _STAT_INT, len(owner)))
+        own = names == wanted
+        found[owner[own]] = values[own]
+        return found
+
+    @cached_property
+    def _event_names(self) -> dict[int, str]:
+        return self._names(_EVENT_METADATA)
+
+    @cached_property
+    def _stat_names(self) -> dict[int, str]:
+        return self._names(_STAT_METADATA)
+
+    def _names(self, table: int) -> dict[int, str]:
+        """The names in a map from numbers to metadata; what is shown goes before what is written."""
+        found: dict[int, str] = {}
+        for start, end in self._metadata[table]:
+            key, name, title = 0, "", ""
+            for number, _, value, begin, behind in walk(self._data, start, end):
+                if number == _KEY:
+                    key = value
+                elif number == _VALUE:
+                    for inner, wire, _, first, last in walk(self._data, begin, behind):
+                        if inner == _ENTRY_NAME and wire == LENGTH:
+                            name = _text(self._data[first:last])
+                        elif inner == _ENTRY_TITLE and wire == LENGTH and table == _EVENT_METADATA:
+                            title = _text(self._data[first:last])
+            found[_signed(key)] = title or name
+        return found
+
+
+def planes_of(data: bytes) -> tuple[list[Plane], str | None]:
+    """The planes of a file, and the name of its host where it states one.
+
+    Raises:
+        WireDamageError: it is no sound XSpace.
+    """
+    buffer = padded(data)
+    planes: list[Plane] = []
+    host = None
+    for number, wire, _, start, end in walk(data, 0, len(data)):
+        if number == _PLANES and wire == LENGTH:
+            planes.append(Plane(data, buffer, start, end))
+        elif number == _HOSTNAMES and wire == LENGTH:
+            host = host or _text(data[start:end]) or None
+    return planes, host
+
+
+def _column(fields: Fields, number: int, count: int) -> Int64s:
+    """A number of each message, 0 where it is missing."""
+    chosen = (fields.number == number) & (fields.wire == VARINT)
+    column = np.zeros(count, np.int64)
+    column[fields.owner[chosen]] = fields.value[chosen].view(np.int64)
+    return column
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
