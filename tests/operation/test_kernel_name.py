@@ -46,3 +46,11 @@ def test_a_long_name_is_cut_in_its_middle() -> None:
 def test_a_product_inside_of_a_convolution_is_a_convolution() -> None:
     assert kind_of("volta_sgemm_128x64_tn", "aten::cudnn_convolution") == "convolution"
     assert kind_of("volta_sgemm_128x64_tn", "aten::mm") == "matrix_product"
+
+
+def test_operations_of_xla_keep_their_names() -> None:
+    assert [short_name(name) for name in ("copy-done.2", "all-reduce-start", "loop_fusion.1")] == [
+        "copy-done.2",
+        "all-reduce-start",
+        "loop_fusion",
+    ]

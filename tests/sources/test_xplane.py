@@ -85,10 +85,10 @@ def test_devices_are_parts_and_launches_go_to_the_one_they_are_for(tmp_path: Pat
 
 
 def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_path: Path) -> None:
-    names = {"%all-reduce.3 = f32[8] all-reduce(f32[8] %x)": 1, "jit_step": 2, "7": 3}
+    names = {"%all-reduce.3 = f32[8] all-reduce(f32[8] %x)": 1, "jit_step": 2, "7": 3, "copy-done.2": 4}
     tpu = plane(
         "/device:TPU:0",
-        line("XLA Ops", event(1, 0, 5000)),
+        line("XLA Ops", event(1, 0, 5000), event(4, 6000, 1000)),
         line("XLA Modules", event(2, 0, 9000)),
         line("Steps", event(3, 0, 9000)),
         line("XLA TraceMe", event(2, 0, 1000)),
@@ -99,6 +99,7 @@ def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_p
 
     assert [(e["category"], e["name"]) for e in reading.events] == [
         ("kernel", "all-reduce.3"),
+        ("gpu_memcpy", "copy-done.2"),
         ("user_annotation", "jit_step"),
         ("user_annotation", "step 7"),
     ]
@@ -128,7 +129,7 @@ def test_real_files_hold_what_independent_counts_say(corpus: Path) -> None:
             batches: list[Batch] = []
             options = ReadOptions(part=one["name"])
             reading = Reading(XplaneSource().read(corpus / "traces" / name, batches.append, options), batches)
-            kernels = [e for e in reading.events if e["category"] == "kernel"]
+            kernels = [e for e in reading.events if e["category"] in ("kernel", "gpu_memcpy")]
             assert len(kernels) == one["device_ops"]["events"]
             # Whole ns at both ends of each event.
             assert abs(sum(e["duration_ns"] for e in kernels) - one["device_ops"]["sum_ps"] / 1000) <= len(kernels)

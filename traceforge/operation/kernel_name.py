@@ -15,6 +15,8 @@ _MOST_REMEMBERED = 4_096
 _MANGLED = re.compile(r"^_ZN?K?")
 _LENGTH = re.compile(r"(\d+)")
 _LAMBDA = re.compile(r"\{lambda[^{}]*\}|\(anonymous namespace\)|<unnamed>|\(lambda[^()]*(?:\([^()]*\))?[^()]*\)")
+# `all-reduce-start.3`: an operation of XLA, whose number tells one place of the program from another.
+_XLA_NAME = re.compile(r"^[a-z][a-z0-9_]*(?:-[a-z0-9_]+)+(?:\.\d+)?$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _WRAPPERS = frozenset({"Kernel", "Kernel2", "device_kernel", "kernel", "kentry", "Enable3xKernel"})
 _SAYS_WHAT = re.compile(r"\b(\w*(?:[Ff]unctor|_kernel_cuda|_kernel_impl|_cuda_impl|_cuda_out|Ops?)(?:_\w+)?)\b")
@@ -22,7 +24,7 @@ _SAYS_NOTHING = re.compile(r"^(?:gpu_kernel_impl\w*|func_wrapper_t|.*Iterator.*|
 
 _KINDS = (
     ("communication", r"nccl|rccl|hccl|msccl|deep_?ep|nvshmem|cross_device_reduce|multimem"),
-    ("copy", r"^memcpy|copydevice|catarray"),
+    ("copy", r"^memcpy|^(?:async-)?copy-|copydevice|catarray"),
     ("memset", r"^memset|fillfunctor|fillbuffer"),
     ("attention", r"flash|fmha|attn|attention"),
     ("convolution", r"conv(?!ert)|winograd|implicit_gemm|dgrad|wgrad|scudnn"),
@@ -57,7 +59,7 @@ def short_name(name: str) -> str:
     """A name of at most `LONGEST` letters that a person can tell apart from others."""
     if _MANGLED.match(name):
         return _cut(_demangled(name))
-    if name.startswith(("Memcpy", "Memset")):
+    if name.startswith(("Memcpy", "Memset")) or _XLA_NAME.match(name):
         return _cut(name)
     plain = _LAMBDA.sub("", name)
     head, inside = _parts(plain)

@@ -31,6 +31,8 @@ _STREAM = re.compile(r"^Stream #(?P<number>\d{1,9})\b.*\((?P<what>\w+)\)")
 _COPY = re.compile(r"Mem(?:cpy|ory)(?P<from>[HD])(?:2|to)(?P<to>[HD])", re.IGNORECASE)
 _LAUNCH = re.compile(r"^(?:cu|hip)[A-Z]")
 _OPERATION = re.compile(r"^%?([^\s=]+) = ")
+# The end of an asynchronous copy is the time that the core waits for it.
+_XLA_COPY = re.compile(r"^(?:async-)?copy(?:-start|-done)?(?:\.\d+)?$")
 _TPU_LINES = {"XLA Ops": "kernel", "XLA Modules": "user_annotation", "Steps": "user_annotation"}
 _MEANINGS = {
     "no_events": ("warning", "the file holds no work of a device"),
@@ -120,12 +122,14 @@ class _Reading:
         if stream is None and line.name not in _TPU_LINES:
             return False
         copy = _COPY.search(stream["what"]) if stream else None
-        category = "gpu_memcpy" if copy else _TPU_LINES.get(line.name, "kernel")
+        category: str | list[str] = "gpu_memcpy" if copy else _TPU_LINES.get(line.name, "kernel")
         prefix = "step " if line.name == "Steps" else ""
         names = [f"{prefix}{_short(name)}" for name in line.names]
         if copy:
             names = [f"Memcpy {copy['from']}to{copy['to']}".replace("D2", "Dto")] * len(names)
         on_device = category != "user_annotation"
+        if line.name == "XLA Ops":
+            category = ["gpu_memcpy" if _XLA_COPY.match(name) else "kernel" for name in names]
         self._correlation.update(line.correlation[line.correlation > 0].tolist())
         frame = self._frame(line, names, category, str(self._number), line.name, base_ns)
         number = int(stream["number"]) if stream else 0
