@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.report.sentences import contradictions, sizes_of_the_first_finding
 from traceforge import api
 from traceforge.report import Report
 from traceforge.store.database import Store
@@ -158,6 +159,18 @@ def test_the_report_is_the_one_that_is_kept(scenario: tuple[str, Store], report:
         (folder / "summary.json").write_text(text, encoding="utf-8")
     kept = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     assert _without_versions(summary) == _without_versions(kept)
+
+
+def test_no_sentence_contradicts_another(scenario: tuple[str, Store], report: Report) -> None:
+    # given all that a report says in words
+    _, store = scenario
+    kind = store.query("SELECT kind FROM attribute.verdict").item()
+
+    # then nothing denies the verdict, contradicts the header, is below what clocks resolve, or lacks a unit
+    assert contradictions(report.html, kind) == []
+
+    # and the fault has one size wherever it is told
+    assert len(sizes_of_the_first_finding(report.html)) <= 1
 
 
 def test_the_report_is_made_the_same_twice(scenario: tuple[str, Store], report: Report) -> None:

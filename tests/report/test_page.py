@@ -105,7 +105,7 @@ def test_a_job_without_devices_loses_hours_of_ranks() -> None:
         verdict = build_report(store, run_id=1, versions={}, command=None).html.partition(TABS)[0]
 
     assert "Rank-hours lost per day" in texts(verdict)
-    assert "of 4 ranks" in texts(verdict)
+    assert "all 4 ranks spend 96.0 rank-hours" in texts(verdict)
     assert "GPU" not in texts(verdict)
 
 

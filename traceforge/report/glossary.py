@@ -1,5 +1,7 @@
 """Words of the report and what they mean, in the order a reader meets them."""
 
+from types import MappingProxyType
+
 GLOSSARY = (
     ("Iteration", "One training step over all ranks: from the first rank's start to the last rank's end."),
     ("Rank", "One process of the job, usually one GPU."),
@@ -29,6 +31,13 @@ GLOSSARY = (
         "The host keeps the device waiting: launches, allocation, input, garbage collection.",
     ),
     ("Unexplained", "Delay without an attributed cause. It is never spread over other causes."),
+    (
+        "Recoverable time",
+        (
+            "What an iteration would be shorter by without the finding, from replays without it. It is the one size of "
+            "a finding; time booked by cause (the ledger) and lateness are other measures and are named as such."
+        ),
+    ),
     ("Confidence", "High and medium are findings; low is a hint that needs more data."),
     ("Variation", "Standard deviation of iteration time over its mean."),
     ("Gain if fixed", "Throughput in a replay without that delay: an upper bound, as other delays may take its place."),
@@ -41,3 +50,20 @@ GLOSSARY = (
         ),
     ),
 )
+
+_LABELS = MappingProxyType(
+    {
+        "Recoverable per iteration": "Recoverable time",
+        "Throughput if fixed": "Gain if fixed",
+        "Variation between iterations": "Variation",
+        "Delay in an iteration": "Reference",
+        "Confidence": "Confidence",
+        "Unexplained": "Unexplained",
+        "Clocks": "Clock residual",
+    }
+)
+
+
+def meaning(label: str) -> str:
+    """What a label means; empty where the list has no such word."""
+    return dict(GLOSSARY).get(_LABELS.get(label, ""), "")

@@ -20,6 +20,7 @@ from traceforge.report.context import Context, Limits, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import compressed_json, embedded_json, packed
 from traceforge.report.fragment import own_names, scoped_style
+from traceforge.report.glossary import meaning
 from traceforge.report.layout import Layout, Placed, laid_out
 from traceforge.report.markdown import markdown
 from traceforge.report.page_header import page_header
@@ -192,6 +193,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["anchor"] = query_anchor
+    environment.filters["meaning"] = meaning
     environment.filters["number"] = _exact
     environment.globals["modes"] = MODES
     return environment

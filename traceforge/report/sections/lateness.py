@@ -137,12 +137,16 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     if iterations < len(context.job.used):
         shown += " that the clocks resolve"
     if not _is_habit(times, iterations, len(context.job.ranks)):
+        if context.diagnosis.leading is not None:
+            return f"Over all iterations no rank is last in most: rank {rank} is most often, {shown}."
         return f"No rank is consistently late: the most frequent last arrival is rank {rank}, {shown}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
     if sizes != (1, 1) or not own:
         return f"Rank {rank} is the last to arrive {shown}."
-    mean = duration(sum(own) / len(own))
-    return f"Rank {rank} is the last to arrive {shown}, on average {mean} after the median rank."
+    mean_ns = sum(own) / len(own)
+    if mean_ns < context.trust.resolution_ns:
+        return f"Rank {rank} is the last to arrive {shown}; by how much on average, the clocks do not resolve."
+    return f"Rank {rank} is the last to arrive {shown}, on average {duration(mean_ns)} after the median rank."
 
 
 def _is_habit(times: int, iterations: int, ranks: int) -> bool:

@@ -50,7 +50,8 @@ def _build(context: Context) -> Section | Missing:
 def _coupling(context: Context) -> str:
     """What the run says of the coupling, where it says that there is none to use."""
     found = context.rows("sections/pacing_coupling")
-    return clean(found[0]["reason"] or "", 600) if found else ""
+    reason = clean(found[0]["reason"] or "", 600) if found else ""
+    return f"The measured coupling is {reason}" if reason[:1] == "-" or reason[:1].isdigit() else reason
 
 
 def _forest(rows: list[Row]) -> Figure:

@@ -1,0 +1,125 @@
+"""What a page says in words, and where it contradicts itself. In: HTML. Out: sentences, and those that cannot stand.
+
+Reads the page as a stranger would: no part of the report's own code is used. The SQL and the list of terms say nothing
+about the run and are left out.
+"""
+
+import re
+from html.parser import HTMLParser
+
+_TOLD = {"p", "h1", "h2", "h3", "h4", "figcaption", "summary", "li", "dd", "title"}
+_SILENT = {"script", "style", "pre", "code"}
+_NOT_OF_THE_RUN = {"appendix"}
+_UNITS_NS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_SIZE = r"(\d[\d ]*(?:\.\d+)?) (ns|µs|ms|s)\b"
+
+# A decimal number is followed by its unit, by the end of a range or by what it counts.
+_BARE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?!\d|[.:]\w)(?! ?%| [A-Za-zµ]| \N{EN DASH}| ?\N{MULTIPLICATION SIGN})")
+_EXCEPT = re.compile(
+    r"probability of [\d.]+|coupling.* is [^)]*\)|p [=<] [\d.]+|hours lost per day [\d.]+"
+    r"|\d+\.\d+\.\d+|at \d+\.\d+ [A-Z]{3}|\[[^]]*\]"
+)
+_DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit")
+_DENIES_A_RANK = "No rank is consistently late"
+_ACCUSES = re.compile(r"[Rr]ank \d+ (?:is the last|is slow|computes longer|is late|arrives last)")
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, list[str]]] = []
+        self.silent = 0
+        self.section = ""
+        self.told: list[tuple[str, str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag == "section":
+            self.section = found.get("id") or ""
+        if tag in _SILENT:
+            self.silent += 1
+        if tag in _TOLD:
+            self.open.append((tag, []))
+
+    def handle_data(self, data: str) -> None:
+        if self.open and not self.silent:
+            self.open[-1][1].append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SILENT:
+            self.silent -= 1
+        if self.open and tag == self.open[-1][0]:
+            _, texts = self.open.pop()
+            text = re.sub(r"[\s\u00a0\u202f]+", " ", "".join(texts)).strip()
+            if text and self.section not in _NOT_OF_THE_RUN:
+                self.told.append((self.section, tag, text))
+
+
+def sentences(html: str) -> list[tuple[str, str, str]]:
+    """Section, element and text of everything the page says about the run, in its order."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.told
+
+
+def contradictions(html: str, kind: str) -> list[str]:
+    """Sentences that deny the verdict, contradict the header, rest on less than the clocks resolve, or lack a unit.
+
+    Args:
+        kind: of the verdict: `finding`, `nothing_significant` or `cannot_be_known`.
+    """
+    told = sentences(html)
+    # A value beside its label has its unit there.
+    running = [(section, text) for section, tag, text in told if tag != "dd"]
+    found = [f"{section}: no unit: {text}" for section, text in running if _BARE.search(_EXCEPT.sub("", text))]
+    if kind == "finding":
+        about_a_rank = any(text.startswith("Rank ") for section, _, text in told if section == "verdict")
+        denials = (*_DENIALS, _DENIES_A_RANK) if about_a_rank else _DENIALS
+        found += [f"{section}: denies: {text}" for section, _, text in told if text.startswith(denials)]
+    if kind == "nothing_significant":
+        titles = [(section, text) for section, tag, text in told if tag == "figcaption"]
+        found += [f"{section}: accuses: {text}" for section, text in titles if _ACCUSES.search(text)]
+    return [*found, *_against_the_header(told), *_below_resolution(told, html)]
+
+
+def _against_the_header(told: list[tuple[str, str, str]]) -> list[str]:
+    header = next((text for section, tag, text in told if not section and tag == "dd"), "")
+    ranks = re.match(r"(\d+), all of the job", header)
+    if not ranks:
+        return []
+    wrong = []
+    for section, _, text in told:
+        numbers = [int(size) for size in re.findall(r"\d+ of (\d+) ranks", text)]
+        if any(number > int(ranks[1]) for number in numbers) or "Only one rank" in text:
+            wrong.append(f"{section}: against the header: {text}")
+    return wrong
+
+
+def _below_resolution(told: list[tuple[str, str, str]], html: str) -> list[str]:
+    """Titles that call a rank late by less than the clocks resolve."""
+    plain = re.sub(r"[\s\u00a0\u202f]+", " ", re.sub(r"<[^>]*>", " ", html))
+    limit = re.search(rf"waits under {_SIZE} support no finding", plain)
+    if not limit:
+        return []
+    wrong = []
+    for section, tag, text in told:
+        late = re.search(rf"[Rr]ank \d+ .*?{_SIZE} after the median", text)
+        if tag == "figcaption" and late and _ns(late) < _ns(limit):
+            wrong.append(f"{section}: below resolution: {text}")
+    return wrong
+
+
+def _ns(found: re.Match[str]) -> float:
+    return float(found[1].replace(" ", "")) * _UNITS_NS[found[2]]
+
+
+def sizes_of_the_first_finding(html: str) -> set[str]:
+    """Every size that the page gives the fault its verdict states, where it says what the fault costs."""
+    plain = re.sub(r"[\s\u00a0\u202f]+", " ", re.sub(r"<[^>]*>", "|", html))
+    verdict = re.search(rf"costs the job {_SIZE}", plain)
+    tile = re.search(rf"Recoverable per iteration[| ]+{_SIZE}", plain)
+    card = re.search(
+        rf'id="finding-0".*?Recoverable per iteration.*?<dd>.*?{_SIZE}', html.replace("\u00a0", " "), re.DOTALL
+    )
+    return {f"{one[1]} {one[2]}" for one in (verdict, tile, card) if one}

@@ -1,0 +1,46 @@
+"""The reader of sentences notices what must not stand on a page."""
+
+import pytest
+
+from tests.report.sentences import contradictions, sizes_of_the_first_finding
+
+HEAD = "<dl><div><dt>Ranks</dt><dd>4, all of the job</dd></div></dl><p>waits under 1.39 ms support no finding</p>"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "complaint"),
+    [
+        ("<p>It takes 4.25.</p>", "finding", "no unit"),
+        ("<figcaption>No single culprit: it is spread.</figcaption>", "finding", "denies"),
+        ("<figcaption>Rank 3 is the last to arrive in 9 of 9.</figcaption>", "nothing_significant", "accuses"),
+        ("<p>Only one rank was recorded.</p>", "finding", "against the header"),
+        ("<p>3 of 16 ranks are shown.</p>", "finding", "against the header"),
+        ("<figcaption>Rank 2 arrives 1.25 ms after the median rank.</figcaption>", "finding", "below resolution"),
+    ],
+)
+def test_what_cannot_stand_is_named(text: str, kind: str, complaint: str) -> None:
+    found = contradictions(f'{HEAD}<section id="x">{text}</section>', kind)
+
+    assert len(found) == 1
+    assert found[0].startswith(f"x: {complaint}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>It takes 4.25 ms, 4.25 to 5.5 ms, 3.1 % and p = 0.03.</p>",
+        "<figcaption>Rank 2 arrives 1.45 ms after the median rank.</figcaption>",
+        "<p>3 of 4 ranks are shown.</p>",
+        "<pre>SELECT 4.25</pre>",
+    ],
+)
+def test_what_is_right_is_left_alone(text: str) -> None:
+    assert contradictions(f'{HEAD}<section id="x">{text}</section>', "finding") == []
+
+
+def test_one_fault_has_one_size() -> None:
+    page = (
+        "<p>it costs the job 27.1 ms an iteration</p><span>Recoverable per iteration</span><b>27.1 ms</b>"
+        '<article id="finding-0"><dt>Recoverable per iteration</dt><dd>25.0 ms (1 to 2 ms)</dd></article>'
+    )
+    assert sizes_of_the_first_finding(page) == {"27.1 ms", "25.0 ms"}
