@@ -45,6 +45,7 @@ NO_JUDGEMENT = {
     ("attribute/findings/sight.py", "_DRAWS"): "draws of a test",
     ("attribute/findings/search.py", "_*"): "how much is tried",
     ("attribute/findings/subjects.py", "_SHOWN"): "how many are shown",
+    ("attribute/mixed_formats.py", "_MOST_RANKS"): "how many a sentence names",
     ("replay/calibration/*", "_*S"): "how long is searched, and of how many blocks",
     ("replay/calibration/*", "_GRID"): "how finely is searched",
     ("replay/calibration/measurement.py", "_SHORTEST_BLOCK"): "design of a statistic",

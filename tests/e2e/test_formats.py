@@ -1,6 +1,7 @@
 """The same generated job gives the same answer, whatever profiler recorded it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,21 @@ def test_a_file_of_all_ranks_is_one_file_and_a_source_a_rank(stores: dict[str, S
     assert [path.rpartition("/")[2] for path, _ in paths] == [f"device {n}, process {2000 + n}" for n in range(4)]
     assert rows_of(stores["nsys"], "SELECT rank FROM align.rank ORDER BY rank") == [(0,), (1,), (2,), (3,)]
     assert "rank_from_device" in [code for (code,) in rows_of(stores["nsys"], "SELECT code FROM meta.issue")]
+
+
+def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> None:
+    # given two hosts, whose ranks 0 and 1 were recorded by PyTorch's profiler and 2 and 3 by Nsight Systems
+    job = replace(JOB, iterations=4, cluster=Cluster(nodes=2, devices=2))
+    write_scenario(job, tmp_path / "mixed", left_out=frozenset({2, 3}))
+    write_scenario(job, tmp_path / "mixed", left_out=frozenset({0, 1}), trace_format="nsys")
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path / "mixed"], store, jobs=1)
+        ((kind, headline, step),) = rows_of(store, "SELECT kind, headline, next_step FROM attribute.verdict")
+
+    assert kind == "cannot_be_known"
+    assert headline == (
+        "Ranks 0, 1 were recorded by PyTorch's profiler and ranks 2, 3 were recorded by Nsight Systems: their calls "
+        "cannot be matched, so who waits for whom cannot be known."
+    )
+    assert "one profiler" in str(step)

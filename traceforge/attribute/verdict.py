@@ -3,12 +3,14 @@
 What is said follows from the state that SQL computes; here is only how it is said.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.mixed_formats import FORMATS, of_mixed_formats
 from traceforge.attribute.stage_text import (
     headline_of_stages,
     is_unbalanced,
@@ -129,7 +131,13 @@ _ON_TIME = MappingProxyType(
 def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
-    told = [_row(store, state) | _of_one_rank(state) for state in states]
+    recorded: dict[int, dict[str, list[int]]] = defaultdict(dict)
+    for run_id, kind, ranks in store.query(FORMATS).iter_rows():
+        recorded[run_id][kind] = ranks
+    told = [
+        _row(store, state) | _of_one_rank(state) | of_mixed_formats(state, recorded[state["run_id"]])
+        for state in states
+    ]
     return pl.DataFrame(told, infer_schema_length=None)
 
 

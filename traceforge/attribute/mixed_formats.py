@@ -1,0 +1,42 @@
+"""What is said of a job that several profilers recorded. In: which ranks each recorded. Out: sentences of the verdict.
+
+Idea: profilers number and name calls in ways of their own, so ranks of one are not matched with those of another; the
+reason is said instead of the symptom. Not handled: formats that would match (they do, and nothing is said).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+_NOT_MATCHED = frozenset({"unmatched", "mostly_unmatched", "irregular"})
+_NAMES = {"kineto": "PyTorch's profiler", "nsys": "Nsight Systems", "xplane": "XLA's profiler", "rocprof": "rocprofv3"}
+FORMATS = """
+SELECT r.run_id, s.kind, LIST(r.rank ORDER BY r.rank) AS ranks
+FROM align.rank AS r
+JOIN meta.source AS s USING (source_id)
+GROUP BY r.run_id, s.kind
+ORDER BY r.run_id, ranks
+"""
+_MOST_RANKS = 4
+
+
+def of_mixed_formats(state: Mapping[str, Any], recorded: Mapping[str, list[int]]) -> dict[str, object]:
+    """Headline and next step where ranks were recorded by several profilers and do not match; else nothing.
+
+    Args:
+        recorded: ranks by format.
+    """
+    if state["state"] not in _NOT_MATCHED or len(recorded) < 2:
+        return {}
+    said = [f"{_ranks(ranks)} by {_NAMES.get(kind, kind)}" for kind, ranks in recorded.items()]
+    who = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+    return {
+        "headline": f"{who[0].upper()}{who[1:]}: their calls cannot be matched, so who waits for whom cannot be known.",
+        "next_step": "Record all ranks in the same steps with one profiler, or ingest the files of each as a run.",
+    }
+
+
+def _ranks(ranks: list[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} was recorded"
+    more = f" and {len(ranks) - _MOST_RANKS} more" if len(ranks) > _MOST_RANKS else ""
+    return f"ranks {', '.join(map(str, ranks[:_MOST_RANKS]))}{more} were recorded"
