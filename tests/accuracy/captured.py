@@ -53,5 +53,7 @@ def answer(mark: Mark) -> str:
 
 if __name__ == "__main__":
     folders = sorted(path.parent for path in Path(sys.argv[1]).glob("*/truth.json"))
+    if not folders:
+        sys.exit(f"{sys.argv[1]} holds no recorded job; `python -m tests.accuracy.capture` records some")
     TABLE.write_text(_HEAD + "\n".join(map(judged, folders)) + "\n", encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Groups of calls that name none, told by their times. In: calls, and the groups listed. Out: a group for each call.
+"""Groups of calls that name none, from their times. In: calls, and the groups listed. Out: a group for each call.
 
 Within the right group no member can end a collective before the last one has started it. Groups of one kind that divide
 the ranks among them are tried together, for the calls at one place of an iteration.

@@ -1,6 +1,6 @@
 """Which group each collective call joins. Reads align.call and the groups listed; fills align.membership.
 
-Calls that belong to none are counted in meta.issue; how the group is found is told in `groups`.
+Calls that belong to none are counted in meta.issue; `groups` says how the group is found.
 """
 
 import polars as pl

@@ -4,7 +4,7 @@ Idea: the phases of a rank fill its iterations without overlap; the time of its 
 cause of each gap, the time of its kernels by what limits them. Kernels that run at once share the time in proportion
 to their durations. Rounding to whole ns is done once, so that parts still sum.
 What a pipeline's rank waits for other stages is its bubble, not waiting or transfer.
-Not handled: what transfers could take at line rate, bubbles of pipelines whose turns are not told.
+Not handled: what transfers could take at line rate, bubbles of pipelines whose turns are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -154,7 +154,7 @@ def rows(store: Store) -> pl.DataFrame:
         for rank in ranks.iter_rows(named=True):
             place = (run_id, rank["rank"])
             parts = _parts(spent.get(place, []), kernels.get(place, []))
-            result += _told(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone))
+            result += _rows_of(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone))
             for name, duration_ns in parts.items():
                 of_job[name] = of_job.get(name, 0) + duration_ns
         result += _of_job(run_id, of_job, ranks)
@@ -207,23 +207,23 @@ def _of_job(run_id: int, parts: dict[str, int], ranks: pl.DataFrame) -> Rows:
     notes = _notes(first, ranks.height == 1)
     if ranks.height == 1 or first["is_unaligned"] or job < own:
         # Without a common clock only the ranks' own steps have a length.
-        return _told((run_id, None), parts, own, iterations, notes)
-    return _told((run_id, None), parts | {"stagger": job - own}, job, iterations, notes)
+        return _rows_of((run_id, None), parts, own, iterations, notes)
+    return _rows_of((run_id, None), parts | {"stagger": job - own}, job, iterations, notes)
 
 
-def _told(
+def _rows_of(
     place: tuple[int, int | None], parts: Mapping[str, int], total_ns: int, iterations: int, notes: Mapping[str, str]
 ) -> Rows:
     """Rows of one rank or the job: parts of an iteration, the largest avoidable one first."""
     mean = round(total_ns / iterations)
     means = divided(mean, [StepPart(name, duration_ns) for name, duration_ns in parts.items() if duration_ns])
     known = sorted(means, key=lambda part: (part.name in _UNAVOIDABLE, -part.duration_ns, part.name))
-    told: Rows = []
+    shown: Rows = []
     for number, part in enumerate(known, start=1):
         basis = notes.get(part.name) or _BASIS.get(part.name, "nothing runs, and the host does this")
         share = part.duration_ns / mean if mean else 0.0
-        told.append((*place, number, part.name, part.name not in _UNAVOIDABLE, part.duration_ns, share, basis))
+        shown.append((*place, number, part.name, part.name not in _UNAVOIDABLE, part.duration_ns, share, basis))
     if "ideal" not in parts and any(name.endswith("kernels") for name in parts):
         why = notes["ideal"] if notes["ideal"].startswith("not") else "not measured: no kernel's arithmetic is known"
-        told.append((*place, len(told) + 1, "ideal", False, None, None, why))
-    return told
+        shown.append((*place, len(shown) + 1, "ideal", False, None, None, why))
+    return shown

@@ -65,8 +65,8 @@ def comparison_lines(found: "Comparison") -> list[str]:
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
     warned = [line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable: {warning}")]
-    told = [one for one in found.findings if one.turn != "same"][:_MOST_A_FAMILY]
-    rows = [line for one in told for line in _labelled("found", words.turned(one))]
+    changed = [one for one in found.findings if one.turn != "same"][:_MOST_A_FAMILY]
+    rows = [line for one in changed for line in _labelled("found", words.turned(one))]
     worked = [one for one in found.operations if one.is_significant][:_MOST_A_FAMILY]
     rows += [f"  {'operation:':<20} {clean(one.name, 40)}: {words.worked(one)}" for one in worked]
     for family in words.FAMILY_TITLES:

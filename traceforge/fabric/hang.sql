@@ -20,7 +20,7 @@ CREATE OR REPLACE TABLE fabric.hang (
   in_shapes VARCHAR,
   -- Their element types, as JSON text.
   in_dtypes VARCHAR,
-  -- Ranks that hold up the others, ascending; empty where none can be told.
+  -- Ranks that hold up the others, ascending; empty where none can be named.
   ranks INTEGER[] NOT NULL,
   -- Ranks that wait, for these or for ranks that wait for them, ascending.
   waiting_ranks INTEGER[] NOT NULL,

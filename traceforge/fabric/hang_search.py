@@ -156,8 +156,8 @@ def search(dumps: Dumps) -> list[Hang]:
 
 
 def _unstuck(dumps: Dumps) -> Hang:
-    told = any(own.enqueued is not None for own in dumps.progress.values()) or any(dumps.calls.values())
-    return Hang("none" if told and not dumps.without_dump else "unknown", ())
+    has_calls = any(own.enqueued is not None for own in dumps.progress.values()) or any(dumps.calls.values())
+    return Hang("none" if has_calls and not dumps.without_dump else "unknown", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _order(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
 
 
 def _transfer(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
-    """Calls that every member is in, and none gets out of; not told where somebody's dump is missing."""
+    """Calls that every member is in, and none gets out of; unknown where somebody's dump is missing."""
     inside = [dumps.stands[rank] for rank, own in waits.items() if not own.ranks]
     if inside and not any(own.unseen for own in waits.values()):
         first = _earliest(dumps, inside)
@@ -337,8 +337,8 @@ def _earliest(dumps: Dumps, stands: Sequence[Stand]) -> Stand:
         )
 
     def precedence(stand: Stand) -> tuple[bool, bool, bool, int, int]:
-        # A call that its dump has lost is older than those that it holds. A collective tells who is absent by its
-        # number; of a send or receive only its other end is known.
+        # A call that its dump has lost is older than those that it holds. The number of a
+        # collective says who is absent; of a send or receive only its other end is known.
         created_ns = stand.call.created_ns if stand.call else None
         key = (stand.group, stand.sequence)
         return is_preceded(key), stand.sequence is None, stand.call is not None, created_ns or 0, stand.rank

@@ -26,14 +26,14 @@ def summary(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 
 def detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     """What shows it, in a few sentences; empty where there is nothing more to say."""
-    told = [_DETAILS[hang.kind](hang, dumps, names)] if hang.kind in _DETAILS else []
+    sentences = [_DETAILS[hang.kind](hang, dumps, names)] if hang.kind in _DETAILS else []
     if hang.call and (frame := own_frame(hang.call.stack)):
-        told.append(f"On {_ranks([hang.call.rank])} that call was made in {frame}.")
-    told += [_last_call(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD] if rank in dumps.last]
+        sentences.append(f"On {_ranks([hang.call.rank])} that call was made in {frame}.")
+    sentences += [_last_call(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD] if rank in dumps.last]
     if dumps.without_dump and hang.kind != "unknown":
         has = "has" if len(dumps.without_dump) == 1 else "have"
-        told.append(f"{_ranks(dumps.without_dump, 'Rank')} {has} no dump: what they do cannot be known.")
-    return " ".join(told)
+        sentences.append(f"{_ranks(dumps.without_dump, 'Rank')} {has} no dump: what they do cannot be known.")
+    return " ".join(sentences)
 
 
 def own_frame(stack: str | None) -> str | None:
@@ -97,11 +97,11 @@ def _stuck(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 def _stuck_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     calls = [_at(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD]]
     more = f"; and {plural(len(hang.ranks) - _MOST_TOLD, 'more rank')}" if len(hang.ranks) > _MOST_TOLD else ""
-    told = f"Calls under way: {'; '.join(calls)}{more}."
+    text = f"Calls under way: {'; '.join(calls)}{more}."
     if hang.others:
         place = _place(hang.others[0], dumps, names)
-        told += f" What others wait for, and {_ranks(hang.absent)} never made, is first {place}."
-    return told
+        text += f" What others wait for, and {_ranks(hang.absent)} never made, is first {place}."
+    return text
 
 
 def _transfer(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
@@ -111,7 +111,7 @@ def _transfer(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 
 def _unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     if not dumps.without_dump:
-        return "Whether the job hangs, and for whom, cannot be known: these dumps do not tell who is waited for."
+        return "Whether the job hangs, and for whom, cannot be known: these dumps do not say who is waited for."
     has = "has" if len(dumps.without_dump) == 1 else "have"
     world = plural(len(dumps.ranks) + len(dumps.without_dump), "rank")
     whether = "Who holds up the job" if hang.waiting else "Whether the job hangs"
@@ -130,8 +130,8 @@ def _none(_hang: Hang, dumps: Dumps, _names: Mapping[int, str]) -> str:
     return f"Nothing hangs in a collective: every call that the dumps of all {ranks} know of had ended."
 
 
-Told = Callable[[Hang, Dumps, Mapping[int, str]], str]
-_SUMMARIES: Mapping[str, Told] = MappingProxyType(
+Sentence = Callable[[Hang, Dumps, Mapping[int, str]], str]
+_SUMMARIES: Mapping[str, Sentence] = MappingProxyType(
     {
         "mismatch": _mismatch,
         "order": _order,
@@ -142,7 +142,7 @@ _SUMMARIES: Mapping[str, Told] = MappingProxyType(
         "none": _none,
     }
 )
-_DETAILS: Mapping[str, Told] = MappingProxyType(
+_DETAILS: Mapping[str, Sentence] = MappingProxyType(
     {"order": _order_detail, "stuck": _stuck_detail, "unknown": _unknown_detail}
 )
 
@@ -209,8 +209,8 @@ def _ranks(ranks: Sequence[int], word: str = "rank") -> str:
             stretches[-1].append(rank)
         else:
             stretches.append([rank])
-    told = [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in stretches]
-    if len(told) > _MOST_LISTED:
-        told = [*told[:_MOST_LISTED], f"{len(told) - _MOST_LISTED} more"]
-    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    parts = [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in stretches]
+    if len(parts) > _MOST_LISTED:
+        parts = [*parts[:_MOST_LISTED], f"{len(parts) - _MOST_LISTED} more"]
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return f"{word}{'' if len(ranks) == 1 else 's'} {listed}"

@@ -41,7 +41,7 @@ CREATE OR REPLACE TABLE forecast.point (
   -- Device and host idle, ns.
   idle_ns,
   -- Communication after the last arrival that no compute hides, ns; NULL where members have no trace (see
-  -- timeline.coverage), so that it is not told from waiting.
+  -- timeline.coverage), so that it cannot be separated from waiting.
   exposed_transfer_ns,
   -- Communication after the last arrival that compute hides, ns; NULL likewise.
   hidden_transfer_ns,

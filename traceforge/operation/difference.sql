@@ -82,7 +82,7 @@ compared AS (
   FROM filled
   WINDOW alike AS (PARTITION BY run_id, role, is_gap, name)
 ),
-told AS (
+per_call AS (
   SELECT *, duration_ns - peer_duration_ns AS excess_ns,
     duration_ns / NULLIF(calls, 0) AS call_ns, peer_duration_ns / NULLIF(peer_calls, 0) AS peer_call_ns
   FROM compared
@@ -104,7 +104,7 @@ SELECT
   CAST(ROUND(t.excess_ns) AS BIGINT), CAST(t.calls AS DOUBLE), CAST(t.peer_calls AS DOUBLE),
   CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT),
   g.call, CAST(ROUND(g.call_ns / t.iterations) AS BIGINT)
-FROM told AS t
+FROM per_call AS t
 LEFT JOIN filling AS g ON t.is_gap AND g.run_id = t.run_id AND g.rank = t.rank AND g.name = t.name
 WHERE t.excess_ns >= (SELECT value FROM meta.threshold WHERE name = 'operation.LEAST_EXCESS_SHARE') * t.step_ns
 ORDER BY t.run_id, t.rank, t.excess_ns DESC, t.name

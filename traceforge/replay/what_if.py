@@ -17,7 +17,7 @@ from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
 
-_NOT_SPLIT = "Members of collectives have no trace, so that transfers are not told from waiting for these."
+_NOT_SPLIT = "Members of collectives have no trace, so that transfers cannot be separated from waiting for these."
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,10 @@ def steps(
 
 def _look(finding: Finding, *, has_devices: bool) -> Advice | None:
     usual = (_OF_GPU if has_devices else _OF_HOST) if finding.cause == "slow_compute" else None
-    told = usual or _BY_CAUSE.get(finding.cause)
-    if told is None:
+    advice = usual or _BY_CAUSE.get(finding.cause)
+    if advice is None:
         return None
-    return Advice(told[0], f"ssh {finding.host} {told[1]}" if _PLAIN_NAME.fullmatch(finding.host) else told[1])
+    return Advice(advice[0], f"ssh {finding.host} {advice[1]}" if _PLAIN_NAME.fullmatch(finding.host) else advice[1])
 
 
 def _query(finding: Finding, target: str, *, has_devices: bool) -> Advice | None:

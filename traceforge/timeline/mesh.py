@@ -130,10 +130,10 @@ def _with_names(chosen: Sequence[tuple[str, Axis]]) -> dict[str, Axis]:
     nameless = [axis for name, axis in chosen if not name]
     named: dict[str, Axis] = {}
     for name, axis in chosen:
-        told = name or ("dp" if len(nameless) == 1 and not any(other in ("dp", "fsdp") for other, _ in chosen) else "")
-        if not told or told in named:
-            told = f"axis{1 + sum(other.startswith('axis') for other in named)}"
-        named[told] = axis
+        own = name or ("dp" if len(nameless) == 1 and not any(other in ("dp", "fsdp") for other, _ in chosen) else "")
+        if not own or own in named:
+            own = f"axis{1 + sum(other.startswith('axis') for other in named)}"
+        named[own] = axis
     return named
 
 

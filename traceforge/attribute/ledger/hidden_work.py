@@ -2,7 +2,7 @@
 
 A rank that works while its collective runs, and is done before the collective is, waits until the end all the same: how
 long it worked changes nothing there. Only what its reference counts before the wait and the rank does after it, or the
-other way round, has to be carried over, lest the same work be a gain on one side and a loss on the other.
+other way round, has to be carried over: the same work would be a gain on one side and a loss on the other.
 """
 
 from collections.abc import Mapping

@@ -204,11 +204,11 @@ class _DenseFlow:
         outlasting = np.maximum(0, self._time[ranks] - self._end_alone[place, ranks])
         # A chain that ends before its own transfer would have adds nothing: the end's account is taken as it is.
         both = np.flatnonzero((outlasting > 0) | (reference > self._reference_end[place, ranks]))
-        settled = self._ended[place].blame(ranks)
+        costs = self._ended[place].blame(ranks)
         if len(both):
-            blame = np.stack([self._blame(ranks[both]), settled[both]], axis=1)
-            settled[both] = self._shared(blame, (time - reference[:, None])[both], outlasting[both])
-        self._costs_of[ranks] = settled
+            blame = np.stack([self._blame(ranks[both]), costs[both]], axis=1)
+            costs[both] = self._shared(blame, (time - reference[:, None])[both], outlasting[both])
+        self._costs_of[ranks] = costs
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 

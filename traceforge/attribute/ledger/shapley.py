@@ -2,7 +2,7 @@
 
 The latest of several sets the pace. The Shapley value of the game v(Q) = max over Q of the lateness has a closed
 form: sort ascending; each step from one lateness to the next is shared by all that are at least that late (Littlechild
-and Owen's airport game). Ties share equally; a change of 1 ns moves shares by at most 1 ns.
+and Owen, 1973). Ties share equally; a change of 1 ns moves shares by at most 1 ns.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 -- Flight recorder dumps tell whom the ranks of a hung job wait for.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: {told}
+-- Summary: {text}
 -- Next step: Look at the stacks of the ranks that are waited for (py-spy dump), not at those that wait.
 SELECT
   h.run_id,
@@ -10,7 +10,7 @@ SELECT
     WHEN LEN(h.ranks) > 0 THEN ARRAY_TO_STRING(h.ranks, ', ')
     ELSE COALESCE(g.description, g.name)
   END AS subject,
-  h.ranks, RTRIM(h.summary || ' ' || h.detail) AS told, h.next_step, 'flight recorder' AS basis,
+  h.ranks, RTRIM(h.summary || ' ' || h.detail) AS text, h.next_step, 'flight recorder' AS basis,
   -- A flight recorder's dump has no lines.
   (h.source_id, 1) AS first, GREATEST(LEN(h.waiting_ranks), 1) AS citation_count
 FROM fabric.hang AS h

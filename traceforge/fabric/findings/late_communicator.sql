@@ -5,7 +5,7 @@
 --   {made:count communicator side}{of_ranks}; every rank of the group waits meanwhile.
 -- Next step: Make all process groups before the first step and use each once (a barrier), so that nothing is connected
 --   inside training.
-WITH settled AS (
+WITH training AS (
   -- The call of each process from which on training has begun.
   SELECT p.run_id, p.process, o.source_id, o.record_id, t.value AS calls
   FROM fabric.operation AS o
@@ -18,7 +18,7 @@ late AS (
   SELECT m.run_id, m.global_rank, m.source_id, m.line, s.calls
   FROM fabric.member AS m
   JOIN raw.nccl_communicator AS c USING (source_id, handle_id)
-  JOIN settled AS s ON s.run_id = m.run_id AND s.process = m.process AND s.source_id = m.source_id
+  JOIN training AS s ON s.run_id = m.run_id AND s.process = m.process AND s.source_id = m.source_id
   WHERE COALESCE(c.start_record_id, c.complete_record_id) > s.record_id
 )
 SELECT

@@ -76,15 +76,15 @@ def scaling_tables(curve: Sequence[CurvePoint], measured: Sequence[Mark], knees:
     """
     inside = [point for point in curve if not point.extrapolated]
     outside = [point for point in curve if point.extrapolated]
-    joint = inside[-1:] + outside if outside else []
+    beyond = inside[-1:] + outside if outside else []
     tables = {
         "band": _band_table(inside),
-        "beyond": _band_table(joint),
+        "beyond": _band_table(beyond),
         "fitted": _line_table(inside, _MEASURED),
-        "forecast": _line_table(joint, _EXTRAPOLATED),
+        "forecast": _line_table(beyond, _EXTRAPOLATED),
         "measured": _marks(measured),
         "knees": _marks(knees),
-        "border": _marks([Mark(joint[0].ranks, None, f"{_EXTRAPOLATED} →")] if len(joint) > 1 else []),
+        "border": _marks([Mark(beyond[0].ranks, None, f"{_EXTRAPOLATED} →")] if len(beyond) > 1 else []),
     }
     return {name: table for name, table in tables.items() if table["ranks"]}
 

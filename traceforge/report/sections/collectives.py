@@ -111,7 +111,7 @@ def _bandwidth_caption(rows: list[Row]) -> str:
 def _slowest(context: Context, kinds: list[Row]) -> Block:
     rows = context.rows("sections/collectives_slowest")
     if not rows and not any(row["complete"] for row in kinds):
-        return Note("Slow calls cannot be told: of no collective was every member recorded.")
+        return Note("Slow calls cannot be known: of no collective was every member recorded.")
     if not rows:
         return Note("No call took twice as long as others of its group, operation and size.")
     worst = rows[0]

@@ -80,10 +80,9 @@ def _bar(
     names: Sequence[Sequence[object]],
 ) -> StripBar:  # fmt: skip
     noun = "Iteration" if len(group) == 1 else "Iterations"
-    told = "; ".join(f"{names[owner][0]} {duration(1_000 * lost_us)}" for owner, lost_us in parts.items())
-    title = (
-        f"{noun} {span(group[0], group[-1])} lost {duration(1_000 * sum(parts.values()))}{': ' if told else ''}{told}"
-    )
+    owners = "; ".join(f"{names[owner][0]} {duration(1_000 * lost_us)}" for owner, lost_us in parts.items())
+    owners = f": {owners}" if owners else ""
+    title = f"{noun} {span(group[0], group[-1])} lost {duration(1_000 * sum(parts.values()))}{owners}"
     heights = [(*swatches[owner], 100 * lost_us / top_us if top_us else 0.0) for owner, lost_us in parts.items()]
     return StripBar(title, heights, place_link(group[0]))
 
@@ -95,7 +94,7 @@ def _who(row: Row) -> str:
 
 
 def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]]) -> str:
-    """Who owns most, as a share: the size of a fault is told once, as what is recoverable."""
+    """Who owns most, as a share: the size of a fault is stated once, as what is recoverable."""
     sums: dict[int, float] = defaultdict(float)
     for _, owner, lost_us in cells:
         sums[int(str(owner))] += float(str(lost_us))

@@ -105,8 +105,8 @@ def _work(operation: Row) -> str:
 def _bound(verdict: Verdict, context: Context) -> str:
     """What bounds the job, where the verdict's own words do not say it."""
     sentence = next((clean(row["sentence"], 600) for row in context.rows("bound")), "")
-    told = f"{verdict.headline} {verdict.explanation}"
-    return "" if sentence in told else sentence
+    said = f"{verdict.headline} {verdict.explanation}"
+    return "" if sentence in said else sentence
 
 
 def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, context: Context) -> list[Advice]:
@@ -161,9 +161,9 @@ def _baseline_tile(context: Context) -> Tile | None:
     found = context.comparison.iteration
     if not found.before_ns:
         return None
-    told = f"{duration(found.before_ns)} before, {duration(found.after_ns)} now"
-    told += "" if found.is_significant else "; within the scatter"
-    return Tile(f"{change(found.after_ns / found.before_ns)}", "Iteration against baseline", told)
+    note = f"{duration(found.before_ns)} before, {duration(found.after_ns)} now"
+    note += "" if found.is_significant else "; within the scatter"
+    return Tile(f"{change(found.after_ns / found.before_ns)}", "Iteration against baseline", note)
 
 
 def _job_tiles(context: Context) -> list[Tile]:

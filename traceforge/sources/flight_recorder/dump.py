@@ -180,10 +180,10 @@ def _world_size(groups: list[frozenset[int]]) -> int | None:
 def _stack(frames: object) -> str | None:
     if not isinstance(frames, list) or not frames:
         return None
-    told = [frame for frame in frames[:_MOST_FRAMES] if isinstance(frame, dict)]
+    known = [frame for frame in frames[:_MOST_FRAMES] if isinstance(frame, dict)]
     lines = (
         f"{_text(frame.get('name'))} at {_text(frame.get('filename'))}:{_integer(frame.get('line'))}"[:_LONGEST_FRAME]
-        for frame in told
+        for frame in known
     )
     return "\n".join(lines) or None
 

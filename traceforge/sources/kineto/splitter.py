@@ -129,7 +129,7 @@ class Splitter:
         except msgspec.ValidationError:
             pass
         except UNDECODABLE as error:
-            # Half a surrogate pair reads as if the text ended there; any other early end cannot be mended.
+            # Half a surrogate pair reads as if the text ended there; any other early end cannot be repaired.
             if is_incomplete(error) and b"\\u" not in text:
                 raise
             repaired = repair_text(text)

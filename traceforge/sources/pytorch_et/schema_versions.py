@@ -1,6 +1,6 @@
 """Versions of PyTorch's execution trace schema. In: a version as written. Out: findings about it.
 
-Seen: 1.0.1 to 1.1.1; a later 1.x is read like the nearest known one, and said aloud.
+Seen: 1.0.1 to 1.1.1; a later 1.x is read like the nearest known one, and noted as an issue.
 """
 
 import re

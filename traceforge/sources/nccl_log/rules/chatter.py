@@ -1,6 +1,6 @@
-"""Messages that are known but carry no datum worth a column. Fill only raw.nccl_record, under these names.
+"""Messages that are known but carry nothing worth a column. Fill only raw.nccl_record, under these names.
 
-Idea: a name says that the message was recognised; add a table when a datum in it becomes useful.
+Idea: a name says that the message was recognised; add a table when something in it becomes useful.
 """
 
 from traceforge.sources.nccl_log.grammar import Rule, rule
