@@ -6,6 +6,7 @@ one tile or one list of facts belong together; the links to queries that follow 
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html.parser import HTMLParser
 
 _ROWS = {"tr", "dl"}
@@ -83,6 +84,7 @@ class _Reader(HTMLParser):
             self.query = None
 
 
+@lru_cache(maxsize=2)
 def read_numbers(html: str) -> tuple[list[Row], dict[str, str]]:
     """Rows of numbers in the order of the page, and the SQL of each query by its name."""
     reader = _Reader()

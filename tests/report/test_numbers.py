@@ -67,7 +67,7 @@ def test_every_number_is_in_one_row_of_the_sql_beside_it(reported: tuple[Store, 
     assert sum(len(row.numbers) for row in rows) > 100
 
     # when each query is run as printed
-    answers = {name: Answer(store.query(text).rows()) for name, text in sql.items()}
+    answers = {name: Answer(store.rows(text)) for name, text in sql.items()}
 
     # then numbers that stand together come out of one row together
     missing = [row for row in rows if not any(answers[name].holds(row) for name in row.queries)]
