@@ -1,10 +1,16 @@
 """Arguments of communication are kept: the text as written, and the known keys as columns."""
 
 import json
+from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.sources.reading import Read
+from traceforge.sources.kineto.collectives import CommunicationArgs
+from traceforge.sources.kineto.issues import new_log
+from traceforge.sources.kineto.kinds import Flag
 
 ALL_REDUCE = {
     "Collective name": "allreduce",
@@ -137,3 +143,51 @@ def test_rows_point_at_their_events_whatever_the_unit_size(read_kineto: Read, un
         (number, number) for number in range(0, 30, 3)
     ]
     assert [json.loads(row["args"])["Seq"] for row in reading.rows("argument")] == list(range(0, 30, 3))
+
+
+MEMBERS = [
+    '"Seq": 5', '"Seq": 6', '"Seq":0', '"Seq": 07', '"Seq": -3', '"Seq": "5"', '"Seq": 5.0',
+    '"Seq": 99999999999999999999',
+    '"deep": {"Seq": 5}', '"deep": {"Seq": 6}', '"name": "\\"Seq\\": 5"', '"External id": 5', '"External id": 6',
+    '"correlation": 5', '"deep": {"correlation": 5}', '"Group size": 8', '"Group size": 9', '"Group size": "many"',
+    '"Collective name": "allreduce"', '"Collective name": "External id"', '"Is asynchronized op": "x"', '"Rank": 2',
+]  # fmt: skip
+
+
+def said_of(texts: list[str]) -> tuple[list[dict[str, object]], dict[str, int]]:
+    """Rows of raw.collective and issues, of events that come one after the other."""
+    issues = new_log()
+    collector = CommunicationArgs(keep_all=False, issues=issues)
+    for place, text in enumerate(texts):
+        collector.add_text(place, Flag.COMMUNICATION, text.encode())
+    rows = [row for batch in collector.flush() if batch.table == "raw.collective" for row in batch.rows.to_dicts()]
+    return rows, {issue.code: issue.count for issue in issues}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_what_is_read_of_one_call_does_not_depend_on_the_calls_before(events: list[list[str]]) -> None:
+    texts = ["{" + ", ".join(['"In msg nelems": 1', *members]) + "}" for members in events]
+
+    rows, issues = said_of(texts)
+
+    alone = [said_of([text]) for text in texts]
+    assert [row | {"event_id": 0} for row in rows] == [row for own, _ in alone for row in own]
+    assert issues == sum((Counter(own) for _, own in alone), Counter())
+
+
+def test_calls_that_differ_in_counting_numbers_alone_keep_their_own() -> None:
+    texts = [json.dumps(ALL_REDUCE | {"Seq": 17 + n, "External id": 100 + n, "correlation": n}) for n in range(3)]
+
+    rows, _ = said_of(texts)
+
+    assert [row["sequence"] for row in rows] == [17, 18, 19]
+    assert len({json.dumps(row | {"event_id": 0, "sequence": 0}) for row in rows}) == 1
+
+
+def test_a_sequence_number_of_something_within_the_arguments_is_not_the_calls() -> None:
+    texts = [f'{{"In msg nelems": 1, "deep": {{"Seq": {number}}}}}' for number in (5, 6)]
+
+    rows, _ = said_of(texts)
+
+    assert [row["sequence"] for row in rows] == [None, None]

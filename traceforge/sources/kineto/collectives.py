@@ -1,12 +1,14 @@
 """Arguments of communication. In: `EventUnit`s. Out: frames of raw.collective and raw.argument.
 
 Idea: only units that hold a communication event are looked at a second time, for the raw text of the arguments; the
-text is stored as written and the known keys of collectives are read from it, each on its own.
+text is stored as written and the known keys of collectives are read from it, each on its own. Calls of one collective
+differ in little but numbers that count them: but for these, each distinct text is read once.
 Keys seen in PyTorch 2.3 to 2.13. Not handled: arguments that are no JSON object (stored, but not read).
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +25,7 @@ from traceforge.sources.kineto.kinds import Flag, FlagArray
 if TYPE_CHECKING:
     import polars as pl
 
-_Row = tuple[int | str | bool | None, ...]
+_Value = int | str | bool | None
 
 
 class _CollectiveArgs(msgspec.Struct, gc=False):
@@ -57,8 +59,31 @@ _BITS = {
     "global_rank_start": _INT32_BITS,
     "global_rank_stride": _INT32_BITS,
 }
+# Numbers that differ from call to call: identifiers, of no account here, and the sequence number.
+_PASSING = re.compile(
+    rb'"(?:Seq|External id|correlation|Record function id|Ev Idx)"\s*:\s*(?:0|[1-9]\d{0,17})(?=[,}\s])'
+)
+_SEQUENCE_KEY = b'"Seq"'
+_SEQUENCE = re.compile(rb'"Seq"\s*:\s*(0|[1-9]\d{0,17})(?=[,}\s])')
+# Distinct texts that are remembered; of a file in which all differ, more would only take memory.
+_MOST_KNOWN = 16_384
 _TRUTHS = {b"1": True, b"true": True, b"0": False, b"false": False}
 _decoder = msgspec.json.Decoder(_CollectiveArgs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a text of arguments says.
+
+    Attributes:
+        place: of its values among those of all distinct texts; None where they are no values of a collective.
+        problems: codes of values that cannot be used.
+        is_numbered: whether the text states a sequence number, which is that of the event's own text.
+    """
+
+    place: int | None
+    problems: tuple[str, ...] = ()
+    is_numbered: bool = False
 
 
 class CommunicationArgs:
@@ -71,12 +96,18 @@ class CommunicationArgs:
     def __init__(self, keep_all: bool, issues: IssueLog) -> None:
         self._keep_all = keep_all
         self._issues = issues
-        self._texts: list[tuple[int, str]] = []
-        self._rows: list[_Row] = []
+        self._text_ids: list[int] = []
+        self._texts: list[str] = []
+        self._known: dict[tuple[bytes, bool], _Call] = {}
+        self._values: list[tuple[_Value, ...]] = []
+        # Of each collective's event: which values, and its own sequence number.
+        self._event_ids: list[int] = []
+        self._places: list[int] = []
+        self._sequences: list[int | None] = []
 
     def add(self, unit: EventUnit, flags: FlagArray) -> None:
         """Take the arguments of a unit, whose events have the given `Flag`s."""
-        places = self._places(unit, flags)
+        places = self._wanted(unit, flags)
         if not places:
             return
         texts, event_ids = unit.args_texts(), unit.event_ids()
@@ -88,11 +119,12 @@ class CommunicationArgs:
     def add_text(self, event_id: int, flags: int, text: bytes) -> None:
         """Take the arguments of one event, which has the given `Flag`s."""
         if self._keep_all or flags & Flag.COMMUNICATION:
-            self._texts.append((event_id, text.decode("utf-8", "replace")))
+            self._text_ids.append(event_id)
+            self._texts.append(text.decode("utf-8", "replace"))
         if _COLLECTIVE_KEY.search(text):
             self._add_collective(event_id, text)
 
-    def _places(self, unit: EventUnit, flags: FlagArray) -> Sequence[int]:
+    def _wanted(self, unit: EventUnit, flags: FlagArray) -> Sequence[int]:
         """Which events may have arguments to be looked at."""
         if self._keep_all:
             return range(len(flags))
@@ -103,35 +135,34 @@ class CommunicationArgs:
         return np.flatnonzero(wanted).tolist()
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
+        numbers = _SEQUENCE.findall(text) if _SEQUENCE_KEY in text else []
+        is_plain = len(numbers) < 2 and (not numbers or text.count(_SEQUENCE_KEY) == 1)
+        key = _PASSING.sub(b"", text) if is_plain else text, bool(numbers)
+        call = self._known.get(key)
+        if call is None:
+            call = self._known[key] = self._read(text, int(numbers[0]) if is_plain and numbers else None)
+        for code in call.problems:
+            self._issues.add(code, at=f"event {event_id}")
+        if call.place is not None:
+            self._event_ids.append(event_id)
+            self._places.append(call.place)
+            self._sequences.append(int(numbers[0]) if call.is_numbered else None)
+
+    def _read(self, text: bytes, number: int | None) -> _Call:
+        """What a text says.
+
+        Args:
+            number: the only sequence number in it that may differ in texts that are otherwise the same.
+        """
         try:
             args = _decoder.decode(text)
         except UNDECODABLE:
-            return
-        values = (self._value(name, bytes(getattr(args, name)), event_id) for name in args.__struct_fields__)
-        self._rows.append((event_id, *values))
-
-    def _value(self, name: str, token: bytes, event_id: int) -> int | str | bool | None:
-        if token in (b"", b"null"):
-            return None
-        if name == "is_asynchronous":
-            truth = _TRUTHS.get(token.strip(b'"').lower())
-            return self._usable("wrong_type", event_id, truth, truth is not None)
-        if name == "process_group_ranks" and BEYOND_RANKS.search(token):
-            return self._usable("out_of_range", event_id, None, False)
-        if name not in _BITS:
-            return text_of(token)
-        number = integer_of(token)
-        if number is None:
-            return self._usable("wrong_type", event_id, None, False)
-        fits = -(2 ** _BITS[name]) <= number < 2 ** _BITS[name]
-        return self._usable("out_of_range", event_id, number, fits)
-
-    def _usable(self, code: str, event_id: int, value: int | None, is_usable: bool) -> int | None:
-        """The value; NULL and an issue where it cannot be used."""
-        if is_usable:
-            return value
-        self._issues.add(code, at=f"event {event_id}")
-        return None
+            return _Call(None)
+        problems: list[str] = []
+        values = {name: _value(name, bytes(getattr(args, name)), problems) for name in args.__struct_fields__}
+        is_numbered = number is not None and values["sequence"] == number
+        self._values.append(tuple((values | {"sequence": None} if is_numbered else values).values()))
+        return _Call(len(self._values) - 1, tuple(problems), is_numbered)
 
     def flush(self) -> list[Batch]:
         """The collected rows, if any."""
@@ -140,18 +171,46 @@ class CommunicationArgs:
         batches = []
         if self._texts:
             schema = {"event_id": pl.Int64, "args": pl.String}
-            batches.append(Batch("raw.argument", pl.DataFrame(self._texts, schema=schema, orient="row")))
-        if self._rows:
+            batches.append(Batch("raw.argument", pl.DataFrame([self._text_ids, self._texts], schema=schema)))
+        if self._event_ids:
             batches.append(Batch("raw.collective", self._collectives()))
-        self._texts, self._rows = [], []
+        self._text_ids, self._texts, self._event_ids, self._places, self._sequences = [], [], [], [], []
+        if len(self._known) > _MOST_KNOWN:
+            self._known, self._values = {}, []
         return batches
 
     def _collectives(self) -> "pl.DataFrame":
         import polars as pl
 
         dtypes = {_INT64_BITS: pl.Int64, _ELEMENT_BITS: pl.Int64, _INT32_BITS: pl.Int32}
-        schema: dict[str, type[pl.DataType]] = {"event_id": pl.Int64}
-        for name in _CollectiveArgs.__struct_fields__:
-            schema[name] = dtypes[_BITS[name]] if name in _BITS else pl.String
+        schema: dict[str, type[pl.DataType]] = {
+            name: dtypes[_BITS[name]] if name in _BITS else pl.String for name in _CollectiveArgs.__struct_fields__
+        }
         schema["is_asynchronous"] = pl.Boolean
-        return pl.DataFrame(self._rows, schema=schema, orient="row")
+        values = pl.DataFrame(self._values, schema=schema, orient="row")[self._places]
+        own = pl.Series(self._sequences, dtype=pl.Int64)
+        event_ids = pl.Series("event_id", self._event_ids, dtype=pl.Int64)
+        return values.with_columns(sequence=own.fill_null(values["sequence"])).insert_column(0, event_ids)
+
+
+def _value(name: str, token: bytes, problems: list[str]) -> _Value:
+    """The value of a key; NULL, and a code among the problems, where it cannot be used."""
+    if token in _NOTHING:
+        return None
+    if name == "is_asynchronous":
+        truth = _TRUTHS.get(token.strip(b'"').lower())
+        if truth is None:
+            problems.append("wrong_type")
+        return truth
+    if name == "process_group_ranks" and BEYOND_RANKS.search(token):
+        problems.append("out_of_range")
+        return None
+    if name not in _BITS:
+        return text_of(token)
+    number = integer_of(token)
+    if number is None:
+        problems.append("wrong_type")
+    elif not -(2 ** _BITS[name]) <= number < 2 ** _BITS[name]:
+        problems.append("out_of_range")
+        return None
+    return number
