@@ -9,6 +9,7 @@ import typer
 from traceforge.cli.console import note
 from traceforge.cli.files_used import files_used
 from traceforge.cli.progress import progress
+from traceforge.cli.standard_input import without_standard_input
 from traceforge.errors import PartialDataError
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
@@ -43,7 +44,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anythin
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Trace files, or folders that hold them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="Trace files, or folders that hold them; - for standard input.")
+    ],
     db: Annotated[
         str, typer.Option(metavar="DB", help="Database to create or extend: a DuckDB file, or a folder (ends in /).")
     ],
@@ -64,11 +67,11 @@ def ingest(
 
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
-    with Store(db) as store:
-        if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(paths))))):
+    with without_standard_input(paths) as given, Store(db) as store:
+        if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(given))))):
             note(advice)
         options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
-        result = ingest_shown(paths, store, options)
+        result = ingest_shown(given, store, options)
         for line in files_used(store, result.run_id, in_all_runs=True):
             note(line)
         note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")

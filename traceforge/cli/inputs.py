@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from traceforge.cli.ingest import ShownOptions, ingest_shown
 from traceforge.cli.progress import progress
+from traceforge.cli.standard_input import STANDARD_INPUT, without_standard_input
 from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists
 
@@ -30,6 +31,10 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     from traceforge.store.folder import is_database
     from traceforge.store.places import temporary_folder
 
+    if target == STANDARD_INPUT:
+        with without_standard_input([target]) as (copy,), opened(copy, options) as store:
+            yield store
+        return
     check_exists(target)
     if is_database(target):
         with progress() as shown:
