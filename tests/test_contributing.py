@@ -52,9 +52,9 @@ def test_each_way_to_extend_is_one_file_and_its_test() -> None:
 
     assert [str(Path(path).parent) for path in files if not path.startswith("tests/")] == [
         "traceforge/attribute/causes", "traceforge/cli/queries", "traceforge/report/sections", "traceforge/sources",
-        "traceforge/forecast/models",
+        "traceforge/sources", "traceforge/forecast/models",
     ]  # fmt: skip
-    assert len([path for path in files if path.startswith("tests/")]) == 5
+    assert len([path for path in files if path.startswith("tests/")]) == 6
     assert rows == ["traceforge/vocabulary.toml"]
 
 
