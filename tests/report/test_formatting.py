@@ -13,6 +13,7 @@ from traceforge.report.formatting import (
     percent,
     plural,
     rank_list,
+    unbroken,
 )
 
 
@@ -95,3 +96,9 @@ def test_names_lose_what_turns_hides_or_commands_and_nothing_else(name: str, sho
 
 def test_a_long_name_keeps_its_ends() -> None:
     assert clean("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
+
+
+def test_a_number_is_never_parted_from_its_unit() -> None:
+    told = "2.6 %, 8.6 ms and 3 MB in 4 steps".replace(" ", "_")
+    joined = unbroken("2.6 %, 8.6 ms and 3 MB in 4 steps").replace(" ", "_").replace("\N{NO-BREAK SPACE}", "~")
+    assert joined == told.replace("6_%", "6~%").replace("6_ms", "6~ms").replace("3_MB", "3~MB")

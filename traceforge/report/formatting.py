@@ -15,6 +15,7 @@ from traceforge.units import format_bytes, format_ns, format_share
 _MINUS = "\N{MINUS SIGN}"
 _JOINED = "\N{NO-BREAK SPACE}"
 _HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_BEFORE_UNIT = re.compile(r"(\d) (%|(?:[nµm]?s|[kMGT]?B)\b)")
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 MODE_NAMES = {
@@ -232,6 +233,11 @@ def _plain(value: float) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     text = f"{abs(value):.{digits}f}"
     return _MINUS + text if value < 0 and float(text) != 0 else text
+
+
+def unbroken(text: str) -> str:
+    """The text with its numbers and their units on one line."""
+    return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", text)
 
 
 def plain(lines: Sequence[str]) -> list[str]:
