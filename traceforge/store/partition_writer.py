@@ -99,9 +99,13 @@ def _fitted(batch: Batch) -> "pl.DataFrame":
     columns = _columns(batch.table)
     if unknown := set(batch.rows.columns) - columns.keys():
         raise QueryError(f"{batch.table} has no column {', '.join(sorted(unknown))}")
-    present = batch.rows.columns
-    fitted = batch.rows.select(
-        (pl.col(name) if name in present else pl.lit(None)).cast(dtype).alias(name) for name, dtype in columns.items()
+    # Series by series: a projection of the frame costs more than a small file has rows.
+    rows = batch.rows
+    fitted = pl.DataFrame(
+        [
+            rows[name].cast(dtype) if name in rows.columns else pl.Series(name, dtype=dtype).clear(rows.height)
+            for name, dtype in columns.items()
+        ]
     )
     required = facts_form()[batch.table].required - {"source_id"}
     if empty := [name for name in sorted(required) if fitted[name].null_count()]:
