@@ -22,6 +22,7 @@ CAUSES = {
     "uplink_congestion": "slow_transfer",
     "slow_nic": "slow_transfer",
     "far_nic": "slow_path",
+    "stage_slow_compute": "slow_compute",
 }
 
 
@@ -63,6 +64,8 @@ def culprit(store: Store, fault: dict[str, Any]) -> tuple[str, str]:
     """Whom a finding must name: a slow path is its communicator's, a slow fabric the job's."""
     if fault["mode"] == "fabric_contention":
         return "job", "all"
+    if fault.get("befalls") == "stage":
+        return "stage", str(fault["place"])
     if fault["mode"] != "gpu_locality":
         return "rank", str(fault["rank"])
     (ranks,) = fault["communicators"]
@@ -101,7 +104,9 @@ def test_the_size_of_a_finding_is_near_what_the_fault_cost(scenario: tuple[str, 
         excess = fault.get("step_excess_ns") or fault.get("removed_ns")
         if not excess:
             continue
-        cost_ns = sum(excess) / len(excess)
+        # What iterations without the fault would not have gained does not belong to an affected one.
+        struck = [one for one in excess if one]
+        cost_ns = sum(struck) / len(struck)
 
         # then the size is within a quarter: the ledger refers to medians of places, the truth to those of steps
         affected_ns = store.query("SELECT affected_delay_ns FROM attribute.finding WHERE finding_id = 0").item()

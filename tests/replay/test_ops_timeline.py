@@ -1,5 +1,6 @@
 """A real pipeline-parallel job with a slow worker: slowdowns as its recorders published them."""
 
+import json
 import os
 from collections.abc import Callable
 from functools import cache
@@ -108,3 +109,14 @@ def test_the_slow_worker_explains_all_and_the_last_stage_nothing() -> None:
     assert share_come(worker) == pytest.approx(1.00631, abs=1e-3)
     assert share_gone(last_stage) == pytest.approx(-0.00121, abs=1e-3)
     assert share_come(last_stage) == pytest.approx(0.00243, abs=1e-3)
+
+
+@pytest.mark.parametrize("job", ["AR", "ST"])
+def test_every_published_pipeline_replays_to_its_recorded_and_its_ideal_step(job: str) -> None:
+    folder = Path(CORPUS or "") / f"traces/ops_timeline/straggler_{job}"
+    published = json.loads((folder / f"mw-{job}.json").read_text())
+    found = load(folder / f"trace-{job}.parquet")
+
+    # within 1 % is asked; both agree to five digits
+    assert found.step_times().mean() == pytest.approx(published["tori"], rel=1e-5)
+    assert found.step_times(idealised(found)).mean() == pytest.approx(published["tideal"], rel=1e-5)

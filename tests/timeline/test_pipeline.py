@@ -7,6 +7,7 @@ import pytest
 
 from tests.given import rows_of
 from tests.timeline.pipelines import simulated
+from traceforge.replay.what_if import of_pipelines
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.load import Noise
 from traceforge.synth.pipeline import Pipeline
@@ -61,3 +62,17 @@ def test_a_job_without_a_pipeline_has_none(tmp_path: Path) -> None:
     found = simulated(Scenario(iterations=2, cluster=Cluster(1, 2)), tmp_path)
 
     assert rows_of(found.store, TOLD) == []
+
+
+def test_what_if_has_the_pipelines_other_settings(tmp_path: Path) -> None:
+    found = simulated(replace(JOB, cluster=Cluster(1, 2, pipeline_parallel=2), iterations=3), tmp_path)
+
+    more, even = of_pipelines(found.store)
+
+    ((_, iteration_ns, _, saved_ns, _, was_ns),) = found.store.query(TOLD).rows()
+    # four times the samples in an iteration that is longer
+    assert (more.edit, more.parameters) == ("more_microbatches", "microbatches=12")
+    assert more.throughput_ratio == pytest.approx(4 * was_ns / iteration_ns)
+    assert more.saved_ns_per_iteration == was_ns - iteration_ns < 0
+    assert (even.edit, even.saved_ns_per_iteration, even.iteration_ns) == ("even_stages", saved_ns, was_ns - saved_ns)
+    assert (more.throughput_ratio_low, even.throughput_ratio_high) == (None, None)

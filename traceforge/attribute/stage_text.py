@@ -72,7 +72,7 @@ def of_bubbles(state: State) -> str:
         f"pipeline bubble ({named}); "
         f"{_points(state['fill_drain_ns'] / iteration_ns)} are fill and drain: {state['more_microbatches']} "
         f"micro-batches of this size instead of {state['all_microbatches']} would leave "
-        f"{_number(state['more_fill_drain_share'])}"
+        f"{_points(state['more_fill_drain_share'])}"
     )
     others = (
         ("unequal stages", state["imbalance_ns"]),

@@ -17,6 +17,20 @@ from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
 from traceforge.store.database import Store
 
+_PIPELINES = """
+SELECT run_id, microbatches, iteration_ns, even_saved_ns, more_microbatches, more_iteration_ns
+FROM timeline.pipeline
+ORDER BY run_id
+"""
+_MORE_MICROBATCHES = (
+    "More micro-batches of the same size, so that the batch grows: fill and drain stay as long, all else of a "
+    "micro-batch comes once more. Memory may forbid it; smaller micro-batches of the same batch would compute less "
+    "densely."
+)
+_EVEN_STAGES = (
+    "Every pass takes as long on each stage as on the mean one, messages as usual: layers moved in parts of any size, "
+    "played without noise. Memory may forbid it."
+)
 _NOT_SPLIT = "Members of collectives have no trace, so that transfers cannot be separated from waiting for these."
 
 
@@ -45,7 +59,24 @@ def rows(store: Store) -> pl.DataFrame:
         job = job_of(run, load_places(store, run_id, run.model))
         usual = [(edit, settings) for edit in edits().values() for settings in edit.usual(job)]
         result += [asdict(try_edits(run, job, [one])) for one in usual]
+    result += [asdict(one) for one in of_pipelines(store)]
     return pl.DataFrame(result, infer_schema_length=None)
+
+
+def of_pipelines(store: Store) -> list[WhatIf]:
+    """What other settings of a pipeline would make of it, from timeline.pipeline; one course of it has no interval."""
+    found = []
+    for run_id, microbatches, iteration_ns, saved_ns, more, more_ns in store.query(_PIPELINES).iter_rows():
+        ratio = more / microbatches * iteration_ns / more_ns
+        longer_ns = iteration_ns - more_ns
+        settings = f"microbatches={more}"
+        found.append(
+            WhatIf(run_id, "more_microbatches", settings, ratio, None, None, more_ns, longer_ns, _MORE_MICROBATCHES)
+        )
+        even_ns = iteration_ns - saved_ns
+        ratio = iteration_ns / even_ns
+        found.append(WhatIf(run_id, "even_stages", "", ratio, None, None, even_ns, saved_ns, _EVEN_STAGES))
+    return found
 
 
 def job_of(run: ReplayInput, places: Places) -> EditedJob:

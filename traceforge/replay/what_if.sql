@@ -5,7 +5,7 @@
 -- replay.calibration holds no coupling, transfers are taken not to change with the spread of arrivals.
 -- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.communicator
--- Reads: timeline.coverage, align.rank, replay.calibration
+-- Reads: timeline.coverage, timeline.pipeline, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.what_if (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -15,7 +15,7 @@ CREATE OR REPLACE TABLE replay.what_if (
   parameters VARCHAR NOT NULL,
   -- Samples a second with the edit over samples a second without; NULL where the run holds too little.
   throughput_ratio DOUBLE,
-  -- Lower end of its 95 % interval.
+  -- Lower end of its 95 % interval; NULL where one course of a pipeline was played, too.
   throughput_ratio_low DOUBLE,
   -- Upper end of its 95 % interval.
   throughput_ratio_high DOUBLE,
