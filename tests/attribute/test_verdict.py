@@ -99,15 +99,31 @@ def test_that_nothing_is_significant_is_the_surer_the_more_was_seen(iterations: 
     assert len(sizes) == 1
 
 
-def test_a_rank_whose_time_nothing_explains_is_said_to_be_one_rank_only() -> None:
+def test_a_rank_whose_time_nothing_explains_is_told_that_nothing_is_recorded() -> None:
     # given one rank with a step of 100 us in which nothing is on record but its mark
     trace = Trace(0)
     for i in range(12):
         trace.step(i, 100 * US * i, 100 * US * (i + 1))
     verdict = verdict_of(trace)
 
-    assert "the device computes 0.0 %" not in str(verdict["headline"])
+    assert str(verdict["headline"]).startswith(
+        "No kernel, no operation of the host and no annotation is recorded in each"
+    )
     assert verdict["kind"] == "cannot_be_known"
+
+
+def test_a_rank_without_a_kernel_is_told_what_its_host_does_meanwhile() -> None:
+    # given steps of 100 us of which the host calls operations for 60, and a kernel behind them (a graph is captured)
+    trace = Trace(0)
+    for i in range(12):
+        trace.step(i, 100 * US * i, 100 * US * (i + 1))
+        trace.host_work("aten::mm", 100 * US * i + 10 * US, 100 * US * i + 70 * US)
+    verdict = verdict_of(trace.kernel(1_300 * US, 1_310 * US))
+
+    assert verdict["kind"] == "cannot_be_known"
+    assert (
+        "Nothing runs on a device in each 100 µs step; for 60 % of it the host calls operations" in verdict["headline"]
+    )
 
 
 def test_a_loss_that_is_no_chance_but_small_is_not_hidden_behind_nothing() -> None:
@@ -173,7 +189,8 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
     # given rank 1 that takes most of the only iteration, which is told with medium confidence
     traces = traces_of({(0, 1): 400 * US}, iterations=1)
     store = store_of(*traces)
-    cut = issue_rows(0, None, "ingest", [Issue("kineto_truncated", "warning", 1, None, "cut")])
+    source = int(store.query("SELECT MIN(source_id) FROM meta.source").item())
+    cut = issue_rows(0, source, "ingest", [Issue("kineto_truncated", "warning", 1, None, "cut")])
     store.append("meta.issue", cut)
 
     with built(store, "attribute") as store:

@@ -1,4 +1,4 @@
-"""What bounds a rank and the job. Reads attribute.bottleneck and operation.*; fills attribute.bound with sentences.
+"""What bounds a rank and the job. Reads attribute.bottleneck and others named below; fills attribute.bound.
 
 Idea: a device that computes nearly all the time is bound by its kernels; otherwise the largest part that can be
 avoided is named with its share. What was not measured is said to be so. Not handled: what it would gain to remove it.
@@ -64,6 +64,20 @@ WHERE r.has_device
 GROUP BY GROUPING SETS ((p.run_id), (p.run_id, p.rank))
 """
 
+# What the host does for longest, where nothing runs.
+_HOST = """
+SELECT s.run_id, s.rank, ARG_MAX(s.activity, s.duration_ns) AS host_activity,
+  CAST(MAX(s.duration_ns) AS DOUBLE) / SUM(s.duration_ns) AS host_share
+FROM (
+  SELECT run_id, rank, activity, CAST(SUM(duration_ns) AS BIGINT) AS duration_ns
+  FROM timeline.segment
+  JOIN operation.judged_iteration USING (run_id, iteration)
+  WHERE activity IS NOT NULL
+  GROUP BY GROUPING SETS ((run_id, activity), (run_id, rank, activity))
+) AS s
+GROUP BY s.run_id, s.rank
+"""
+
 _UNMARKED = "SELECT DISTINCT run_id FROM align.step WHERE NOT is_marked"
 
 _KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute")
@@ -124,6 +138,18 @@ _NEXT_STEPS = MappingProxyType(
     }
 )
 _LOOK = "See attribute.bottleneck for all parts."
+_NOTHING_RUNS = (
+    "Record with activities CPU and CUDA and with_stack=True. Of a CUDA graph the trace of its replay shows the "
+    "kernels, that of its capture does not."
+)
+_MEANWHILE = MappingProxyType(
+    {
+        "operation": "the host calls operations",
+        "launch": "the host launches work",
+        "annotation": "the host is inside of annotated stretches",
+        "synchronisation": "the host waits for the device",
+    }
+)
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -143,17 +169,21 @@ Facts = Mapping[str, Any]
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank, and one a run."""
-    kernels, busy = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY))
+    kernels, busy, host = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY, _HOST))
     parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for row in store.records(_PARTS):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
     unmarked = set(store.query(_UNMARKED)["run_id"])
     found = [
-        _told(place, own, {**busy.get(place, {}), **kernels.get(place, {}), "is_marked": place[0] not in unmarked})
+        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked})
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
     ]
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+
+
+def _joined(place: tuple[int, int | None], *known: Mapping[tuple[int, int | None], Facts]) -> dict[str, Any]:
+    return {name: value for one in known for name, value in one.get(place, {}).items()}
 
 
 def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any]]:
@@ -161,7 +191,7 @@ def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any
 
 
 def _told(place: tuple[int, int | None], parts: Parts, facts: Facts) -> tuple[object, ...]:
-    measured = [part for part in parts if part["duration_ns"]]
+    measured, step = [part for part in parts if part["duration_ns"]], ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
@@ -169,12 +199,13 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts) -> tuple[ob
     if other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
+        if not computing:
+            sentence, step = _of_nothing(measured, facts), _NOTHING_RUNS
     else:
         named = other
         sentence = _of_part(other, computing, measured, facts)
-    step = _NEXT_STEPS.get(named["bound"], _LOOK)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
-    return (*place, named["bound"], named["share"], *shares, sentence, step)
+    return (*place, named["bound"], named["share"], *shares, sentence, step or _NEXT_STEPS.get(named["bound"], _LOOK))
 
 
 def _share(part: Mapping[str, Any]) -> float:
@@ -184,6 +215,16 @@ def _share(part: Mapping[str, Any]) -> float:
 def _step(parts: Parts, facts: Facts) -> str:
     lasting = format_ns(sum(part["duration_ns"] for part in parts))
     return f"of each {lasting} step" if facts["is_marked"] else f"of the {lasting} recorded without steps"
+
+
+def _of_nothing(parts: Parts, facts: Facts) -> str:
+    """No device works and the host does nothing that is known to be work of the job."""
+    activity = facts.get("host_activity")
+    when = f"in {_step(parts, facts).removeprefix('of ')}"
+    if activity in (None, "unnamed"):
+        return f"No kernel, no operation of the host and no annotation is recorded {when}, under any name known."
+    doing = _MEANWHILE.get(activity, f"the host is busy with {activity.replace('_', ' ')}")
+    return f"Nothing runs on a device {when}; for {format_share(facts['host_share'])} of it {doing}."
 
 
 def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:

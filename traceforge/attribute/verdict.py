@@ -44,7 +44,7 @@ LEFT JOIN (
   QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
 ) AS w ON w.run_id = s.run_id
 LEFT JOIN timeline.pipeline AS q ON q.run_id = s.run_id
-LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL AND b.bound <> 'unexplained'
+LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
 LEFT JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id AND c.place = 0

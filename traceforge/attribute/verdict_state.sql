@@ -159,7 +159,7 @@ seen AS (
       MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'rank'), NULL) AS rank_sight_ns,
     IF(COUNT(*) FILTER (WHERE subject_kind = 'host' AND smallest_delay_ns_per_iteration IS NULL) = 0,
       MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'host'), NULL) AS host_sight_ns,
-    MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'job' AND pattern = 'episode') AS transfer_sight_ns
+    MAX(smallest_delay_ns_per_iteration) FILTER (WHERE cause = 'slow_transfer' AND pattern = 'episode') AS transfer_sight_ns
   FROM attribute.sight
   GROUP BY run_id
 ),

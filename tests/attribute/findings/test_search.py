@@ -184,3 +184,15 @@ def test_what_all_ranks_lose_in_the_first_iterations_alone_is_a_warm_up_and_accu
     # then a pace that is slower from the sixth iteration on is the job's
     later = search(judged_run(20, 8, hosts=HOSTS), lost({"input_stall": own[::-1]}, {"input_stall": cost[::-1]}))
     assert [one.confidence for one in later if one.subject.kind == "job"] == ["high"]
+
+
+@pytest.mark.parametrize("has_device", [True, False], ids=["devices", "hosts that share cores"])
+def test_a_pause_of_one_rank_after_the_other_is_nobodys_in_particular(has_device: bool) -> None:
+    # given a stall of 60 in each iteration, on one rank after the other
+    stalls = noise(9)
+    stalls[np.arange(20), np.arange(20) % 8] += 60
+    run = judged_run(20, 8, hosts=["a"] * 8, has_device=has_device)
+
+    # then it is the job's, unless other programs that take cores look like it
+    expected = [("job", "all", "host_stall", "rotating", "high")] if has_device else []
+    assert subjects(found_in(run, lost({"host_stall": stalls}))) == expected

@@ -64,6 +64,22 @@ def test_slow_transfers_of_all_from_first_to_last_are_not_seen() -> None:
     assert found["job slow_transfer episode"].smallest_ns == pytest.approx(2.5, abs=0.1)
 
 
+def test_two_ranks_a_host_and_everyone_have_a_sight_of_their_own() -> None:
+    found = seen(np.random.default_rng(1).exponential(0.6, (20, 8)))
+
+    sizes = [found[name].smallest_ns for name in ("ranks slow_compute persistent", "host slow_compute persistent")]
+    assert all(size is not None and 2.5 < size < 8 for size in sizes)
+    # then a pause of all ranks is seen where it lasts for a quarter of the run
+    assert found["job slow_compute episode"].smallest_ns == pytest.approx(2.5, abs=0.6)
+
+
+def test_four_ranks_have_no_pairs_and_three_iterations_after_the_first_no_place_for_a_pause() -> None:
+    found = seen(np.zeros((3, 4)))
+
+    assert not any(name.startswith("ranks") for name in found)
+    assert found["job slow_compute episode"].smallest_ns is None
+
+
 def test_one_rank_alone_is_held_against_nobody() -> None:
     assert not any(name.startswith(("rank", "host")) for name in seen(np.zeros((20, 1))))
 

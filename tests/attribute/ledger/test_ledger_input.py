@@ -53,6 +53,17 @@ def test_unnamed_gaps_of_a_rank_that_launches_late_are_late_launches() -> None:
     assert model.before_arrival_ns[0, 0, :, launching].tolist() == [5, 135, 5]
 
 
+def test_unnamed_gaps_of_ranks_that_stall_in_turns_are_stalls_on_each_of_them() -> None:
+    # given four ranks that lose 50 in turns, and half of which spend 1 more in launches always
+    work = np.tile(np.array([100, 0, 5]), (8, 1, 4, 1))
+    work[np.arange(8), 0, np.arange(8) % 4, 1] += 50
+    work[:, 0, :2, 2] += 1
+    model = by_cause(model_of(lockstep_plan(work, kinds=KINDS)))
+
+    stalled = [name for name, _ in model.kinds].index("host_stall")
+    assert model.before_arrival_ns[..., stalled].sum(axis=(0, 1)).tolist() == [100] * 4
+
+
 def test_without_operations_on_record_unnamed_gaps_stay_unexplained() -> None:
     plan = lockstep_plan([[[[100, 0], [100, 50]]]] * 3, kinds=KINDS[:2])
 

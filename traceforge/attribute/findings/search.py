@@ -214,14 +214,16 @@ def _what_is_left(
     """Of one cause: what ranks lose in turns, what the job loses now and then, and ranks that may be chance."""
     cost, _ = lost.of(node.numbers)
     limits = limits_of(run, node, lost.causes)
-    takes_turns = node.cause.mode == "synchronization_amplification"
-    if takes_turns and run.ledger.model.rule is ReferenceRule.MEDIAN:
+    of_ranks = node.cause.mode == "synchronization_amplification"
+    # Taken cores strike ranks in turns as well.
+    takes_turns = of_ranks or not (run.shares_cores and node.cause.is_like_taken_cores)
+    if takes_turns and node.cause is not UNEXPLAINED and run.ledger.model.rule is ReferenceRule.MEDIAN:
         places = np.setdiff1d(np.arange(len(run.ranks)), [place for one in counted for place in one.subject.places])
         effect = effect_in_turns(cost[:, places], run.durations_ns, limits)
         if effect is not None and effect.confidence != "low":
             yield _candidate(run, lost, node, one_or_another(places.tolist()), effect)
             return
-    if not counted and not takes_turns and node.cause is not UNEXPLAINED and node.cause.mode != "gpu_locality":
+    if not counted and not of_ranks and node.cause is not UNEXPLAINED and node.cause.mode != "gpu_locality":
         effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
         if effect is not None and effect.confidence != "low":
             found = _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)

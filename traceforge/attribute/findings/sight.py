@@ -17,13 +17,15 @@ from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime
 from traceforge.attribute.findings.search import CauseNode, effect_of_subject, limits_of
 from traceforge.attribute.findings.slow_transfer_search import transfer_limits
-from traceforge.attribute.findings.subjects import Subject, known_sets, rank_of
+from traceforge.attribute.findings.subjects import Subject, known_sets, rank_of, ranks_of
 from traceforge.thresholds import attribute as thresholds
 
 _SHARES = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
 _DRAWS = 20
 # An episode lasts so large a part of the run: one in so many iterations.
 _EPISODE_PART = 4
+# Two of fewer ranks are no set beside the others.
+_LEAST_FOR_PAIRS = 5
 PERSISTENT, EPISODE = "persistent", "episode"
 
 
@@ -44,29 +46,55 @@ def sights(run: JudgedRun, lost: LostTime, transfers_ns: Delays) -> Iterator[Sig
         lost: what it left unexplained.
         transfers_ns: slow transfers of all communicators together, shape (judged iterations,).
     """
-    hosts = [one for one in known_sets(run) if one.kind == "host"]
-    ranks = [rank_of(run, place) for place in _spread(len(run.ranks))]
-    for kind, subjects in (("rank", ranks if len(run.ranks) > 1 else []), ("host", hosts[:_DRAWS])):
-        quiet: dict[GradeLimits, float | None] = {}
-        for cause in causes().values():
-            if cause.claims_transfer is not None or not subjects or cause.mode == "unexplained":
-                continue
-            numbers = tuple(n for n, name in enumerate(lost.causes) if name == cause.name)
-            limits = limits_of(run, CauseNode(cause, numbers), lost.causes)
-            cost, _ = lost.of(numbers)
-            # Where nothing is lost by a cause, it is seen as well as any other such cause.
-            if not cost.any():
-                if limits not in quiet:
-                    quiet[limits] = _smallest(run, cost, subjects, limits)
-                yield Sight(kind, cause.name, PERSISTENT, quiet[limits])
-            else:
-                yield Sight(kind, cause.name, PERSISTENT, _smallest(run, cost, subjects, limits))
+    for kind, subjects in _subjects(run).items():
+        if subjects:
+            yield from _of_work(run, lost, kind, PERSISTENT, partial(_smallest, run, subjects))
+    # All ranks alike in all iterations are their own reference; in the first ones they warm up.
+    yield from _of_work(run, lost, "job", EPISODE, partial(_smallest_pause, run))
     fabric = next((cause for cause in causes().values() if cause.claims_transfer == "fabric"), None)
     if fabric is not None:
         limits = transfer_limits(run, fabric)
-        yield Sight("job", fabric.name, EPISODE, _smallest_episode(run, transfers_ns, limits))
+        yield Sight("job", fabric.name, EPISODE, _smallest_episode(run, transfers_ns, limits, run.residual_ns))
         # What is slow for everyone from the first iteration to the last is the run's own reference.
         yield Sight("job", fabric.name, PERSISTENT, None)
+
+
+def _subjects(run: JudgedRun) -> dict[str, list[Subject]]:
+    """Whom a delay is given to, by kind: single ranks, pairs of ranks of different halves, hosts, stages."""
+    known, places, half = known_sets(run), _spread(len(run.ranks)), len(run.ranks) // 2
+    several = places if len(run.ranks) >= _LEAST_FOR_PAIRS else []
+    pairs = [ranks_of(run, sorted((place, (place + half) % len(run.ranks)))) for place in several]
+    return {
+        "rank": [rank_of(run, place) for place in places] if len(run.ranks) > 1 else [],
+        "ranks": pairs,
+        "host": [one for one in known if one.kind == "host"][:_DRAWS],
+        "stage": [one for one in known if one.kind == "stage"][:_DRAWS],
+    }
+
+
+def _of_work(
+    run: JudgedRun, lost: LostTime, kind: str, pattern: str, smallest: Callable[[Delays, GradeLimits], float | None]
+) -> Iterator[Sight]:
+    """Each cause that work may be late by; where nothing is lost by it, it is seen as well as any other such one."""
+    quiet: dict[GradeLimits, float | None] = {}
+    for cause in causes().values():
+        if cause.claims_transfer is not None or cause.mode == "unexplained":
+            continue
+        numbers = tuple(n for n, name in enumerate(lost.causes) if name == cause.name)
+        limits = limits_of(run, CauseNode(cause, numbers), lost.causes)
+        cost, _ = lost.of(numbers)
+        if cost.any() or limits not in quiet:
+            found = smallest(cost, limits)
+            if not cost.any():
+                quiet[limits] = found
+        else:
+            found = quiet[limits]
+        yield Sight(kind, cause.name, pattern, found)
+
+
+def _smallest_pause(run: JudgedRun, cost: Delays, limits: GradeLimits) -> float | None:
+    """Of all ranks alike, for some iterations in a row."""
+    return _smallest_episode(run, cost.sum(axis=1), limits, 0, first=1)
 
 
 def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
@@ -78,7 +106,7 @@ def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
     )
 
 
-def _smallest(run: JudgedRun, cost: Delays, subjects: Sequence[Subject], limits: GradeLimits) -> float | None:
+def _smallest(run: JudgedRun, subjects: Sequence[Subject], cost: Delays, limits: GradeLimits) -> float | None:
     if _moves_reference(run, subjects):
         return None
 
@@ -91,18 +119,24 @@ def _smallest(run: JudgedRun, cost: Delays, subjects: Sequence[Subject], limits:
     return _first_found(run, [partial(is_found, one) for one in subjects])
 
 
-def _smallest_episode(run: JudgedRun, transfers_ns: Delays, limits: GradeLimits) -> float | None:
-    count = len(transfers_ns)
+def _smallest_episode(
+    run: JudgedRun, delays_ns: Delays, limits: GradeLimits, residual_ns: float, first: int = 0
+) -> float | None:
+    """Of the job, in a stretch of iterations; delays of shape (judged iterations,), stretches from `first` on."""
+    count = len(delays_ns)
     length = min(max(thresholds.EPISODE_ITERATIONS, count // _EPISODE_PART), count)
 
-    def is_found(first: int, delay_ns: float) -> bool:
-        more = transfers_ns.copy()
-        more[first : first + length] += delay_ns * count / length
-        effect = effect_on_job(more, run.durations_ns, run.residual_ns, limits)
+    def is_found(start: int, delay_ns: float) -> bool:
+        more = delays_ns.copy()
+        more[start : start + length] += delay_ns * count / length
+        effect = effect_on_job(more, run.durations_ns, residual_ns, limits)
         return effect is not None and effect.confidence != "low"
 
-    starts = sorted({int(place) for place in np.linspace(0, count - length, min(_DRAWS, count - length + 1))})
-    return _first_found(run, [partial(is_found, first) for first in starts])
+    last = count - length
+    if last < first:
+        return None
+    starts = sorted({int(place) for place in np.linspace(first, last, min(_DRAWS, last - first + 1))})
+    return _first_found(run, [partial(is_found, start) for start in starts])
 
 
 def _first_found(run: JudgedRun, draws: Sequence[Callable[[float], bool]]) -> float | None:

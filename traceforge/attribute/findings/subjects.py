@@ -40,6 +40,11 @@ def rank_of(run: JudgedRun, place: int) -> Subject:
     return Subject("rank", str(run.ranks[place]), (place,), f"rank {run.ranks[place]}")
 
 
+def ranks_of(run: JudgedRun, places: Sequence[int]) -> Subject:
+    """Several ranks that are no group."""
+    return _named(run, tuple(places))
+
+
 def everyone(run: JudgedRun) -> Subject:
     """All ranks, in the same iterations."""
     return Subject("job", "all", tuple(range(len(run.ranks))), EVERY_RANK)

@@ -98,14 +98,16 @@ def by_cause(model: StepModel) -> StepModel:
 
 
 def _above_typical(model: StepModel, kinds: list[int]) -> NDArray[np.float64]:
-    """Work of some kinds above the ranks' median, ns of the whole run, shape (R,)."""
-    total = model.before_arrival_ns[..., kinds].sum(axis=(0, 1, 3)) + model.before_wait_ns[..., kinds].sum(
-        axis=(0, 1, 3)
-    )
+    """Work of some kinds in iterations with more of it than is typical of the role, ns of the whole run, shape (R,).
+
+    Iterations with less do not count against it: ranks that lose time in turns have about as much of it in sum.
+    """
+    total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     above: NDArray[np.float64] = total.astype(np.float64)
     for ranks in _same_role(model):
-        above[ranks] -= np.median(total[ranks])
-    return above
+        above[:, ranks] -= np.median(total[:, ranks])
+    result: NDArray[np.float64] = np.maximum(0.0, above).sum(axis=0)
+    return result
 
 
 def _same_role(model: StepModel) -> list[NDArray[np.int64]]:
