@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
-from traceforge.align.pairwise_offset import bounded_offset, common_end_offset
+from traceforge.align.pairwise_offset import bounded_offset, common_end_offset, jump_place
 
 CLOCKS = "SELECT rank, offset_ns, residual_ns, anchors, status FROM align.clock ORDER BY rank"
 
@@ -43,6 +43,44 @@ def test_one_stray_end_does_not_move_the_offset() -> None:
     offset = common_end_offset(np.array([10, 20, 30]), np.array([15, 25, 9_000]))
 
     assert offset.offset_ns == 5
+
+
+JUMPS = "SELECT count, first_at, detail FROM meta.issue WHERE code = 'clock_set'"
+
+
+@pytest.mark.parametrize("jump_ns", [40 * MS, 110 * MS, -2 * MS])
+def test_a_clock_that_is_set_in_mid_run_is_aligned_on_both_sides_and_said(jump_ns: int) -> None:
+    # given twelve steps of 110 ms, in the seventh of which rank 1's clock is set, by less than a step or a whole one
+    job = data_parallel_job([[100 * MS, 90 * MS]] * 12, transfer_ns=10 * MS, clock_ns=[0, 5 * US])
+    for event in job[1].events:
+        start = int(str(event["raw_start_ns"]))
+        end = start + int(str(event["duration_ns"]))
+        start, end = (time + jump_ns * (time > 6 * 110 * MS + 50 * MS) for time in (start, end))
+        event |= {"raw_start_ns": start, "duration_ns": end - start}
+
+    store = built(store_of(*job), "align")
+
+    pieces = rows_of(store, "SELECT offset_ns, drift_ppb FROM align.clock_piece WHERE rank = 1 ORDER BY raw_from_ns")
+    assert pieces[0] == (5 * US, 0)
+    assert pieces[2] == (5 * US + jump_ns, 0)
+    ((count, first_at, detail),) = rows_of(store, JUMPS)
+    assert (count, first_at) == (1, "rank 1")
+    assert f"1 of 2 jump against rank 0's, rank 1's by {jump_ns / 1e6:.1f} ms" in str(detail)
+    assert rows_of(store, "SELECT COUNT(*) FROM align.match") == [(24,)]
+    # then the step in which it was set is not judged, nor what is no longer known of its neighbour
+    partial = rows_of(built(store, "timeline"), "SELECT LIST(iteration) FROM timeline.iteration WHERE is_partial")
+    assert partial == [([6],)]
+
+
+def test_strays_drifts_and_jumps_near_an_end_are_no_setting_of_a_clock() -> None:
+    still = np.zeros(20, dtype=np.int64)
+    one = np.arange(20)
+
+    assert jump_place(still + 40 * MS * (one >= 8)) == 8
+    assert jump_place(still + 40 * MS * (one == 8)) is None
+    assert jump_place(still + 40 * MS * (one >= 3)) is None
+    assert jump_place(one * MS) is None
+    assert jump_place(still + 400 * US * (one >= 8)) is None
 
 
 def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:

@@ -235,3 +235,17 @@ def test_clocks_that_drift_over_a_long_window_do_not_hide_a_match() -> None:
     second = CallSequence(zeros, zeros + ABSENT, zeros + ABSENT, start + start // 25_000, end + end // 25_000)
 
     assert len(match([first, second]).sequence) == count
+
+
+@pytest.mark.parametrize("labels_agree", [True, False])
+def test_a_clock_set_in_mid_run_hides_no_match_if_the_iterations_agree(labels_agree: bool) -> None:
+    # given 24 collectives, one an iteration, of 1 ms each; rank 1's clock is set by 40 ms after the tenth
+    iteration = np.arange(24)
+    start = np.array([_start(n) for n in range(24)])
+    later = start + 40 * MS * (iteration >= 10)
+    zeros = np.zeros(24, dtype=np.int64)
+    first = CallSequence(zeros, zeros + ABSENT, iteration, start, start + MS)
+    second = CallSequence(zeros, zeros + ABSENT, iteration if labels_agree else iteration + 1, later, later + MS)
+
+    found = match([first, second])
+    assert (found.method == "order" and len(found.sequence) == 24) is labels_agree

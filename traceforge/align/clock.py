@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceforge.align.clock_course import BILLION, ClockCourse
 from traceforge.align.clock_sync import RankCalls, components, solve
 from traceforge.align.collective_names import collective_kinds
 from traceforge.align.pairwise_offset import Offset
@@ -100,7 +101,7 @@ def rows(store: Store) -> pl.DataFrame:
             _row(run_id, rank, by_rank[rank].host, offset, number[rank], repairs.get(rank, Repairs()))
             for rank, offset in offsets.items()
         ]
-        issues = [*_unaligned(number), *_repaired(offsets, repairs)]
+        issues = [*_unaligned(number), *_set(offsets), *_repaired(offsets, repairs)]
         store.append("meta.issue", issue_rows(run_id, None, "align", issues))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
@@ -179,6 +180,28 @@ def _unaligned(number: Mapping[int, int]) -> list[Issue]:
         detail = f"no collective ties the clocks of ranks {named} to those of the others; they are not compared"
         issues.append(Issue("clock_unaligned", "warning", len(ranks), f"rank {ranks[0]}", detail))
     return issues
+
+
+def _set(offsets: Mapping[int, Offset]) -> list[Issue]:
+    """An issue for clocks that jump against the reference's, with the largest jump."""
+    jumps = {rank: _jump_ns(offset.course) for rank, offset in offsets.items() if offset.offset_ns is not None}
+    ranks = [rank for rank, jump_ns in jumps.items() if jump_ns]
+    if not ranks:
+        return []
+    worst = max(ranks, key=lambda rank: abs(jumps[rank]))
+    detail = (
+        f"a clock was set in mid-run: {len(ranks)} of {len(offsets)} jump against rank {min(offsets)}'s, "
+        f"rank {worst}'s by {jumps[worst] / 1e6:.1f} ms; both sides are aligned, "
+        "and the iterations in which it jumps are not judged"
+    )
+    return [Issue("clock_set", "warning", len(ranks), f"rank {worst}", detail)]
+
+
+def _jump_ns(course: ClockCourse) -> int:
+    """The largest change of a steep piece, ns; 0 where no piece is steep."""
+    grown = np.diff(course.raw_ns) * course.drift_ppb[:-1] // BILLION
+    steep = grown[np.abs(course.drift_ppb[:-1]) >= thresholds.STEEP_PPB]
+    return int(steep[np.abs(steep).argmax()]) if len(steep) else 0
 
 
 def _repaired(offsets: Mapping[int, Offset], repairs: Mapping[int, Repairs]) -> list[Issue]:

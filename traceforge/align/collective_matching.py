@@ -14,6 +14,7 @@ from functools import reduce
 
 import numpy as np
 
+from traceforge.align.pairwise_offset import jump_place
 from traceforge.align.sequence_alignment import CallSequence, Numbers, align_sequences, is_shifted
 from traceforge.thresholds import align as thresholds
 
@@ -194,12 +195,37 @@ def _none(method: str, ranks: int) -> Matching:
 def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_to_second: bool) -> bool:
     """Whether, with clocks that differ by a line, nobody ends before another has started.
 
+    Where partners agree on the iteration at every place, a clock may be set once: then by a line on either side of it.
+    """
+    some = matching.place[:: len(matching.place) // _SAMPLE + 1]
+    if _share_in_order(some, calls, from_first_to_second) >= thresholds.LEAST_IN_ORDER_SHARE:
+        return True
+    jump = _setting(some, calls)
+    parts = [] if jump is None else [some[:jump], some[jump:]]
+    shares = [_share_in_order(part, calls, from_first_to_second) for part in parts]
+    return bool(shares) and min(shares) >= thresholds.LEAST_IN_ORDER_SHARE
+
+
+def _setting(place: Numbers, calls: Sequence[CallSequence]) -> int | None:
+    """The first collective after a clock was set, the same for all ranks that it parts from the first; or None."""
+    iterations, ends = (
+        np.stack([getattr(own, field)[of_rank] for own, of_rank in zip(calls, place.T, strict=True)], axis=1)
+        for field in ("iteration", "end_ns")
+    )
+    if (iterations != iterations[:, :1]).any() or len(np.unique(iterations[:, 0])) < thresholds.LEAST_PAIRS:
+        return None
+    jumps = {jump_place(ends[:, rank] - ends[:, 0]) for rank in range(1, ends.shape[1])} - {None}
+    return jumps.pop() if len(jumps) == 1 else None
+
+
+def _share_in_order(place: Numbers, calls: Sequence[CallSequence], from_first_to_second: bool) -> float:
+    """Share of collectives that no rank ends before another has started.
+
     What was sent may be under way when the receiver starts, and the sender be done: only the receiver must not end
     before the sender has started.
     """
-    some = matching.place[:: len(matching.place) // _SAMPLE + 1]
     ends, arrivals = (
-        np.stack([getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)], axis=1)
+        np.stack([getattr(own, field)[of_rank] for own, of_rank in zip(calls, place.T, strict=True)], axis=1)
         for field in ("end_ns", "arrival_ns")
     )
     shift = _shift(ends)
@@ -208,7 +234,7 @@ def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_
         in_order = arrivals[:, 0] <= ends[:, 1] + thresholds.ORDER_TOLERANCE_NS
     else:
         in_order = arrivals.max(axis=1) <= ends.min(axis=1) + thresholds.ORDER_TOLERANCE_NS
-    return bool(np.mean(in_order) >= thresholds.LEAST_IN_ORDER_SHARE)
+    return float(np.mean(in_order))
 
 
 def _is_shifted(matching: Matching, calls: Sequence[CallSequence]) -> bool:

@@ -1,7 +1,8 @@
 """The offset of one clock against another. In: times of the same collectives on both. Out: `Offset`.
 
 The idea: on a device a synchronising collective ends on all ranks together, so the differences of its ends lie on a
-line, offset and drift; where the clock wanders, on a line of several pieces. Fits are robust, so that stray ends do not
+line, offset and drift; where the clock wanders, on a line of several pieces; where one clock is set in mid-run, on two
+lines and a steep one between them. Fits are robust, so that stray ends do not
 move them. All arithmetic is on differences of integers: setting a clock by some time moves its offset by exactly that
 time. Not handled: a constant skew of the ends (such as a rank's place in a ring), which passes for offset.
 """
@@ -88,6 +89,47 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
 
 
 def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
+    differences = other_ends_ns - ends_ns
+    jump = jump_place(differences)
+    if jump is not None:
+        return _of_two_lines(ends_ns, other_ends_ns, jump, drift_ppb)
+    return _of_one_course(ends_ns, other_ends_ns, drift_ppb)
+
+
+def jump_place(differences_ns: Times) -> int | None:
+    """Place from which on one of two clocks is set, of differences in order of time, shape (collectives,); or None."""
+    least = thresholds.LEAST_DRIFT_ANCHORS // 2
+    if len(differences_ns) < 2 * least:
+        return None
+    steps = np.abs(np.diff(differences_ns))
+    place = int(steps.argmax())
+    others = np.delete(steps, place)
+    limit = max(thresholds.LEAST_JUMP_NS, thresholds.LEAST_JUMP_SPREADS * mad_sd(others))
+    # Any other step far out makes the largest one no exception.
+    is_alone = steps[place] >= limit and steps[place] >= thresholds.LEAST_JUMP_RATIO * int(others.max())
+    return place + 1 if is_alone and least <= place + 1 <= len(differences_ns) - least else None
+
+
+def _of_two_lines(ends_ns: Times, other_ends_ns: Times, jump: int, drift_ppb: int | None) -> Offset:
+    """Two lines; from the last end before the jump to the first behind it, where nothing is known, a steep one."""
+    parts = [_of_one_course(ends_ns[one], other_ends_ns[one], drift_ppb) for one in (np.s_[:jump], np.s_[jump:])]
+    knots = np.array([other_ends_ns[0], other_ends_ns[jump - 1], other_ends_ns[jump]])
+    before, after = (one.course for one in parts)
+    offsets = np.array([*before.at(knots[:2]), *after.at(knots[2:])])
+    steep = round(int(offsets[2] - offsets[1]) * BILLION / int(knots[2] - knots[1]))
+    course = ClockCourse(knots, offsets, np.array([before.drift_ppb[-1], steep, after.drift_ppb[-1]]))
+    anchor = exact_median(other_ends_ns)
+    return replace(
+        max(parts, key=lambda one: one.anchors),
+        offset_ns=int(course.at(np.array([anchor]))[0]),
+        residual_ns=max(one.residual_ns or 0 for one in parts),
+        anchors=len(ends_ns),
+        raw_anchor_ns=anchor,
+        pieces=course,
+    )
+
+
+def _of_one_course(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
     differences = other_ends_ns - ends_ns
     anchor = exact_median(other_ends_ns)
     slope = _slope(other_ends_ns - anchor, differences)

@@ -18,6 +18,18 @@ LEAST_ANCHORS: Annotated[int, Meaning("collectives", "Fewer common ends do not t
 LEAST_DRIFT_ANCHORS: Annotated[
     int, Meaning("collectives", "Fewer common ends do not show a drift.", "align.clock.drift_ppb")
 ] = 10
+LEAST_JUMP_NS: Annotated[
+    int, Meaning("ns", "A smaller jump of the difference of two clocks is no setting of one.", "align.clock_piece")
+] = 500_000
+LEAST_JUMP_SPREADS: Annotated[
+    float, Meaning("standard deviations", "Nor is one smaller than this against the other steps.", "align.clock_piece")
+] = 20
+LEAST_JUMP_RATIO: Annotated[
+    int, Meaning("ratio", "Nor is one that is not so many times the next largest step.", "align.clock_piece")
+] = 4
+STEEP_PPB: Annotated[
+    int, Meaning("parts per billion", "Where a clock runs off by more it was set.", "timeline.iteration.is_partial")
+] = 10_000_000
 LEAST_DRIFT_ERRORS: Annotated[
     float, Meaning("standard errors", "A drift closer to zero is taken as zero.", "align.clock.drift_ppb")
 ] = 4

@@ -15,7 +15,8 @@ CREATE OR REPLACE TABLE timeline.iteration (
   -- not judged.
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
-  -- where the trace marks no steps, or where the window begins or ends within it: kept, but not judged.
+  -- where the trace marks no steps, where the window begins or ends within it, or where a clock was set meanwhile: kept,
+  -- but not judged.
   is_partial
 ) AS
 WITH comparable AS (
@@ -42,6 +43,20 @@ present AS (
 cut AS (
   SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked OR NOT is_whole
 ),
+setting AS (
+  -- From the last instant at which a clock is known before it was set to the first one after.
+  SELECT run_id, raw_anchor_ns - offset_ns AS from_ns,
+    LEAD(raw_anchor_ns) OVER course - LEAD(offset_ns) OVER course AS until_ns
+  FROM align.clock_piece
+  WINDOW course AS (PARTITION BY run_id, rank ORDER BY raw_from_ns)
+  QUALIFY ABS(drift_ppb) >= (SELECT value FROM meta.threshold WHERE name = 'align.STEEP_PPB')
+),
+set_in AS (
+  SELECT DISTINCT w.run_id, w.iteration
+  FROM whole AS w
+  JOIN setting AS s
+    ON s.run_id = w.run_id AND s.from_ns < w.start_ns + w.duration_ns AND s.until_ns > w.start_ns
+),
 slow AS (
   SELECT
     *,
@@ -61,8 +76,9 @@ judged AS (
 )
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_warmup,
-  j.ranks < p.ranks OR u.iteration IS NOT NULL
+  j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL
 FROM judged AS j
 JOIN present AS p USING (run_id)
 LEFT JOIN cut AS u USING (run_id, iteration)
+LEFT JOIN set_in AS t USING (run_id, iteration)
 ORDER BY j.run_id, j.iteration

@@ -24,8 +24,6 @@ _SHARES = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
 _DRAWS = 20
 # An episode lasts so large a part of the run: one in so many iterations.
 _EPISODE_PART = 4
-# Two of fewer ranks are no set beside the others.
-_LEAST_FOR_PAIRS = 5
 PERSISTENT, EPISODE = "persistent", "episode"
 
 
@@ -62,11 +60,11 @@ def sights(run: JudgedRun, lost: LostTime, transfers_ns: Delays) -> Iterator[Sig
 def _subjects(run: JudgedRun) -> dict[str, list[Subject]]:
     """Whom a delay is given to, by kind: single ranks, pairs of ranks of different halves, hosts, stages."""
     known, places, half = known_sets(run), _spread(len(run.ranks)), len(run.ranks) // 2
-    several = places if len(run.ranks) >= _LEAST_FOR_PAIRS else []
-    pairs = [ranks_of(run, sorted((place, (place + half) % len(run.ranks)))) for place in several]
+    pairs = [ranks_of(run, sorted({place, (place + half) % len(run.ranks)})) for place in places]
     return {
         "rank": [rank_of(run, place) for place in places] if len(run.ranks) > 1 else [],
-        "ranks": pairs,
+        # Half of the ranks, or more, are no set beside the others.
+        "ranks": [one for one in pairs if 1 < len(one.places) < len(run.ranks) / 2],
         "host": [one for one in known if one.kind == "host"][:_DRAWS],
         "stage": [one for one in known if one.kind == "stage"][:_DRAWS],
     }
