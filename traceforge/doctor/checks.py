@@ -5,12 +5,13 @@ data next time. To add one, write its function and put it into `CHECKS` at its p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
 from traceforge.doctor.facts import Facts, read_facts
+from traceforge.doctor.profilers import advice_for
 from traceforge.store.database import Store
 from traceforge.thresholds import doctor as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -68,7 +69,14 @@ class Examination:
 def examine(store: Store, run_id: int) -> list[Examination]:
     """Every check on a run, in order of value."""
     facts = read_facts(store, run_id)
-    return [Examination(check, *(check.requires(facts) or check.look(facts))) for check in CHECKS]
+    return [
+        Examination(_advised(check, facts.profiler), *(check.requires(facts) or check.look(facts))) for check in CHECKS
+    ]
+
+
+def _advised(check: Check, profiler: str | None) -> Check:
+    own = advice_for(check.code, profiler)
+    return check if own is None else replace(check, remedy=own[0], setting=own[1])
 
 
 _complete = partial(Look, Status.complete)

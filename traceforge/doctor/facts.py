@@ -13,6 +13,7 @@ class Facts:
 
     Attributes:
         timelines, nameless, set_aside: profiler files, those without a rank, those of a rank that another file covers.
+        profiler: name of the source that read all timelines; None for several, or none.
         ranks, present, world_size: number of recorded ranks, which ones, and how many the job says it has.
         device_ranks, gloo_ranks: ranks whose file holds device work; ranks that communicate on the host.
         marked_steps, profiler_steps: steps that anything marks, and those that the profiler itself marks.
@@ -24,6 +25,7 @@ class Facts:
     timelines: int
     nameless: int
     set_aside: int
+    profiler: str | None
     ranks: int
     world_size: int | None
     present: list[int] | None

@@ -37,6 +37,10 @@ SELECT
     WHERE run_id = $run_id AND rank IS NULL
   ) AS nameless,
   (SELECT COALESCE(SUM(count), 0) FROM issue WHERE code IN ('rank_repeated', 'rank_of_another_window')) AS set_aside,
+  (
+    SELECT IF(COUNT(DISTINCT kind) = 1, MIN(kind), NULL) FROM meta.source SEMI JOIN raw.profile USING (source_id)
+    WHERE run_id = $run_id
+  ) AS profiler,
   (SELECT COUNT(*) FROM recorded) AS ranks,
   (
     SELECT COALESCE(r.world_size, (SELECT MAX(world_size) FROM kineto)) FROM meta.run AS r WHERE r.run_id = $run_id

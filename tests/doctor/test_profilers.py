@@ -1,0 +1,32 @@
+"""Whoever recorded with another profiler is advised in its terms, or told what it cannot record."""
+
+import pytest
+
+from tests.given import Trace, add_run, built
+from traceforge.doctor.checks import examine
+from traceforge.doctor.profilers import advice_for
+from traceforge.store.database import Store
+
+
+@pytest.mark.parametrize(("profiler", "setting"), [("nsys", "nvtx.range"), ("xplane", "StepTraceAnnotation")])
+def test_steps_are_marked_in_the_words_of_the_profiler(profiler: str, setting: str) -> None:
+    assert setting in str(advice_for("steps", profiler))
+
+
+def test_the_checks_own_advice_stands_for_all_others() -> None:
+    assert advice_for("steps", "kineto") is None
+    assert advice_for("steps", None) is None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "setting"), [(("nsys", "nsys"), "nvtx.range"), (("nsys", "kineto"), "profiler.step()")]
+)
+def test_the_profiler_is_the_one_that_recorded_all(kinds: tuple[str, str], setting: str) -> None:
+    with Store(None, threads=1, is_kept=False) as store:
+        run_id = add_run(store, *(Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)))
+        for source_id, kind in enumerate(kinds):
+            store.execute("UPDATE meta.source SET kind = ? WHERE source_id = ?", [kind, source_id])
+        built(store)
+        found = {one.check.code: one.check.setting for one in examine(store, run_id)}
+
+    assert setting in found["steps"].split("#")[0]

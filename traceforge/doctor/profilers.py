@@ -1,0 +1,77 @@
+"""What other profilers can be told to record. In: a check and the profiler of a run. Out: the check with its advice.
+
+Idea: the checks advise users of PyTorch's profiler; where another one recorded, the same gap is closed in another way,
+or not at all, which is said. Not handled: runs of several profilers, whose users know which is meant.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_NSYS = 'nsys profile -t cuda,nvtx,osrt --cuda-graph-trace=node -o "report_%h_rank%q{RANK}" python train.py'
+_ROCPROF = (
+    "rocprofv3 --kernel-trace --memory-copy-trace --hip-trace --rccl-trace --marker-trace --output-format json --"
+)
+_XLA = 'jax.profiler.start_trace("traces")  # … ten steps … jax.profiler.stop_trace()'
+_AS_WELL = "record a few steps with torch.profiler as well."
+_TORCH = "torch.profiler.profile(record_shapes=True, with_stack=False)"
+
+_NO_NUMBERS = ("It does not number calls; order is all there is.", "")
+_Advice = Mapping[str, tuple[str, str]]
+
+_NSYS_ADVICE: _Advice = {
+    "rank_known": ("Record a file a rank, named by it; else each device stands for a rank of one host.", _NSYS),
+    "all_ranks": ("Run every rank under nsys, in the same steps.", _NSYS),
+    "steps": ("Put each step into an NVTX range.", 'with torch.cuda.nvtx.range(f"step {n}"):'),
+    "iterations": (
+        "Record ten or more steps after warm-up.",
+        "nsys profile --capture-range=cudaProfilerApi  # torch.cuda.profiler.start() after warm-up",
+    ),
+    "common_window": (
+        "Start and stop by step number on every rank.",
+        "nsys profile --capture-range=cudaProfilerApi --capture-range-end=stop",
+    ),
+    "devices": ("Record CUDA.", _NSYS),
+    "process_groups": (f"An export does not name process groups: {_AS_WELL}", _TORCH),
+    "sequence_numbers": _NO_NUMBERS,
+    "sizes": (f"An export does not state the sizes of collectives: {_AS_WELL}", _TORCH),
+    "hosts": ("Export with the information on the system.", "nsys export --type sqlite report.nsys-rep"),
+    "shapes": (f"No shapes are read from exports: {_AS_WELL}", _TORCH),
+    "stacks": (f"No stacks are read from exports: {_AS_WELL}", "with_stack=True"),
+}
+_ROCPROF_ADVICE: _Advice = {
+    "rank_known": (
+        "Name files by rank; else each device stands for a rank of one host.",
+        "--output-file rank%env{RANK}%",
+    ),
+    "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPROF),
+    "steps": ("Put each step into a roctx range, and record markers.", _ROCPROF),
+    "process_groups": (f"The file does not name process groups: {_AS_WELL}", _TORCH),
+    "sequence_numbers": _NO_NUMBERS,
+    "sizes": (f"The file does not state the sizes of collectives: {_AS_WELL}", _TORCH),
+    "shapes": (f"The file does not know operators: {_AS_WELL}", _TORCH),
+    "stacks": (f"The file does not know the program: {_AS_WELL}", "with_stack=True"),
+}
+_XLA_ADVICE: _Advice = {
+    "rank_known": ("A file holds the devices of one host; each stands for a rank of it.", ""),
+    "all_ranks": ("Start the trace on every host, in the same steps.", _XLA),
+    "steps": ("Annotate each step.", 'with jax.profiler.StepTraceAnnotation("step", step_num=n):'),
+    "iterations": ("Record ten or more steps after compilation.", _XLA),
+    "process_groups": ("The file does not name groups of devices; the program's mesh does.", ""),
+    "sequence_numbers": _NO_NUMBERS,
+    "sizes": ("Sizes stand in the HLO module, which nothing here reads.", ""),
+    "shapes": ("Shapes stand in the HLO module, which nothing here reads.", ""),
+    "stacks": ("Trace Python, in a run of its own.", "jax.profiler.ProfileOptions().python_tracer_level = 1"),
+}
+_ADVICE: Mapping[str, _Advice] = MappingProxyType(
+    {"nsys": _NSYS_ADVICE, "rocprof": _ROCPROF_ADVICE, "xplane": _XLA_ADVICE}
+)
+
+
+def advice_for(code: str, profiler: str | None) -> tuple[str, str] | None:
+    """What to do next time, and the exact setting, for users of a profiler; None where the check's own advice stands.
+
+    Args:
+        code: of the check.
+        profiler: name of the source that read all timelines of the run; None for several, or none.
+    """
+    return _ADVICE.get(profiler or "", {}).get(code)
