@@ -12,7 +12,10 @@ def pack(
     folder: Annotated[Path, typer.Argument(help="Database that is a folder.")],
     file: Annotated[Path, typer.Argument(help="DuckDB file to make.")],
 ) -> None:
-    """Make one file of a database that is a folder, to send it or to ask it with any DuckDB client."""
+    """Turn a folder database into one file.
+
+    Any DuckDB client opens it, and it can be sent.
+    """
     from traceforge import api
 
     api.pack(folder, file)
@@ -23,7 +26,10 @@ def unpack(
     file: Annotated[Path, typer.Argument(help="Database that is a DuckDB file.")],
     folder: Annotated[Path, typer.Argument(help="Folder to make.")],
 ) -> None:
-    """Make a folder of Parquet partitions and a catalogue of a database that is a file."""
+    """Turn a file database into a folder.
+
+    The folder holds Parquet partitions and a catalogue; several readers write it at once.
+    """
     from traceforge import api
 
     api.unpack(file, folder)
