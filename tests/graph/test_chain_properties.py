@@ -3,7 +3,7 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from hypothesis import HealthCheck, Phase, given
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -77,11 +77,7 @@ def awaited_of(store: Store, run_id: int) -> list[object]:
 
 
 # A smaller example of a failure is not looked for: each try builds three stages.
-@examples(
-    2,
-    phases=(Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(examples(2, suppress_health_check=[HealthCheck.too_slow]), phases=(Phase.reuse, Phase.generate))
 @given(st.lists(pipelines(), min_size=6, max_size=6))
 def test_the_awaited_position_is_that_of_the_last_end_that_blocks_whatever_holes_there_are(
     runs: list[list[Trace]],
