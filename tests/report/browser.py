@@ -59,6 +59,8 @@ class Page:
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)  # type: ignore[attr-defined]
         self.driver.get(file.as_uri())  # type: ignore[attr-defined]
+        # A busy machine gives the page back before its scripts have run.
+        self.wait("return document.readyState === 'complete'")
 
     def show(self, selector: str) -> None:
         """Open the tab that an element lies on, and bring it into view."""

@@ -15,6 +15,7 @@ from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.charts.pareto import pareto_spec
 from traceforge.report.charts.parts import bars_spec, share_axis
 from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
+from traceforge.report.charts.pipeline import pipeline_spec
 from traceforge.report.charts.ring import ring_spec
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.charts.strip import strip_spec
@@ -90,6 +91,7 @@ SPECS = {
             [Mark(8, None, "limit")],
         ),
     ),
+    "pipeline": pipeline_spec(4, 16),
 }
 
 

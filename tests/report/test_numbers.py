@@ -44,7 +44,8 @@ class Answer:
         return {place for value in wanted for place in self._around(value)}
 
     def _around(self, value: float) -> Sequence[int]:
-        off = max(1e-12, _SAME * abs(value))
+        # The page keeps twelve digits: of a ratio near 1 the gain has that much fewer.
+        off = max(1e-11, _SAME * abs(value))
         return self._places[bisect_left(self._values, value - off) : bisect_right(self._values, value + off)]
 
 

@@ -34,8 +34,8 @@ def press(page: Page, key: str) -> None:
 
 
 def test_the_page_is_short_and_has_few_stops_until_a_tab_is_opened(opened: Page) -> None:
-    assert opened.run(_OPEN) == ["timeline"]
     opened.wait("return document.querySelector('#figure-timeline').dataset.ready !== undefined")
+    assert opened.run(_OPEN) == ["timeline"]
     assert int(str(opened.run("return document.documentElement.scrollHeight"))) <= _MOST_HEIGHT
     assert int(str(opened.run(_STOPS))) <= _MOST_STOPS
 
