@@ -73,6 +73,7 @@ CLASSES = [
     ("python_function", "torch/serialization.py(627): save", "checkpoint"),
     ("cpu_op", "CheckpointFunction", "operation"),
     ("cpu_op", "CheckpointFunctionBackward", "operation"),
+    ("cpu_op", "FSDP::post_forward (blocks.2._checkpoint_wrapped_module)", "operation"),
     ("python_function", "torch/utils/checkpoint.py(489): checkpoint", "ignored"),
     # The host is busy with itself.
     ("user_annotation", "gc.collect", "garbage_collection"),

@@ -64,6 +64,23 @@ def test_a_job_of_one_file_a_rank_and_files_told_apart_by_devices_stay_one_run()
     assert len(rows_of(_split(*devices), RUNS)) == 1
 
 
+def test_reports_of_several_devices_are_runs_by_report() -> None:
+    # given two reports of one host, each with devices 0 and 1, and nothing that states a rank
+    parts = [
+        Trace(None, path=f"job/{name}.sqlite/device {device}").event("kernel", "gemm", start, start + 8, device=device)
+        for name, start in (("after", HOUR), ("before", 1))
+        for device in (0, 1)
+    ]
+
+    store = built(_split(*parts), "align")
+
+    assert rows_of(store, RUNS) == [
+        ("story", ["job/after.sqlite/device 0", "job/after.sqlite/device 1"]),
+        ("story [before.sqlite]", ["job/before.sqlite/device 0", "job/before.sqlite/device 1"]),
+    ]
+    assert rows_of(store, "SELECT run_id, rank FROM align.rank ORDER BY ALL") == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
 def test_dividing_again_changes_nothing_and_takes_up_what_is_new() -> None:
     store = _split(*(_at(f"w{n}", 0, 1 + n * HOUR) for n in (0, 1)))
     before = rows_of(store, RUNS)

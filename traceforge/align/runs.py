@@ -92,8 +92,18 @@ def divided(files: pl.DataFrame) -> list[RunFiles]:
     groups = list(_by_window(known))
     ranks = dict(files.select("source_id", "rank").rows())
     groups.sort(key=lambda group: -len({ranks[one] for one in group.files}))
-    unknown = files.filter(pl.col("rank").is_null()).select("source_id", "path").rows()
-    return [*groups, *(RunFiles(f"file {PurePosixPath(path).name}", [source_id]) for source_id, path in unknown)]
+    return [*groups, *_by_folder(files.filter(pl.col("rank").is_null()))]
+
+
+def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
+    """Files without a rank: those of one folder (or one report) together where each has a device of its own."""
+    folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+    for (path,), own in unknown.with_columns(folder=folder).group_by("folder", maintain_order=True):
+        if own.height > 1 and is_one_file_a_device(own):
+            yield RunFiles(PurePosixPath(str(path)).name, own["source_id"].to_list())
+        else:
+            for source_id, file in own.select("source_id", "path").rows():
+                yield RunFiles(f"file {PurePosixPath(file).name}", [source_id])
 
 
 def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
