@@ -236,6 +236,30 @@ def test_tables_that_nothing_reads_are_counted(export: Export) -> None:
     assert "SCHED_EVENTS 2" in issue.detail
 
 
+def test_what_is_of_no_rank_is_counted(export: Export) -> None:
+    # given a call and a range of a process without a device, a call listed twice, and the name of a thread
+    path = export(
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(0, 1), call(0, 1, eventClass=67), call(3, 4, 9)],
+        NVTX_EVENTS=[nvtx("load", 0, 9, globalTid=process(9) + 9), nvtx("main", 0, None, eventType=39)],
+    )
+
+    reading = read(path)
+
+    assert [event["name"] for event in reading.events] == ["cudaLaunchKernel", "void gemm<float>(float*)"]
+    issue = reading.issue("nsys_rows_of_no_rank")
+    assert issue.count == 4
+    assert "CUPTI_ACTIVITY_KIND_RUNTIME 2, NVTX_EVENTS 2" in issue.detail
+
+
+def test_kernels_without_a_process_are_no_other_processs(export: Export) -> None:
+    path = export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2), kernel(5, 6, globalPid=None)])
+
+    parts = NsysSource().parts(path)
+
+    assert [[e["raw_start_ns"] for e in read(path, part).events] for part in parts] == [[5], [1]]
+
+
 def test_a_view_in_the_place_of_a_table_is_not_read(export: Export) -> None:
     # given an endless view of a stranger
     path = export(NVTX_EVENTS=[nvtx("step 1", 0, 9)])

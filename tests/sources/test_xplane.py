@@ -106,6 +106,16 @@ def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_p
     assert reading.issue("xplane_derived_lines").detail.endswith("(XLA TraceMe 1)")
 
 
+def test_sums_of_many_events_have_no_time_and_are_counted(tmp_path: Path) -> None:
+    # given an event that stands for 12 others, as old files of TensorFlow have them
+    many = field(1, 1) + field(5, 12) + field(3, 9_000)
+
+    reading = read(tmp_path, plane("/device:GPU:0", line("Stream #4(Kernel)", many, event(1, 2000, 1000))))
+
+    assert [event_["raw_start_ns"] for event_ in reading.events] == [2]
+    assert (reading.summary.event_count, reading.issue("xplane_sums").lost_events) == (2, 1)
+
+
 def test_copies_of_a_stream_are_copies(tmp_path: Path) -> None:
     (event_,) = read(tmp_path, plane("/device:GPU:0", line("Stream #4(MemcpyH2D)", event(1, 0, 1000)))).events
 

@@ -6,7 +6,7 @@ Not handled: samples of stacks, scheduling, GPU metrics, operating system calls 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -61,10 +61,7 @@ def events_of(database: NsysDatabase, table: EventTable, part: ReportPart, issue
         return
     said = [f"{database.integer(table.table, column)} AS {name}" for name, column in table.columns.items()]
     texts = [f"{database.text(table.table, 'text')} AS text"] if table.table == "NVTX_EVENTS" else []
-    conditions, parameters = _of_part(database, table, part)
-    if table.kinds and database.has(table.table, table.kinds[0]):
-        conditions.append(f"{table.kinds[0]} IN {table.kinds[1]}")
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    where, parameters = _where(database, table, part)
     query = f"SELECT {', '.join([*said, *texts])} FROM {table.table}{where}"
     schema = {**dict.fromkeys(table.columns, pl.Int64), **({"text": pl.String} if texts else {})}
     for rows in database.pieces(query, parameters, PIECE_ROWS):
@@ -72,6 +69,14 @@ def events_of(database: NsysDatabase, table: EventTable, part: ReportPart, issue
         started = frame.filter(pl.col("start").is_not_null())
         issues.add("event_without_timestamp", frame.height - started.height, lost_events=frame.height - started.height)
         yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
+
+
+def _where(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple[str, list[int]]:
+    """The rows of a table that are events of a part, as SQL with its parameters."""
+    conditions, parameters = _of_part(database, table, part)
+    if table.kinds and database.has(table.table, table.kinds[0]):
+        conditions = [*conditions, f"{table.kinds[0]} IN {table.kinds[1]}"]
+    return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
 def _of_part(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
@@ -82,8 +87,20 @@ def _of_part(database: NsysDatabase, table: EventTable, part: ReportPart) -> tup
         if not table.is_device and database.has(table.table, "globalTid"):
             return ["globalTid >= ?", "globalTid < ?"], [part.process, part.process + (1 << THREAD_BITS)]
     if part.device is not None and table.is_device and database.has(table.table, "deviceId"):
-        return ["deviceId = ?"], [part.device]
+        nobodys = ["globalPid IS NULL"] if database.has(table.table, "globalPid") else []
+        return ["deviceId = ?", *nobodys], [part.device]
     return [], []
+
+
+def unread_rows(database: NsysDatabase, parts: Sequence[ReportPart]) -> dict[str, int]:
+    """By table, rows in no part: of processes without a device, repeated calls, names of threads and domains."""
+    left = {}
+    for table in TABLES:
+        if database.has(table.table, "start"):
+            read = sum(database.rows(f"SELECT COUNT(*) FROM {table.table}{where}", parameters)[0][0]
+                       for where, parameters in (_where(database, table, part) for part in parts))  # fmt: skip
+            left[table.table] = database.count(table.table) - read
+    return left
 
 
 def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_device: bool) -> pl.DataFrame:

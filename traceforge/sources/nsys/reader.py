@@ -6,7 +6,7 @@ Not handled: the monotonic clock of newer exports, which would align reports of 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nsys.database import NsysDatabase, open_export
-from traceforge.sources.nsys.events import TABLES, events_of
+from traceforge.sources.nsys.events import TABLES, events_of, unread_rows
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart, parts_of, stated_rank
 
 KIND = "nsys"
@@ -31,6 +31,10 @@ _MEANINGS = {
     "graphs_as_one": (
         "info",
         "CUDA graphs were recorded as one row each, without their kernels; record with --cuda-graph-trace=node",
+    ),
+    "rows_of_no_rank": (
+        "info",
+        "rows of processes without a device, calls listed twice, and names of threads and domains are not kept",
     ),
     "tables_not_read": ("info", "tables of the export that nothing here reads"),
 }
@@ -94,7 +98,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         _name_threads(database, part, rows)
         rows.finish()
         if part is parts[0]:
-            _note_unread(database, issues)
+            _note_unread(database, parts, issues)
         rank, world_size = stated_rank(database, part, is_alone=len(parts) == 1)
         host = _host(database)
         emit(Batch("raw.profile", _profile(database, part, base_ns or 0, rank, world_size, host)))
@@ -134,14 +138,16 @@ def _name_threads(database: NsysDatabase, part: ReportPart, rows: TimelineRows) 
             rows.name_thread(str(part.pid), str(thread_id & ((1 << THREAD_BITS) - 1)), text)
 
 
-def _note_unread(database: NsysDatabase, issues: IssueLog) -> None:
-    """Count the rows of tables that could hold events and are not read; once a file."""
+def _note_unread(database: NsysDatabase, parts: Sequence[ReportPart], issues: IssueLog) -> None:
+    """Count the rows that could be events and are not read, by table; once a file."""
     read = {table.table for table in TABLES}
     left = [
         (table, database.count(table))
         for table in sorted(database.columns)
         if table not in read | _NAMES and not table.startswith(_NO_EVENTS)
     ]
+    others = {table: count for table, count in unread_rows(database, parts).items() if count > 0}
+    issues.add("rows_of_no_rank", sum(others.values()), because=", ".join(f"{name} {n}" for name, n in others.items()))
     held = [(table, count) for table, count in left if count]
     if held:
         because = ", ".join(f"{table} {count}" for table, count in held[:12])

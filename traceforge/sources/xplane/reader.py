@@ -37,6 +37,7 @@ _TPU_LINES = {"XLA Ops": "kernel", "XLA Modules": "user_annotation", "Steps": "u
 _MEANINGS = {
     "no_events": ("warning", "the file holds no work of a device"),
     "derived_lines": ("info", "lines that the profiler derived from others, or that nothing here reads"),
+    "sums": ("info", "events that stand for many occurrences have no time of their own and are not kept"),
     "no_profile_start": ("info", "the file states no start of the profile: times count from an unknown moment"),
     "negative_duration": ("warning", "an event that ends before it starts was given the duration 0"),
 }
@@ -105,6 +106,7 @@ class _Reading:
         self._issues.add("no_profile_start", int(not base_ns))
         derived: Counter[str] = Counter()
         for line in self._device.lines() if self._device else ():
+            self._issues.add("sums", line.sums, lost_events=line.sums)
             if not self._add_device_line(line, base_ns) and line.names:
                 derived[line.name] += len(line.names)
         self._issues.add("derived_lines", derived.total(), because=", ".join(f"{n} {c}" for n, c in derived.items()))
@@ -114,7 +116,8 @@ class _Reading:
         self._rows.finish()
         self._issues.add("no_events", int(not self._rows.count))
         self._emit(Batch("raw.profile", self._profile(host, base_ns)))
-        return SourceSummary(KIND, None, host, None, self._rows.count, self._rows.count, tuple(self._issues))
+        count, lost = self._rows.count, self._issues.lost_events
+        return SourceSummary(KIND, None, host, None, count + lost, count, tuple(self._issues))
 
     def _add_device_line(self, line: Line, base_ns: int) -> bool:
         """Hand over a line of a device; whether it is one that says what the device did."""
@@ -140,6 +143,8 @@ class _Reading:
     def _add_host(self, plane: Plane, base_ns: int) -> None:
         """Hand over launches of this device's work; and all else if the process is counted here."""
         for number, line in enumerate(plane.lines()):
+            if self._is_first:
+                self._issues.add("sums", line.sums, lost_events=line.sums)
             is_launch = np.array([bool(_LAUNCH.match(name)) for name in line.names], np.bool_)
             own = np.isin(line.correlation, list(self._correlation)) & (line.correlation > 0)
             kept = own | (self._is_first & ~(is_launch & (line.correlation > 0)))

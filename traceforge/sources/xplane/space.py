@@ -18,7 +18,7 @@ Int64s = NDArray[np.int64]
 _PLANES, _HOSTNAMES = 1, 4
 _PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
 _LINE_NAME, _LINE_START, _EVENTS, _LINE_TITLE = 2, 3, 4, 11
-_EVENT_NAME, _OFFSET, _DURATION, _EVENT_STATS = 1, 2, 3, 4
+_EVENT_NAME, _OFFSET, _DURATION, _EVENT_STATS, _OCCURRENCES = 1, 2, 3, 4, 5
 _STAT_NAME, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_REFERENCE = 1, 3, 4, 5, 7
 _KEY, _VALUE = 1, 2
 _ENTRY_NAME, _ENTRY_TITLE = 2, 4
@@ -34,6 +34,7 @@ class Line:
         names: of the events.
         starts_ns, ends_ns: since the start of the profile.
         correlation: what joins a launch to what it launched; 0 where not stated.
+        sums: events left out, as they stand for many and have no time.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Line:
     starts_ns: Int64s
     ends_ns: Int64s
     correlation: Int64s
+    sums: int = 0
 
 
 class Plane:
@@ -118,13 +120,15 @@ class Plane:
 
     def _line(self, name: str, start_ns: int, places: Int64s) -> Line:
         fields = read_fields(self._buffer, places[:, 0], places[:, 1])
-        count = len(places)
+        is_sum = np.zeros(len(places), np.bool_)
+        is_sum[fields.owner[fields.number == _OCCURRENCES]] = True
+        fields, count = fields.of_messages(~is_sum), int((~is_sum).sum())
         offset_ps, lasts_ps = _column(fields, _OFFSET, count), _column(fields, _DURATION, count)
         # Whole ns at both ends, so that what does not overlap in the file does not overlap here.
         starts = start_ns + offset_ps // _PS
         ends = start_ns + (offset_ps + lasts_ps) // _PS
         named = [self._event_names.get(number, "") for number in _column(fields, _EVENT_NAME, count).tolist()]
-        return Line(name, named, starts, ends, self._correlation(fields, count))
+        return Line(name, named, starts, ends, self._correlation(fields, count), int(is_sum.sum()))
 
     def _correlation(self, fields: Fields, count: int) -> Int64s:
         found = np.zeros(count, np.int64)
