@@ -1,8 +1,10 @@
 """The command line as a person meets it: exit codes, streams, errors without tracebacks."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,19 @@ def test_every_command_explains_itself(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.returncode == 0
     assert "Usage" in result.stdout
+
+
+def test_the_verdict_of_the_readme_is_what_its_command_prints(
+    sample_database: Callable[..., Path], tmp_path: Path
+) -> None:
+    # given the sample of the README's main command
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```\n(VERDICT .*?)^```$", readme, re.MULTILINE | re.DOTALL)
+
+    printed = run("report", sample_database("compute_straggler"), "-o", tmp_path / "report.html").stdout
+
+    # then it prints every line that stands there, but for those left out
+    assert [line for line in shown.splitlines() if line.strip() != "…" and line not in printed.splitlines()] == []
 
 
 @pytest.mark.parametrize("command", [[], ["export"]])
