@@ -24,7 +24,7 @@ from tests.bench.kineto_file import write_kineto_file
 
 _RESULTS = Path(__file__).parent / "results" / "folder_ingest.json"
 _PACKAGES = ("duckdb", "isal", "msgspec", "numpy", "polars", "traceforge")
-_INGEST = """
+INGEST = """
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -73,8 +73,8 @@ def measure(traces: Path, scratch: Path, jobs: tuple[int, ...], repeats: int) ->
     """The least cost of each command over some rounds, and the size of each database."""
     commands = {"json.load": (_JSON_LOAD, "", 1)}
     for count in jobs:
-        commands[f"file, jobs {count}"] = (_INGEST, str(scratch / "job.duckdb"), count)
-        commands[f"folder, jobs {count}"] = (_INGEST, f"{scratch / 'job'}/", count)
+        commands[f"file, jobs {count}"] = (INGEST, str(scratch / "job.duckdb"), count)
+        commands[f"folder, jobs {count}"] = (INGEST, f"{scratch / 'job'}/", count)
     least: dict[str, dict[str, float]] = {}
     for _ in range(repeats):
         for name, (code, database, count) in commands.items():
