@@ -81,6 +81,13 @@ def test_reports_of_several_devices_are_runs_by_report() -> None:
     assert rows_of(store, "SELECT run_id, rank FROM align.rank ORDER BY ALL") == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+def test_files_of_one_device_without_a_rank_are_runs_of_their_own() -> None:
+    # given two rankless files of one folder that used the same device, so that nothing says which rank each is
+    files = [Trace(None, path=f"job/{n}").event("kernel", "gemm", n, n + 8, device=0) for n in (1, 2)]
+
+    assert [len(paths) for _, paths in rows_of(_split(*files), RUNS)] == [1, 1]  # type: ignore[arg-type]
+
+
 def test_dividing_again_changes_nothing_and_takes_up_what_is_new() -> None:
     store = _split(*(_at(f"w{n}", 0, 1 + n * HOUR) for n in (0, 1)))
     before = rows_of(store, RUNS)

@@ -68,6 +68,23 @@ def test_a_file_of_all_ranks_is_one_file_and_a_source_a_rank(stores: dict[str, S
     assert "rank_from_device" in [code for (code,) in rows_of(stores["nsys"], "SELECT code FROM meta.issue")]
 
 
+def test_each_part_is_known_again_by_itself_in_a_file_and_in_a_folder(stores: dict[str, Store], tmp_path: Path) -> None:
+    # given the report of four ranks, read into a folder, too
+    write_scenario(JOB, tmp_path / "nsys", trace_format="nsys")
+    (report,) = (tmp_path / "nsys").glob("*.sqlite")
+
+    with Store(f"{tmp_path / 'job'}/") as folder:
+        first, again = (api.ingest([report], folder, run="straggler", jobs=1) for _ in range(2))
+
+        # then it is one file to its user, and not read a second time
+        assert (first.read, first.unchanged) == ((report,), ())
+        assert (again.read, again.unchanged) == ((), (report,))
+        # and four sources, whose rows are those of a database that is a file
+        assert rows_of(folder, "SELECT COUNT(DISTINCT content_hash) FROM meta.source") == [(4,)]
+        counted = "SELECT source_id, COUNT(*), SUM(duration_ns) FROM raw.occurrence GROUP BY ALL ORDER BY ALL"
+        assert rows_of(folder, counted) == rows_of(stores["nsys"], counted)
+
+
 def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> None:
     # given two hosts, whose ranks 0 and 1 were recorded by PyTorch's profiler and 2 and 3 by Nsight Systems
     job = replace(JOB, iterations=4, cluster=Cluster(nodes=2, devices=2))

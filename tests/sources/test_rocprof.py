@@ -91,13 +91,13 @@ def test_each_process_of_a_file_is_a_part(tmp_path: Path) -> None:
 
 
 def test_odd_times_cost_one_record_and_unread_lists_are_counted(tmp_path: Path) -> None:
-    # given a record that ends before it starts, one beyond 64 bits, one that is a text, one without times, page faults
-    odd = [dispatch(9, 4), dispatch(2**70, 2**70 + 1), dispatch("soon", 7), {"kind": 11}, dispatch(10, 11)]
+    # given a record that ends before it starts, two beyond 64 bits, one that is a text, one without times, page faults
+    odd = [dispatch(9, 4), dispatch(2**70, 7), dispatch(7, 2**70), dispatch("soon", 7), {"kind": 11}, dispatch(10, 11)]
 
     reading = read(tmp_path, process(kernel_dispatch=odd, kfd_page_fault=[{}, {}]))
 
     assert [(e["raw_start_ns"], e["duration_ns"]) for e in reading.events] == [(9, 0), (10, 1)]
-    assert (reading.summary.event_count, reading.summary.stored_count) == (5, 2)
+    assert (reading.summary.event_count, reading.summary.stored_count) == (6, 2)
     assert reading.issue("rocprof_not_read").count == 2
     assert {"rocprof_negative_duration", "rocprof_no_launches"} <= set(reading.codes)
 
