@@ -77,6 +77,11 @@ def link_to_a_folder_elsewhere(job: Path) -> None:
     table.symlink_to(job.parent / "elsewhere")
 
 
+def link_in_the_place_of_all_facts(job: Path) -> None:
+    (job / "facts").rename(job.parent / "elsewhere")
+    (job / "facts").symlink_to(job.parent / "elsewhere")
+
+
 def pipe_in_the_place_of_a_file(job: Path) -> None:
     part = parts(job)[0]
     part.unlink()
@@ -102,6 +107,7 @@ def lost_file(job: Path) -> None:
         (link_to_a_file_elsewhere, "is no plain file"),
         (link_to_the_passwords, "any.parquet is no plain file"),
         (link_to_a_folder_elsewhere, "is no plain file"),
+        (link_in_the_place_of_all_facts, "facts is no folder of its own"),
         (pipe_in_the_place_of_a_file, "is no plain file"),
         (catalogue_that_is_a_link, "catalogue.duckdb is no plain file"),
         (cut_file, "is missing or not whole"),
