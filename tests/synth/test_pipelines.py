@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.synth.quiet_jobs import BARE, QUIET
 from traceforge.errors import UsageError
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
@@ -19,15 +20,6 @@ from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario, SimulatedJob, cost_of, run
 
-QUIET = Noise(kernel=0, iteration=0, device=0, host=0, transfer=0, end_skew_ns=0)
-# Nothing but micro-batches: no gradients, no optimizer, messages of no length.
-BARE = Scenario(
-    iterations=3,
-    cluster=Cluster(1, 4, pipeline_parallel=4),
-    workload=Workload(layers=8, optimizer_ns=0, copy_ns=0, host_ns=10_000, input_ns=0),
-    noise=QUIET,
-    pipeline=Pipeline(message_bytes=0),
-)
 # Two replicas of two stages.
 SMALL = Scenario(
     iterations=2,
@@ -71,7 +63,12 @@ def test_interleaved_stages_never_wait_for_one_another_for_ever(
     pipeline = Pipeline("interleaved", microbatches, chunks, batched, message_bytes=0)
     cluster = Cluster(1, stages, pipeline_parallel=stages)
     job = run(
-        replace(BARE, cluster=cluster, pipeline=pipeline, workload=replace(BARE.workload, layers=stages * chunks))
+        replace(
+            BARE,
+            cluster=cluster,
+            pipeline=pipeline,
+            workload=replace(BARE.workload, layers=stages * chunks),
+        )
     )
 
     ideal = (chunks * microbatches + stages - 1) * 6_000_000

@@ -10,25 +10,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.given import rows_of
+from tests.synth.quiet_jobs import BARE
 from tests.timeline.pipelines import Simulated, simulated
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
-from traceforge.synth.load import Noise
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario
 from traceforge.timeline.layers import union
 from traceforge.timeline.pipeline_times import RankStory, times_of
 
-QUIET = Noise(kernel=0, iteration=0, device=0, host=0, transfer=0, end_skew_ns=0)
-# One replica of four stages, which have nothing to do but micro-batches.
-BARE = Scenario(
-    iterations=3,
-    cluster=Cluster(1, 4, pipeline_parallel=4),
-    workload=Workload(layers=8, optimizer_ns=0, copy_ns=0, host_ns=10_000, input_ns=0),
-    noise=QUIET,
-    pipeline=Pipeline(message_bytes=0),
-)
 # Two replicas of two stages, with gradients to reduce.
 REAL = Scenario(
     iterations=5,
