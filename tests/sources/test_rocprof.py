@@ -90,6 +90,15 @@ def test_each_process_of_a_file_is_a_part(tmp_path: Path) -> None:
     assert [event["raw_start_ns"] for event in second.events] == [3]
 
 
+def test_processes_of_one_number_are_told_apart(tmp_path: Path) -> None:
+    both = [process(1, kernel_dispatch=[dispatch(1, 2)]), process(1, kernel_dispatch=[dispatch(3, 4)])]
+
+    second = read(tmp_path, *both, part="process 1 #2")
+
+    assert RocprofSource().parts(tmp_path / "908_results.json") == ["process 1", "process 1 #2"]
+    assert [event["raw_start_ns"] for event in second.events] == [3]
+
+
 def test_odd_times_cost_one_record_and_unread_lists_are_counted(tmp_path: Path) -> None:
     # given a record that ends before it starts, two beyond 64 bits, one that is a text, one without times, page faults
     odd = [dispatch(9, 4), dispatch(2**70, 7), dispatch(7, 2**70), dispatch("soon", 7), {"kind": 11}, dispatch(10, 11)]

@@ -1,8 +1,8 @@
 """Protobuf's wire format, many messages in step. In: bytes and the places of messages in them. Out: columns of fields.
 
 Idea: messages of a trace are alike, so the first field of all of them is read by a few operations on arrays, then the
-second of all, and so on: a field costs some ten nanoseconds and makes no Python object. No library and no schema are
-needed; what a number means is the business of the modules above.
+second of all, and so on: a field costs some ten nanoseconds and makes no Python object. A message of many fields, such
+as a list, is walked instead (`walk`). No library and no schema are needed; what a number means is for those who ask.
 Seen: what C++, Python and upb write. Not handled: groups (wire types 3 and 4), which count as damage.
 """
 

@@ -4,9 +4,10 @@ Idea: what the file keeps of an event (numbers of kernels, agents and operations
 and put under the names that its own tables give them; so dispatches, copies and API calls become the events that Kineto
 would have written. Times are of the node's boot clock, one for all processes of a node, without an epoch.
 Seen: one file of rocprofv3 1.0 (kernel dispatches alone); the other records by the SDK's documentation.
-Not handled: `rocpd` databases, CSV and OTF2 output; counters; a file above 2 GiB, as it is decoded whole.
+Not handled: `rocpd` databases, CSV and OTF2 output; counters; a file above 512 MiB of text, as it is decoded whole.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from traceforge.sources.rocprof.layout import FileHead, RocprofFile
 
 _KEY = b'"rocprofiler-sdk-tool"'
-_MOST_BYTES = 2 * 1024**3
-Layout = TypeVar("Layout", bound="FileHead | RocprofFile")
+_MOST_BYTES = 512 * 1024**2
+_Layout = TypeVar("_Layout", bound="FileHead | RocprofFile")
 
 
 class RocprofSource:
@@ -44,7 +45,7 @@ class RocprofSource:
         from traceforge.sources.rocprof.layout import FileHead
 
         text = _text(path, lambda _count: None)
-        return [f"process {head.metadata.pid}" for head in _decoded(text, FileHead, path).processes]
+        return _names([head.metadata.pid for head in _decoded(text, FileHead, path).processes])
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read one process of a file: the one that the options name, or its only one.
@@ -56,7 +57,8 @@ class RocprofSource:
         from traceforge.sources.rocprof.process import ProcessReading
 
         found = _decoded(_text(path, options.report_progress), RocprofFile, path).processes
-        process = next((one for one in found if options.part in (None, f"process {one.metadata.pid}")), None)
+        names = _names([one.metadata.pid for one in found])
+        process = next((one for name, one in zip(names, found, strict=True) if options.part in (None, name)), None)
         if process is None:
             raise InputUnusableError("the file names no process", where=str(path))
         return ProcessReading(process, emit).run()
@@ -70,13 +72,23 @@ def _begins(head: bytes) -> bool:
     return text[:1] == b"{" and text[1:].lstrip().startswith(_KEY)
 
 
+def _names(pids: list[int]) -> list[str]:
+    """Names of processes, no two alike: processes of several containers may have one number."""
+    times: Counter[int] = Counter()
+    names = []
+    for pid in pids:
+        times[pid] += 1
+        names.append(f"process {pid}" + (f" #{times[pid]}" if times[pid] > 1 else ""))
+    return names
+
+
 def _text(path: Path, report_progress: Callable[[int], None]) -> bytes:
     from traceforge.reading.stream import read_whole
 
     return read_whole(path, _MOST_BYTES, report_progress)
 
 
-def _decoded(text: bytes, layout: type[Layout], path: Path) -> Layout:
+def _decoded(text: bytes, layout: type[_Layout], path: Path) -> _Layout:
     import msgspec
 
     from traceforge.reading.json_values import UNDECODABLE

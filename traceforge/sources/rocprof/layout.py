@@ -50,7 +50,6 @@ class Agent(msgspec.Struct):
     type: int = 0
     product_name: str = ""
     cu_count: int = 0
-    logical_node_type_id: int | None = None
     mem_banks: list[dict[str, object]] = []
 
 

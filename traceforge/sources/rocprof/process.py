@@ -27,7 +27,7 @@ _COPY = {"HOST_TO_HOST": "HtoH", "HOST_TO_DEVICE": "HtoD", "DEVICE_TO_HOST": "Dt
 _CALLS = {"hip_api": "cuda_runtime", "hsa_api": "cuda_driver", "rccl_api": "cpu_op", "marker_api": "user_annotation"}
 _READ = frozenset({"kernel_dispatch", "memory_copy", *_CALLS})
 _GPU = 2
-_HANDLED_SUFFIX = re.compile(r"\.kd$")
+_DESCRIPTOR_SUFFIX = re.compile(r"\.kd$")
 _MEANINGS = {
     "no_events": ("warning", "the file holds no dispatch, copy or call"),
     "event_without_timestamp": ("warning", "a record without readable start and end is not kept"),
@@ -35,8 +35,6 @@ _MEANINGS = {
     "no_launches": ("info", "the file holds no HIP calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
     "not_read": ("info", "records of the file that nothing here reads"),
 }
-
-
 Said = tuple[str, str, str, str, int | None, int | None]
 """Category, name, process, thread, device and stream of an event."""
 
@@ -123,7 +121,7 @@ class ProcessReading:
 
     def _dispatch(self, record: BufferRecord) -> Said:
         info = record.dispatch_info or DispatchInfo()
-        name = _HANDLED_SUFFIX.sub("", self._kernels.get(info.kernel_id, "")) or "kernel"
+        name = _DESCRIPTOR_SUFFIX.sub("", self._kernels.get(info.kernel_id, "")) or "kernel"
         # Streams are 0 where HIP was not traced; then queues tell what runs at once.
         stream = (record.stream_id.handle if record.stream_id else 0) or info.queue_id.handle
         return ("kernel", name, *self._place(info.agent_id.handle, stream))

@@ -3,7 +3,8 @@
 Idea: one process of JAX or TensorFlow drives all devices of its host; each device is what a rank is elsewhere. Lines of
 streams (GPU) and of XLA operations (TPU) are device time; lines that the profiler derived from them are not. Host calls
 go to the device whose work they launched; all other host events to the first device, whose process they are.
-Not handled: what waits in `barrier-cores` of a TPU is idle here; operations inside fused kernels.
+Not handled: a file above 512 MiB, as it is read whole; waiting in `barrier-cores` of a TPU, which is idle here;
+operations inside fused kernels.
 """
 
 import json
@@ -25,7 +26,7 @@ from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.xplane.space import Line, Plane, planes_of
 
 KIND = "xplane"
-_MOST_BYTES = 2 * 1024**3
+_MOST_BYTES = 512 * 1024**2
 _DEVICE = re.compile(r"^/device:(?P<kind>[A-Z]+):(?P<number>\d{1,6})")
 _STREAM = re.compile(r"^Stream #(?P<number>\d{1,9})\b.*\((?P<what>\w+)\)")
 _COPY = re.compile(r"Mem(?:cpy|ory)(?P<from>[HD])(?:2|to)(?P<to>[HD])", re.IGNORECASE)
