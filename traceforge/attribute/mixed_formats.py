@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 _NOT_MATCHED = frozenset({"unmatched", "mostly_unmatched", "irregular"})
-_NAMES = {"kineto": "PyTorch's profiler", "nsys": "Nsight Systems", "xplane": "XLA's profiler", "rocprof": "rocprofv3"}
+_NAMES = {
+    "kineto": "PyTorch's profiler",
+    "live_log": "traceforge.live",
+    "nsys": "Nsight Systems",
+    "xplane": "XLA's profiler",
+    "rocprof": "rocprofv3",
+}
 FORMATS = """
 SELECT r.run_id, s.kind, LIST(r.rank ORDER BY r.rank) AS ranks
 FROM align.rank AS r

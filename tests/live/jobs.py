@@ -1,0 +1,82 @@
+"""Recorded jobs on clocks that the test turns. In: what each rank does. Out: files as a job writes them.
+
+Ranks are played one after another in one process; a collective ends for all of them `TRANSFER_NS` after the last one
+came.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from traceforge.live.recorder import Recorder, start
+
+MS = 1_000_000
+TRANSFER_NS = MS // 2
+
+
+@dataclass
+class HandClock:
+    """A monotonic clock that stands until it is turned."""
+
+    now_ns: int = 1_000 * MS
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+def recorder(folder: Path | None, clock: Callable[[], int], rank: int = 0, ranks: int = 1) -> Recorder:
+    """A recorder that sees no environment."""
+    return start(folder, environment={}, rank=rank, world_size=ranks, clock_ns=clock)
+
+
+def record_job(
+    folder: Path,
+    *,
+    ranks: int = 2,
+    steps: int = 12,
+    calls: int = 2,
+    late_ns: Mapping[int, int] | None = None,
+    killed: bool = False,
+) -> list[Path]:
+    """Record a job whose rank r computes `late_ns[r]` longer than its peers in each forward pass.
+
+    Args:
+        killed: the processes end without closing their files, after a last flush.
+    """
+    draw = Random(1)  # noqa: S311  # no secret
+    clocks = [HandClock() for _ in range(ranks)]
+    recorders = [recorder(folder, clock, rank, ranks) for rank, clock in enumerate(clocks)]
+    with ExitStack() as running:
+        if not killed:
+            for one in recorders:
+                running.enter_context(one)
+        for _ in range(steps):
+            for rank, (one, clock) in enumerate(zip(recorders, clocks, strict=True)):
+                with one.phase("data_loading"):
+                    clock.now_ns += MS // 4
+                with one.phase("forward"):
+                    clock.now_ns += 3 * MS + draw.randrange(MS // 10) + (late_ns or {}).get(rank, 0)
+            for _ in range(calls):
+                _all_reduce(recorders, clocks, draw)
+            for one, clock in zip(recorders, clocks, strict=True):
+                with one.phase("Optimizer.step#SGD.step"):
+                    clock.now_ns += MS // 2
+                one.step()
+        for one in recorders if killed else ():
+            assert one.writer is not None
+            one.writer.flush()
+    return sorted(folder.glob("*.live"))
+
+
+def _all_reduce(recorders: list[Recorder], clocks: list[HandClock], draw: Random) -> None:
+    meetings = []
+    for one, clock in zip(recorders, clocks, strict=True):
+        with one.phase("backward"):
+            clock.now_ns += MS + draw.randrange(MS // 20)
+        meetings.append(one.collective("all_reduce", size_bytes=1 << 20))
+    end = max(clock.now_ns for clock in clocks) + TRANSFER_NS
+    for meeting, clock in zip(meetings, clocks, strict=True):
+        clock.now_ns = end
+        meeting.end()

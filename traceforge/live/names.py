@@ -1,0 +1,38 @@
+"""Numbers in the place of what recurs. In: tuples such as ("phase", "forward"). Out: small numbers, and what is new.
+
+Not handled: programs that give each call a name of its own; after `MOST` names all others share one.
+"""
+
+from threading import Lock
+
+MOST = 100_000
+Key = tuple[object, ...]
+OTHER: Key = ("phase", "names beyond the limit")
+
+
+class Names:
+    """Numbers keys as they come."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._new: list[tuple[int, Key]] = []
+        self._lock = Lock()
+
+    def number(self, key: Key) -> int:
+        """The number of a key; equal keys have one number."""
+        found = self._numbers.get(key)
+        return self._add(key) if found is None else found
+
+    def _add(self, key: Key) -> int:
+        with self._lock:
+            key = key if len(self._numbers) < MOST or key[0] != "phase" else OTHER
+            number = self._numbers.setdefault(key, len(self._numbers))
+            if number == len(self._numbers) - 1:
+                self._new.append((number, key))
+        return number
+
+    def take_new(self) -> list[tuple[int, Key]]:
+        """What was numbered since the last call."""
+        with self._lock:
+            new, self._new = self._new, []
+        return new

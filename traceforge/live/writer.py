@@ -1,0 +1,111 @@
+"""From the queue to the file. In: rows, names, clock readings. Out: frames, appended once a second by an own thread.
+
+Idea: a flush writes whole frames and hands them to the operating system, so that what a killed process had flushed is
+readable. Rows are taken some at a time, so that the interpreter is never held for long. A disk that fails ends the
+recording with a warning, never the training. Not handled: a machine that loses power.
+"""
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import BinaryIO
+
+from traceforge.live.clock import Anchor, read_anchor
+from traceforge.live.layout import MAGIC, Row, facts_frame, rows_frame
+from traceforge.live.names import Names
+from traceforge.live.queue import RowQueue
+
+FLUSH_S = 1.0
+_AT_ONCE = 256
+_FRAME_ROWS = 8_192
+
+
+class LogWriter:
+    """Writes a file until it is closed.
+
+    Args:
+        file: opened for appending bytes.
+        opening: facts of the first frame.
+        closing: facts of the last one, asked when it is written.
+        anchor: reads the clocks.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        opening: Mapping[str, object],
+        closing: Callable[[], Mapping[str, object]] = dict,
+        anchor: Callable[[], Anchor] = read_anchor,
+    ) -> None:
+        self.queue = RowQueue()
+        self.names = Names()
+        self._file = file
+        self._closing = closing
+        self._anchor = anchor
+        self._ending = threading.Event()
+        self._writing = threading.Lock()
+        self._process = os.getpid()
+        self._thread: threading.Thread | None = None
+        self._write(MAGIC + facts_frame({**opening, "clock": [self._anchor()]}))
+        self._file.flush()
+
+    def start(self) -> None:
+        """Flush once a second from now on."""
+        self._thread = threading.Thread(target=self._run, name="traceforge.live", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ending.wait(FLUSH_S):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all that is waiting."""
+        with self._writing:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        while rows := self._waiting():
+            new = self.names.take_new()
+            facts: dict[str, object] = {"clock": [self._anchor()], "dropped": self.queue.dropped}
+            if new:
+                facts["names"] = new
+            self._write(facts_frame(facts) + rows_frame(rows))
+        self._file_flush()
+
+    def _waiting(self) -> list[Row]:
+        rows: list[Row] = []
+        while len(rows) < _FRAME_ROWS and (some := self.queue.take(_AT_ONCE)):
+            rows += some
+            time.sleep(0)
+        return rows
+
+    def close(self) -> None:
+        """Write what is left and say that nothing is missing; does nothing in a forked process."""
+        if self._file.closed or os.getpid() != self._process:
+            return
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+        self._write(facts_frame({**self._closing(), "dropped": self.queue.dropped, "ended": True}))
+        self._file_flush()
+        self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        if not self._file.closed:
+            self._guarded(lambda: self._file.write(data))
+
+    def _file_flush(self) -> None:
+        if not self._file.closed:
+            self._guarded(self._file.flush)
+
+    def _guarded(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except OSError as error:
+            with suppress(OSError):
+                self._file.close()
+            warnings.warn(f"traceforge.live stops recording: {error}", RuntimeWarning, stacklevel=2)
