@@ -197,3 +197,35 @@ def test_what_a_stage_waits_for_others_is_bubble_and_parts_still_sum() -> None:
         (180 * US,)
     ]
     assert rows_of(store, "SELECT COUNT(*) FROM attribute.bottleneck WHERE bound = 'imbalance_bound'") == [(0,)]
+
+
+def test_a_host_of_which_nothing_is_recorded_is_not_said_to_launch_slowly() -> None:
+    # device |##|----------------|##|; the host's two launches are all that is recorded of it
+    trace = Trace().step(0, 0, 100 * US).kernel(0, 20 * US).kernel(90 * US, 100 * US, launch_ns=89 * US)
+
+    ((bound, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert bound == "launch_bound"
+    assert str(sentence).startswith("Host-bound: for 70 % of each 100 µs step the device is idle and the host launches")
+    assert "of the longest gaps no operation and no call to the runtime is recorded on the host" in str(sentence)
+
+
+def test_a_host_that_works_on_any_thread_launches_slowly() -> None:
+    # the thread of the backward pass calls operations for 65 of the 70 us in which the device is idle
+    trace = Trace().step(0, 0, 100 * US).kernel(0, 20 * US).kernel(90 * US, 100 * US, launch_ns=89 * US)
+    trace.event("cpu_op", "aten::mm_backward", 22 * US, 87 * US, track_id=77)
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert str(sentence).startswith("Launch-bound: for 70 % of each 100 µs step the device is idle because the host")
+
+
+def test_a_launch_that_takes_long_is_named() -> None:
+    # cudaLaunchKernel is under way for 600 of the 700 us in which the device is idle
+    trace = Trace().step(0, 0, 1000 * US).kernel(0, 200 * US).kernel(900 * US, 1000 * US, launch_ns=890 * US)
+    trace.host_work("cudaLaunchKernel", 250 * US, 850 * US, "cuda_runtime")
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert "calls to its runtime take long" in str(sentence)
+    assert "Calls to cudaLaunchKernel fill 86 % of the longest gaps, 600 µs in each." in str(sentence)

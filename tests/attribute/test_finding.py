@@ -176,6 +176,19 @@ def test_a_single_hit_is_told_in_the_singular() -> None:
     assert ", in 1 of 10 iterations, 80.0 µs; it costs" in str(finding["summary"])
 
 
+def test_a_rank_that_was_recorded_alone_has_no_peers() -> None:
+    # given rank 3 alone, which computes 600 us longer in one of forty iterations
+    trace = Trace(3)
+    for i, start in enumerate(range(0, 40_000 * US, 1_000 * US)):
+        late = 600 * US if i == 5 else 0
+        trace.step(i, start, start + 1_000 * US).kernel(start, start + 150 * US + late, launch_ns=start)
+        trace.collective(start + 150 * US + late, start + 200 * US + late)
+
+    finding = only(findings_of(trace), confidence="low", affected_iterations=1)
+
+    assert str(finding["summary"]).startswith("Rank 3 computes longer than in other iterations, in 1 of 40 iterations")
+
+
 def test_the_first_iteration_does_not_count_while_it_warms_up() -> None:
     # given a first iteration in which rank 1 takes ten times as long
     assert findings_of(*traces_of({(0, 1): 900 * US}, iterations=10)) == []

@@ -168,10 +168,13 @@ def test_who_waits_is_not_known_from_the_few_calls_that_have_a_partner() -> None
             trace.collective(start + 80 * US + late, start + 108 * US)
         traces.append(trace)
 
-    verdict = verdict_of(*traces)
+    with told(*traces) as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+        findings = rows_of(store, "SELECT subject, confidence FROM attribute.finding")
 
     assert verdict["kind"] == "cannot_be_known"
     assert str(verdict["headline"]).startswith("Most calls of communication cannot be matched between ranks")
+    assert findings == [("1", "low")]
 
 
 def test_a_verdict_of_nothing_says_how_many_ranks_it_saw() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
@@ -90,7 +91,6 @@ _PHRASES = MappingProxyType(
         "pipeline_bubble": ("Pipeline bubble", "other stages of the pipeline are waited for"),
         "copy_bound": ("Copy-bound", "nothing but copies runs, or the host waits for one"),
         "input_bound": ("Input-bound", "the device is idle while the host loads data"),
-        "launch_bound": ("Launch-bound", "the device is idle because the host launches too slowly"),
         "synchronisation_bound": ("Synchronisation-bound", "the device is idle while the host waits for it"),
         "device_queue": ("Bound by dependencies on the device", "nothing runs although work was launched"),
         "allocator": ("Bound by the allocator", "the device is idle while the host allocates or frees memory"),
@@ -115,8 +115,8 @@ _NEXT_STEPS = MappingProxyType(
         "compute_bound": "Look at the largest products first: shapes that fill the device's tiles, a lower precision.",
         "memory_bound": "Fuse operations that read the same data (torch.compile), or use a lower precision.",
         "small_kernels": "Fuse small kernels (torch.compile, fused optimisers), or use larger batches.",
-        "unmodelled_kernels": "Record with record_shapes=True, so that kernels can be compared with what the device "
-        "can do; the largest operations come first.",
+        "unmodelled_kernels": "Record the shapes of operations (record_shapes=True in torch.profiler), so that kernels "
+        "can be compared with what the device can do; the largest operations come first.",
         "host_compute": "Look at the largest operations first; a trace of a device needs activities CPU and CUDA.",
         "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less; "
         "compare its bandwidth with the links'.",
@@ -126,15 +126,13 @@ _NEXT_STEPS = MappingProxyType(
         "copy_bound": "Copy from pinned memory with non_blocking=True on a stream of its own, or keep data on "
         "the device.",
         "input_bound": "Give the data loader more workers and a deeper prefetch, or move its work out of the step.",
-        "launch_bound": "Capture the step in a CUDA graph or use torch.compile, fuse small kernels, or use larger "
-        "batches.",
         "synchronisation_bound": "Remove what makes the host wait: .item(), .cpu(), printing of tensors, nonzero, "
         "copies from pageable memory.",
         "device_queue": "Look at dependencies between streams, and at kernels that leave little room between them.",
         "allocator": "Keep allocations out of the step: expandable_segments, buffers of fixed size, no empty_cache.",
         "garbage_collection": "Collect garbage between steps at a chosen moment (gc.disable, gc.collect).",
         "checkpoint": "Save asynchronously, or less often.",
-        "idle": "Record with with_stack=True, so that the trace says what the host does.",
+        "idle": "Record the stacks of the host (with_stack=True in torch.profiler): then the trace says what it does.",
     }
 )
 _LOOK = "See attribute.bottleneck for all parts."
@@ -173,9 +171,10 @@ def rows(store: Store) -> pl.DataFrame:
     parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for row in store.records(_PARTS):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
+    hosts = _Hosts(store)
     unmarked = set(store.query(_UNMARKED)["run_id"])
     found = [
-        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked})
+        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked}, hosts)
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
     ]
@@ -190,7 +189,22 @@ def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any
     return {(row["run_id"], row["rank"]): row for row in frame.iter_rows(named=True)}
 
 
-def _told(place: tuple[int, int | None], parts: Parts, facts: Facts) -> tuple[object, ...]:
+class _Hosts:
+    """What hosts do before late launches, looked up once a run and only where a sentence needs it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._found: dict[int, LateLaunches | None] = {}
+
+    def of(self, run_id: int, rank: int | None) -> LateLaunches | None:
+        """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
+        if run_id not in self._found:
+            self._found[run_id] = late_launches(self._store, run_id)
+        found = self._found[run_id]
+        return found if found and rank in (None, found.rank) else None
+
+
+def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, hosts: _Hosts) -> tuple[object, ...]:
     measured, step = [part for part in parts if part["duration_ns"]], ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
@@ -203,7 +217,10 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts) -> tuple[ob
             sentence, step = _of_nothing(measured, facts), _NOTHING_RUNS
     else:
         named = other
-        sentence = _of_part(other, computing, measured, facts)
+        late = hosts.of(*place) if other["bound"] == "launch_bound" else None
+        if other["bound"] == "launch_bound":
+            step = phrases(late)[2]
+        sentence = _of_part(other, computing, measured, facts, late)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     return (*place, named["bound"], named["share"], *shares, sentence, step or _NEXT_STEPS.get(named["bound"], _LOOK))
 
@@ -244,19 +261,24 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     return f"{text}; arithmetic is known for {known} of it, which alone is {format_share(peak)} of the device's peak."
 
 
-def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts) -> str:
+def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts, late: LateLaunches | None) -> str:
     """A part that is no work of kernels is the largest that can be avoided."""
-    title, phrase = _PHRASES.get(named["bound"], (named["bound"], f"nothing runs: {named['bound']}"))
+    is_launch = named["bound"] == "launch_bound"
+    title, phrase = phrases(late)[:2] if is_launch else _PHRASES[named["bound"]]
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
     else:
         text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; the largest part that can be "
         text += f"avoided: for {share} of it {phrase}"
-    if named["bound"] == "launch_bound" and facts.get("calls"):
+    told = late.sentence if late else ""
+    if is_launch and not told and facts.get("calls"):
         calls = round(facts["calls"])
         text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
-    text += f"; the device is busy {format_share(facts['busy'])} of the step." if who == "device" else "."
-    if named["bound"] == "launch_bound" and facts.get("records_stacks"):
+    whole = "step" if facts["is_marked"] else "time"
+    text += f"; the device is busy {format_share(facts['busy'])} of the {whole}." if who == "device" else "."
+    if told:
+        text += f" {told}"
+    elif is_launch and facts.get("records_stacks"):
         text += " Stacks were recorded, which slows the host: without them it may launch faster."
     return text

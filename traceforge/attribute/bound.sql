@@ -1,6 +1,6 @@
 -- What bounds a rank, and the job, in words: one row a rank and one for the job, from attribute.bottleneck.
 -- Scope: run
--- Reads: attribute.bottleneck, operation.kernel, operation.device, operation.judged_iteration, timeline.phase, timeline.segment, align.rank, align.step
+-- Reads: attribute.bottleneck, operation.kernel, operation.device, operation.judged_iteration, timeline.phase, timeline.segment, timeline.gap, raw.event, align.rank, align.step, align.name_class, align.clock_piece
 CREATE OR REPLACE TABLE attribute.bound (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -49,6 +49,8 @@ _NICS = "SELECT host, nic, communicator_id, ranks FROM attribute.nic_use WHERE r
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
+_MATCHED_SHARE = "SELECT COALESCE(MIN(1 - unmatched / calls), 0) FROM align.partner_count WHERE run_id = ?"
+
 # Columns that keep their former name for one version.
 _FORMER_NAMES = {
     "booked_ns_per_iteration": "ledger_ns_per_iteration",
@@ -84,8 +86,11 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
     run, found = searched.run, searched.found
     known = load_coupling_scenarios(store, run_id)
     costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one) for one in found], known)
+    is_matched = len(run.ranks) == 1 or store.value(_MATCHED_SHARE, [run_id]) >= thresholds.MATCHED_SHARE
     made = [
-        CostedFinding(_row(run, one, cost, known), one.parts or {one.cause.name: 1.0})
+        CostedFinding(
+            _row(run, one, cost, known) | _confidence(one, cost, run, is_matched), one.parts or {one.cause.name: 1.0}
+        )
         for one, cost in zip(found, costs, strict=True)
         if cost.delay.mean_ns > 0
     ]
@@ -147,12 +152,10 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "host": _host(run, found),
         **cost.columns(),
         "share": share,
-        # What hardly saves anything does not count, however much of it there is.
-        "confidence": found.confidence if share >= thresholds.REPORTED_SHARE else "low",
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
         "pattern": effect.pattern,
-        "summary": summary(found, cost, share, run.iterations),
+        "summary": summary(found, cost, share, run),
         "next_step": next_step(found),
         "moment_iteration": run.iterations[moment],
         "moment_rank": _rank_at(run, found, moment),
@@ -165,6 +168,13 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "cost_note": cost_note(cost, known) if found.confidence != "low" else None,
     }
     return row | {former: row[name] for former, name in _FORMER_NAMES.items()}
+
+
+def _confidence(found: FindingCandidate, cost: FindingCost, run: JudgedRun, is_matched: bool) -> dict[str, object]:
+    """What hardly saves anything does not count; where most calls have no partner, only what is certain does."""
+    is_small = cost.delay.mean_ns < thresholds.REPORTED_SHARE * float(run.durations_ns.mean())
+    is_hint = is_small or (not is_matched and found.confidence != "high")
+    return {"confidence": "low" if is_hint else found.confidence}
 
 
 def _ranks(run: JudgedRun, found: FindingCandidate) -> list[int]:

@@ -104,21 +104,8 @@ counted AS (
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
     (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
-    -- Collective calls, and of calls that send and receive what they carry.
-    (
-      SELECT COUNT(*) FROM align.call AS c
-      LEFT JOIN align.endpoint AS e
-        ON e.run_id = c.run_id AND e.rank = c.rank AND e.source_id = c.source_id AND e.carrier_event_id = c.event_id
-      WHERE c.run_id = r.run_id
-    ) AS calls,
-    (
-      SELECT COUNT(*) FROM align.unmatched AS u
-      JOIN align.call AS c USING (run_id, rank, call_id)
-      ANTI JOIN align.endpoint AS e
-        ON e.run_id = c.run_id AND e.rank = c.rank AND e.source_id = c.source_id AND e.carrier_event_id = c.event_id
-      WHERE u.run_id = r.run_id
-    ) + (SELECT COUNT(*) FROM align.unmatched_endpoint AS u WHERE u.run_id = r.run_id AND u.call_id IS NOT NULL)
-      AS unmatched,
+    COALESCE((SELECT k.calls FROM align.partner_count AS k WHERE k.run_id = r.run_id), 0) AS calls,
+    (SELECT k.unmatched FROM align.partner_count AS k WHERE k.run_id = r.run_id) AS unmatched,
     EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis = 'pp') AND NOT EXISTS (
       SELECT 1 FROM timeline.mesh AS m
       WHERE m.run_id = r.run_id AND m.coordinate > 0 AND m.axis NOT IN ('pp', 'tp', 'cp', 'ep')

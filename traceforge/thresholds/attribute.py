@@ -172,6 +172,24 @@ COMPUTING_SHARE: Annotated[
 BOUND_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller part of it bounds nothing.", "attribute.bound")
 ] = 0.05
+GAPS_LOOKED_AT: Annotated[
+    int, Meaning("gaps", "So many of the longest gaps show what the host does meanwhile.", "attribute.bound")
+] = 200
+LONG_CALL_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the gaps", "A call to the runtime that fills this much of them holds the host.", "attribute.bound"
+    ),
+] = 0.5
+LONG_CALL_NS: Annotated[int, Meaning("ns", "A shorter call is an ordinary launch.", "attribute.bound")] = 100_000
+QUIET_HOST_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the gaps",
+        "A host that is recorded to work in less of them does not launch slowly: it does something else.",
+        "attribute.bound",
+    ),
+] = 0.5
 MODELLED_SHARE: Annotated[
     float,
     Meaning("share of the kernels' time", "With less of it modelled, the use of the peak is a lower bound.", "MFU"),

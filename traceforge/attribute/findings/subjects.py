@@ -46,8 +46,9 @@ def ranks_of(run: JudgedRun, places: Sequence[int]) -> Subject:
 
 
 def everyone(run: JudgedRun) -> Subject:
-    """All ranks, in the same iterations."""
-    return Subject("job", "all", tuple(range(len(run.ranks))), EVERY_RANK)
+    """All ranks, in the same iterations; one that was recorded alone by its number."""
+    said = EVERY_RANK if len(run.ranks) > 1 else f"rank {run.ranks[0]}"
+    return Subject("job", "all", tuple(range(len(run.ranks))), said)
 
 
 def one_or_another(places: Sequence[int]) -> Subject:

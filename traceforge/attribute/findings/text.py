@@ -1,11 +1,10 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
-from collections.abc import Sequence
-
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
 from traceforge.attribute.findings.grading import begins_the_run
+from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.subjects import EVERY_RANK
 from traceforge.units import format_ns, format_share
 
@@ -44,16 +43,16 @@ def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
     return " ".join(notes) or None
 
 
-def summary(found: FindingCandidate, cost: FindingCost, share: float, judged: Sequence[int]) -> str:
+def summary(found: FindingCandidate, cost: FindingCost, share: float, run: JudgedRun) -> str:
     """A finding in one sentence.
 
     Args:
         share: of the mean iteration that it costs.
-        judged: numbers of the iterations judged.
+        run: the iterations judged; of a rank alone in it there is no peer to speak of.
     """
-    effect, name = found.effect, found.subject.said
+    effect, name, judged = found.effect, found.subject.said, run.iterations
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
-    is_own_peer = name == EVERY_RANK or found.subject.kind == "stage"
+    is_own_peer = name == EVERY_RANK or found.subject.kind == "stage" or len(run.ranks) == 1
     phrase = (found.cause.phrase_of_all if is_own_peer else "") or found.cause.phrase
     affected, count = len(effect.affected), len(judged)
     extent = "in the one iteration judged" if count == 1 else f"in {affected} of {count} iterations"
