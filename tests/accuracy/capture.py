@@ -1,35 +1,35 @@
-"""Records small jobs with known faults anew: `PYTHON tests/accuracy/capture.py FOLDER [SCENARIO]...`.
+"""Records small jobs with known faults anew: `PYTHON -m tests.accuracy.capture FOLDER [JOB-FAULT]... [--seed N]`.
 
 In: an interpreter with PyTorch (the project's extra `capture`). Out: a folder a scenario, with each rank's trace and
 truth.json. `python -m tests.accuracy.captured FOLDER` judges them.
-Idea: four ranks of DDP over gloo on this machine. Each run begins with clean steps that are not recorded; the fault
-strikes from the first recorded step on, and costs what recorded steps take longer than the median clean one, from the
-first rank's start to the last one's end on the machine's clock. So truth never comes from a trace.
+Idea: four ranks over gloo on this machine (`capture_jobs`). Each run begins with clean steps that are not recorded; the
+fault strikes recorded steps only, and costs what these take longer than the median clean one, from the first rank's
+start to the last one's end on the machine's clock. So truth never comes from a trace.
 A machine that is busy with other things shows in how much clean steps differ: `clean_spread`, their interquartile range
 over the median. Where it is large the truth is not known well enough to judge by, and the recording must be repeated.
 """
 
+import argparse
 import gc
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as processes
-from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, schedule
 
-RANKS, CLEAN, RECORDED = 4, 16, 24
-_WIDTH, _LAYERS, _ROWS = 384, 6, 192
+from tests.accuracy.capture_jobs import JOBS, RANKS, Doing
+
+CLEAN, RECORDED = 16, 20
 _RUNTIME, _AMPLIFIED = "runtime_control_plane", "synchronization_amplification"
 
 
@@ -39,10 +39,11 @@ class Fault:
 
     Attributes:
         modes: failure modes of which an answer may name any.
-        ranks: who does it.
+        ranks: who is at fault.
         strikes: in which recorded steps.
-        act: what is done before the forward pass.
-        rows: share of more rows in its batches.
+        act: what is done before the step.
+        doing: what the step does otherwise.
+        of_all: whether all ranks do it, of whom some are at fault: tokens for a hot expert come from everywhere.
         hides: whether the rank records nothing.
     """
 
@@ -50,7 +51,8 @@ class Fault:
     ranks: tuple[int, ...] = ()
     strikes: Callable[[int], bool] = lambda _step: True
     act: Callable[[torch.nn.Module], None] = lambda _model: None
-    rows: float = 0.0
+    doing: Doing = field(default_factory=Doing)
+    of_all: bool = False
     hides: bool = False
 
 
@@ -86,56 +88,62 @@ FAULTS = {
     "two_sleep": Fault((_RUNTIME,), (0, 3), act=_sleep(0.03)),
     "gc": Fault((_RUNTIME,), (3,), lambda step: step % 3 == 1, _collect),
     "checkpoint": Fault((_RUNTIME,), (0,), lambda step: step % 6 == 2, _checkpoint),
-    "uneven_batches": Fault((_AMPLIFIED,), (1,), rows=0.8),
+    "uneven_batches": Fault((_AMPLIFIED,), (1,), doing=Doing(rows=0.8)),
     "read_metrics": Fault((_AMPLIFIED, _RUNTIME), (2,), act=_read_metrics),
     "without_profiler": Fault((_RUNTIME,), (3,), act=_sleep(0.03), hides=True),
+    "slow": Fault((_AMPLIFIED,), (2,), doing=Doing(slower=0.4)),
+    # What is slow from the first step on may be so by design where no other rank does the same.
+    "slow_later": Fault((_AMPLIFIED,), (2,), lambda step: step >= 8, doing=Doing(slower=0.5)),
+    "slow_loader": Fault((_RUNTIME,), (0,), doing=Doing(loads_s=0.025)),
+    "hot_expert": Fault((_AMPLIFIED,), (1,), doing=Doing(hot=(1, 0.3)), of_all=True),
 }
 
 
-def rank_main(rank: int, name: str, folder: str, port: int) -> None:
-    """One rank: clean steps, then recorded ones."""
+def rank_main(rank: int, name: str, folder: str, port: int, seed: int, done: Any) -> None:
+    """One rank: clean steps, then recorded ones.
+
+    Args:
+        done: what all ranks pass when they have done the last step: who writes a trace keeps the others' cores busy.
+    """
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
-    torch.manual_seed(rank)
+    with suppress(OSError):
+        # Ranks mostly sleep; what else runs on the machine must not be their noise.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+    torch.manual_seed(RANKS * seed + rank)
     dist.init_process_group("gloo", rank=rank, world_size=RANKS)
-    layers = [torch.nn.Linear(_WIDTH, _WIDTH, bias=False) for _ in range(_LAYERS)]
-    model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=1)
-    fault, own = FAULTS[name], rank in FAULTS[name].ranks
+    job_name, fault_name = name.rsplit("-", 1)
+    job, fault = JOBS[job_name](seed), FAULTS[fault_name]
+    does, hides = fault.of_all or rank in fault.ranks, fault.hides and rank in fault.ranks
     gc.disable()
     # Clean steps are traced, too, and thrown away: tracing costs time.
     recorder = profile(
         activities=[ProfilerActivity.CPU],
+        record_shapes=True,
         schedule=schedule(wait=1, warmup=CLEAN - 1, active=RECORDED, repeat=1),
-        on_trace_ready=lambda done: done.export_chrome_trace(f"{folder}/rank{rank}.pt.trace.json"),
+        on_trace_ready=lambda trace: trace.export_chrome_trace(f"{folder}/rank{rank}.pt.trace.json.gz"),
     )
     times = []
     dist.barrier()
-    with nullcontext() if own and fault.hides else recorder:
+    with nullcontext() if hides else recorder:
         for step in range(-CLEAN, RECORDED):
-            is_faulty = own and step >= 0
-            times.append(_step(model, fault.act if is_faulty and fault.strikes(step) else None, fault.rows * is_faulty))
-            if not (own and fault.hides):
+            is_struck = does and step >= 0 and fault.strikes(step)
+            start_ns = time.monotonic_ns()
+            if is_struck:
+                fault.act(job.model)
+            job.step(fault.doing if is_struck else Doing())
+            times.append([start_ns, time.monotonic_ns()])
+            if step == RECORDED - 1:
+                done.wait()
+            if not hides:
                 recorder.step()
     Path(folder, f"rank{rank}.times").write_text(json.dumps(times), encoding="utf-8")
     dist.destroy_process_group()
 
 
-def _step(model: DistributedDataParallel, act: Callable[[torch.nn.Module], None] | None, more: float) -> list[int]:
-    start_ns = time.monotonic_ns()
-    if act:
-        act(model)
-    rows = torch.randn(round(_ROWS * (1 + more)), _WIDTH)
-    model.zero_grad()
-    model(rows).square().mean().backward()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.sub_(1e-4 * parameter.grad)
-    return [start_ns, time.monotonic_ns()]
-
-
 def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
     """What was injected and what it cost, from start and end of each rank's steps."""
-    fault = FAULTS[name]
+    fault = FAULTS[name.rsplit("-", 1)[1]]
     spans = [(min(start for start, _ in one), max(end for _, end in one)) for one in zip(*times, strict=True)]
     lasts = [end - start for start, end in spans]
     quarter_ns, clean_ns, three_quarters_ns = statistics.quantiles(lasts[4:CLEAN], n=4)
@@ -161,14 +169,19 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Record what is asked for, all by default."""
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(FAULTS)
-    with suppress(OSError):
-        os.nice(-10)
-    for number, name in enumerate(names):
-        own = folder / name
+    """Record what is asked for, by default each job healthy."""
+    parser = argparse.ArgumentParser(prog="python -m tests.accuracy.capture", description="Record jobs with faults.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", default=[f"{job}-healthy" for job in JOBS], help="JOB-FAULT")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
+    asked = parser.parse_args()
+    for number, name in enumerate(asked.names):
+        barrier = processes.get_context("spawn").Barrier(RANKS)
+        own = asked.folder / name
         own.mkdir(parents=True, exist_ok=True)
-        processes.spawn(rank_main, (name, str(own), 29_500 + number), nprocs=RANKS)  # type: ignore[no-untyped-call]
+        arguments = (name, str(own), 29_500 + number, asked.seed, barrier)
+        processes.spawn(rank_main, arguments, nprocs=RANKS)  # type: ignore[no-untyped-call]
         files = [own / f"rank{rank}.times" for rank in range(RANKS)]
         truth = truth_of(name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
         (own / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")

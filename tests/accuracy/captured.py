@@ -1,6 +1,6 @@
-"""Judges recordings of `capture.py`: `python -m tests.accuracy.captured FOLDER` writes CAPTURED.md.
+"""Judges recordings of `capture.py`: `python -m tests.accuracy.captured FOLDER...` writes CAPTURED.md.
 
-In: a folder of recorded jobs, each with its truth.json. Out: what was injected, what it cost by the clock of the
+In: folders of recorded jobs, each with its truth.json. Out: what was injected, what it cost by the clock of the
 machine, and what was answered.
 """
 
@@ -19,8 +19,9 @@ LARGEST_SPREAD = 0.1
 
 _HEAD = """# Jobs recorded anew
 
-Four ranks of DDP over gloo on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`.
-What a fault cost is what recorded steps took longer than the median of 16 clean ones before them, by the clock of the
+Four ranks over gloo on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`. Layers
+of all jobs but `ddp` sleep as long as a device would compute; all else is PyTorch's own code.
+What a fault cost is what recorded steps took longer than the median of clean ones before them, by the clock of the
 machine. Where clean steps vary by more than a tenth (interquartile range) the machine was not calm: that is said, and
 nothing is judged.
 
@@ -52,8 +53,8 @@ def answer(mark: Mark) -> str:
 
 
 if __name__ == "__main__":
-    folders = sorted(path.parent for path in Path(sys.argv[1]).glob("*/truth.json"))
+    folders = sorted(path.parent for folder in sys.argv[1:] for path in Path(folder).glob("*/truth.json"))
     if not folders:
-        sys.exit(f"{sys.argv[1]} holds no recorded job; `python -m tests.accuracy.capture` records some")
+        sys.exit(f"{sys.argv[1:]} hold no recorded job; `python -m tests.accuracy.capture` records some")
     TABLE.write_text(_HEAD + "\n".join(map(judged, folders)) + "\n", encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))

@@ -43,9 +43,9 @@ def test_what_was_injected_costs_what_steps_took_longer_than_clean_ones() -> Non
     starts = range(capture.CLEAN + capture.RECORDED)
     times = [[[100 * i, 100 * i + (10 if i < capture.CLEAN else 14)] for i in starts] for _ in range(capture.RANKS)]
 
-    truth = capture.truth_of("sleep", times)
+    truth = capture.truth_of("paced-sleep", times)
     assert (truth["clean_ns"], truth["clean_spread"]) == (10, 0)
     assert truth["troubles"][0]["removed_ns"] == [4] * capture.RECORDED
     assert (truth["troubles"][0]["subject_kind"], truth["troubles"][0]["subject"]) == ("rank", "2")
-    once = capture.truth_of("sleep_once", times)["troubles"][0]
+    once = capture.truth_of("paced-sleep_once", times)["troubles"][0]
     assert once["removed_ns"] == [4 if step == 11 else 0 for step in range(capture.RECORDED)]

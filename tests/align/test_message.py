@@ -156,6 +156,81 @@ def test_sends_of_hosts_begin_with_their_call_and_tags_tell_them_apart() -> None
     ]
 
 
+def host_call(trace: Trace, op: str, peer: int, start_ns: int, end_ns: int) -> None:
+    """A send or receive of gloo: the call, and the work under its own name until it is asked for."""
+    args = {"Concrete Inputs": ["", "", str(peer), "0"]}
+    trace.arguments.append({"event_id": len(trace.events), "args": json.dumps(args)})
+    trace.event("cpu_op", "c10d::send" if op == "send" else "c10d::recv_", start_ns, start_ns + 2)
+    trace.event("user_annotation", f"gloo:{op}", start_ns + 1, end_ns)
+
+
+class TestOfHosts:
+    """Sends and receives that hosts issue at once (batch_isend_irecv on gloo)."""
+
+    @staticmethod
+    def _stages() -> list[Trace]:
+        # rank 0   |forward 0–100|send, receive 100––––––––––––––183|backward 185–200|
+        # rank 1   |forward 0–––––––––––––––150|send, receive 150––183|backward 185–200|
+        traces = [Trace(rank).step(1, 0, 200) for rank in range(2)]
+        for trace, peer, ready_ns in zip(traces, (1, 0), (100, 150), strict=True):
+            trace.host_work("aten::mm", 0, ready_ns)
+            host_call(trace, "send", peer, ready_ns, 180)
+            host_call(trace, "recv", peer, ready_ns + 5, 183)
+            trace.host_work("aten::mm", 185, 200)
+        return traces
+
+    def test_what_is_awaited_together_is_one_call_that_ends_with_the_last_of_it(self) -> None:
+        store = built(store_of(*self._stages()), "timeline")
+
+        calls = "SELECT rank, op, raw_arrival_ns, raw_end_ns FROM align.call ORDER BY rank"
+        assert rows_of(store, calls) == [(0, "send_recv", 100, 183), (1, "send_recv", 150, 183)]
+        assert rows_of(store, "SELECT last_rank, skew_ns, transfer_ns FROM timeline.collective") == [(1, 50, 33)]
+
+    def test_opposite_orders_of_what_is_awaited_together_do_not_contradict(self) -> None:
+        # each of the two sends before it receives: one after the other, either would come before the other
+        store = built(store_of(*self._stages()), "graph")
+
+        assert rows_of(store, "SELECT rank, position, arrival_ns FROM graph.arrival ORDER BY rank") == [
+            (0, 0, 100),
+            (1, 0, 150),
+        ]
+        assert rows_of(store, "SELECT code FROM meta.issue") == []
+
+    def test_what_is_asked_for_one_after_another_are_calls_of_their_own(self) -> None:
+        # rank 0   |send 10–90 is asked for behind the product|      |mm 40–80|
+        # rank 0        |receive 20–30|
+        first, second = (Trace(rank).step(1, 0, 100) for rank in range(2))
+        host_call(first, "send", 1, 10, 90)
+        host_call(first, "recv", 1, 20, 30)
+        first.host_work("aten::mm", 40, 80)
+        host_call(second, "recv", 0, 12, 15)
+        host_call(second, "send", 0, 18, 30)
+        store = built(store_of(first, second), "align")
+
+        assert rows_of(store, "SELECT rank, op, raw_end_ns FROM align.call ORDER BY rank, call_id") == [
+            (0, "send", 90),
+            (0, "recv", 30),
+            (1, "recv", 15),
+            (1, "send", 30),
+        ]
+
+    def test_a_send_is_over_when_the_other_rank_has_it_however_late_it_is_asked_for(self) -> None:
+        # rank 0   |send 10 –––––––––––––––––––––– 90|, mm 20–60: until 60 it computes, then it idles to ask at 90
+        # rank 1   |receive 5–30|
+        first, second = (Trace(rank).step(1, 0, 100) for rank in range(2))
+        host_call(first, "send", 1, 10, 90)
+        first.host_work("aten::mm", 20, 60)
+        host_call(second, "recv", 0, 5, 30)
+        store = built(store_of(first, second), "timeline")
+
+        ends = "SELECT rank, end_ns, recorded_end_ns FROM timeline.arrival ORDER BY rank"
+        assert rows_of(store, ends) == [(0, 30, 90), (1, 30, 30)]
+        assert rows_of(store, "SELECT transfer_ns FROM timeline.collective") == [(20,)]
+        assert rows_of(store, "SELECT SUM(duration_ns) FROM timeline.phase WHERE rank = 0 AND phase = 'transfer'") == [
+            (10,)
+        ]
+
+
 class TestClocks:
     """Messages tie the clocks of stages that nothing else ties."""
 

@@ -84,7 +84,9 @@ def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
     store = told(*job(("aten::mm", 2, 3 * MS)))
 
     ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
-    assert str(step).startswith("aten::mm takes 3.00 ms a call on rank 2, 1.00 ms on the median rank")
+    # shapes were not recorded: whether rank 2 was given more to do is not known
+    says = "aten::mm takes 3.00 ms a call on rank 2, 1.00 ms on the median rank, how much it has to do is not known"
+    assert str(step).startswith(says)
     assert "clocks" in str(step)
 
 

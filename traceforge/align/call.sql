@@ -90,14 +90,15 @@ host_call AS (
     e.run_id, e.rank, e.source_id, e.event_id, CAST(NULL AS BIGINT) AS record_event_id, e.op AS kernel_op,
     COALESCE(i.raw_start_ns, o.raw_issue_ns, e.raw_start_ns) AS raw_issue_ns,
     -- A host has begun to send before its work has a name.
-    COALESCE(o.raw_issue_ns, e.raw_start_ns) AS raw_arrival_ns, e.raw_end_ns,
+    COALESCE(o.raw_issue_ns, e.raw_start_ns) AS raw_arrival_ns, COALESCE(h.raw_end_ns, e.raw_end_ns) AS raw_end_ns,
     false AS on_device, true AS is_linked, true AS is_launched, e.record_function_id AS issue_number
   FROM event AS e
   LEFT JOIN event AS i
     ON i.source_id = e.source_id AND i.record_function_id = e.record_function_id - 1
     AND i.class = 'communication_call' AND i.op = e.op
   LEFT JOIN carried AS o ON o.source_id = e.source_id AND o.event_id = e.event_id
-  WHERE e.class = 'host_communication'
+  LEFT JOIN align.host_exchange AS h ON h.source_id = e.source_id AND h.event_id = e.event_id
+  WHERE e.class = 'host_communication' AND (h.carrier_event_id = e.event_id OR h.event_id IS NULL)
 ),
 every_call AS (
   SELECT * FROM device_call

@@ -1,9 +1,10 @@
 -- One row a send or receive that a rank issued: one end of a message.
 --
 -- Most have a kernel of their own. Several that are issued together (batch_isend_irecv) share one, which is launched
--- after them by the same thread and has no arguments. On hosts (gloo) the work begins within the call, on its thread.
+-- after them by the same thread and has no arguments. On hosts (gloo) the work begins within the call, on its thread;
+-- those that are awaited together share the first one's.
 -- Scope: rank
--- Reads: align.rank, align.rank_list, align.name_class, align.payload, align.communication_kernel
+-- Reads: align.rank, align.rank_list, align.name_class, align.payload, align.communication_kernel, align.host_exchange
 CREATE OR REPLACE TABLE align.endpoint (
   -- Joins meta.run.run_id.
   run_id,
@@ -35,7 +36,7 @@ CREATE OR REPLACE TABLE align.endpoint (
   raw_issue_ns,
   -- First kernel, or host event, that carried it out; joins align.call.event_id; NULL where there is none.
   carrier_event_id,
-  -- Whether it shares a kernel that was launched after it.
+  -- Whether it shares a kernel that was launched after it, or is awaited together with others.
   is_batched
 ) AS
 WITH event AS (
@@ -130,9 +131,10 @@ SELECT
   COALESCE(g.ranks[a.peer_place + 1], a.peer),
   a.peer_place, a.tag, a.size_bytes, a.dtype, a.process_group_name, a.rank_list_id,
   a.raw_start_ns,
-  COALESCE(a.carrier_event_id, t.carrier_event_id),
-  t.carrier_event_id IS NOT NULL
+  COALESCE(h.carrier_event_id, a.carrier_event_id, t.carrier_event_id),
+  COALESCE(h.carrier_event_id, t.carrier_event_id) IS NOT NULL
 FROM alone AS a
 LEFT JOIN align.rank_list AS g USING (rank_list_id)
 LEFT JOIN together AS t ON t.source_id = a.source_id AND t.event_id = a.event_id
+LEFT JOIN align.host_exchange AS h ON h.source_id = a.source_id AND h.event_id = a.carrier_event_id
 ORDER BY a.run_id, a.rank, a.raw_start_ns, a.event_id

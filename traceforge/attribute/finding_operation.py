@@ -15,7 +15,7 @@ from traceforge.units import format_ns
 
 _LARGEST = """
 SELECT run_id, CAST(rank AS VARCHAR) AS subject, kind, name, excess_ns_per_iteration, calls, peer_calls,
-  call_duration_ns, peer_call_duration_ns
+  call_duration_ns, peer_call_duration_ns, is_work_known
 FROM operation.difference
 WHERE kind <> 'gap'
 QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id, rank ORDER BY place) = 1
@@ -52,4 +52,5 @@ def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> s
         case "more_work":
             return f"Compare the shapes of {name} on rank {rank} with another rank's: batch, sequence lengths, experts."
     call, peer = format_ns(found["call_duration_ns"]), format_ns(found["peer_call_duration_ns"] or 0)
-    return f"{name} takes {call} a call on rank {rank}, {peer} on the median rank, with as much to do. {usual}"
+    amount = "with as much to do" if found["is_work_known"] else "how much it has to do is not known: see its shapes"
+    return f"{name} takes {call} a call on rank {rank}, {peer} on the median rank, {amount}. {usual}"

@@ -30,7 +30,9 @@ CREATE OR REPLACE TABLE operation.difference (
   -- Call to the runtime or driver that fills most of the gaps (timeline.gap); NULL where none does, and for work.
   gap_call,
   -- How much of the rank's gaps by this cause it fills, ns an iteration; NULL likewise.
-  gap_call_ns_per_iteration
+  gap_call_ns_per_iteration,
+  -- Whether the arithmetic of both ranks is known, so that slower execution is of as much work; NULL for gaps.
+  is_work_known
 ) AS
 WITH recorded AS (
   SELECT w.run_id, w.rank, o.role, COUNT(*) AS iterations, AVG(w.duration_ns) AS duration_ns,
@@ -103,7 +105,8 @@ SELECT
   t.name,
   CAST(ROUND(t.excess_ns) AS BIGINT), CAST(t.calls AS DOUBLE), CAST(t.peer_calls AS DOUBLE),
   CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT),
-  g.call, CAST(ROUND(g.call_ns / t.iterations) AS BIGINT)
+  g.call, CAST(ROUND(g.call_ns / t.iterations) AS BIGINT),
+  CASE WHEN NOT t.is_gap THEN t.flops IS NOT NULL AND t.peer_flops IS NOT NULL END
 FROM per_call AS t
 LEFT JOIN filling AS g ON t.is_gap AND g.run_id = t.run_id AND g.rank = t.rank AND g.name = t.name
 WHERE t.excess_ns >= (SELECT value FROM meta.threshold WHERE name = 'operation.LEAST_EXCESS_SHARE') * t.step_ns

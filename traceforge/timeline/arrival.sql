@@ -11,7 +11,7 @@ CREATE OR REPLACE TABLE timeline.arrival (
   rank,
   -- Arrival on the aligned clock, ns.
   arrival_ns,
-  -- End on this rank on the aligned clock, ns.
+  -- End on this rank on the aligned clock, ns; of a host's send, no later than the other rank had it.
   end_ns,
   -- Lateness against the first arriver, ns, >= 0; NULL where this is the only one of several members whose trace takes
   -- part. Members without a trace may have come earlier still.
@@ -26,12 +26,15 @@ CREATE OR REPLACE TABLE timeline.arrival (
   -- When the host issued the call, on the aligned clock, ns.
   issue_ns,
   -- Joins align.call.call_id within the rank.
-  call_id
+  call_id,
+  -- When the call's record ends on this rank, aligned clock, ns: a host's send is recorded until the host asks for it.
+  recorded_end_ns
 ) AS
 WITH called AS (
   SELECT
     m.run_id, m.collective_id, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
     g.size = 1 AND g.origin <> 'unknown' AS is_alone,
+    c.op = 'send' AND NOT c.on_device AS is_host_send,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
     k.residual_ns
   FROM align.match AS m
@@ -43,10 +46,10 @@ WITH called AS (
 ),
 placed AS (
   SELECT
-    c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns, c.is_alone,
+    c.run_id, c.collective_id, c.rank, c.call_id, c.iteration, c.residual_ns, c.is_alone, c.is_host_send,
     c.raw_issue_ns - align.ahead_ns(c.raw_issue_ns, i) AS issue_ns,
     c.raw_arrival_ns - align.ahead_ns(c.raw_arrival_ns, a) AS arrival_ns,
-    c.raw_end_ns - align.ahead_ns(c.raw_end_ns, e) AS end_ns
+    c.raw_end_ns - align.ahead_ns(c.raw_end_ns, e) AS recorded_end_ns
   FROM called AS c
   ASOF JOIN align.clock_piece AS i ON i.run_id = c.run_id AND i.rank = c.rank AND c.raw_issue_ns >= i.raw_from_ns
   ASOF JOIN align.clock_piece AS a ON a.run_id = c.run_id AND a.rank = c.rank AND c.raw_arrival_ns >= a.raw_from_ns
@@ -55,6 +58,10 @@ placed AS (
 compared AS (
   SELECT
     p.*,
+    CASE WHEN is_host_send
+      THEN GREATEST(MIN(recorded_end_ns) OVER collective, LEAST(MAX(arrival_ns) OVER collective, recorded_end_ns))
+      ELSE recorded_end_ns
+    END AS end_ns,
     MIN(arrival_ns) OVER collective AS first_arrival_ns,
     MAX(arrival_ns) OVER collective AS last_arrival_ns,
     COUNT(*) OVER collective > 1 OR is_alone AS is_compared,
@@ -70,6 +77,7 @@ SELECT
   arrival_ns - first_arrival_ns < resolution_ns OR NOT is_compared,
   GREATEST(0, LEAST(last_arrival_ns, end_ns) - arrival_ns) < resolution_ns OR NOT is_compared,
   issue_ns,
-  call_id
+  call_id,
+  recorded_end_ns
 FROM compared
 ORDER BY run_id, collective_id, rank

@@ -34,13 +34,13 @@ WITH lacking AS (
   FROM align.unmatched_endpoint
   WHERE run_id = $1 AND rank BETWEEN $2 AND $3 AND call_id IS NOT NULL
 )
-SELECT a.rank, a.arrival_ns AS start_ns, a.end_ns, MAX(c.last_arrival_ns) AS last_arrival_ns,
+SELECT a.rank, a.arrival_ns AS start_ns, a.end_ns, a.recorded_end_ns, MAX(c.last_arrival_ns) AS last_arrival_ns,
   BOOL_AND(c.complete AND l.call_id IS NULL) AS complete
 FROM timeline.arrival AS a
 JOIN timeline.collective AS c USING (run_id, collective_id)
 LEFT JOIN lacking AS l USING (rank, call_id)
 WHERE a.run_id = $1 AND a.rank BETWEEN $2 AND $3
-GROUP BY a.rank, a.call_id, a.arrival_ns, a.end_ns
+GROUP BY a.rank, a.call_id, a.arrival_ns, a.end_ns, a.recorded_end_ns
 ORDER BY a.rank, a.arrival_ns, a.call_id
 """
 
@@ -143,7 +143,8 @@ def rank_layers(events: RankEvents, matched: pl.DataFrame, *, has_device: bool) 
 
     Args:
         events: every complete event.
-        matched: this rank's matched collectives: start_ns, end_ns, last_arrival_ns (of the members here), complete.
+        matched: this rank's matched collectives: start_ns, end_ns, recorded_end_ns, last_arrival_ns (of the members
+            here), complete.
         has_device: whether device kernels were recorded.
     """
     activities = vocabulary().activities
@@ -174,7 +175,8 @@ def _split(matched: pl.DataFrame, communication: Intervals) -> tuple[Intervals, 
     all_arrived = np.maximum(arrivals, np.minimum(last, ends))
     wait = union(arrivals, all_arrived)
     transfer, either = (union(all_arrived[some], ends[some]) for some in (complete, ~complete))
-    return transfer, wait, join(either, subtract(communication, join(wait, transfer, either)))
+    known = union(arrivals, matched["recorded_end_ns"].to_numpy())
+    return transfer, wait, join(either, subtract(communication, known))
 
 
 def segments(layers: RankLayers, starts_ns: Times, ends_ns: Times) -> Segments:

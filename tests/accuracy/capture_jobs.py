@@ -1,0 +1,270 @@
+"""Training steps over gloo for `capture.py`, on four ranks. In: PyTorch, and what a rank does besides. Out: steps.
+
+Idea: `ddp` computes for real; all other jobs are paced: a layer sleeps as long as a device would compute, so that ranks
+which share a core do not slow one another down. What PyTorch does around the layers (stages, shards, buckets,
+messages) is its own code, not an imitation.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, IterableDataset
+
+RANKS = 4
+_WIDTH, _MICROBATCHES, _ROWS = 64, 8, 4
+_FORWARD_S, _LOAD_S = 0.004, 0.002
+_TOKENS = 400
+
+
+@dataclass(slots=True)
+class Doing:
+    """What a rank does in a step besides, or otherwise.
+
+    Attributes:
+        slower: how much longer each of its layers takes, a share.
+        rows: share of more rows in its batch.
+        loads_s: how much longer its data loader takes, s.
+        hot: rank whose expert gets more tokens, and the share of all tokens it gets besides.
+    """
+
+    slower: float = 0.0
+    rows: float = 0.0
+    loads_s: float = 0.0
+    hot: tuple[int, float] | None = None
+
+
+class Job(Protocol):
+    """A rank's part of a job."""
+
+    model: torch.nn.Module
+
+    def step(self, doing: Doing) -> None:
+        """One training step."""
+
+
+class Products:
+    """Data parallel; layers are products that take a core's time."""
+
+    _SIZE, _LAYERS, _BATCH = 384, 6, 192
+
+    def __init__(self, _seed: int) -> None:
+        layers = [torch.nn.Linear(self._SIZE, self._SIZE, bias=False) for _ in range(self._LAYERS)]
+        self.model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=1)
+
+    def step(self, doing: Doing) -> None:
+        """Forward, backward with reduction of gradients, update."""
+        rows = torch.randn(round(self._BATCH * (1 + doing.rows)), self._SIZE)
+        self.model.zero_grad()
+        self.model(rows).square().mean().backward()
+        update(self.model)
+
+
+@dataclass
+class Pace:
+    """How long layers of this rank take: a length, its scatter, and what the step does otherwise."""
+
+    seed: int
+    doing: Doing = field(default_factory=Doing)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"{self.seed} {dist.get_rank()}")  # noqa: S311  # lengths, no secrets
+
+    def seconds(self, usual_s: float) -> float:
+        """Length of a layer's forward pass now."""
+        return usual_s * (1 + self.doing.slower) * (1 + self.doing.rows) * self.random.lognormvariate(0, 0.02)
+
+
+def _forward(x: torch.Tensor, seconds: float) -> torch.Tensor:
+    time.sleep(seconds)
+    return x * 0.99
+
+
+def _backward(gradient: torch.Tensor, seconds: float) -> torch.Tensor:
+    time.sleep(seconds)
+    return gradient * 0.99
+
+
+def _keep(ctx: Any, inputs: tuple[torch.Tensor, float], output: torch.Tensor) -> None:
+    ctx.seconds = inputs[1]
+
+
+layer = torch.library.custom_op("paced::layer", _forward, mutates_args=())
+layer.register_fake(lambda x, _seconds: torch.empty_like(x))
+layer_backward = torch.library.custom_op("paced::layer_backward", _backward, mutates_args=())
+layer.register_autograd(
+    lambda ctx, gradient: (layer_backward(gradient, 2 * ctx.seconds), None), setup_context=_keep
+)  # backward takes twice as long
+
+
+class Layer(torch.nn.Module):
+    """A layer whose forward pass takes a time."""
+
+    def __init__(self, pace: Pace, usual_s: float = _FORWARD_S) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(_WIDTH))
+        self.pace, self.usual_s = pace, usual_s
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Sleep, and scale each column."""
+        return layer(rows * self.weight, self.pace.seconds(self.usual_s))  # type: ignore[no-any-return]  # untyped library
+
+
+class _Batches(IterableDataset[torch.Tensor]):
+    def __init__(self, pace: Pace, rows: int) -> None:
+        self.pace, self.rows = pace, rows
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        while True:
+            time.sleep(self.pace.random.lognormvariate(0, 0.02) * _LOAD_S + self.pace.doing.loads_s)
+            yield torch.randn(self.rows, _WIDTH)
+
+
+def _batches(pace: Pace, rows: int) -> Iterator[torch.Tensor]:
+    return iter(DataLoader(_Batches(pace, rows), batch_size=None))
+
+
+class Paced:
+    """Data parallel: four layers, each a bucket."""
+
+    def __init__(self, seed: int) -> None:
+        self.pace = Pace(seed)
+        layers = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
+        self.model = self.spread(layers)
+        self.batches = _batches(self.pace, _ROWS)
+
+    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
+        """Over all ranks."""
+        return DistributedDataParallel(layers, bucket_cap_mb=0.0002)
+
+    def step(self, doing: Doing) -> None:
+        """Fetch, forward, backward with reduction of gradients, update."""
+        self.pace.doing = doing
+        rows = next(self.batches)
+        self.model.zero_grad()
+        self.model(rows).square().mean().backward()
+        update(self.model)
+
+
+class Shards(Paced):
+    """Sharded data parallel (FSDP2): each layer is gathered before it computes."""
+
+    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
+        """Each rank keeps a quarter of each layer."""
+        mesh = init_device_mesh("cpu", (RANKS,))
+        for one in layers:
+            fully_shard(one, mesh=mesh)
+        return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
+
+
+class Stages:
+    """A pipeline of `RANKS / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
+
+    def __init__(self, seed: int, schedule: Callable[..., Any], replicas: int = 1, last: float = 1.0) -> None:
+        self.pace, count = Pace(seed), RANKS // replicas
+        rank = dist.get_rank()
+        self.stage, replica = rank % count, rank // count
+        stages = [list(range(one * count, (one + 1) * count)) for one in range(replicas)]
+        groups = [dist.new_group(ranks, group_desc="pipeline") for ranks in stages]
+        beside = [dist.new_group(list(range(one, RANKS, count)), group_desc="data parallel") for one in range(count)]
+        self.beside, self.replicas = beside[self.stage], replicas
+        self.is_last = self.stage == count - 1
+        self.model = Layer(self.pace, _FORWARD_S * (last if self.is_last else 1))
+        own = PipelineStage(self.model, self.stage, count, torch.device("cpu"), group=groups[replica])
+        self.schedule = schedule(own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean())
+        self.batches = _batches(self.pace, _ROWS * _MICROBATCHES)
+        self.target = torch.zeros(_ROWS * _MICROBATCHES, _WIDTH)
+
+    def step(self, doing: Doing) -> None:
+        """All micro-batches, reduction over replicas, update."""
+        self.pace.doing = doing
+        self.model.zero_grad()
+        if self.stage == 0:
+            self.schedule.step(next(self.batches))
+        elif self.is_last:
+            self.schedule.step(target=self.target)
+        else:
+            self.schedule.step()
+        if self.replicas > 1:
+            dist.all_reduce(self.model.weight.grad, group=self.beside)
+        update(self.model)
+
+
+class Experts:
+    """Expert parallel: two layers of an expert a rank, to which tokens go and from which they return."""
+
+    def __init__(self, seed: int) -> None:
+        self.pace = Pace(seed)
+        self.model = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
+        self.batches = _batches(self.pace, _TOKENS)
+
+    def step(self, doing: Doing) -> None:
+        """Attention and experts, twice, then reduction of gradients, update."""
+        self.pace.doing = doing
+        rows = next(self.batches)
+        self.model.zero_grad()
+        for dense, expert in (self.model[:2], self.model[2:]):
+            rows = self._routed(dense(rows), expert)
+        rows.square().mean().backward()
+        for parameter in self.model.parameters():
+            dist.all_reduce(parameter.grad)
+        update(self.model)
+
+    def _routed(self, rows: torch.Tensor, expert: torch.nn.Module) -> torch.Tensor:
+        draws = [self.pace.random.gauss(1, 0.03) for _ in range(RANKS)]
+        if self.pace.doing.hot:
+            place, more = self.pace.doing.hot
+            draws[place] += more * RANKS
+        sent = [int(_TOKENS * one / sum(draws)) for one in draws]
+        sent[0] += _TOKENS - sum(sent)
+        counts = torch.empty(RANKS, dtype=torch.int64)
+        dist.all_to_all_single(counts, torch.tensor(sent))
+        received = counts.tolist()
+        expert.usual_s = 2 * _FORWARD_S * sum(received) / _TOKENS
+        there = _Exchange.apply(rows, received, sent)
+        return _Exchange.apply(expert(there), sent, received)  # type: ignore[no-any-return]  # untyped library
+
+
+class _Exchange(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, received: list[int], sent: list[int]) -> torch.Tensor:
+        ctx.splits = received, sent
+        return _exchanged(rows, received, sent)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        received, sent = ctx.splits
+        return _exchanged(gradient, sent, received), None, None
+
+
+def _exchanged(rows: torch.Tensor, received: list[int], sent: list[int]) -> torch.Tensor:
+    there = rows.new_empty(sum(received), _WIDTH)
+    dist.all_to_all_single(there, rows.contiguous(), received, sent)
+    return there
+
+
+def update(model: torch.nn.Module) -> None:
+    """Take a small step."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.sub_(1e-6 * parameter.grad)
+
+
+JOBS: dict[str, Callable[[int], Job]] = {
+    "ddp": Products,
+    "paced": Paced,
+    "fsdp2": Shards,
+    "gpipe": lambda seed: Stages(seed, ScheduleGPipe),
+    "1f1b": lambda seed: Stages(seed, Schedule1F1B),
+    "1f1b-twice": lambda seed: Stages(seed, Schedule1F1B, replicas=2),
+    "1f1b-uneven": lambda seed: Stages(seed, Schedule1F1B, last=1.4),
+    "experts": Experts,
+}
