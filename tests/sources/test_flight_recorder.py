@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from traceforge.errors import InputUnusableError
 from traceforge.records import Batch, ReadOptions
+from traceforge.sources.flight_recorder import SOURCE
 from traceforge.sources.flight_recorder.dump import read_dump
 from traceforge.sources.flight_recorder.plain_pickle import load_plain
 
@@ -128,3 +129,10 @@ def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path: Path) -> None:
     read_dump(tmp_path / "dump_0", batches.append, ReadOptions())
 
     assert batches[0].rows["name"].to_list() == ["a?"]
+
+
+def test_json_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "dump").write_bytes(b'{"\xfa": 1, "entries": [], "pg_config": {}}')
+
+    with pytest.raises(InputUnusableError, match="not well-formed"):
+        SOURCE.read(tmp_path / "dump", lambda _batch: None, ReadOptions())

@@ -304,3 +304,11 @@ def test_real_exports_hold_what_independent_counts_say(corpus: Path) -> None:
 
 def _unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes())
+
+
+def test_damage_that_sqlite_quotes_in_bytes_that_are_no_text_is_refused(export: Export) -> None:
+    path = export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)])
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE StringIds", b"CREATE \xbb\xbbBLE StringIds"))
+
+    with pytest.raises(InputUnusableError, match="damaged"):
+        read(path)

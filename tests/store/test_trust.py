@@ -50,6 +50,11 @@ def refusal(path: Path) -> str:
             "DROP VIEW raw.event; CREATE VIEW raw.event AS SELECT content FROM read_text('{secret}')",
             "raw.event has other columns",
         ),
+        ("ALTER TABLE meta.source ALTER COLUMN rank TYPE VARCHAR", "meta.source.rank is of another type"),
+        (
+            "DROP VIEW raw.event; ALTER TABLE raw.occurrence ALTER COLUMN duration_ns TYPE DOUBLE",
+            "raw.occurrence.duration_ns is of another type",
+        ),
         ("CREATE VIEW raw.more AS SELECT * FROM read_text('{secret}')", "raw.more is none of its tables"),
         ("CREATE MACRO meta.count_all() AS TABLE SELECT * FROM read_text('{secret}')", "it brings a macro, "),
         ("CREATE MACRO main.coalesce_all(a) AS a + 1", "it brings a macro, main.coalesce_all"),

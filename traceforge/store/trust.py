@@ -30,7 +30,7 @@ UNION ALL
 SELECT schema_name || '.' || view_name, 'view' FROM duckdb_views() WHERE database_name = '{catalog}' AND NOT internal
 """
 _COLUMNS = """
-SELECT schema_name || '.' || table_name, column_name FROM duckdb_columns()
+SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns()
 WHERE database_name = '{catalog}' AND schema_name IN ('meta', 'raw')
 ORDER BY schema_name, table_name, column_index
 """
@@ -69,15 +69,17 @@ def check_form(
     expected = facts_form(applied)
     views = over_files or {}
     found = {str(name): str(kind) for name, kind in run(_RELATIONS.format(catalog=catalog))}
-    columns: dict[str, list[str]] = {}
-    for name, column in run(_COLUMNS.format(catalog=catalog)):
-        columns.setdefault(str(name), []).append(str(column))
+    columns: dict[str, dict[str, str]] = {}
+    for name, column, type_name in run(_COLUMNS.format(catalog=catalog)):
+        columns.setdefault(str(name), {})[str(column)] = str(type_name)
     for name, document in expected.items():
         kind = views.get(name, document).kind.lower()
         if found.get(name) != kind:
             _refuse(path, f"{name} is {'missing' if name not in found else 'no ' + kind}")
-        if columns.get(name) != list(document.columns):
+        if list(columns.get(name, {})) != list(document.columns):
             _refuse(path, f"{name} has other columns")
+        if kind == "table" and (odd := _of_other_type(columns[name], document)):
+            _refuse(path, f"{name}.{odd} is of another type")
         if kind == "view" and not _reads_as_ours(run, catalog, name, expected, views):
             _refuse(path, f"{name} is not the view that it should be")
     for name, kind in found.items():
@@ -85,6 +87,11 @@ def check_form(
             _refuse(path, f"{name} is none of its tables")
     for (name,) in run(_MACROS.format(catalog=catalog, schemas=_OWN_SCHEMAS)):
         _refuse(path, f"it brings a macro, {name}")
+
+
+def _of_other_type(types: Mapping[str, str], document: Document) -> str | None:
+    """The first column of a table whose type is not the one that it is made with."""
+    return next((name for name, made in document.types.items() if types[name] != made), None)
 
 
 def _reads_as_ours(

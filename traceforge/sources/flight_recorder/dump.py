@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.json_values import UNDECODABLE
 from traceforge.reading.stream import read_whole
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.flight_recorder.plain_pickle import load_plain
@@ -93,7 +94,7 @@ def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
 def _json(data: bytes, path: Path) -> object:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise InputUnusableError(f"the JSON is not well-formed: {error}", where=str(path)) from error
 
 

@@ -23,6 +23,9 @@ _LONGEST_VALUE_BYTES = 64 * 1024 * 1024
 _MOST_IDS = 500
 _HINT = "export it again: nsys export --type sqlite report.nsys-rep"
 
+# The second, where what SQLite says of the damage quotes bytes that are no text.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+
 Row = tuple[Any, ...]
 
 
@@ -64,7 +67,7 @@ class NsysDatabase:
             cursor = self._connection.execute(query, parameters)
             while rows := cursor.fetchmany(most):
                 yield rows
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             raise InputUnusableError(f"the SQLite file is damaged: {error}", where=self._shown, hint=_HINT) from error
 
     def has(self, table: str, *columns: str) -> bool:
@@ -118,7 +121,7 @@ def open_export(path: Path) -> Iterator[NsysDatabase]:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
             connection.execute("PRAGMA trusted_schema = OFF")
             yield NsysDatabase(connection, str(path))
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             raise InputUnusableError(f"the SQLite file is damaged: {error}", where=str(path), hint=_HINT) from error
         finally:
             if connection is not None:

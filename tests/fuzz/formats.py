@@ -1,0 +1,192 @@
+"""Fuzzing of every source but Kineto's, which `tests.fuzz.kineto` does: changed files, each read and judged.
+
+`python -m tests.fuzz.formats --minutes 10 --seed 1` changes sound files of all formats in turn and keeps those that
+fail under --keep; `--format NAME` asks for one format, `--executions N` for a number instead of minutes. It prints how
+many files of each format were read, refused and failed, and ends with 1 if any failed.
+
+Judged of each file: nothing but the project's own errors is raised; rows and counted losses make up what the file
+holds; rows fit their tables; where the file is sound, the number that a plain parser counts is the reader's; a packed
+file says the same as the plain one; and no file takes longer than a limit.
+"""
+
+import argparse
+import gzip
+import hashlib
+import itertools
+import json
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import zstandard
+
+from tests.fuzz.mutation import changed
+from tests.fuzz.samples import sound
+from tests.sources.reading import Reading
+from traceforge.api import sources
+from traceforge.errors import TraceforgeError
+from traceforge.records import Batch, Parted, ReadOptions, Source
+from traceforge.store.partition_writer import PartitionWriter
+
+MOST_SECONDS = 5.0
+_MOST_PARTS = 3
+_PACKED_ONE_IN = 16
+_ROWS_OF = {
+    "chakra": "raw.chakra_node",
+    "flight_recorder": "raw.flight_recorder_entry",
+    "nccl_inspector": "raw.nccl_inspector_operation",
+    "nsys": "raw.occurrence",
+    "pytorch_et": "raw.chakra_node",
+    "rocprof": "raw.occurrence",
+    "xplane": "raw.occurrence",
+}
+
+
+@dataclass
+class Judge:
+    """Reads files of one format in a folder of its own and raises AssertionError on what must not be."""
+
+    folder: Path
+    source: Source
+    executions: int = 0
+    refused: int = 0
+    slowest_seconds: float = 0.0
+    _path: Path = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._path = self.folder / "input"
+
+    def judge(self, data: bytes) -> None:
+        """Read a file and judge what came of it.
+
+        Raises:
+            AssertionError: the reading breaks a promise. Whatever else is raised breaks one too.
+        """
+        self.executions += 1
+        began = time.process_time()
+        readings = self._read(data)
+        seconds = time.process_time() - began
+        self.slowest_seconds = max(self.slowest_seconds, seconds)
+        assert seconds < MOST_SECONDS, f"it took {seconds:.1f} s"
+        if readings is None:
+            self.refused += 1
+            return
+        for reading in readings:
+            judge_counts(self.source.name, reading)
+        if (expected := plain_count(self.source.name, data)) is not None:
+            (reading,) = readings
+            assert reading.summary.event_count == expected, f"{reading.summary.event_count} of {expected}"
+        if hashlib.sha256(data).digest()[0] % _PACKED_ONE_IN == 0:
+            pack = gzip.compress if data and data[-1] % 2 else zstandard.compress
+            packed = self._read(pack(data)) or []
+            assert [one.all_said for one in packed] == [one.all_said for one in readings], "packed, it says otherwise"
+
+    def _read(self, data: bytes) -> list[Reading] | None:
+        """All parts of a file; None where it is refused."""
+        self._path.write_bytes(data)
+        try:
+            parts = self.source.parts(self._path)[:_MOST_PARTS] if isinstance(self.source, Parted) else [None]
+            return [self._read_part(part) for part in parts]
+        except TraceforgeError:
+            return None
+
+    def _read_part(self, part: str | None) -> Reading:
+        batches: list[Batch] = []
+        options = ReadOptions(keep_all_args=True, part=part)
+        return Reading(self.source.read(self._path, batches.append, options), batches)
+
+
+def judge_counts(name: str, reading: Reading) -> None:
+    """Rows and counted losses are all there is, and rows have the columns and types of their tables."""
+    lost = sum(issue.lost_events for issue in reading.summary.issues)
+    assert reading.summary.event_count == reading.summary.stored_count + lost
+    rows = Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="traceforge-fuzz-") as folder:
+        writer = PartitionWriter(Path(folder, "rows"), "0")
+        for batch in reading.batches:
+            rows[batch.table] += batch.rows.height
+            writer.write(batch)
+    if name in _ROWS_OF:
+        assert rows[_ROWS_OF[name]] == reading.summary.stored_count
+
+
+def plain_count(name: str, data: bytes) -> int | None:
+    """What a plain parser counts in a file of a simple format; None where it cannot, or the format is none of those."""
+    if name == "nccl_inspector":
+        return sum(1 for one in data.split(b"\n") if one.strip())
+    if name not in ("flight_recorder", "pytorch_et"):
+        return None
+    try:
+        value = json.loads(data, object_pairs_hook=_without_repeated_keys)
+    except (ValueError, RecursionError):
+        return None
+    listed = value.get("entries" if name == "flight_recorder" else "nodes") if isinstance(value, dict) else None
+    if not isinstance(listed, list):
+        return None
+    # What is no node at all is counted in bytes.
+    is_countable = name == "flight_recorder" or all(isinstance(one, dict) and "id" in one for one in listed)
+    return len(listed) if is_countable else None
+
+
+def _without_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("which of two values counts is the reader's to say")
+    return found
+
+
+def judged(judge: Judge, data: bytes, keep: Path) -> bool:
+    """Whether a file breaks no promise; one that does is kept."""
+    try:
+        judge.judge(data)
+    except Exception as error:  # noqa: BLE001 - whatever a reader raises is what is looked for
+        folder = keep / judge.source.name
+        folder.mkdir(parents=True, exist_ok=True)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        kept = (
+            folder / hashlib.sha256(f"{type(error).__name__}{place.filename}{place.lineno}".encode()).hexdigest()[:16]
+        )
+        if not kept.exists():
+            kept.write_bytes(data)
+            print(f"failed: {kept}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
+        return False
+    return True
+
+
+def main() -> int:
+    """Fuzz as the command line asks; 1 if a file failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--format", choices=sorted(sound()), action="append", help="may be given several times")
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--executions", type=int, help="of each format, however long that takes")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, default=Path("failed-inputs"), help="folder for files that fail")
+    options = parser.parse_args()
+    names = options.format or sorted(sound())
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="traceforge-fuzz-") as folder:
+        judges = {name: Judge(Path(folder), sources()[name]) for name in names}
+        began, inputs = time.monotonic(), sound()
+        source = random.Random(options.seed)  # noqa: S311 - to be repeated, not to be secret
+        for _ in itertools.count():
+            for name, judge in judges.items():
+                for _ in range(100):
+                    failed += not judged(judge, changed(source, source.choice(inputs[name]), name), options.keep)
+            done = min(judge.executions for judge in judges.values())
+            minutes = (time.monotonic() - began) / 60
+            if done >= options.executions if options.executions else minutes >= options.minutes:
+                break
+        for name, judge in judges.items():
+            share = judge.refused / judge.executions
+            print(f"{name}: {judge.executions} files, {share:.0%} refused, slowest {judge.slowest_seconds:.2f} s")
+    print(f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

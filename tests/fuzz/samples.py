@@ -1,0 +1,142 @@
+"""Small sound files of every format but Kineto. In: nothing. Out: bytes by format, for fuzzing to change.
+
+Written by hand or with the writers of the sources' own tests, which share no code with the readers.
+"""
+
+import json
+import pickle
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.sources.chakra_wire import attribute, field, framed, metadata, node
+from tests.sources.nccl_logs import HEAD, call, init
+from tests.sources.test_chakra_json import BINARY, DOCUMENTS, jsonized
+from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
+from tests.sources.test_nsys import EPOCH, STRINGS, nvtx
+from tests.sources.test_nsys import call as api_call
+from tests.sources.test_nsys import kernel as nsys_kernel
+from tests.sources.test_pytorch_et import flat, nested, trace
+from tests.sources.test_rocprof import dispatch, process, record
+from tests.sources.test_xplane import event, named, plane
+from tests.sources.test_xplane import line as xplane_line
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def sound() -> dict[str, list[bytes]]:
+    """Files by the name of their source."""
+    old = trace([flat(3, "aten::mm", 2, 11), flat(2, "step", 1, 10), flat(1, "process", 1, 0)], "1.0.1")
+    new = trace([nested(3, "record_param_comms", 2, 11, values=[[1], 5]), nested(1, "process", 1, 0)])
+    return {
+        "chakra": [BINARY, _chakra_of_types(), jsonized(DOCUMENTS), jsonized(DOCUMENTS, None), _feeder()],
+        "flight_recorder": [
+            pickle.dumps(DUMP, protocol=2),
+            pickle.dumps(DUMP, protocol=4),
+            json.dumps(DUMP).encode(),
+        ],
+        "nccl_inspector": [line() + line(coll="Broadcast"), line(event_trace_ts={"kernel_events": [{}]})],
+        "nccl_log": [_log()],
+        "nccl_topology": [SYSTEM, GRAPHS],
+        "nsys": [sqlite_file(tables) for tables in exports()],
+        "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
+        "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],
+        "xplane": [_xplane()],
+    }
+
+
+def exports() -> list[Tables]:
+    """Tables of two exports of Nsight Systems: of processes, and of devices alone."""
+    strings = [{"id": number, "value": text} for number, text in STRINGS.items()]
+    copy = {"start": 5, "end": 9, "deviceId": 0, "streamId": 7, "correlationId": 6, "globalPid": 0, "copyKind": 1,
+            "bytes": 64}  # fmt: skip
+    whole: Tables = {
+        "META_DATA_EXPORT": [{"name": "x", "value": "y"}],
+        "StringIds": strings,
+        "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": EPOCH}],
+        "TARGET_INFO_SYSTEM_ENV": [{"name": "DeviceEnvironment", "value": "RANK=3\nWORLD_SIZE=8"}],
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [api_call(100, 110), api_call(120, 130, 8)],
+        "CUPTI_ACTIVITY_KIND_KERNEL": [nsys_kernel(150, 190), nsys_kernel(200, 220, 8)],
+        "CUPTI_ACTIVITY_KIND_MEMCPY": [copy],
+        "NVTX_EVENTS": [
+            nvtx("aten::mm, op_id = 12, sizes = [[2, 3], [3, 4]]", 0, 9),
+            nvtx(None, 2, 3, textId=4),
+            nvtx("MPI Rank 5", 0, None, eventType=39),
+        ],
+    }
+    bare: Tables = {
+        "META_DATA_EXPORT": [{"name": "x", "value": "y"}],
+        "StringIds": strings,
+        "CUPTI_ACTIVITY_KIND_KERNEL": [{"start": 1, "end": 2, "deviceId": n, "shortName": 1} for n in range(2)],
+    }
+    return [whole, bare]
+
+
+def sqlite_file(tables: Tables) -> bytes:
+    """A file of SQLite that holds some tables; what cannot be a table is left out."""
+    with tempfile.TemporaryDirectory(prefix="traceforge-fuzz-") as folder:
+        path = Path(folder, "export.sqlite")
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA page_size = 512")
+        for table, rows in tables.items():
+            columns = list(rows[0])
+            quoted = ", ".join(f'"{column}"' for column in columns)
+            connection.execute(f'CREATE TABLE "{table}" ({quoted})')
+            marks = ", ".join("?" * len(columns))
+            values = [tuple(row.get(column) for column in columns) for row in rows]
+            connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', values)
+        connection.commit()
+        connection.close()
+        return path.read_bytes()
+
+
+def _chakra_of_types() -> bytes:
+    kinds = {"double": 1.5, "int32": -3, "uint64": 2**63, "sint64": -5, "fixed32": 7, "bool": True, "string": "a"}
+    attributes = [attribute(kind, kind, value) for kind, value in kinds.items()]
+    lists = [attribute(f"{kind} list", kind, [value, value]) for kind, value in kinds.items()]
+    shapes = ("[[1, 2]]", "[[[4]]]", '["float"]')
+    return framed(metadata("0.0.4", attributes), node(1, "op", inputs=shapes, attributes=[*attributes, *lists]))
+
+
+def _feeder() -> bytes:
+    return json.dumps({"workload_graph": [document for document in DOCUMENTS if "id" in document]}).encode()
+
+
+def _log() -> bytes:
+    lines = [
+        f"{HEAD}NCCL version 2.21.5+cuda12.4",
+        f"{HEAD}NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+        f"{HEAD}Bootstrap : Using eth0:10.0.0.1<0>",
+        init(rank=1),
+        f"{HEAD}Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",
+        f"{HEAD}Channel 01/0 : 1[1] -> 0[0] [send] via NET/IB/0/GDRDMA",
+        f"{HEAD}Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
+        f"{HEAD}NCCL_DEBUG set by environment to INFO.",
+        *(call(op_count=count, elements=1 << count) for count in range(12)),
+        "node-1:4711:4720 [0] NCCL WARN Call to connect returned Connection refused",
+        "[2025-01-02 03:04:05] " + call(op="Broadcast", op_count=13),
+    ]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def _rocprof_process(pid: int = 908) -> dict[str, object]:
+    return process(
+        pid,
+        hip_api=[record(100, 110, kind=1, operation=1)],
+        kernel_dispatch=[dispatch(150, 190), dispatch(200, 201)],
+        memory_copy=[
+            record(1, 3, kind=2, operation=1, bytes=64, dst_agent_id={"handle": 40}, src_agent_id={"handle": 39})
+        ],
+        marker_api=[record(1, 9, 5, kind=3, operation=0)],
+    )
+
+
+def _xplane() -> bytes:
+    device = plane("/device:GPU:0", xplane_line("Stream #16(Kernel)", event(1, 100_000, 40_500, 5), start_ns=900))
+    other = plane("/device:GPU:1", xplane_line("Stream #17(Kernel)", event(1, 0, 1000, 6), event(1, 9000, 1000, 7)))
+    chip = plane("/device:TPU:0", xplane_line("XLA Ops", event(1, 0, 10)), xplane_line("Steps", event(3, 0, 9)))
+    host = plane("/host:CPU", xplane_line("python", event(2, 100_000, 10_000, 5), event(3, 0, 999_000)))
+    environment = plane("Task Environment", stats=field(6, field(1, 8) + field(3, EPOCH)) + named(5, a=3))
+    return device + other + chip + host + environment + field(4, "node7")

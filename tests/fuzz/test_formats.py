@@ -1,0 +1,31 @@
+"""A short fuzz run of every format, the same each time; `tests/fuzz/formats.py` is run by hand for a long one."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.formats import Judge
+from tests.fuzz.mutation import changed
+from tests.fuzz.samples import sound
+from traceforge.api import sources
+
+EXECUTIONS = 25
+
+
+def test_every_format_is_fuzzed() -> None:
+    assert {*sound(), "kineto"} == sources().keys()
+
+
+@pytest.mark.parametrize("name", sorted(sound()))
+def test_changed_files_of_every_format_break_no_promise(name: str, tmp_path: Path) -> None:
+    judge, source = Judge(tmp_path, sources()[name]), random.Random(1)  # noqa: S311 - to be repeated
+
+    for data in sound()[name]:
+        judge.judge(data)
+    assert judge.refused == 0
+    for number in range(EXECUTIONS):
+        judge.judge(changed(source, sound()[name][number % len(sound()[name])], name))
+
+    # Some are read, not refused: else nothing was tried.
+    assert judge.refused < judge.executions
