@@ -44,6 +44,28 @@ def test_a_folder_gives_all_files_below_it_in_order(tmp_path: Path) -> None:
     assert find_files([tmp_path]) == [files[1], files[0], files[2]]
 
 
+def test_files_come_in_the_order_in_which_people_count(tmp_path: Path) -> None:
+    names = [
+        "rank2.json",
+        "rank10.json",
+        "rank10b.json",
+        "rank010.json",
+        "rank1.json",
+        "rank.json",
+        "node3/a",
+        "node20/a",
+    ]
+    for name in names:
+        _write(tmp_path / name)
+
+    found = [str(path.relative_to(tmp_path)) for path in find_files([tmp_path])]
+
+    assert found == [
+        "node3/a", "node20/a",
+        "rank1.json", "rank2.json", "rank010.json", "rank10.json", "rank10b.json", "rank.json",
+    ]  # fmt: skip
+
+
 def test_the_order_in_which_paths_are_typed_does_not_matter(tmp_path: Path) -> None:
     first, second = _write(tmp_path / "a"), _write(tmp_path / "b")
 

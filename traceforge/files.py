@@ -23,10 +23,13 @@ CATALOGUE = "catalogue.duckdb"
 _PIECE_BYTES = 65_536
 _MOST_SEARCHED_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE_START = 1024
+_NUMBER = re.compile(r"(\d+)")
 
 
 def find_files(paths: Iterable[Path]) -> list[Path]:
-    """All regular files under the given files, folders and archives, sorted, without repeats or hidden files.
+    """All regular files under the given files, folders and archives, without repeats or hidden files.
+
+    They are sorted as people count (`rank2` before `rank10`), so that ranks that follow one another are stored so.
 
     Links to folders are not followed, so a loop cannot occur; links inside archives are not files.
 
@@ -40,7 +43,13 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
             if entry.is_file():
                 for file in _members(entry):
                     found.setdefault(file.resolve(), file)
-    return sorted(found.values())
+    return sorted(found.values(), key=_counted)
+
+
+def _counted(path: Path) -> tuple[list[list[int | str]], Path]:
+    """By what paths are sorted: texts and numbers by turns, of each part."""
+    parts = [[int(piece) if n % 2 else piece for n, piece in enumerate(_NUMBER.split(part))] for part in path.parts]
+    return parts, path
 
 
 def find_special(paths: Iterable[Path]) -> list[tuple[Path, str]]:

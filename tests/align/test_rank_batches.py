@@ -5,12 +5,24 @@ import pytest
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
 from traceforge.align import rank_batches as module
 from traceforge.align.rank_batches import file_batches, rank_batches
+from traceforge.graph import arrival
 
 EVENTS = (
     "SELECT source_id, event_id FROM raw.occurrence WHERE source_id IN (SELECT UNNEST($1)) "
     "AND source_id BETWEEN $2 AND $3 ORDER BY event_id"
 )
-TABLES = ("align.payload", "timeline.segment", "timeline.gap", "timeline.exposure", "timeline.device_time")
+ISSUES = "SELECT run_id, code, count, first_at FROM meta.issue WHERE stage = 'graph' ORDER BY ALL"
+TABLES = (
+    "align.payload",
+    "align.communication_kernel",
+    "align.call",
+    "timeline.segment",
+    "timeline.gap",
+    "timeline.exposure",
+    "timeline.device_time",
+    "graph.queued",
+    "graph.arrival",
+)
 
 
 def _job() -> list[Trace]:
@@ -19,6 +31,31 @@ def _job() -> list[Trace]:
     for trace in traces:
         trace.step(2, 500, 600).kernel(520, 560).kernel(570, 600)
     return traces
+
+
+def _queued_job() -> list[Trace]:
+    """Two ranks whose second collective stands behind the first one on its stream."""
+    return [
+        Trace(rank)
+        .step(1, 0, 110)
+        .kernel(0, 20)
+        .collective(20, 60, issue_ns=2)
+        .kernel(20, ready_ns, launch_ns=4)
+        .collective(60, 100, issue_ns=6)
+        .kernel(100, 110, launch_ns=8)
+        for rank, ready_ns in enumerate([40, 50])
+    ]
+
+
+def _job_out_of_step() -> list[Trace]:
+    """Two ranks that issue one collective in different steps."""
+    return [
+        Trace(rank).step(1, 0, 100).step(2, 100, 200).step(3, 200, 300)
+        .kernel(0, 30).collective(30, 40, issue_ns=5)
+        .kernel(40, issue_ns).collective(issue_ns, 120, issue_ns=issue_ns)
+        .kernel(120, 230, launch_ns=issue_ns + 1).collective(230, 250, issue_ns=210)
+        for rank, issue_ns in enumerate([90, 110])
+    ]  # fmt: skip
 
 
 def test_as_many_ranks_as_fit_are_read_at_once_and_runs_are_apart() -> None:
@@ -63,12 +100,16 @@ def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
 
 
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    together = built(store_of(*_job()), "timeline")
+    together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
     for batches in (module.rank_batches, module.file_batches):
         monkeypatch.setattr(batches, "__defaults__", (1,))
-    apart = built(store_of(*_job()), "timeline")
+    monkeypatch.setattr(arrival, "_MOST_ARRIVALS", 1)
+    apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
 
     for table in TABLES:
         rows = rows_of(together, f"SELECT * FROM {table}")
         assert rows
         assert rows_of(apart, f"SELECT * FROM {table}") == rows
+    left_out = ("iteration_irregular", "iteration_order_unknown")
+    assert rows_of(together, ISSUES) == [(2, code, 2, "iteration 1") for code in left_out]
+    assert rows_of(apart, ISSUES) == rows_of(together, ISSUES)

@@ -66,6 +66,16 @@ def test_the_scope_stands_in_a_line_of_its_own_and_is_one_of_four() -> None:
         parse_document(LATE.replace("-- Reads", "-- Scope: host\n-- Reads"), "late.sql")
 
 
+def test_a_table_in_parts_reads_the_table_of_its_parts_and_comes_after_it() -> None:
+    text = "-- Rows.\n-- In parts by: zoo.part\nCREATE TABLE zoo.row (\n  n\n) AS\nSELECT GETVARIABLE('n') AS n"
+
+    document = parse_document(text, "row.sql")
+
+    assert (document.parts, document.query) == ("zoo.part", "SELECT GETVARIABLE('n') AS n")
+    assert document.reads == {"zoo.part"}
+    assert document.comment == "Rows."
+
+
 def test_what_a_view_reads_is_found_in_its_query_but_not_in_its_comments() -> None:
     text = "-- All.\nCREATE VIEW zoo.a (\n  -- One.\n  x\n) AS\n-- not zoo.b\nSELECT x FROM zoo.c"
 

@@ -6,6 +6,7 @@
 -- host threads (gloo) is a call each, in the order in which the training thread issued it (record function id; start
 -- time where there is none).
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: align.rank, align.communication_kernel, align.endpoint
 CREATE OR REPLACE TABLE align.call (
   -- Joins meta.run.run_id.
@@ -52,10 +53,16 @@ WITH event AS (
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
+    AND r.run_id = GETVARIABLE('run_id') AND r.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
+    AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
     AND (c.class IN ('communication_call', 'host_communication') OR e.name = 'record_param_comms')
 ),
 record AS (
   SELECT DISTINCT source_id FROM event WHERE name = 'record_param_comms'
+),
+payload AS (
+  SELECT * FROM align.payload
+  WHERE source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
 ),
 carried AS (
   SELECT source_id, carrier_event_id AS event_id, CASE WHEN COUNT(*) = 1 THEN MIN(op) ELSE 'send_recv' END AS op,
@@ -64,6 +71,7 @@ carried AS (
     MIN(raw_issue_ns) AS raw_issue_ns
   FROM align.endpoint
   WHERE carrier_event_id IS NOT NULL
+    AND run_id = GETVARIABLE('run_id') AND rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
   GROUP BY ALL
 ),
 device_call AS (
@@ -82,6 +90,7 @@ device_call AS (
     BOOL_AND(l.raw_launch_ns IS NOT NULL) AS is_launched,
     CAST(NULL AS BIGINT) AS issue_number
   FROM align.communication_kernel AS l
+  WHERE run_id = GETVARIABLE('run_id') AND rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
   GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
     CASE WHEN l.record_event_id IS NULL THEN l.event_id END
 ),
@@ -128,7 +137,7 @@ SELECT
   c.raw_issue_ns < COALESCE(r.raw_intact_ns, c.raw_issue_ns + 1)
 FROM every_call AS c
 JOIN align.rank AS r USING (run_id, rank)
-LEFT JOIN align.payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
-LEFT JOIN align.payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id
+LEFT JOIN payload AS recorded ON recorded.source_id = c.source_id AND recorded.event_id = c.record_event_id
+LEFT JOIN payload AS own ON own.source_id = c.source_id AND own.event_id = c.event_id
 LEFT JOIN carried ON carried.source_id = c.source_id AND carried.event_id = c.event_id
 ORDER BY c.run_id, c.rank, c.raw_issue_ns, c.issue_number

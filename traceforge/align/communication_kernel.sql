@@ -4,6 +4,7 @@
 -- the same thread that contains it. Counting kernels instead would go wrong, as kernels that were launched before the
 -- window stand at the head of some ranks' traces.
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: align.rank
 CREATE OR REPLACE TABLE align.communication_kernel (
   -- Joins meta.run.run_id.
@@ -37,6 +38,8 @@ WITH event AS (
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL
+    AND r.run_id = GETVARIABLE('run_id') AND r.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
+    AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
 ),
 launch AS (
   SELECT source_id, correlation, ARG_MIN(track_id, raw_start_ns) AS track_id, MIN(raw_start_ns) AS raw_start_ns
@@ -68,4 +71,4 @@ ASOF LEFT JOIN record AS r
   ON r.source_id = l.source_id AND r.track_id = l.launch_track_id AND l.raw_launch_ns >= r.raw_start_ns
 ASOF LEFT JOIN named_call AS a
   ON a.source_id = l.source_id AND a.track_id = l.launch_track_id AND l.raw_launch_ns >= a.raw_start_ns
-ORDER BY l.source_id, l.event_id
+ORDER BY l.run_id, l.rank, l.event_id

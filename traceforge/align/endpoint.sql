@@ -4,6 +4,7 @@
 -- after them by the same thread and has no arguments. On hosts (gloo) the work begins within the call, on its thread;
 -- those that are awaited together share the first one's.
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: align.rank, align.rank_list, align.name_class, align.payload, align.communication_kernel, align.host_exchange
 CREATE OR REPLACE TABLE align.endpoint (
   -- Joins meta.run.run_id.
@@ -46,17 +47,27 @@ WITH event AS (
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.raw_start_ns IS NOT NULL AND c.class IN ('communication_call', 'host_communication')
+    AND r.run_id = GETVARIABLE('run_id') AND r.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
+    AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
+),
+payload AS (
+  SELECT * FROM align.payload
+  WHERE source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
+),
+kernel AS (
+  SELECT * FROM align.communication_kernel
+  WHERE run_id = GETVARIABLE('run_id') AND rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
 ),
 call AS (
   SELECT e.*, p.peer_place, p.tag, p.size_bytes, p.dtype
   FROM event AS e
-  LEFT JOIN align.payload AS p USING (source_id, event_id)
+  LEFT JOIN payload AS p USING (source_id, event_id)
   WHERE e.class = 'communication_call' AND e.op IN ('send', 'recv') AND STARTS_WITH(e.name, 'c10d::')
 ),
 record AS (
   SELECT e.*, p.op AS recorded_op, p.peer, p.size_bytes, p.dtype, p.process_group_name, p.rank_list_id
   FROM event AS e
-  JOIN align.payload AS p USING (source_id, event_id)
+  JOIN payload AS p USING (source_id, event_id)
   WHERE e.name = 'record_param_comms' AND p.op IN ('send', 'recv')
 ),
 described AS (
@@ -79,14 +90,14 @@ issued AS (
 ),
 kernel_of_record AS (
   SELECT source_id, record_event_id, ARG_MIN(event_id, raw_start_ns) AS event_id
-  FROM align.communication_kernel
+  FROM kernel
   WHERE record_event_id IS NOT NULL
   GROUP BY ALL
 ),
 -- Kernels outside of any record, and the work of hosts, by the call around their start.
 begun AS (
   SELECT source_id, event_id, launch_track_id AS track_id, raw_launch_ns AS raw_start_ns
-  FROM align.communication_kernel
+  FROM kernel
   WHERE record_event_id IS NULL AND raw_launch_ns IS NOT NULL
     AND (op IS NULL OR op IN ('send', 'recv', 'send_recv', 'coalesced'))
   UNION ALL
@@ -118,7 +129,7 @@ together AS (
   FROM (SELECT * FROM alone WHERE carrier_event_id IS NULL) AS a
   ASOF JOIN (
     SELECT i.* FROM inside AS i
-    JOIN align.communication_kernel AS k USING (source_id, event_id)
+    JOIN kernel AS k USING (source_id, event_id)
     WHERE i.issue_event_id IS NULL
   ) AS n
     ON n.source_id = a.source_id AND n.track_id = a.track_id AND a.raw_start_ns <= n.raw_start_ns

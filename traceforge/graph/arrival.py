@@ -6,52 +6,90 @@ Where ranks issue different collectives in an iteration (stages of a pipeline), 
 (`positions`); iterations in which orders contradict one another are left out and counted.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from traceforge.graph.common_waits import KEY, common_waits, with_common_waits
 from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
-from traceforge.thresholds import graph as thresholds
 from traceforge.timeline.layers import active, union
+
+# Iterations are taken some at a time, at most so many arrivals, or one iteration: frames of all would not fit.
+_MOST_ARRIVALS = 200_000
+
+_BLOCKS = """
+SELECT a.run_id, a.iteration, COUNT(*) AS arrivals
+FROM timeline.arrival AS a
+JOIN timeline.window AS w USING (run_id, iteration, rank)
+GROUP BY ALL
+ORDER BY ALL
+"""
 
 # Of the meetings of one call the one that began last ends with it. The others have ended when the other side is done,
 # and take no longer than those of their size that set the end of a call: what else a kernel waits for is not theirs.
+_USUAL = """
+WITH several AS (
+  SELECT DISTINCT run_id, rank
+  FROM (SELECT run_id, rank FROM timeline.arrival GROUP BY run_id, rank, call_id HAVING COUNT(*) > 1)
+),
+met AS (
+  SELECT a.run_id, a.end_ns, c.last_arrival_ns, c.communicator_id, c.size_bytes,
+    ROW_NUMBER() OVER (
+      PARTITION BY a.run_id, a.rank, a.call_id ORDER BY c.last_arrival_ns DESC, a.collective_id DESC
+    ) = 1 AS is_last_begun
+  FROM timeline.arrival AS a
+  JOIN several USING (run_id, rank)
+  JOIN timeline.collective AS c USING (run_id, collective_id)
+)
+SELECT run_id, communicator_id, size_bytes, QUANTILE_DISC(GREATEST(0, end_ns - last_arrival_ns), 0.5) AS usual_ns
+FROM met
+WHERE is_last_begun
+GROUP BY ALL
+"""
+
+# Members of a collective may issue it in different iterations.
 _ARRIVALS = """
-WITH met AS (
+WITH own AS (
+  SELECT * FROM timeline.arrival WHERE run_id = $1 AND iteration BETWEEN $2 AND $3
+),
+of_collective AS (
+  SELECT a.collective_id, MIN(a.end_ns) AS first_end_ns,
+    COALESCE(
+      MIN(a.iteration) FILTER (w.rank IS NOT NULL) < MAX(a.iteration) FILTER (w.rank IS NOT NULL), false
+    ) AS is_split
+  FROM timeline.arrival AS a
+  LEFT JOIN timeline.window AS w USING (run_id, iteration, rank)
+  WHERE a.run_id = $1 AND a.collective_id IN (SELECT collective_id FROM own)
+  GROUP BY a.collective_id
+),
+met AS (
   SELECT a.*, COUNT(*) OVER own_call AS meetings,
     ROW_NUMBER() OVER (own_call ORDER BY c.last_arrival_ns DESC, a.collective_id DESC) = 1 AS is_last_begun,
-    MIN(a.end_ns) OVER (PARTITION BY a.run_id, a.collective_id) AS first_end_ns, c.last_arrival_ns, c.communicator_id,
-    c.size_bytes
-  FROM timeline.arrival AS a
+    o.first_end_ns, o.is_split, c.last_arrival_ns, c.communicator_id, c.size_bytes
+  FROM own AS a
+  JOIN of_collective AS o USING (collective_id)
   JOIN timeline.collective AS c USING (run_id, collective_id)
-  WINDOW own_call AS (PARTITION BY a.run_id, a.rank, a.call_id)
-),
-usual AS (
-  SELECT run_id, communicator_id, size_bytes,
-    QUANTILE_DISC(GREATEST(0, end_ns - last_arrival_ns), 0.5) AS usual_ns
-  FROM met
-  WHERE is_last_begun AND (run_id, rank) IN (SELECT (run_id, rank) FROM met WHERE meetings > 1)
-  GROUP BY ALL
+  WINDOW own_call AS (PARTITION BY a.rank, a.call_id)
 )
 SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings, a.is_last_begun,
-  LEAST(a.first_end_ns, COALESCE(a.last_arrival_ns + u.usual_ns, a.first_end_ns)) AS likely_end_ns,
+  a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
   w.end_ns AS window_end_ns, w.start_ns,
   b.collective_id AS queued, CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
 FROM met AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
-LEFT JOIN usual AS u ON u.run_id = a.run_id AND u.communicator_id = a.communicator_id
-  AND u.size_bytes IS NOT DISTINCT FROM a.size_bytes
 LEFT JOIN met AS b
-  ON b.run_id = q.run_id AND b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration
-  AND b.is_last_begun
-ORDER BY a.run_id, a.iteration, a.rank, a.call_id, a.is_last_begun, a.collective_id
+  ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_last_begun
+ORDER BY a.rank, a.iteration, a.call_id, a.is_last_begun, a.collective_id
 """
 
 # Iterations of which a part is missing: members of a collective, partners of calls, or all that ties a rank to others.
@@ -72,17 +110,21 @@ WHERE c.raw_issue_ns < s.raw_end_ns
 """
 
 _EXPOSED = """
-SELECT run_id, rank, start_ns, start_ns + duration_ns AS end_ns
+SELECT rank, start_ns, start_ns + duration_ns AS end_ns
 FROM timeline.segment
-WHERE phase IN ('transfer', 'wait', 'communication')
-ORDER BY run_id, rank, start_ns
+WHERE run_id = $1 AND phase IN ('transfer', 'wait', 'communication') AND start_ns < $3 AND start_ns + duration_ns >= $2
+ORDER BY rank, start_ns
 """
 
-_RECORDED = "SELECT run_id, iteration, rank FROM timeline.window ORDER BY run_id, iteration, rank"
+_RECORDED = """
+SELECT run_id, iteration, rank FROM timeline.window
+WHERE run_id = $1 AND iteration BETWEEN $2 AND $3
+ORDER BY iteration, rank
+"""
 
 # Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
-_KEY = ("run_id", "iteration", "rank")
+
 _COLUMNS = (
     "position",
     "collective_id",
@@ -95,44 +137,83 @@ _COLUMNS = (
 )
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """One row a (rank, collective of an iteration) of the iterations whose order is known."""
-    arrivals, exposed = store.query(_ARRIVALS), store.query(_EXPOSED)
-    if arrivals.is_empty():
-        return arrivals
-    nothing, exposed_of = exposed.clear(), exposed.partition_by("run_id", "rank", as_dict=True)
-    by_rank = arrivals.group_by("run_id", "rank", maintain_order=True)
-    arrivals = pl.concat([_of_rank(own, exposed_of.get(key, nothing)) for key, own in by_rank])
-    arrivals = _with_positions(arrivals, store.query(_RECORDED))
-    lacking = store.query(_LACKING).with_columns(is_lacking=True)
-    arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left").with_columns(
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """Rows of some iterations at a time, one a (rank, collective of an iteration), where their order is known."""
+    usual, lacking = store.query(_USUAL), store.query(_LACKING).with_columns(is_lacking=True)
+    found = []
+    irregular = {code: list[pl.DataFrame]() for code in _LEFT_OUT}
+    for block in _blocks(store):
+        arrivals = _of_block(store, block, usual, lacking)
+        for code, frames in irregular.items():
+            frames.append(arrivals.filter(_LEFT_OUT[code].which).select("run_id", "iteration").unique())
+        found.append(_chained(arrivals))
+    _note_irregular(store, irregular)
+    common = common_waits(found)
+    for own in found:
+        yield with_common_waits(own, common).select(*KEY, *_COLUMNS)
+
+
+def _blocks(store: Store) -> Iterator[tuple[int, int, int]]:
+    """Run, first and last iteration of each block."""
+    own, arrivals = list[tuple[int, int]](), 0
+    for run_id, iteration, count in store.rows(_BLOCKS):
+        if own and (arrivals + count > _MOST_ARRIVALS or run_id != own[0][0]):
+            yield *own[0], own[-1][1]
+            own, arrivals = [], 0
+        own.append((run_id, iteration))
+        arrivals += count
+    if own:
+        yield *own[0], own[-1][1]
+
+
+def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, lacking: pl.DataFrame) -> pl.DataFrame:
+    """All arrivals of some iterations, with places in the common order."""
+    group = ["run_id", "communicator_id", "size_bytes"]
+    arrivals = store.query(_ARRIVALS, block).join(usual, on=group, how="left", nulls_equal=True, maintain_order="left")
+    likely_ns = pl.min_horizontal("first_end_ns", pl.col("last_arrival_ns") + pl.col("usual_ns"))
+    arrivals = arrivals.with_columns(likely_end_ns=likely_ns).drop(*group[1:], "usual_ns", "first_end_ns")
+    ends = arrivals["end_ns"]
+    exposed = store.query(_EXPOSED, [block[0], ends.min(), ends.max()])
+    arrivals = _with_positions(_with_awaited(arrivals, exposed), store.query(_RECORDED, block))
+    arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left")
+    return arrivals.with_columns(
         is_regular=pl.col("in_step") | (pl.col("position").is_not_null() & pl.col("is_lacking").is_null()),
         end_ns=pl.when("is_last_begun").then("end_ns").otherwise("likely_end_ns"),
     )
-    _note_irregular(store, arrivals)
+
+
+def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Those with a position, by which the others they await and stand behind are told; only what is needed later."""
     arrivals = _with_other_meetings(arrivals.filter(pl.col("position").is_not_null()))
     for name in ("awaited", "queued"):
-        which = arrivals.select(
-            *_KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position")
-        )
-        arrivals = arrivals.join(which, on=[*_KEY, name], how="left", maintain_order="left")
-    return _with_common_waits(arrivals).select(*_KEY, *_COLUMNS)
+        which = arrivals.select(*KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position"))
+        arrivals = arrivals.join(which, on=[*KEY, name], how="left", maintain_order="left")
+    return arrivals.with_columns(
+        calls=pl.len().over(KEY),
+        until_ns=pl.col("arrival_ns").shift(-1).over(KEY).fill_null(pl.col("window_end_ns")),
+    ).select(*KEY, *_COLUMNS, "in_step", "calls", "until_ns")
 
 
-def _of_rank(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame:
-    """One rank's arrivals, in order of issue, when it was ready; with the collective awaited before the next arrival.
+def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals when each rank was ready, in order of issue; with the collective awaited before the next arrival.
 
     Args:
-        exposed: when nothing but communication ran on the rank: start_ns, end_ns.
+        exposed: when nothing but communication ran on each rank: rank, start_ns, end_ns.
     """
-    start, end, ahead = (arrivals[name].to_numpy() for name in ("arrival_ns", "end_ns", "ahead_ns"))
-    blocks = active(union(exposed["start_ns"].to_numpy(), exposed["end_ns"].to_numpy()), end - 1)
-    if ahead.any():
-        start = np.minimum(start, np.maximum(start - ahead, _passed(arrivals, blocks)))
-    ready = arrivals.with_columns(arrival_ns=pl.Series(start)).with_columns(
-        arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("iteration"), "start_ns")
+    start, end, ahead, rank = (arrivals[name].to_numpy() for name in ("arrival_ns", "end_ns", "ahead_ns", "rank"))
+    of_exposed, since, until = (exposed[name].to_numpy() for name in ("rank", "start_ns", "end_ns"))
+    blocks, ready = np.zeros(len(start), dtype=np.bool_), start.copy()
+    for first, last in pairwise(_edges(rank)):
+        some = slice(*np.searchsorted(of_exposed, [rank[first], rank[first] + 1]))
+        blocks[first:last] = active(union(since[some], until[some]), end[first:last] - 1)
+        if ahead[first:last].any():
+            passed = _passed(arrivals[first:last], blocks[first:last])
+            earlier = np.maximum(start[first:last] - ahead[first:last], passed)
+            ready[first:last] = np.minimum(start[first:last], earlier)
+    chains = arrivals.with_columns(arrival_ns=pl.Series(ready)).with_columns(
+        arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("rank", "iteration"), "start_ns")
     )
-    return ready.with_columns(awaited=_awaited(ready, blocks))
+    return chains.with_columns(awaited=_awaited(chains, blocks))
 
 
 def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -159,7 +240,7 @@ def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]
 
 
 def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
-    """The collective that a rank awaits after each arrival; null where it awaits none before its next arrival.
+    """The collective that ranks await after each arrival; null where they await none before their next arrival.
 
     Args:
         blocks: whether nothing but communication runs when a collective ends.
@@ -169,7 +250,7 @@ def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
     slot = np.concatenate(
         [
             first + np.searchsorted(arrival[first:last], end[first:last], side="left") - 1
-            for first, last in pairwise(_edges(frame["iteration"].to_numpy()))
+            for first, last in pairwise(_edges(frame["rank"].to_numpy(), frame["iteration"].to_numpy()))
         ]
     )
     # A collective that overtook another one (on another stream) has ended before its place in the chain is reached: it
@@ -188,15 +269,14 @@ def _with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFr
     Ranks are in step in an iteration if all issue equally many collectives and agree on each one's place.
     """
     of_iteration = ["run_id", "iteration"]
-    arrivals = arrivals.with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(_KEY))
-    lengths = recorded.join(arrivals.group_by(_KEY).len(), on=_KEY, how="left").fill_null(0)
+    arrivals = arrivals.with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(KEY))
+    lengths = recorded.join(arrivals.group_by(KEY).len(), on=KEY, how="left").fill_null(0)
     places = arrivals.group_by(*of_iteration, "collective_id").agg(pl.col("position").n_unique())
     in_step = lengths.group_by(of_iteration).agg(in_step=pl.col("len").n_unique() == 1)
     in_step = in_step.join(places.filter(pl.col("position") > 1), on=of_iteration, how="anti").filter("in_step")
     in_step = in_step.join(arrivals.filter(pl.col("meetings") > 1), on=of_iteration, how="anti")
     arrivals = arrivals.join(in_step, on=of_iteration, how="left", maintain_order="left").with_columns(
-        pl.col("in_step").fill_null(value=False),
-        is_split=pl.col("iteration").n_unique().over("run_id", "collective_id") > 1,
+        pl.col("in_step").fill_null(value=False)
     )
     found: list[tuple[object, ...]] = []
     for key, frame in arrivals.filter(~pl.col("in_step")).group_by(of_iteration, maintain_order=True):
@@ -226,73 +306,62 @@ def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
 
 def _with_waits_behind_batches(arrivals: pl.DataFrame) -> pl.DataFrame:
     """The arrivals in order of position; of a call with several meetings the last one has the wait."""
-    call = [*_KEY, "call_id"]
+    call = [*KEY, "call_id"]
     is_last = pl.col("position") == pl.col("position").max().over(call)
     return arrivals.with_columns(
         awaited=pl.when((pl.col("meetings") == 1) | pl.col("position").is_null())
         .then("awaited")
         .when(is_last)
         .then(pl.col("awaited").drop_nulls().first().over(call))
-    ).sort(*_KEY, "position", "call_id", maintain_order=True)
+    ).sort(*KEY, "position", "call_id", maintain_order=True)
 
 
 def _with_other_meetings(arrivals: pl.DataFrame) -> pl.DataFrame:
     """With `also_awaited`: where other meetings of the awaited call are; the one that began last is awaited first."""
     several = arrivals.filter(pl.col("meetings") > 1)
-    call = [*_KEY, "call_id"]
+    call = [*KEY, "call_id"]
     last = several.filter("is_last_begun").select(*call, binding="collective_id")
     others = several.filter(~pl.col("is_last_begun")).group_by(call).agg(also_awaited=pl.col("position").sort())
     of_call = several.select(*call, awaited="collective_id").join(last, on=call).join(others, on=call).drop("call_id")
-    joined = arrivals.join(of_call, on=[*_KEY, "awaited"], how="left", maintain_order="left")
+    joined = arrivals.join(of_call, on=[*KEY, "awaited"], how="left", maintain_order="left")
     return joined.with_columns(awaited=pl.coalesce("binding", "awaited"))
 
 
-def _note_irregular(store: Store, arrivals: pl.DataFrame) -> None:
-    left_out = {
-        "iteration_irregular": (
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Arrivals whose iterations are left out of something, and what of."""
+
+    which: pl.Expr
+    detail: str
+
+
+_LEFT_OUT = MappingProxyType(
+    {
+        "iteration_irregular": _LeftOut(
             ~pl.col("is_regular"),
             "iterations that lack members of a collective or partners of calls were left out of the ledger and replay",
         ),
-        "iteration_order_unknown": (
+        "iteration_order_unknown": _LeftOut(
             pl.col("position").is_null(),
             "iterations whose ranks issue collectives in contradicting orders were left out of the graph",
         ),
     }
-    for code, (condition, detail) in left_out.items():
-        iterations = arrivals.filter(condition).select("run_id", "iteration").unique().sort("iteration")
-        for (run_id,), frame in iterations.group_by("run_id"):
+)
+
+
+def _note_irregular(store: Store, irregular: Mapping[str, Sequence[pl.DataFrame]]) -> None:
+    for code, frames in irregular.items():
+        if not frames:
+            continue
+        for (run_id,), frame in pl.concat(frames).sort("run_id", "iteration").group_by("run_id", maintain_order=True):
+            detail = _LEFT_OUT[code].detail
             issue = Issue(code, "warning", frame.height, f"iteration {frame['iteration'][0]}", detail)
             store.append("meta.issue", issue_rows(int(str(run_id)), None, "graph", [issue]))
 
 
-def _with_common_waits(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Give ranks that came too late to be blocked the wait that most others have at the same place.
-
-    The program is the same on all ranks; a late rank finds the collective over, but would have waited had it been
-    early. The wait is set where it costs nothing: at the collective's end, if that precedes the next arrival.
-    """
-    place = ["run_id", "calls", "position"]
-    arrivals = arrivals.with_columns(
-        calls=pl.len().over(_KEY),
-        until_ns=pl.col("arrival_ns").shift(-1).over(_KEY).fill_null(pl.col("window_end_ns")),
-    )
-    common = (
-        arrivals.filter("in_step")
-        .group_by(*place, "awaited_position")
-        .len()
-        .with_columns(share=pl.col("len") / pl.col("len").sum().over(place))
-        .filter((pl.col("share") >= thresholds.LEAST_SHARE_OF_COMMON_WAIT) & pl.col("awaited_position").is_not_null())
-        .select(*place, common="awaited_position")
-        .unique(place, keep="none")  # where two halves wait for different ones, nobody waits for none
-    )
-    ends = arrivals.select(*_KEY, common="position", common_end_ns="end_ns")
-    joined = arrivals.join(common, on=place, how="left", maintain_order="left").join(
-        ends, on=[*_KEY, "common"], how="left", maintain_order="left"
-    )
-    in_time = pl.col("in_step") & (pl.col("common_end_ns") <= pl.col("until_ns"))
-    return joined.with_columns(awaited_position=pl.coalesce("awaited_position", pl.when(in_time).then("common")))
-
-
-def _edges(values: NDArray[np.int64]) -> list[int]:
+def _edges(*values: NDArray[np.int64]) -> list[int]:
     """Where stretches of equal values begin, and the end of the last one."""
-    return [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    if not len(values[0]):
+        return [0]
+    differs = np.logical_or.reduce([np.diff(one) != 0 for one in values])
+    return [0, *(np.flatnonzero(differs) + 1).tolist(), len(values[0])]

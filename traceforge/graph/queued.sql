@@ -4,6 +4,7 @@
 -- has not been waiting for its rank. The rank was ready once its host had launched it and the device work launched
 -- before it was done. Calls that start on a free stream, and those of host threads, are absent.
 -- Scope: rank
+-- In parts by: align.rank_batch
 CREATE OR REPLACE TABLE graph.queued (
   -- Joins meta.run.run_id.
   run_id,
@@ -23,6 +24,8 @@ WITH event AS (
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE e.phase = 'X' AND e.correlation IS NOT NULL
+    AND r.run_id = GETVARIABLE('run_id') AND r.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
+    AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
     AND c.canonical_category IN ('cuda_runtime', 'cuda_driver', 'kernel', 'gpu_memcpy', 'gpu_memset')
 ),
 launch AS (
@@ -45,6 +48,8 @@ collective AS (
   FROM align.call AS c
   JOIN launched AS l USING (run_id, rank, source_id, event_id)
   WHERE c.on_device AND l.stream IS NOT NULL
+    AND c.run_id = GETVARIABLE('run_id')
+    AND c.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
   WINDOW same_stream AS (PARTITION BY c.run_id, c.rank, c.source_id, l.device, l.stream ORDER BY c.raw_arrival_ns)
 ),
 queued AS (

@@ -44,6 +44,7 @@ _STORAGE_VERSION = "v1.0.0"
 _BLOCK_BYTES = 65_536
 _CATALOG = "trace"
 _KEPT_BYTES = 32 * 1024 * 1024
+_WORTH_RELEASING_BYTES = 64 * 1024 * 1024
 _SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -264,6 +265,11 @@ class Store(Answers):
         """The limit as first met: DuckDB states it in round numbers, so that one asked for each time would shrink."""
         ((limit,),) = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
         return str(limit)
+
+    def release_beyond(self, limit_bytes: int = _WORTH_RELEASING_BYTES) -> None:
+        """Let go of what is on disk where it is more than so much."""
+        if self._rows("SELECT SUM(memory_usage_bytes) FROM duckdb_memory()")[0][0] > limit_bytes:
+            self.release_memory()
 
     def release_memory(self) -> None:
         """Let go of what is on disk already; DuckDB would keep it in memory for as long as there is some.

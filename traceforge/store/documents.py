@@ -3,7 +3,8 @@
 One file is one table, view or macro named as the file: `timeline/arrival.sql` makes `timeline.arrival`. The comment
 above `CREATE` documents the object, the comment above each column documents the column, and both are written into the
 database, where every client can read them. A line `-- Reads: a.b, c.d` names what Python fills the table from, a line
-`-- Scope: rank` says what a row follows from (see `SCOPES`).
+`-- Scope: rank` says what a row follows from (see `SCOPES`). A line `-- In parts by: a.b` names a table of batches: the
+query is run once for each of its rows, whose values it asks for by `GETVARIABLE('column')`.
 Placeholders such as `{activities}` stand for lists of the vocabulary.
 Not handled: several statements a file (but see `parse_schema`), comments of a macro's parameters in the database.
 """
@@ -26,6 +27,9 @@ _NOT_COLUMNS = {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}
 _IDENTIFIER = re.compile(r"\b([a-z_]+\.[a-z_0-9]+)\b")
 _READS = re.compile(r"^Reads:\s*(.*)$")
 _SCOPE = re.compile(r"^Scope:\s*(.*)$")
+_PARTS = re.compile(r"^In parts by:\s*(\w+\.\w+)$")
+_DIRECTIVES = (_READS, _SCOPE, _PARTS)
+_QUERY = "\n) AS\n"
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
@@ -52,6 +56,7 @@ class Document:
         required: columns that are declared as never NULL.
         reads: objects the statement, or the Python that fills it, reads from.
         scope: one of `SCOPES`; None where the file states none.
+        parts: table with a row for each part in which the query is run; None where it is run once.
     """
 
     kind: str
@@ -63,6 +68,13 @@ class Document:
     required: frozenset[str]
     reads: frozenset[str]
     scope: str | None = None
+    parts: str | None = None
+
+    @property
+    def query(self) -> str | None:
+        """What fills the table; None where Python does."""
+        _, found, query = self.statement.partition(_QUERY)
+        return query if found else None
 
 
 @cache
@@ -81,6 +93,7 @@ def parse_document(text: str, origin: str) -> Document:
     scopes = [found[1] for line in head if (found := _SCOPE.match(line))]
     if len(scopes) > 1 or not SCOPES.keys() >= set(scopes):
         raise PluginError(f"the scope is not one of {', '.join(SCOPES)}: {', '.join(scopes)}", where=origin)
+    parts = next((found[1] for line in head if (found := _PARTS.match(line))), None)
     body = text[match.end() :]
     code = "\n".join(line for line in body.splitlines() if not line.strip().startswith("--"))
     name = match[2]
@@ -89,12 +102,13 @@ def parse_document(text: str, origin: str) -> Document:
         kind=match[1],
         name=name,
         statement=text.strip().rstrip(";"),
-        comment=" ".join(line for line in head if not _READS.match(line) and not _SCOPE.match(line)),
+        comment=" ".join(line for line in head if not any(one.match(line) for one in _DIRECTIVES)),
         columns=_columns(body),
         types={found[1]: found[2] for found in declared if found[2] and found[1] not in _NOT_COLUMNS},
         required=frozenset(found[1] for found in declared if found[3]),
-        reads=frozenset([*reads, *_IDENTIFIER.findall(code)]) - {name},
+        reads=frozenset([*reads, *([parts] if parts else []), *_IDENTIFIER.findall(code)]) - {name},
         scope=scopes[0] if scopes else None,
+        parts=parts,
     )
 
 

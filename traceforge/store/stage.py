@@ -4,6 +4,7 @@ A file `x.sql` with a query makes the table by itself. A file `x.sql` that only 
 `rows(store)` function of the module `x.py` beside it, which gives one frame or several of the columns that the file
 declares; types are those of the file. Each is built after what it reads; all in one transaction. What
 several modules need of a run, such as its model, they ask for by `store.once(load_model, run_id)`: it is computed once.
+A table in parts is filled by its query once for each row of the table of its parts.
 """
 
 import importlib
@@ -42,13 +43,27 @@ def build_stage(store: Store, package: str, on_table: OnTable | None = None) -> 
         for place, document in enumerate(documents):
             if on_table is not None:
                 on_table(document.name, place / len(documents))
+            if document.parts is not None:
+                _create_in_parts(store, document, document.parts)
+                continue
             store.create(document)
-            if _is_filled_by_python(document):
+            if document.kind == "TABLE" and document.query is None:
                 module = importlib.import_module(f"{package}.{document.name.rpartition('.')[2]}")
                 rows = module.rows(store)
                 for frame in [rows] if hasattr(rows, "columns") else rows:
                     store.append(document.name, frame)
+            store.release_beyond()
 
 
-def _is_filled_by_python(document: Document) -> bool:
-    return document.kind == "TABLE" and "\n) AS" not in document.statement
+def _create_in_parts(store: Store, document: Document, parts: str) -> None:
+    """Make a table by its query for each row of the table of its parts; the first one gives it its types."""
+    names = [name for (name,) in store.rows(f"SELECT column_name FROM (DESCRIBE {parts})")]
+    first, *others = store.rows(f"SELECT * FROM {parts} ORDER BY ALL") or [(None,) * len(names)]
+    for part in (first, *others):
+        for name, value in zip(names, part, strict=True):
+            store.execute(f"SET VARIABLE {name} = ?", [value])
+        if part is first:
+            store.create(document)
+        else:
+            store.execute(f"INSERT INTO {document.name} {document.query}")
+        store.release_beyond()
