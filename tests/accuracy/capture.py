@@ -93,7 +93,7 @@ FAULTS = {
     "without_profiler": Fault((_RUNTIME,), (3,), act=_sleep(0.03), hides=True),
     "slow": Fault((_AMPLIFIED,), (2,), doing=Doing(slower=0.4)),
     # What is slow from the first step on may be so by design where no other rank does the same.
-    "slow_later": Fault((_AMPLIFIED,), (2,), lambda step: step >= 8, doing=Doing(slower=0.5)),
+    "slow_later": Fault((_AMPLIFIED,), (2,), lambda step: step >= 6, doing=Doing(slower=0.5)),
     "slow_loader": Fault((_RUNTIME,), (0,), doing=Doing(loads_s=0.025)),
     "hot_expert": Fault((_AMPLIFIED,), (1,), doing=Doing(hot=(1, 0.3)), of_all=True),
 }
@@ -107,9 +107,8 @@ def rank_main(rank: int, name: str, folder: str, port: int, seed: int, done: Any
     """
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
-    with suppress(OSError):
-        # Ranks mostly sleep; what else runs on the machine must not be their noise.
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+    # Ranks mostly sleep; what else runs on the machine must not be their noise.
+    _schedule(os.SCHED_RR, 10)
     torch.manual_seed(RANKS * seed + rank)
     dist.init_process_group("gloo", rank=rank, world_size=RANKS)
     job_name, fault_name = name.rsplit("-", 1)
@@ -134,11 +133,17 @@ def rank_main(rank: int, name: str, folder: str, port: int, seed: int, done: Any
             job.step(fault.doing if is_struck else Doing())
             times.append([start_ns, time.monotonic_ns()])
             if step == RECORDED - 1:
+                _schedule(os.SCHED_OTHER, 0)
                 done.wait()
             if not hides:
                 recorder.step()
     Path(folder, f"rank{rank}.times").write_text(json.dumps(times), encoding="utf-8")
     dist.destroy_process_group()
+
+
+def _schedule(policy: int, priority: int) -> None:
+    with suppress(OSError):
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
 
 
 def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:

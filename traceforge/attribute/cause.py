@@ -38,6 +38,7 @@ class Cause:
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in, and `{peer}`, what it is compared with.
         phrase_of_all: the same where all ranks are struck in the same iterations; by default `phrase`.
+        phrase_of_host: the same where no device was recorded; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
     """
 
@@ -48,6 +49,7 @@ class Cause:
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
     phrase_of_all: str = ""
+    phrase_of_host: str = ""
 
 
 # Owner of what no cause owns. Not a plug-in: it is what remains.

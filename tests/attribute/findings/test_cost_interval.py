@@ -1,9 +1,14 @@
 """How sure a cost is, on series whose uncertainty is known."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
-from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of
+from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, peer_spread_of
+from traceforge.attribute.findings.counterfactual import BlamedTime
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.stats import t_quantile
 
 CERTAIN = PeerSpread(0.0, 10)
@@ -47,3 +52,37 @@ def test_intervals_of_noise_that_lasts_hold_the_mean() -> None:
         held += low <= 1_000 <= high
 
     assert held >= 0.9 * 200
+
+
+class TestPeers:
+    """Who shows what the blamed rank would have taken: ranks of its own role, or else its own other iterations."""
+
+    # given 20 iterations, in which the stages compute 100, 100, 100 and 140 by design, each one 1 more or less
+    LENGTHS = np.array([[100, 100, 100, 140]] * 20) + np.where(np.arange(80).reshape(20, 4) % 3 == 0, -1, 1)
+
+    def _spread(self, role: list[int] | None, late: int = 2) -> PeerSpread:
+        work = self.LENGTHS.copy()
+        work[8:, late] += 50
+        model = SimpleNamespace(
+            iterations=np.arange(20), ranks=np.arange(4), kinds=[("slow_compute", None)],
+            role=None if role is None else np.array(role),
+            before_arrival_ns=work[:, None, :, None], before_wait_ns=np.zeros((20, 1, 4, 1), dtype=np.int64),
+        )  # fmt: skip
+        blamed = BlamedTime((late,), np.zeros((20, 1, 1), dtype=np.int64), np.zeros((20, 1, 1), dtype=np.int64))
+        run = cast("LedgerInput", SimpleNamespace(model=model))
+        return peer_spread_of(run, ["slow_compute"], blamed, np.arange(8, 20))
+
+    def test_a_stage_alone_is_its_own_reference(self) -> None:
+        # 12 of 20 iterations against 8 that vary by about 1: the 40 that stage 3 has more by design do not matter
+        known = self._spread([0, 1, 2, 3])
+
+        assert known.degrees == 7
+        assert known.sd_ns < 1.5 * 12 / 20 * np.sqrt(1 / 12 + 1 / 8)
+
+    def test_stages_of_other_roles_are_no_peers(self) -> None:
+        # ranks 1 and 2 are one stage, of which rank 1 is the only other
+        assert self._spread([0, 1, 1, 2]) == PeerSpread(float(self.LENGTHS[:, 1].std()), 2)
+
+    def test_without_roles_all_others_are_peers(self) -> None:
+        # 100, 100 and 140 differ by 23
+        assert self._spread(None).sd_ns == pytest.approx(40 / np.sqrt(3), rel=0.01)

@@ -6,5 +6,6 @@ CAUSE = Cause(
     name="garbage_collection",
     mode="runtime_control_plane",
     phrase="collects Python garbage while its device is idle",
+    phrase_of_host="collects Python garbage",
     next_step="Call gc.freeze() and collect at the same step on all ranks, so that {subject} does not stall alone.",
 )

@@ -72,8 +72,14 @@ def _t_of(degrees: int) -> float:
     return float(t_quantile(max(degrees, 2)))
 
 
-def peer_spread_of(run: LedgerInput, causes: Sequence[str], source: BlamedTime) -> PeerSpread:
-    """How well the others show what the blamed ranks or transfers would have taken."""
+def peer_spread_of(
+    run: LedgerInput, causes: Sequence[str], source: BlamedTime, struck: NDArray[np.int64]
+) -> PeerSpread:
+    """How well others of their role show what the blamed ranks or transfers would have taken; without others, they do.
+
+    Args:
+        struck: iterations in which they are late.
+    """
     model = run.model
     iterations = len(model.iterations)
     if source.transfer_ns is not None:
@@ -83,12 +89,29 @@ def peer_spread_of(run: LedgerInput, causes: Sequence[str], source: BlamedTime) 
         return PeerSpread(float(sd), max(2, iterations - 1))
     kinds = [k for k, (name, _) in enumerate(model.kinds) if name in causes]
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
-    others = np.setdiff1d(np.arange(len(model.ranks)), source.rank_places)
+    role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
+    blamed = list(source.rank_places)
+    others = np.setdiff1d(np.flatnonzero(np.isin(role, role[blamed])), blamed)
     if not len(others):
-        return PeerSpread(MEDIAN_ERROR * mad_sd(total.ravel()) / np.sqrt(total.size), max(2, iterations - 1))
-    means = total[:, others].mean(axis=0)
-    if len(others) == 1:
-        return PeerSpread(float(total[:, others].std()), 2)
+        return _own_spread(total[:, blamed], struck)
+    means, of_role = total[:, others].mean(axis=0), role[others]
+    for one in np.unique(of_role):
+        # Stages differ by design.
+        means[of_role == one] -= means[of_role == one].mean()
+    degrees = len(others) - len(np.unique(of_role))
+    if degrees < 1:
+        return PeerSpread(float(total[:, others].std(axis=0).max()), 2)
     if len(others) < thresholds.FEW_PEERS:
-        return PeerSpread(float(means.std(ddof=1)), len(others) - 1)
-    return PeerSpread(mad_sd(means), len(others) - 1)
+        return PeerSpread(float(np.sqrt((means**2).sum() / degrees)), degrees)
+    return PeerSpread(mad_sd(means), degrees)
+
+
+def _own_spread(total_ns: NDArray[np.int64], struck: NDArray[np.int64]) -> PeerSpread:
+    """How well the other iterations of ranks show what they would have taken in these; shape (I, ranks)."""
+    count = len(total_ns)
+    clean = np.setdiff1d(np.arange(count), struck)
+    if len(clean) < LEAST_COUNT:
+        return PeerSpread(MEDIAN_ERROR * mad_sd(total_ns.ravel()) / np.sqrt(total_ns.size), max(2, count - 1))
+    sd = max(mad_sd(own) for own in total_ns[clean].T)
+    known = sd * len(struck) / count * np.sqrt(1 / max(len(struck), 1) + 1 / len(clean))
+    return PeerSpread(float(known), len(clean) - 1)

@@ -53,7 +53,8 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
     effect, name, judged = found.effect, found.subject.said, run.iterations
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
     is_own_peer = name == EVERY_RANK or found.subject.kind == "stage" or len(run.ranks) == 1
-    phrase = (found.cause.phrase_of_all if is_own_peer else "") or found.cause.phrase
+    of_host = "" if run.has_device else found.cause.phrase_of_host
+    phrase = (found.cause.phrase_of_all if is_own_peer else "") or of_host or found.cause.phrase
     affected, count = len(effect.affected), len(judged)
     extent = "in the one iteration judged" if count == 1 else f"in {affected} of {count} iterations"
     first, last = int(effect.affected[0]), int(effect.affected[-1])
