@@ -11,8 +11,10 @@ over the median. Where it is large the truth is not known well enough to judge b
 
 import argparse
 import gc
+import gzip
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -30,6 +32,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from tests.accuracy.capture_jobs import JOBS, RANKS, Doing
 
 CLEAN, RECORDED = 16, 20
+_TRACE_NAME = re.compile(rb'("traceName": )"[^"]*"')
 _RUNTIME, _AMPLIFIED = "runtime_control_plane", "synchronization_amplification"
 
 
@@ -99,10 +102,11 @@ FAULTS = {
 }
 
 
-def rank_main(rank: int, name: str, folder: str, port: int, seed: int, done: Any) -> None:
+def rank_main(rank: int, name: str, folder: str, port: int, seed: int, steps: int, done: Any) -> None:
     """One rank: clean steps, then recorded ones.
 
     Args:
+        steps: number of recorded ones.
         done: what all ranks pass when they have done the last step: who writes a trace keeps the others' cores busy.
     """
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
@@ -119,20 +123,20 @@ def rank_main(rank: int, name: str, folder: str, port: int, seed: int, done: Any
     recorder = profile(
         activities=[ProfilerActivity.CPU],
         record_shapes=True,
-        schedule=schedule(wait=1, warmup=CLEAN - 1, active=RECORDED, repeat=1),
-        on_trace_ready=lambda trace: trace.export_chrome_trace(f"{folder}/rank{rank}.pt.trace.json.gz"),
+        schedule=schedule(wait=1, warmup=CLEAN - 1, active=steps, repeat=1),
+        on_trace_ready=lambda trace: trace.export_chrome_trace(f"{folder}/rank{rank}.pt.trace.json"),
     )
     times = []
     dist.barrier()
     with nullcontext() if hides else recorder:
-        for step in range(-CLEAN, RECORDED):
+        for step in range(-CLEAN, steps):
             is_struck = does and step >= 0 and fault.strikes(step)
             start_ns = time.monotonic_ns()
             if is_struck:
                 fault.act(job.model)
             job.step(fault.doing if is_struck else Doing())
             times.append([start_ns, time.monotonic_ns()])
-            if step == RECORDED - 1:
+            if step == steps - 1:
                 _schedule(os.SCHED_OTHER, 0)
                 done.wait()
             if not hides:
@@ -148,12 +152,13 @@ def _schedule(policy: int, priority: int) -> None:
 
 def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
     """What was injected and what it cost, from start and end of each rank's steps."""
-    fault = FAULTS[name.rsplit("-", 1)[1]]
+    kind = name.rsplit("-", 1)[1]
+    fault = FAULTS[kind]
     spans = [(min(start for start, _ in one), max(end for _, end in one)) for one in zip(*times, strict=True)]
     lasts = [end - start for start, end in spans]
     quarter_ns, clean_ns, three_quarters_ns = statistics.quantiles(lasts[4:CLEAN], n=4)
     recorded = lasts[CLEAN:]
-    struck = [fault.strikes(step) for step in range(RECORDED)]
+    struck = [fault.strikes(step) for step in range(len(recorded))]
     cost = [round(ns - clean_ns) if hit else 0 for ns, hit in zip(recorded, struck, strict=True)]
     is_of_all = len(fault.ranks) == RANKS
     trouble = {
@@ -165,12 +170,29 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
         "removed_ns": cost,
         "added_ns": cost,
     }
+    told = {
+        "kind": kind,
+        "mode": "/".join(fault.modes),
+        "rank": fault.ranks[0] if len(fault.ranks) == 1 else None,
+        "iterations": [CLEAN + step for step, hit in enumerate(struck) if hit],
+        "step_excess_ns": [ns for ns, hit in zip(cost, struck, strict=True) if hit],
+        "communicators": [],
+    }
     return {
-        "schema_version": 1, "scenario": name, "world_size": RANKS, "hosts": [os.uname().nodename] * RANKS,
+        "schema_version": 1, "scenario": name, "world_size": RANKS, "hosts": ["node0"] * RANKS,
         "lost": list(fault.ranks) if fault.hides else [], "clean_ns": clean_ns,
         "clean_spread": (three_quarters_ns - quarter_ns) / clean_ns, "duration_ns": recorded,
-        "faults": [{"communicators": []}], "troubles": [trouble] if fault.ranks else [],
+        "iterations": list(range(CLEAN, CLEAN + len(recorded))),
+        "faults": [told] if fault.ranks else [], "troubles": [trouble] if fault.ranks else [],
     }  # fmt: skip
+
+
+def tidy(folder: Path) -> None:
+    """Compress traces, each the same at any time, without the path to which they were written."""
+    for trace in sorted(folder.glob("*.pt.trace.json")):
+        named = _TRACE_NAME.sub(rb'\1"' + trace.name.encode() + b'"', trace.read_bytes())
+        trace.with_name(f"{trace.name}.gz").write_bytes(gzip.compress(named, compresslevel=9, mtime=0))
+        trace.unlink()
 
 
 def main() -> None:
@@ -179,20 +201,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", default=[f"{job}-healthy" for job in JOBS], help="JOB-FAULT")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=RECORDED)
     parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
     asked = parser.parse_args()
     for number, name in enumerate(asked.names):
         barrier = processes.get_context("spawn").Barrier(RANKS)
         own = asked.folder / name
         own.mkdir(parents=True, exist_ok=True)
-        arguments = (name, str(own), 29_500 + number, asked.seed, barrier)
+        arguments = (name, str(own), 29_500 + number, asked.seed, asked.steps, barrier)
         processes.spawn(rank_main, arguments, nprocs=RANKS)  # type: ignore[no-untyped-call]
         files = [own / f"rank{rank}.times" for rank in range(RANKS)]
         truth = truth_of(name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
         (own / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
         for file in files:
             file.unlink()
-        cost = sum(truth["troubles"][0]["removed_ns"]) / RECORDED / 1e6 if truth["troubles"] else 0.0
+        tidy(own)
+        cost = sum(truth["troubles"][0]["removed_ns"]) / asked.steps / 1e6 if truth["troubles"] else 0.0
         spread = f"clean steps {truth['clean_ns'] / 1e6:.1f} ms, which vary by {truth['clean_spread']:.0%}"
         print(f"{name}: {spread}, cost {cost:.1f} ms a step")
 
