@@ -36,7 +36,7 @@ _READ_BY: Mapping[str, set[str]] = {
     "align": set(),
     "timeline": {"align"},
     "operation": {"align", "timeline"},
-    "fabric": {"timeline"},
+    "fabric": {"align", "timeline"},
     "graph": {"align", "timeline"},
     "replay": {"align", "timeline", "graph"},
     "attribute": {"align", "timeline", "operation", "fabric", "graph", "replay"},

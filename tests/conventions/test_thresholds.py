@@ -86,6 +86,7 @@ NO_JUDGEMENT = {
     ("fabric/finding.py", "_MAX_LISTED"): "how many a finding names",
     ("fabric/hang*.py", "_MOST_*"): "how many a sentence names",
     ("fabric/hang.py", "_LONGEST_OP"): "length of a text",
+    ("fabric/telemetry_lag.py", "_*"): "how much is tried at once, and how finely; zones that there are",
     ("fabric/load.sql", ""): "quantiles that the columns are said to be",
     ("timeline/mesh.py", "_MOST_*"): "how many are tried together",
     ("fabric/nic_distance.sql", ""): "digits of an address; NCCL's own definition of PIX",

@@ -41,7 +41,7 @@ def found() -> Found:
     }
     with Store(None, threads=1, is_kept=False) as store:
         runs = {name: add_run(store, *traces, run_name=name, world_size=size) for name, (size, traces) in jobs.items()}
-        built(store)
+        built(store, "fabric", "graph")
         return {name: examined(store, run_id) for name, run_id in runs.items()}
 
 
@@ -63,6 +63,7 @@ def test_what_was_not_recorded_is_missing_with_its_setting(whole: dict[str, Exam
         ("nccl_choices", "TUNING"),
         ("process_groups", "group_desc"),
         ("execution_traces", "ExecutionTraceObserver"),
+        ("telemetry", "nvidia-smi --query-gpu=timestamp"),
         ("shapes", "record_shapes=True"),
     ):
         assert whole[code].status is Status.missing, code
@@ -99,9 +100,9 @@ def test_unmarked_steps_are_told(found: Found) -> None:
 
 def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
     # given a trace that states no rank, named so that nobody can guess it
-    store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)))
+    store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)), "fabric", "graph")
     store.execute("UPDATE meta.source SET rank = NULL")
-    store = built(store)
+    store = built(store, "fabric", "graph")
     store.execute("DELETE FROM align.rank")
     found = examined(store)
     assert found["rank_known"].status is Status.missing
@@ -112,7 +113,7 @@ def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
 def test_an_empty_run_is_examined_without_a_fault() -> None:
     with Store(None, is_kept=False) as store:
         store.execute("INSERT INTO meta.run VALUES (0, 'empty', NULL)")
-        found = examined(built(store))
+        found = examined(built(store, "fabric", "graph"))
     assert found["timeline"].status is Status.missing
     assert all(isinstance(one.evidence, str) and one.evidence for one in found.values())
 

@@ -26,7 +26,7 @@ def test_the_profiler_is_the_one_that_recorded_all(kinds: tuple[str, str], setti
         run_id = add_run(store, *(Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)))
         for source_id, kind in enumerate(kinds):
             store.execute("UPDATE meta.source SET kind = ? WHERE source_id = ?", [kind, source_id])
-        built(store)
+        built(store, "fabric", "graph")
         found = {one.check.code: one.check.setting for one in examine(store, run_id)}
 
     assert setting in found["steps"].split("#")[0]

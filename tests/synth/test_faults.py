@@ -41,7 +41,7 @@ def test_the_issue_s_list_is_there() -> None:
         "far_nic", "gc_pause", "host_contention", "host_input_stall", "host_slow_compute", "hot_expert", "input_stall",
         "job_allocator_pause",
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
-        "random_jitter", "rotating_pause", "rotating_straggler", "slow_host_link", "slow_link", "slow_nic",
+        "power_cap", "random_jitter", "rotating_pause", "rotating_straggler", "slow_host_link", "slow_link", "slow_nic",
         "small_pauses",
         "stage_slow_compute", "thermal_drift",
     }  # fmt: skip

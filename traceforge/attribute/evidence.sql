@@ -88,6 +88,18 @@ differing AS (
   FROM attribute.finding_difference
   WHERE place = 1 AND explains
 ),
+device AS (
+  SELECT *,
+    FORMAT('{:,.0f}', sm_clock_mhz) AS clock, FORMAT('{:,.0f}', peer_sm_clock_mhz) AS peer_clock,
+    CASE WHEN readings = 1 THEN '1 reading' ELSE FORMAT('{} readings', readings) END
+      || CASE
+        WHEN status IN ('too_coarse', 'elsewhere', 'no_clock') THEN ''
+        WHEN NOT is_timed THEN ' of its tool, which prints no times'
+        WHEN is_zone_guessed THEN ', local times taken for UTC'
+        ELSE ''
+      END AS seen
+  FROM attribute.finding_device
+),
 statement AS (
   SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
     CASE
@@ -207,6 +219,32 @@ statement AS (
     'The affected iterations do not follow one another, as they would in an episode on the fabric.'
   FROM attribute.finding
   WHERE subject_kind = 'job' AND pattern = 'transient' AND mode = 'fabric_contention'
+  UNION ALL
+  SELECT run_id, finding_id, 4, 'for',
+    FORMAT('Telemetry: device clock {} against {} MHz of the median peer{} ({}); it accounts for {:.0f} % longer compute.',
+      clock, peer_clock,
+      CASE
+        WHEN held_by IS NULL THEN ', no reason recorded'
+        WHEN held_share IS NULL THEN ', ' || held_by
+        ELSE FORMAT(', {} in {:.0f} % of readings', held_by, 100 * held_share)
+      END,
+      seen, 100 * (peer_sm_clock_mhz / sm_clock_mhz - 1))
+  FROM device
+  WHERE status = 'slower_clock'
+  UNION ALL
+  SELECT run_id, finding_id, 15, 'against',
+    CASE
+      WHEN status = 'as_peers' THEN FORMAT(
+        'Telemetry: device clock {} MHz, the median peer''s {} ({}): its clock does not explain it.', clock, peer_clock, seen)
+      WHEN status = 'too_coarse' THEN FORMAT(
+        'Telemetry too coarse to tell whether its device was slowed down: {} in {:.1f} s{}.', seen, duration_ns / 1e9,
+        COALESCE(FORMAT(', one every {:.1f} s', interval_ns / 1e9), ''))
+      WHEN status = 'no_clock' THEN
+        'Telemetry of its device holds no clock, so whether it was slowed down cannot be told.'
+      ELSE 'Telemetry of its device was taken at another time, or in an unknown zone: whether it was slowed down cannot be told.'
+    END
+  FROM device
+  WHERE status <> 'slower_clock'
   UNION ALL
   SELECT run_id, finding_id, 13, 'against', cost_note
   FROM attribute.finding

@@ -22,8 +22,24 @@ FaultNames = Annotated[
         "may be repeated. None: a healthy job.",
     ),
 ]
+TelemetryTool = Annotated[
+    str,
+    typer.Option(
+        "--telemetry", metavar="TOOL", help="Write what a tool reads of devices: nvidia_smi, dcgmi or prometheus."
+    ),
+]
 TraceFormat = Annotated[
     str, typer.Option("--format", metavar="NAME", help="Of the timelines: kineto, or nsys (SQLite exports).")
+]
+Inspector = Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")]
+Stamped = Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")]
+NcclLog = Annotated[
+    str,
+    typer.Option(
+        "--nccl-log",
+        metavar="VERSION",
+        help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same files.")]
 
@@ -48,20 +64,14 @@ def synth(
     expert_parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks that share experts.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Recorded iterations.")] = 20,
     seed: Seed = 0,
-    nccl: Annotated[
-        str,
-        typer.Option(
-            "--nccl-log",
-            metavar="VERSION",
-            help="Write NCCL's debug logs as this version prints them: 2.21.5 or 2.27.5.",
-        ),
-    ] = "",
-    inspector: Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")] = False,
+    nccl: NcclLog = "",
+    inspector: Inspector = False,
     execution_traces: Annotated[
         bool, typer.Option("--execution-traces", help="Write PyTorch execution traces beside the timelines.")
     ] = False,
     trace_format: TraceFormat = "kineto",
-    stamped: Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")] = False,
+    telemetry: TelemetryTool = "",
+    stamped: Stamped = False,
 ) -> None:
     """Generate traces of a job with known faults. A truth.json holds the cost of each."""
     from traceforge.synth.cluster import Cluster
@@ -70,6 +80,7 @@ def synth(
     from traceforge.synth.pipeline import Pipeline
     from traceforge.synth.program import Workload
     from traceforge.synth.scenario import Scenario
+    from traceforge.synth.telemetry_settings import Telemetry
 
     if scenario is not None:
         made = read_scenario(scenario)
@@ -82,6 +93,7 @@ def synth(
         logs = NcclLogs(nccl, stamped, inspector=inspector)
         made = with_faults(Scenario(output.name, seed, iterations, cluster=cluster, nccl=logs), fault)
         made = replace(made, execution_traces=execution_traces, pipeline=pipeline, workload=workload)
+        made = replace(made, telemetry=Telemetry(telemetry))
     try:
         cost = write_scenario(made, output, trace_format=trace_format)
     except OSError as error:

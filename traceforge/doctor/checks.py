@@ -225,6 +225,12 @@ def _nccl_choices(facts: Facts) -> Look:
     return _complete(f"{facts.nccl_choices} choices of algorithm and protocol")
 
 
+def _telemetry(facts: Facts) -> Look:
+    if not facts.telemetry_files:
+        return _missing("no telemetry of devices among the files")
+    return _counted(facts.telemetry_ranks, facts.ranks, "ranks whose device was read while it was traced")
+
+
 def _execution_traces(facts: Facts) -> Look:
     if not facts.execution_traces:
         return _missing("no execution trace among the files")
@@ -292,6 +298,11 @@ CHECKS = (
     Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_devices, _nccl_choices,
           "Add TUNING to the subsystems of the log (one line a call and size).",
           "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
+    Check("telemetry", "Was a device slowed down by heat or power?", _needs_devices, _telemetry,
+          "Let nvidia-smi run beside the job on every host, ten times a second; name the file by the host.",
+          "nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,clocks.sm,power.draw,enforced.power.limit,"
+          "temperature.gpu,utilization.gpu,clocks_event_reasons.active --format=csv -lms 100 "
+          '-f "traces/nvidia-smi.$(hostname).csv"'),
     Check("hosts", "Is it one rank, or all of its host?", _needs_ranks,
           lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known"),
           "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",

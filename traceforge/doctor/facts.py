@@ -19,6 +19,7 @@ class Facts:
         marked_steps, profiler_steps: steps that anything marks, and those that the profiler itself marks.
         judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
         grouped, sequenced, sized: calls of collectives that state their group, their number, their size.
+        telemetry_files, telemetry_ranks: files of telemetry, and ranks whose device's clock they show during the trace.
         damage: codes of what was lost or repaired.
     """
 
@@ -52,6 +53,8 @@ class Facts:
     nccl_logs: int
     nccl_links: int
     nccl_choices: int
+    telemetry_files: int
+    telemetry_ranks: int
     execution_traces: int
     linked_ranks: int
     lost_events: int

@@ -72,6 +72,13 @@ SELECT
   (SELECT COUNT(*) FROM log) AS nccl_logs,
   (SELECT COUNT(*) FROM raw.nccl_link SEMI JOIN log USING (source_id)) AS nccl_links,
   (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN log USING (source_id)) AS nccl_choices,
+  (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'telemetry') AS telemetry_files,
+  (
+    SELECT COUNT(DISTINCT t.rank)
+    FROM fabric.telemetry_series AS t
+    JOIN fabric.telemetry_lag AS l USING (run_id, source_id)
+    WHERE t.run_id = $run_id AND t.metric = 'sm_clock_mhz' AND l.status IN ('measured', 'assumed', 'no_times')
+  ) AS telemetry_ranks,
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind IN ('pytorch_et', 'chakra')) AS execution_traces,
   (SELECT COUNT(DISTINCT rank) FROM graph.link WHERE run_id = $run_id AND is_accepted) AS linked_ranks,
   (SELECT COALESCE(SUM(lost_events), 0) FROM issue) AS lost_events,

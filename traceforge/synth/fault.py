@@ -115,6 +115,16 @@ class Site:
         factors = factors[:, [ranks.index(rank) for rank in own]]
         load.device_ns[block] = np.rint(load.device_ns[block] * factors[:, None, :])
 
+    def lower_clock(self, load: Load, factors: NDArray[np.float64], held_by: int) -> None:
+        """Stretch the compute of the rank by factors, shape (affected iterations,), as its device's clock falls.
+
+        Args:
+            held_by: NVML's bit of the reason.
+        """
+        self.slow_down(load, [self.place], factors[:, None])
+        load.clock_share[self.iterations, self.place] = 1 / factors
+        load.held_by[self.iterations, self.place] = np.where(factors > 1, held_by, 0)
+
     def compute_ns(self, load: Load) -> float:
         """Typical device time of a rank's compute in an iteration."""
         block = np.ix_(range(len(load.device_ns)), self.operations("compute"), self.role.ranks)

@@ -21,6 +21,7 @@ from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
 from traceforge.synth.nsys import write_reports
 from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
+from traceforge.synth.telemetry_files import telemetry_files, telemetry_truth
 
 TRACE_FORMATS = ("kineto", "nsys")
 
@@ -62,11 +63,12 @@ def write_scenario(
         texts |= log_files(job, scenario.nccl)
     if scenario.nccl.inspector:
         texts |= inspector_files(job)
+    texts |= telemetry_files(job)
     for name, text in texts.items():
         data = gzip.compress(text.encode(), 6, mtime=0) if compressed else text.encode()
         (folder / (name + ".gz" * compressed)).write_bytes(data)
     (folder / "scenario.toml").write_text(_toml(scenario), encoding="utf-8")
-    truth = truth_of(scenario, cost) | parallel_truth(job)
+    truth = truth_of(scenario, cost) | parallel_truth(job) | telemetry_truth(job)
     (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     return cost
 

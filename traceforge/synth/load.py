@@ -74,6 +74,8 @@ class Load:
         message_ns: by name, what a message takes once both sides are there, shape (I, ranks of a role).
         tokens: by layer, those that each rank sends to each member of its expert-parallel group, shape (I, R, members).
         latency_ns: from the driver's call to the kernel's start.
+        clock_share: clock of each rank's device over its full one, shape (I, R).
+        held_by: why it is lower, NVML's bits, shape (I, R).
     """
 
     host_ns: Amounts
@@ -84,6 +86,8 @@ class Load:
     message_ns: dict[str, Amounts] = field(default_factory=dict)
     tokens: dict[int, NDArray[np.int64] | Amounts] = field(default_factory=dict)
     latency_ns: float = 3_000
+    clock_share: Amounts = field(default_factory=lambda: np.ones((0, 0)))
+    held_by: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
 
 def healthy_load(cluster: Cluster, roles: Roles, iterations: int, noise: Noise, rng: np.random.Generator) -> Load:
@@ -105,7 +109,11 @@ def healthy_load(cluster: Cluster, roles: Roles, iterations: int, noise: Noise, 
                 device[:, n, ranks] = _transfers(cluster, operation, transfer_noise[:, n])[:, ranks]
     skew = rng.exponential(max(noise.end_skew_ns, 1e-9), shape)
     messages = _messages(cluster, roles, iterations, noise, rng)
-    return Load(np.rint(host), np.rint(call), np.rint(device), np.rint(skew), message_ns=messages)
+    by_rank = (iterations, cluster.ranks)
+    return Load(
+        np.rint(host), np.rint(call), np.rint(device), np.rint(skew), message_ns=messages,
+        clock_share=np.ones(by_rank), held_by=np.zeros(by_rank, np.int64),
+    )  # fmt: skip
 
 
 def _undisturbed(roles: Roles, shape: tuple[int, ...], name: str) -> Amounts:

@@ -30,6 +30,7 @@ from traceforge.synth.programs.sharded import sharded_program
 from traceforge.synth.simulate import simulate
 from traceforge.synth.target import places_of
 from traceforge.synth.task import Coupling
+from traceforge.synth.telemetry_settings import Telemetry
 from traceforge.synth.trouble import Trouble, troubles_of
 
 Times = NDArray[np.float64]
@@ -57,6 +58,7 @@ class Scenario:
     nccl: NcclLogs = field(default_factory=NcclLogs)
     pipeline: Pipeline = field(default_factory=Pipeline)
     experts: Experts = field(default_factory=Experts)
+    telemetry: Telemetry = field(default_factory=Telemetry)
     faults: tuple[Injection, ...] = ()
 
 
@@ -238,6 +240,7 @@ _PARTS = {
     "nccl": NcclLogs,
     "pipeline": Pipeline,
     "experts": Experts,
+    "telemetry": Telemetry,
 }
 
 

@@ -332,3 +332,18 @@ TOLD_BUBBLE_SHARE: Annotated[
 WHOLE_POINTS: Annotated[
     float, Meaning("points of a hundred", "From here on the verdict says whole points.", "attribute.verdict")
 ] = 10
+LEAST_CLOCK_READINGS: Annotated[
+    int, Meaning("readings of a device", "With fewer in its time, telemetry is too coarse for a finding.", "evidence")
+] = 5
+CLOCK_DROP: Annotated[
+    float, Meaning("share of the peers' clock", "A device clocked lower by this much is slowed down.", "evidence")
+] = 0.03
+HELD_SHARE: Annotated[
+    float, Meaning("share of readings", "From here on a reason for a lower clock is named.", "evidence")
+] = 0.5
+LOADED_SHARE: Annotated[
+    float, Meaning("share of time", "Without times, a device busier than this is under load.", "evidence")
+] = 0.5
+POWER_LIMIT_SHARE: Annotated[
+    float, Meaning("share of the limit", "From here on the power is at its limit.", "evidence")
+] = 0.97

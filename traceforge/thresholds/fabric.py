@@ -37,3 +37,25 @@ SLOW_INIT_NS: Annotated[int, Meaning("ns", "An init that takes this long is slow
 SLOW_INITS_NS: Annotated[int, Meaning("ns", "Inits of a process that sum to this are slow.", "slow_init")] = (
     60_000_000_000
 )
+MOST_LAG_NS: Annotated[
+    int, Meaning("ns", "Telemetry is looked for this far off, or two of its intervals.", "telemetry_lag")
+] = 2_000_000_000
+LEAST_LAG_SAMPLES: Annotated[
+    int, Meaning("readings of a device", "With fewer within the trace no lag is measured.", "telemetry_lag")
+] = 12
+LEAST_LAG_COVERAGE: Annotated[
+    float,
+    Meaning("share of the most readings", "A lag that leaves fewer within the trace is not tried.", "telemetry_lag"),
+] = 0.7
+LEAST_LOAD_SPREAD: Annotated[
+    float, Meaning("share of an interval", "A load that varies less has no edges.", "telemetry_lag")
+] = 0.05
+LEAST_LAG_CORRELATION: Annotated[
+    float, Meaning("correlation", "Below, readings do not follow the load.", "telemetry_lag")
+] = 0.8
+LAG_MARGIN: Annotated[
+    float, Meaning("correlation", "A lag must fit so much better than any other.", "telemetry_lag")
+] = 0.1
+LAG_CHANCE: Annotated[
+    float, Meaning("probability", "The best of all lags tried must be less likely by chance.", "telemetry_lag")
+] = 0.001

@@ -5,11 +5,13 @@ import numpy as np
 from traceforge.synth.fault import Fault, Site
 from traceforge.synth.load import Load
 
+_HEAT = 0x20  # NVML's bit
+
 
 def _apply(load: Load, site: Site) -> None:
     share = site.extra_ns / site.compute_ns(load)
     ramp = np.linspace(0, 2, len(site.iterations))
-    site.slow_down(load, [site.place], 1 + share * ramp[:, None])
+    site.lower_clock(load, 1 + share * ramp, _HEAT)
 
 
 FAULT = Fault(

@@ -1,0 +1,195 @@
+"""Telemetry of nvidia-smi, dcgmi and Prometheus: the same series under the same names, and nothing lost in silence."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sources.reading import Reading
+from traceforge.errors import InputUnusableError
+from traceforge.records import Batch, ReadOptions
+from traceforge.sources.telemetry import SOURCE
+
+# 2026-09-11 04:19:41 UTC
+SECOND_NS = 1_789_100_381_000_000_000
+QUERY = """\
+timestamp, index, uuid, clocks.sm [MHz], power.draw [W], clocks_event_reasons.active, pstate, utilization.gpu [%]
+2026/09/11 04:19:41.982, 0, GPU-aa, 1410 MHz, 699.80 W, 0x0000000000000004, P0, 98 %
+2026/09/11 04:19:41.986, 1, GPU-bb, 1755 MHz, [N/A], 0x0000000000000000, P0, 100 %
+"""
+DMON = """\
+#Entity   SMCLK  DVCCTR  POWER    GPUTL
+ID
+GPU 0     1410   4       699.800  98
+GPU 1     1755   0       N/A      100
+"""
+
+
+def exported(name: str, value: object, **labels: str) -> dict[str, object]:
+    labels = {"gpu": "0", "UUID": "GPU-aa", "Hostname": "n0", "instance": "n0:9400"} | labels
+    return {"metric": {"__name__": name, **labels}, "values": [[1789100381.982, value]]}
+
+
+def answer(*series: object) -> str:
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": list(series)}})
+
+
+def read(tmp_path: Path, text: str) -> Reading:
+    path = tmp_path / "telemetry"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert SOURCE.recognises(path.read_bytes()[: 256 * 1024])
+    batches: list[Batch] = []
+    return Reading(SOURCE.read(path, batches.append, ReadOptions()), batches)
+
+
+def measured(reading: Reading) -> list[tuple[object, ...]]:
+    """Metric, device, reading, time after the second and value of every sample."""
+    series = {row["series_id"]: row for row in reading.rows("telemetry_series")}
+    return sorted(
+        (
+            series[row["series_id"]]["metric"],
+            series[row["series_id"]]["device"],
+            row["sample"],
+            None if row["raw_at_ns"] is None else row["raw_at_ns"] - SECOND_NS,
+            row["value"],
+        )
+        for row in reading.rows("telemetry_sample")
+    )
+
+
+def test_nvidia_smi_says_when_each_device_was_read(tmp_path: Path) -> None:
+    reading = read(tmp_path, QUERY)
+
+    assert measured(reading) == [
+        ("busy_share", 0, 0, 982_000_000, 0.98),
+        ("busy_share", 1, 0, 986_000_000, 1.0),
+        ("power_w", 0, 0, 982_000_000, 699.8),
+        ("sm_clock_mhz", 0, 0, 982_000_000, 1410.0),
+        ("sm_clock_mhz", 1, 0, 986_000_000, 1755.0),
+        ("throttle_reasons", 0, 0, 982_000_000, 4.0),
+        ("throttle_reasons", 1, 0, 986_000_000, 0.0),
+    ]
+    assert {(row["uuid"], row["time_basis"]) for row in reading.rows("telemetry_series")} == {
+        ("GPU-aa", "local"),
+        ("GPU-bb", "local"),
+    }
+    assert reading.codes == ["telemetry_columns_not_read", "telemetry_no_value"]
+    assert "pstate" in reading.issue("telemetry_columns_not_read").detail
+    assert (reading.summary.event_count, reading.summary.stored_count) == (2, 2)
+
+
+def test_dcgmi_prints_the_same_without_times(tmp_path: Path) -> None:
+    reading = read(tmp_path, DMON)
+
+    expected = [
+        (metric, device, sample, None, value) for metric, device, sample, _, value in measured(read(tmp_path, QUERY))
+    ]
+    assert measured(reading) == expected
+    assert reading.codes == ["telemetry_no_value", "telemetry_no_time"]
+
+
+def test_a_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
+    readings = [read(tmp_path, text) for text in (DMON + DMON, QUERY + QUERY)]
+
+    assert [reading.summary.event_count for reading in readings] == [4, 4]
+    assert [max(row[2] for row in measured(reading)) for reading in readings] == [1, 1]
+
+
+def test_prometheus_names_host_device_and_nic(tmp_path: Path) -> None:
+    nic = {"metric": {"__name__": "node_infiniband_port_data_received_bytes_total", "device": "mlx5_0", "port": "1"}}
+    nic["metric"]["instance"] = "n0:9100"
+    text = answer(exported("DCGM_FI_DEV_SM_CLOCK", "1410"), nic | {"value": [1789100381, "12"]})
+
+    reading = read(tmp_path, text)
+
+    assert measured(reading) == [
+        ("nic_received_bytes", None, 0, 0, 12.0),
+        ("sm_clock_mhz", 0, 0, 982_000_000, 1410.0),
+    ]
+    named = [(row["host"], row["uuid"], row["nic"]) for row in reading.rows("telemetry_series")]
+    assert named == [("n0", "GPU-aa", None), ("n0", None, "mlx5_0 port 1")]
+
+
+def test_metrics_that_nobody_asks_for_are_counted_by_name(tmp_path: Path) -> None:
+    reading = read(tmp_path, answer(exported("up", "1"), {"metric": {}, "values": [[1, "2"], [2, "2"]]}))
+
+    assert reading.issue("telemetry_metrics_not_read").count == 3
+    assert "(without a name) 2, up 1" in reading.issue("telemetry_metrics_not_read").detail
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "seen", "kept"),
+    [
+        (QUERY + "2026/09/11 04:19:42.0, 0, GPU-aa, 14", "telemetry_unreadable_line", 3, 2),
+        (QUERY + "yesterday, 0, GPU-aa, 1 MHz, 1 W, 0x0000000000000004, P0, 1 %\n", "telemetry_unreadable_line", 3, 2),
+        (QUERY + "x" * 70_000 + "\n", "telemetry_too_long_line", 3, 2),
+        (DMON + "GPU 0     1410\n", "telemetry_unreadable_line", 3, 2),
+        (DMON + "GPU-I 0   1  1  1  1\n", "telemetry_other_entities", 3, 2),
+        (DMON + "y" * 70_000, "telemetry_too_long_line", 3, 2),
+        (answer(exported("DCGM_FI_DEV_SM_CLOCK", "fast")), "telemetry_unreadable_sample", 1, 0),
+        (answer(exported("DCGM_FI_DEV_SM_CLOCK", "NaN")), "telemetry_no_value", 1, 0),
+        (answer({"metric": 7}), "telemetry_unreadable_series", 1, 0),
+    ],
+)
+def test_what_cannot_be_read_is_counted_and_the_rest_kept(
+    tmp_path: Path, damage: str, code: str, seen: int, kept: int
+) -> None:
+    reading = read(tmp_path, damage)
+
+    assert (reading.summary.event_count, reading.summary.stored_count) == (seen, kept)
+    assert reading.issue(code).lost_events == seen - kept
+
+
+def test_a_reason_cut_off_at_the_end_of_a_file_is_no_reason(tmp_path: Path) -> None:
+    # given a file that ends within the bits, so that they look like none
+    text = "index, clocks.sm [MHz], clocks_throttle_reasons.active\n0, 1410 MHz, 0x00000000"
+
+    assert [row[0] for row in measured(read(tmp_path, text))] == ["sm_clock_mhz"]
+
+
+def test_of_two_columns_for_one_quantity_the_better_is_read(tmp_path: Path) -> None:
+    text = "index, power.draw [W], power.draw.instant [W]\n0, 300 W, 700 W\n"
+
+    assert measured(read(tmp_path, text)) == [("power_w", 0, 0, None, 700.0)]
+
+
+def test_an_answer_that_is_cut_off_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(InputUnusableError, match="damaged"):
+        read(tmp_path, answer(exported("DCGM_FI_DEV_SM_CLOCK", "1"))[:-9])
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"traceEvents": [], "resultType": 1, "data": {"result": 2}}',
+        b"a, b, c\n1, 2, 3",
+        b"index, name\n",
+        b"",
+        b"#Ent",
+    ],
+)
+def test_other_files_are_not_taken_for_telemetry(head: bytes) -> None:
+    assert not SOURCE.recognises(head)
+
+
+@given(cut=st.integers(0, 400), noise=st.binary(max_size=40), place=st.integers(0, 400), which=st.integers(0, 1))
+def test_no_damage_ends_in_anything_but_rows_and_issues(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes, place: int, which: int
+) -> None:
+    whole = (QUERY * 2, DMON * 2)[which].encode()
+    text = (whole[:place] + noise + whole[place:])[: len(whole) - cut]
+    if not SOURCE.recognises(text):
+        return
+    path = tmp_path_factory.mktemp("telemetry") / "file"
+    path.write_bytes(text)
+
+    batches: list[Batch] = []
+    reading = Reading(SOURCE.read(path, batches.append, ReadOptions()), batches)
+
+    lost = sum(issue.lost_events for issue in reading.summary.issues)
+    assert reading.summary.event_count == reading.summary.stored_count + lost
+    assert {row["series_id"] for row in reading.rows("telemetry_sample")} <= {
+        row["series_id"] for row in reading.rows("telemetry_series")
+    }
