@@ -1,6 +1,15 @@
 """Which file is used for each rank, and which steps it marks."""
 
+import re
+from pathlib import Path
+
 from tests.given import Trace, built, rows_of, store_of
+from traceforge import api
+from traceforge.store.database import Store
+from traceforge.synth.cluster import Cluster
+from traceforge.synth.folder import write_scenario
+from traceforge.synth.nccl_grammar import NcclLogs
+from traceforge.synth.scenario import Scenario
 
 RANKS = "SELECT rank, source_id, host, raw_first_ns, raw_last_ns, has_device FROM align.rank ORDER BY rank"
 ISSUES = "SELECT code, severity, count, first_at FROM meta.issue WHERE stage = 'align' ORDER BY code"
@@ -128,3 +137,17 @@ def test_a_trace_without_steps_is_one_step_that_is_not_marked() -> None:
     store = built(store_of(Trace().kernel(10, 40).kernel(60, 90)), "align")
 
     assert rows_of(store, STEPS) == [(0, 0, 10, 90, False)]
+
+
+def test_hosts_that_only_logs_name_reach_the_ranks(tmp_path: Path) -> None:
+    # given a job on two hosts whose timelines do not name them, and NCCL's logs beside
+    logs = NcclLogs(version="2.21.5")
+    write_scenario(Scenario("job", 3, 3, cluster=Cluster(2, 2), nccl=logs), tmp_path, compressed=False)
+    for trace in tmp_path.glob("*.pt.trace.json"):
+        trace.write_text(re.sub(r'"host_name": "node\d+",?', "", trace.read_text()))
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path], store, jobs=1)
+        hosts = rows_of(store, "SELECT rank, host FROM align.rank ORDER BY rank")
+
+    assert hosts == [(0, "node0"), (1, "node0"), (2, "node1"), (3, "node1")]

@@ -77,8 +77,8 @@ def test_beyond_four_times_the_largest_scale_only_the_band_is_given() -> None:
     assert found.low[1] < found.high[1]
 
 
-def test_a_model_that_missed_the_largest_scale_is_left_out() -> None:
-    # Amdahl's law, fitted to 4 to 16 nodes, says 6.9 % too much of 32; the power law misses by 2.7 %
+def test_a_model_that_missed_the_largest_scale_counts_less() -> None:
+    # Amdahl's law, fitted to 4 to 16 nodes, says 6.8 % too much of 32; the power law misses by 2.7 %
     ensemble = fit_ensemble(points_of("baseline", up_to=32))
     assert ensemble is not None
 
@@ -86,7 +86,7 @@ def test_a_model_that_missed_the_largest_scale_is_left_out() -> None:
 
     assert by_name["amdahl"].backtest == pytest.approx(0.069, abs=0.002)
     assert by_name["power_law"].backtest == pytest.approx(-0.027, abs=0.002)
-    assert not by_name["amdahl"].is_used
+    assert by_name["power_law"].weight > 2 * by_name["amdahl"].weight
     assert by_name["power_law"].weight > by_name["usl"].weight > 0
     assert sum(member.weight for member in ensemble.members) == pytest.approx(1)
 

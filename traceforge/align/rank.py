@@ -3,7 +3,8 @@
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
 a rank is rank 0; several files of one host without any rank are ranked by the device that each used. A truncated file
-counts as far as it is whole (`align.intact`).
+counts as far as it is whole (`align.intact`). Where no timeline of a run states a host, other files do: see
+`align.stated_host`.
 Not handled: windows of one rank are never joined, because steps, calls and clocks are followed within one file; each
 window can be ingested as a run of its own.
 """
@@ -39,6 +40,8 @@ GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
+_STATED_HOSTS = "SELECT run_id, rank, host FROM align.stated_host ORDER BY run_id, rank"
+
 _NAMED_FILES = 3
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device", "raw_intact_ns"]
 
@@ -51,7 +54,16 @@ def rows(store: Store) -> pl.DataFrame:
     chosen = [
         _choose(store, int(run_id), files) for (run_id,), files in candidates.group_by("run_id", maintain_order=True)
     ]
-    return pl.concat(chosen)
+    return _with_stated_hosts(store, pl.concat(chosen))
+
+
+def _with_stated_hosts(store: Store, ranks: pl.DataFrame) -> pl.DataFrame:
+    """Hosts from other files, in runs of which no timeline states one: two sources could spell one host in two ways."""
+    is_open = pl.col("host").is_null().all().over("run_id")
+    stated = store.query(_STATED_HOSTS).rename({"host": "stated_host"})
+    joined = ranks.join(stated, on=["run_id", "rank"], how="left", maintain_order="left")
+    host = pl.when(is_open).then(pl.col("stated_host")).otherwise(pl.col("host"))
+    return joined.with_columns(host=host).select(_COLUMNS)
 
 
 def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 -- The file used for each rank: one row a rank of a run. Files left out are counted in meta.issue.
 -- Scope: run
--- Reads: meta.source, raw.event, raw.profile, align.intact
+-- Reads: meta.source, raw.event, raw.profile, align.intact, align.stated_host
 CREATE OR REPLACE TABLE align.rank (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -8,7 +8,7 @@ CREATE OR REPLACE TABLE align.rank (
   rank INTEGER NOT NULL,
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,
-  -- Host name; NULL when unknown.
+  -- Host name, as the timeline states it, else as other files do (see align.stated_host); NULL when unknown.
   host VARCHAR,
   -- Earliest time stamp of the file's timed events, ns on the rank's own clock.
   raw_first_ns BIGINT,

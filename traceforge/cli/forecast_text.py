@@ -24,7 +24,10 @@ def curve_lines(found: "Answer") -> list[str]:
     lines = [f"FORECAST  {len(ensemble.points)} scales measured, {first} to {last} ranks; throughput in {_rate(found)}"]
     if len(ensemble.points) == 2:
         lines.append("warning: two scales cannot test a model; Amdahl's law is assumed, without a band")
+    lines += _warnings(found)
     lines += _table(found)
+    lines += _hosts(found)
+    lines += _slowest(found)
     lines.append("Knees: " + "; ".join(_knee(knee) for knee in found.knees))
     parts = sorted(((name, share) for name, share in found.parts.items() if name != "useful"), key=lambda p: -p[1])
     taken = ", ".join(f"{format_share(share)} {name.replace('_', ' ')}" for name, share in parts if share >= 0.005)
@@ -37,16 +40,66 @@ def curve_lines(found: "Answer") -> list[str]:
     if len(varied) > 1:
         lines.append("Variation of steps: " + ", ".join(f"{_percent(cv)} at {ranks}" for ranks, cv in varied.items()))
     lines.append("Models: " + "; ".join(_models(found)))
-    if found.next_measurement is not None:
-        best = found.next_measurement
-        lines.append(
-            f"Next: measure at {best.ranks} ranks; models at {4 * last} differ by a factor of {best.width_now:.2f},"
-            f" then by {best.width:.2f}"
-        )
     lines += _changes(found.what_ifs)
     lines += _energy(found)
-    lines.append(_assumed(found))
-    return lines
+    return [*lines, _assumed(found), _next(found)]
+
+
+def _warnings(found: "Answer") -> Iterator[str]:
+    ensemble = found.ensemble
+    missed = ensemble.worst_backtest if ensemble else None
+    if ensemble and missed is not None:
+        yield (
+            f"warning: from the smaller scales the best model missed the measured {ensemble.largest.ranks} ranks by"
+            f" {_gain(1 + missed)}; what came in there may grow, and the band is wide for it"
+        )
+    refusal = next((row.refusal for row in found.plan if row.refusal), None)
+    if refusal:
+        yield f"warning: {refusal}"
+
+
+def _hosts(found: "Answer") -> Iterator[str]:
+    """Which scales show which links."""
+    boundary = found.ensemble.boundary if found.ensemble else None
+    if boundary is None or boundary.inside is None or boundary.across is None:
+        return
+    how = "" if boundary.is_named else " (told from how much longer the same bytes take there: no run names its hosts)"
+    yield (
+        f"Hosts: up to {boundary.inside} ranks inside one, from {boundary.across} on across{how}; beyond them the curve"
+        " follows the links between hosts"
+    )
+
+
+def _slowest(found: "Answer") -> Iterator[str]:
+    """What order statistics of the largest run make of more ranks."""
+    largest = found.ensemble.largest if found.ensemble else None
+    if largest is None or 1 not in largest.lateness:
+        return
+    said = [
+        f"{format_ns(1e9 * late.value_s)} [{format_ns(1e9 * late.low_s)}, {format_ns(1e9 * late.high_s)}]"
+        f" at {factor * largest.ranks}"
+        for factor, late in sorted(largest.lateness.items())
+    ]
+    yield f"Slowest rank after the mean one, in the forecast: {', '.join(said)}; a fault that no run had is not in it"
+
+
+def _next(found: "Answer") -> str:
+    """The run that would narrow the forecast most."""
+    ensemble, best = found.ensemble, found.next_measurement
+    assert ensemble is not None  # noqa: S101 - asked for only then
+    if ensemble.boundary.refusal(ensemble.furthest):
+        return (
+            f"Next: run {2 * ensemble.largest.ranks} ranks on two hosts or more; nothing shows the links between them"
+        )
+    if best is None:
+        return "Next: run a third scale; two test no model"
+    if best.width >= best.width_now:
+        longer = max(ensemble.points, key=lambda point: point.error or 0.0)
+        return f"Next: record more iterations at {longer.ranks} ranks, the point of the largest error; models agree"
+    return (
+        f"Next: measure at {best.ranks} ranks; models at {ensemble.furthest} differ by a factor of"
+        f" {best.width_now:.2f}, then by {best.width:.2f}"
+    )
 
 
 def one_scale_lines(found: "Answer") -> list[str]:
@@ -72,7 +125,7 @@ def one_scale_lines(found: "Answer") -> list[str]:
 def _table(found: "Answer") -> Iterator[str]:
     has_job = found.assumed.samples is not None
     yield (
-        f"{'ranks':>7}  {'throughput':>10}  {'band (95 %)':>17}  {'efficiency':>10}  {'marginal':>8}  {'per 1M':>9}"
+        f"{'ranks':>7}  {'throughput':>10}  {'band (90 %)':>17}  {'efficiency':>10}  {'marginal':>8}  {'per 1M':>9}"
         + (f"  {'job hours':>22}  {'job cost':>10}" if has_job else f"  {'work':>5}")
     )
     rows = found.plan if len(found.plan) <= _MOST_ROWS else found.plan[: -_MOST_ROWS - 1 : -1][::-1]

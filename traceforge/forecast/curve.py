@@ -28,7 +28,8 @@ class Limit:
 
     Attributes:
         name: a key of `LIMITS`.
-        ranks: by the weighted curve; None where it lies beyond the range that a value is given for.
+        ranks: by the weighted curve, the smallest measured scale where it lies there or below; None where it lies
+            beyond the range that a value is given for.
         low, high: smallest and largest over members; `high` is None where a member has it beyond that range.
     """
 
@@ -54,8 +55,11 @@ def marginal_efficiency(ensemble: Ensemble, ranks: Array, member: Member | None 
 
 
 def limits_of(ensemble: Ensemble, member: Member | None = None) -> dict[str, int | None]:
-    """The knees and the peak, by one model or by all; None where they lie beyond the range of a value."""
-    grid = np.arange(1.0, ensemble.furthest + 1)
+    """The knees and the peak inside and beyond the data, by one model or by all; None beyond the range of a value.
+
+    What lies below the smallest measured scale was not measured: a limit there is told as that scale.
+    """
+    grid = np.arange(float(ensemble.smallest.ranks), ensemble.furthest + 1)
     marginal = marginal_efficiency(ensemble, grid, member)
     below = {name: np.flatnonzero(marginal < threshold) for name, threshold in LIMITS.items()}
     return {name: int(grid[places[0]]) if places.size else None for name, places in below.items()}

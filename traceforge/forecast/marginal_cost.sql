@@ -1,7 +1,7 @@
 -- Where the time of one more rank goes: shares that add up to 1, at each measured scale but the smallest and at twice
 -- and four times the largest.
 -- Scope: run
--- Reads: forecast.point, replay.calibration
+-- Reads: forecast.point, forecast.outlook, replay.calibration
 CREATE OR REPLACE TABLE forecast.marginal_cost (
   -- Joins meta.run.run_id: the run whose curve it is.
   run_id INTEGER NOT NULL,

@@ -1,6 +1,6 @@
 -- What must be measured before a scaling curve can be drawn, or to make it surer; runs that were left out of it.
 -- Scope: run
--- Reads: forecast.point, replay.calibration, meta.run, align.rank
+-- Reads: forecast.point, forecast.outlook, replay.calibration, meta.run, align.rank
 CREATE OR REPLACE TABLE forecast.missing_measurement (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -5,7 +5,7 @@ Every number is worked out from the throughput and its band; what no trace conta
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,11 @@ from traceforge.stats import NORMAL
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One number of ranks; see forecast.scale for the fields, and `JobTime` for those of the job."""
+    """One number of ranks; see forecast.scale for the fields, and `JobTime` for those of the job.
+
+    Attributes:
+        refusal: why nothing is said of the throughput; None where something is.
+    """
 
     ranks: int
     extrapolated: bool
@@ -41,6 +45,7 @@ class PlanRow:
     hours_high: float | None = None
     failures: float | None = None
     cost: float | None = None
+    refusal: str | None = None
 
 
 def plan(ensemble: Ensemble, ranks: Sequence[int] | NDArray[np.float64], assumed: Assumptions) -> list[PlanRow]:
@@ -55,9 +60,8 @@ def plan(ensemble: Ensemble, ranks: Sequence[int] | NDArray[np.float64], assumed
             None if np.isnan(x[place]) else unit * float(x[place]) for x in (found.value, found.low, found.high)
         )
         added = None if band[0] is None else float(marginal[place])
-        result.append(
-            _row(int(count), bool(found.extrapolated[place]), band, unit * ensemble.base_per_rank, added, assumed)
-        )
+        row = _row(int(count), bool(found.extrapolated[place]), band, unit * ensemble.base_per_rank, added, assumed)
+        result.append(replace(row, refusal=ensemble.boundary.refusal(count)))
     return result
 
 

@@ -51,6 +51,10 @@ CREATE OR REPLACE TABLE forecast.point (
   communication_ns,
   -- Bytes that a rank takes part in moving, an iteration; NULL where no size is known.
   size_bytes,
+  -- Mean number of ranks that reduce, gather or scatter together, by the time that it takes them; NULL without any.
+  group_ranks,
+  -- Share of that time in groups on several hosts, 0..1; NULL where a host is not known.
+  crossing_share,
   -- Collectives that a rank takes part in, an iteration.
   collectives,
   -- Operations that move them, by name.
@@ -118,6 +122,30 @@ moved AS (
   FROM taken
   GROUP BY run_id
 ),
+spread AS (
+  SELECT g.run_id, g.communicator_id, COUNT(DISTINCT k.host) > 1 AS is_crossing,
+    COUNT(k.host) = COUNT(*) AS is_known
+  FROM (
+    SELECT run_id, communicator_id, UNNEST(ranks) AS rank FROM timeline.communicator
+  ) AS g
+  LEFT JOIN align.rank AS k USING (run_id, rank)
+  GROUP BY g.run_id, g.communicator_id
+),
+grouped AS (
+  -- By the time of ranks: a collective counts for each of its members.
+  SELECT c.run_id, SUM(g.size * g.size * c.transfer_ns) / NULLIF(SUM(g.size * c.transfer_ns), 0) AS group_ranks,
+    CASE
+      WHEN BOOL_AND(s.is_known)
+        THEN COALESCE(SUM(g.size * c.transfer_ns) FILTER (WHERE s.is_crossing), 0)
+          / NULLIF(SUM(g.size * c.transfer_ns), 0)
+    END AS crossing_share
+  FROM timeline.collective AS c
+  JOIN timeline.communicator AS g USING (run_id, communicator_id)
+  JOIN spread AS s USING (run_id, communicator_id)
+  SEMI JOIN judged USING (run_id, iteration)
+  WHERE g.size > 1 AND c.op NOT IN ('send', 'recv', 'send_recv')
+  GROUP BY c.run_id
+),
 by_dtype AS (
   SELECT run_id, dtype, SUM(size_bytes) AS size_bytes FROM taken WHERE dtype IS NOT NULL GROUP BY ALL
 ),
@@ -164,6 +192,7 @@ SELECT
   CASE WHEN c.is_split THEN CAST(ROUND(COALESCE(s.waiting_ns, 0) / n.rank_iterations) AS BIGINT) END,
   CAST(ROUND(COALESCE(CASE WHEN c.is_split THEN s.communication_ns ELSE s.exposed_ns END, 0) / n.rank_iterations) AS BIGINT),
   CAST(ROUND(m.size_bytes / n.rank_iterations) AS BIGINT),
+  e.group_ranks, COALESCE(e.crossing_share, CASE WHEN e.group_ranks IS NOT NULL AND k.hosts = 1 THEN 0 END),
   COALESCE(m.collectives, 0) / n.rank_iterations,
   m.operations, d.dtype, a.algorithm, v.nccl_version
 FROM meta.run AS r
@@ -173,6 +202,7 @@ JOIN present AS k USING (run_id)
 JOIN timeline.coverage AS c USING (run_id)
 LEFT JOIN spent AS s USING (run_id)
 LEFT JOIN moved AS m USING (run_id)
+LEFT JOIN grouped AS e USING (run_id)
 LEFT JOIN main_dtype AS d USING (run_id)
 LEFT JOIN main_algorithm AS a USING (run_id)
 LEFT JOIN version AS v USING (run_id)

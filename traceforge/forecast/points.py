@@ -1,4 +1,4 @@
-"""Curves of a database. In: forecast.point, replay.calibration. Out: one `ScalePoint` a run, and its fitted curve.
+"""Curves of a database. In: forecast.point, forecast.outlook, replay.calibration. Out: a `ScalePoint` a run, its curve.
 
 A run's curve is made of the runs of the same database that compare to it (see `comparison`); the others are named
 with the field in which they differ. Runs that lie on one curve share one fit.
@@ -12,17 +12,27 @@ import polars as pl
 
 from traceforge.forecast.comparison import FieldDifference, differences
 from traceforge.forecast.ensemble import Ensemble, fit_ensemble
-from traceforge.forecast.scale_point import ScalePoint, StepTerms
+from traceforge.forecast.regime import SPANS_HOSTS
+from traceforge.forecast.scale_point import Lateness, ScalePoint, StepTerms
 from traceforge.store.database import Store
+from traceforge.thresholds import forecast as thresholds
 
 Row = dict[str, Any]
 
-_FACTS = ("compute_ns", "dtype", "algorithm", "nccl_version", "size_bytes", "operations")
+_FACTS = ("compute_ns", "dtype", "algorithm", "nccl_version", "size_bytes", "operations", "hosts", "group_ranks")
 
 _COUPLING = """
 SELECT run_id, GREATEST(0, coefficient) AS spread
 FROM replay.calibration
 WHERE mechanism = 'arrival_spread' AND verdict = 'identifiable' AND coefficient IS NOT NULL
+"""
+
+_LATENESS = """
+SELECT o.run_id, o.ranks // p.ranks AS factor, o.slowest_ns, o.low_ns, o.high_ns
+FROM forecast.outlook AS o
+JOIN (SELECT run_id, MIN(ranks) AS ranks FROM forecast.outlook GROUP BY run_id) AS p USING (run_id)
+WHERE o.method IN ('measured', 'rank_blocks')
+ORDER BY o.run_id, factor
 """
 
 
@@ -45,7 +55,10 @@ def points_of(store: Store) -> dict[int, ScalePoint]:
     """The point of each run that has one, by run_id; throughput counts iterations a second times ranks."""
     spread = dict(store.rows(_COUPLING))
     rows = store.records("FROM forecast.point WHERE step_ns > 0 ORDER BY run_id")
-    return {row["run_id"]: _point(row, spread.get(row["run_id"], 0.0)) for row in rows}
+    late: dict[int, dict[int, Lateness]] = {}
+    for run_id, factor, *times_ns in store.rows(_LATENESS):
+        late.setdefault(run_id, {})[int(factor)] = Lateness(*(time / 1e9 for time in times_ns))
+    return {row["run_id"]: _point(row, spread.get(row["run_id"], 0.0), late.get(row["run_id"], {})) for row in rows}
 
 
 def curves(store: Store) -> dict[int, Curve]:
@@ -70,11 +83,14 @@ def rows_of_curves(store: Store, rows: Callable[[Curve], Iterable[Row]]) -> pl.D
     return pl.DataFrame(found, infer_schema_length=None)
 
 
-def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:
+def _point(row: Mapping[str, Any], spread: float, lateness: Mapping[int, Lateness]) -> ScalePoint:
     ranks, step_ns, error_ns = int(row["ranks"]), float(row["step_ns"]), row["step_error_ns"]
     facts = {name: row[name] for name in _FACTS if row[name] is not None and row[name] != ""}
+    crossing = row["crossing_share"]
     if row["hosts"] is not None:
-        facts["spans_hosts"] = "yes" if row["hosts"] > 1 else "no"
+        # What counts is where the bytes go: groups within a host do not cross, however many hosts there are.
+        crosses = row["hosts"] > 1 if crossing is None else crossing >= thresholds.CROSSING_SHARE
+        facts[SPANS_HOSTS] = "yes" if crosses else "no"
     return ScalePoint(
         name=row["run_name"],
         ranks=ranks,
@@ -83,6 +99,7 @@ def _point(row: Mapping[str, Any], spread: float) -> ScalePoint:
         cv=row["cv"],
         terms=_terms(row, spread),
         facts=facts,
+        lateness=lateness,
     )
 
 

@@ -35,6 +35,8 @@ def scale_rows(curve: Curve) -> Iterator[Row]:
     for member in ensemble.members:
         throughput = throughput_of(member)(np.array([row["ranks"] for row in rows], dtype=np.float64))
         for row, value in zip(rows, throughput, strict=True):
+            if row["refusal"] is not None:
+                continue
             alone = {"ranks": row["ranks"], "extrapolated": row["extrapolated"], "throughput": float(value)}
             alone["efficiency"] = alone["throughput"] / row["ranks"] / base
             yield {"model": member.model.name, **alone, "value": alone["throughput"] / row["ranks"]}
@@ -47,7 +49,7 @@ def _scale_row(planned: Row) -> Row:
     paces = {name: None if planned[of] is None else planned[of] / ranks for name, of in throughputs.items()}
     kept = (
         "ranks", "extrapolated", "throughput", "efficiency", "efficiency_low", "efficiency_high", "marginal_efficiency",
-        "work_share", "cost_per_sample", "cost_low", "cost_high",
+        "work_share", "cost_per_sample", "cost_low", "cost_high", "refusal",
     )  # fmt: skip
     return paces | {name: planned[name] for name in kept}
 

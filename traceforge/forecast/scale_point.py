@@ -4,7 +4,7 @@ Times are per rank and iteration: `step_s` is ranks over throughput, whatever th
 per rank it is the time of an iteration over the samples that a rank handles in it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +33,15 @@ class StepTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateness:
+    """Own time of the slowest rank above that of the mean rank, with its bootstrap interval, s."""
+
+    value_s: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScalePoint:
     """Throughput at one number of ranks.
 
@@ -44,6 +53,8 @@ class ScalePoint:
         cv: standard deviation over mean of the iteration time; None where it is not known.
         terms: where the time goes; None where only the throughput is known.
         facts: what must be equal for two points to lie on one curve, by field; absent where it is not known.
+        lateness: of the slowest rank, by multiple of these ranks (1, 2, 4), from order statistics of this run alone;
+            empty where it was not measured.
     """
 
     name: str
@@ -53,6 +64,7 @@ class ScalePoint:
     cv: float | None = None
     terms: StepTerms | None = None
     facts: dict[str, str | float] = field(default_factory=dict)
+    lateness: Mapping[int, Lateness] = field(default_factory=dict)
 
     @property
     def step_s(self) -> float:
@@ -89,5 +101,7 @@ def merged(points: Sequence[ScalePoint]) -> list[ScalePoint]:
         cv = float(np.mean(variations)) if variations else None
         name = ", ".join(point.name for point in same)
         first = same[0]
-        result.append(ScalePoint(name, ranks, float(np.exp(logs.mean())), error, cv, first.terms, first.facts))
+        result.append(
+            ScalePoint(name, ranks, float(np.exp(logs.mean())), error, cv, first.terms, first.facts, first.lateness)
+        )
     return result

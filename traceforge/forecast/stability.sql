@@ -3,7 +3,7 @@
 -- Trends are slopes over iterations, whose intervals allow for errors that follow one another. Each row
 -- explains its measure.
 -- Scope: run
--- Reads: forecast.point, replay.calibration, timeline.iteration, timeline.phase, timeline.collective, attribute.delay, attribute.finding, align.rank
+-- Reads: forecast.point, forecast.outlook, replay.calibration, timeline.iteration, timeline.phase, timeline.collective, attribute.delay, attribute.finding, align.rank
 CREATE OR REPLACE TABLE forecast.stability (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -186,7 +186,8 @@ def _networks(
             "hierarchical",
             "All-reduce in two levels, hosts first (rail-optimised)",
             latency * float((steps(hosts) / steps(n))[0]) + within_latency,
-            transferred * float((bytes_factor(hosts) / bytes_factor(n))[0]) + within_bytes,
+            # Each rank of a host sends its own part of the bytes to the others.
+            transferred * float((bytes_factor(hosts) / bytes_factor(n))[0]) / inside + within_bytes,
         )
 
 
@@ -194,7 +195,7 @@ def _split(point: ScalePoint, terms: StepTerms, ensemble: Ensemble | None) -> Co
     total = terms.exposed_s + terms.hidden_s - terms.contention_s
     structural = next((one for one in ensemble.members if one.model.name == "structural"), None) if ensemble else None
     fits = [structural.fit, structural.drawn] if structural else []
-    by_term = [fit for fit in fits if isinstance(fit, TermFit)]
+    by_term = [fit.fit for fit in fits if fit is not None and isinstance(fit.fit, TermFit)]
     if not by_term:
         # The value lies in the middle of the two cases.
         return CommunicationSplit(total * np.array([0.5, 0.0, 1.0]), total * np.array([0.5, 1.0, 0.0]), False)

@@ -5,7 +5,7 @@
 -- and the interval spans both cases.
 -- Money is at 2.5 a GPU-hour. What a change of training does to convergence is not judged.
 -- Scope: run
--- Reads: forecast.point, replay.calibration, replay.what_if, attribute.finding
+-- Reads: forecast.point, forecast.outlook, replay.calibration, replay.what_if, attribute.finding
 CREATE OR REPLACE TABLE forecast.what_if (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

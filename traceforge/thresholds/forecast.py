@@ -20,6 +20,42 @@ LEAST_MODEL_ERROR: Annotated[
 MOST_TIMES_BEST_ERROR: Annotated[
     float, Meaning("ratio", "A model with a larger multiple of the best error is left out.", "forecast.fit.is_used")
 ] = 2
+WEIGHT_OF_UNTESTED: Annotated[
+    float, Meaning("share of the least weight", "What nothing has tested counts less.", "forecast.fit.weight")
+] = 0.25
+LEAST_POINT_ERROR: Annotated[
+    float, Meaning("share of the time", "Runs of the same job on other machines differ as much.", "forecast.scale.low")
+] = 0.003
+LEAST_UNSTATED_ERROR: Annotated[
+    float, Meaning("share of the time", "Of points that state no error, what they may be off by.", "forecast.scale.low")
+] = 0.01
+LARGE_BACKTEST: Annotated[
+    float, Meaning("share of the throughput", "A forecast that missed more is warned of.", "traceforge forecast")
+] = 0.1
+LEAST_DOUBLINGS: Annotated[
+    float, Meaning("doublings", "A scale nearer than this says nothing of a doubling.", "forecast.scale.low")
+] = 0.25
+LEAST_DOUBLING_ERROR: Annotated[
+    float, Meaning("share of the throughput", "No model is surer of a doubling of the ranks.", "forecast.scale.low")
+] = 0.004
+DOUBLING_ERROR_FACTOR: Annotated[
+    float, Meaning("ratio", "Few tests show less than the error that is to be expected.", "forecast.scale.low")
+] = 1.0
+UNTESTED_DOUBLING_ERROR: Annotated[
+    float, Meaning("share of the throughput", "What a model that nothing tested may miss by.", "forecast.scale.low")
+] = 0.1
+WAITING_DOUBLING_ERROR: Annotated[
+    float, Meaning("share of the waiting", "What order statistics miss in a doubling.", "forecast.scale.low")
+] = 0.25
+BAND_DEVIATIONS: Annotated[
+    float, Meaning("standard deviations", "Half of the band: 90 % of a normal distribution.", "forecast.scale.low")
+] = 1.645
+CROSSING_SHARE: Annotated[
+    float, Meaning("share of the transfer time", "With more, a run shows the links between hosts.", "forecast, regimes")
+] = 0.5
+JUMP_OF_TRANSFERS: Annotated[
+    float, Meaning("ratio", "A larger jump shows where runs begin to cross hosts.", "forecast, regimes")
+] = 1.4
 FURTHEST_VALUE: Annotated[
     int, Meaning("times the largest measured scale", "Beyond it only a band is given.", "forecast.scale.value")
 ] = 4

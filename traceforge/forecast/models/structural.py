@@ -18,9 +18,28 @@ import numpy as np
 from traceforge.forecast.all_reduce import Algorithm, bytes_factor, steps
 from traceforge.forecast.fitting import Array, fit_nonnegative
 from traceforge.forecast.model import FittedModel, SumFit
+from traceforge.forecast.regime import of_largest
 from traceforge.forecast.scale_point import ScalePoint, StepTerms, ranks_of, steps_of
+from traceforge.forecast.waiting import fit_waiting
 
 _LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Members of the groups that communicate: `members_of_one` times a power of the ranks.
+
+    Attributes:
+        growth: 1 where groups grow with the job, as data-parallel ones do; 0 where they stay, as shards of a host.
+    """
+
+    members_of_one: float = 1.0
+    growth: float = 1.0
+
+    def members(self, ranks: Array) -> Array:
+        """Members of a group at each number of ranks, at most all."""
+        result: Array = np.clip(self.members_of_one * ranks**self.growth, 1, ranks)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +47,7 @@ class TermFit:
     """Terms fitted one by one; shape (B,) unless stated otherwise.
 
     Attributes:
+        groups: how many ranks communicate together.
         latency_s, byte_s: weights of the algorithm's steps and bytes.
         hidden_share: share of the communication that compute hides; 0 where it hides up to `overlap_s` instead.
         spread_s: waiting at one rank, growing with exponent `growth`.
@@ -36,6 +56,7 @@ class TermFit:
     """
 
     algorithm: Algorithm
+    groups: Groups
     local_s: Array
     latency_s: Array
     byte_s: Array
@@ -63,8 +84,9 @@ class TermFit:
         return {name: float(value[0]) for name, value in values.items()}
 
     def _parts(self, ranks: Array) -> Array:
-        total = self.latency_s[:, None] * steps(ranks, self.algorithm)
-        total = total + self.byte_s[:, None] * bytes_factor(ranks, self.algorithm)
+        members = self.groups.members(ranks)
+        total = self.latency_s[:, None] * steps(members, self.algorithm)
+        total = total + self.byte_s[:, None] * bytes_factor(members, self.algorithm)
         exposed = np.maximum(0, total * (1 - self.hidden_share[:, None]) - self.overlap_s[:, None])
         waiting = self.spread_s[:, None] * ranks[None, :] ** self.growth[:, None] * (ranks > 1)
         local = np.repeat(self.local_s[:, None], len(ranks), axis=1)
@@ -100,32 +122,54 @@ def _fit_terms(
     contention = np.array([term.contention_s for term in terms])
     communication = np.array([term.exposed_s + term.hidden_s for term in terms]) - contention
     waiting = np.array([term.waiting_s for term in terms])
-    shapes = np.stack([steps(ranks, algorithm), bytes_factor(ranks, algorithm)], axis=1)
-    links = np.zeros((len(steps_s), 2))
-    if (communication[together] > 0).any():
-        known = together & (communication > 0)
-        # What stays within a host runs over other links: it stands for the fabric only where nothing else does.
-        between = known & np.array([point.facts.get("spans_hosts") != "no" for point in points])
-        known = between if between.any() else known
-        links = fit_nonnegative(shapes[known], communication[known] * off[:, known])
-    share, overlap = hiding(communication[together], np.array([term.hidden_s for term in terms])[together])
-    spread, growth = _power(ranks[together], waiting[together], off[:, together])
+    # What stays within a host runs over other links than what the largest scale uses.
+    alike = np.isin(ranks, ranks_of(of_largest(points)))
+    known = together & (communication > 0) & alike
+    groups = _groups([point for point, is_known in zip(points, known, strict=True) if is_known])
+    links = _links(groups.members(ranks[known]), communication[known] * off[:, known], algorithm)
+    hides = together & alike if (together & alike).any() else together
+    share, overlap = hiding(communication[hides], np.array([term.hidden_s for term in terms])[hides])
+    straggling = fit_waiting(points, waiting, off)
     one = np.ones(len(steps_s))
     fit = TermFit(
         algorithm=algorithm,
+        groups=groups,
         local_s=(np.array([term.local_s for term in terms]) * off).mean(axis=1),
         latency_s=links[:, 0],
         byte_s=links[:, 1],
         hidden_share=one * share,
         overlap_s=one * overlap,
-        spread_s=spread,
-        growth=np.clip(growth, 0, 1),
+        spread_s=straggling.level_s,
+        growth=straggling.growth,
         contention=one * (contention.sum() / max(float(waiting.sum()), _LEAST)),
         calibration=one,
     )
-    model = fit.step_s(ranks)
-    calibration = np.exp(np.log(steps_s / np.maximum(model, _LEAST)).mean(axis=1))
+    model = fit.step_s(ranks)[:, alike]
+    calibration = np.exp(np.log(steps_s[:, alike] / np.maximum(model, _LEAST)).mean(axis=1))
     return TermFit(**{**{name: getattr(fit, name) for name in TermFit.__slots__}, "calibration": calibration})
+
+
+def _groups(points: Sequence[ScalePoint]) -> Groups:
+    """How groups grow, from the sizes that points state; all ranks where one does not."""
+    sizes = [point.facts.get("group_ranks") for point in points]
+    known = [float(size) for size in sizes if isinstance(size, int | float) and size > 1]
+    if not points or len(known) < len(points):
+        return Groups()
+    logs, sizes_log = np.log(ranks_of(points)), np.log(known)
+    growth = float(np.clip(np.polyfit(logs, sizes_log, 1)[0], 0, 1)) if len(points) > 1 else 1.0
+    return Groups(float(np.exp(sizes_log[-1] - growth * logs[-1])), growth)
+
+
+def _links(members: Array, times_s: Array, algorithm: Algorithm) -> Array:
+    """Weights of the algorithm's steps and bytes, shape (B, 2)."""
+    sets, count = times_s.shape
+    if count == 0:
+        return np.zeros((sets, 2))
+    shapes = np.stack([steps(members, algorithm), bytes_factor(members, algorithm)], axis=1)
+    if count > 1:
+        return fit_nonnegative(shapes, times_s)
+    # One scale cannot separate them; all bytes is what holds for large messages.
+    return np.stack([np.zeros(sets), times_s[:, 0] / shapes[0, 1]], axis=1)
 
 
 def hiding(total_s: Array, hidden_s: Array) -> tuple[float, float]:
@@ -139,19 +183,6 @@ def hiding(total_s: Array, hidden_s: Array) -> tuple[float, float]:
     miss_of_share = float(((share * total_s - hidden_s) ** 2).sum())
     miss_of_budget = float(((np.minimum(budget, total_s) - hidden_s) ** 2).sum())
     return (0.0, budget) if miss_of_budget < miss_of_share else (share, 0.0)
-
-
-def _power(ranks: Array, values: Array, off: Array) -> tuple[Array, Array]:
-    """Factor and exponent of a power law through values > 0, shape (B,) each; the exponent stays in 0..1."""
-    known = values > 0
-    if not known.any():
-        return np.zeros(len(off)), np.zeros(len(off))
-    logs = np.log(values[known] * off[:, known])
-    distance = np.log(ranks[known]) - np.log(ranks[known]).mean()
-    width = float((distance**2).sum())
-    exponent = (logs @ distance) / width if width > 0 else np.zeros(len(off))
-    exponent = np.clip(exponent, 0, 1)
-    return np.exp(logs.mean(axis=1) - exponent * np.log(ranks[known]).mean()), exponent
 
 
 def _fit_throughput(points: Sequence[ScalePoint], steps_s: Array, algorithm: Algorithm) -> SumFit:
