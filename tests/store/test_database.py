@@ -185,6 +185,22 @@ def test_progress_in_groups_leaves_the_names_it_was_kept_under(tmp_path: Path) -
     assert progress == [(3, 1, 42, -1, 41)]
 
 
+def test_a_new_database_is_made_as_one_that_went_through_every_migration(tmp_path: Path) -> None:
+    left_by(tmp_path / "old.db", until=2)
+
+    with Store(tmp_path / "old.db") as migrated, Store(None, is_kept=False) as new:
+        for what in (
+            "schema_name, table_name, sql FROM duckdb_tables()",
+            "schema_name, view_name, sql FROM duckdb_views()",
+            "schema_name, table_name, column_index, column_name, column_default FROM duckdb_columns()",
+        ):
+            mine = "NOT internal AND database_name = 'trace' AND schema_name <> 'main'"
+            question = f"SELECT {what} WHERE {mine} ORDER BY ALL"
+            assert new.query(question).rows() == migrated.query(question).rows() != []
+        for table in ("meta.analysis", "meta.threshold", "(SELECT number FROM main.traceforge_migration)"):
+            assert new.query(f"FROM {table}").rows() == migrated.query(f"FROM {table}").rows() != []
+
+
 def left_by(path: Path, *, until: int) -> None:
     """A database as the version left it that knew the migrations below a number."""
     with duckdb.connect() as connection:

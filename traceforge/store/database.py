@@ -34,7 +34,7 @@ from traceforge.store.partitions import (
     views_over,
 )
 from traceforge.store.places import own_folder, place_beside, sweep
-from traceforge.store.trust import applied_migration, check_form
+from traceforge.store.trust import NOTHING, applied_migration, check_form, relations_of
 from traceforge.thresholds import Threshold, all_thresholds
 
 if TYPE_CHECKING:
@@ -139,14 +139,14 @@ class Store(Answers):
             raise open_error(path, error, is_new) from error
 
     def _adopt(self, read_only: bool) -> None:
-        applied = applied_migration(self._rows, _CATALOG)
-        tables = self._rows(f"SELECT 1 FROM duckdb_tables() WHERE database_name = '{_CATALOG}'")
-        if applied is None and (read_only or tables):
+        found = NOTHING if self._file is None else relations_of(self._rows, _CATALOG)
+        applied = applied_migration(self._rows, _CATALOG, found)
+        if applied is None and (read_only or "table" in found.kinds.values()):
             raise self._foreign_database()
         refuse_newer(applied, where=str(self.path))
-        partitions = checked_partitions(self._rows, _CATALOG, self.folder, applied, self._file)
+        partitions = checked_partitions(self._rows, _CATALOG, found, self.folder, applied, self._file)
         if applied is not None:
-            check_form(self._rows, _CATALOG, applied, self.path, views_over(partitions, applied))
+            check_form(self._rows, _CATALOG, found, applied, self.path, views_over(partitions, applied))
         self._connection.execute(f"USE {_CATALOG}")
         own_folders = [str(self.scratch), *([str(self.folder.facts)] if self.folder else [])]
         self._connection.execute("SET allowed_directories = ?", [own_folders])
@@ -186,18 +186,17 @@ class Store(Answers):
             migrate(self._connection.execute, applied, documented=self._is_kept)
             if self.folder:
                 create_registry(self._rows)
-            self._write_thresholds()
+            self._write_thresholds(is_new=applied is None)
 
-    def _write_thresholds(self) -> None:
+    def _write_thresholds(self, *, is_new: bool) -> None:
         """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
-        import polars as pl
-
         rows = _threshold_rows()
-        if self._rows("SELECT * FROM meta.threshold ORDER BY name") == rows:
+        if not is_new and self._rows("SELECT * FROM meta.threshold ORDER BY name") == rows:
             return
-        self._connection.execute("DELETE FROM meta.threshold")
+        self.execute("DELETE FROM meta.threshold")
         names = [field.name for field in fields(Threshold)]
-        self.append("meta.threshold", pl.DataFrame(rows, schema=names, orient="row"))
+        listed = f"SELECT {', '.join('UNNEST(?)' for _ in names)}"
+        self.execute(f"INSERT INTO meta.threshold ({', '.join(names)}) {listed}", list(zip(*rows, strict=True)))
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(sql).fetchall())

@@ -5,7 +5,7 @@ Migrations are `schema/NNNN_sentence.sql`, applied in order, each in one transac
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 
@@ -13,13 +13,17 @@ from traceforge.errors import StoreTooNewError
 from traceforge.store.documents import Document, comment_statements, parse_schema
 
 _DROPPED = re.compile(r"^DROP (?:TABLE|VIEW) ([a-z_.]+);", re.MULTILINE)
+_LASTING = re.compile(r"^(?:CREATE SCHEMA|INSERT INTO [a-z_.]+ VALUES) .*;$", re.MULTILINE)
 Execute = Callable[[str], object]
 
 _MIGRATION_TABLE = """
 CREATE TABLE main.traceforge_migration (
   number INTEGER PRIMARY KEY,
   title VARCHAR NOT NULL
-)
+);
+COMMENT ON TABLE main.traceforge_migration IS 'Schema migrations applied to this database.';
+COMMENT ON COLUMN main.traceforge_migration.number IS 'Number of the migration.';
+COMMENT ON COLUMN main.traceforge_migration.title IS 'What it does.';
 """
 
 
@@ -68,17 +72,28 @@ def migrate(execute: Execute, applied: int | None, *, documented: bool) -> None:
         documented: whether tables and columns get their comments.
     """
     if applied is None:
-        execute(_MIGRATION_TABLE)
-        execute("COMMENT ON TABLE main.traceforge_migration IS 'Schema migrations applied to this database.'")
-        execute("COMMENT ON COLUMN main.traceforge_migration.number IS 'Number of the migration.'")
-        execute("COMMENT ON COLUMN main.traceforge_migration.title IS 'What it does.'")
+        _make(execute, documented=documented)
+        return
     for number, title, text in migrations():
-        if number > (applied or 0):
-            _apply(execute, number, title, text, documented=documented)
+        if number > applied:
+            execute(text)
+            if documented:
+                _document(execute, parse_schema(text, title))
+            execute(f"INSERT INTO main.traceforge_migration VALUES ({number}, '{title}')")
 
 
-def _apply(execute: Execute, number: int, title: str, text: str, *, documented: bool) -> None:
-    execute(text)
-    for document in parse_schema(text, title) if documented else ():
-        execute(";\n".join(comment_statements(document)))
-    execute(f"INSERT INTO main.traceforge_migration VALUES ({number}, '{title}')")
+def _make(execute: Execute, *, documented: bool) -> None:
+    """What all migrations leave behind, without the tables that some make and later ones drop."""
+    execute(_MIGRATION_TABLE)
+    lasting = [statement for *_, text in migrations() for statement in _LASTING.findall(text)]
+    schemas = [statement for statement in lasting if statement.startswith("CREATE")]
+    tables = [f"{document.statement};" for document in facts_form().values()]
+    execute("\n".join([*schemas, *tables, *(statement for statement in lasting if statement not in schemas)]))
+    if documented:
+        _document(execute, facts_form().values())
+    rows = ", ".join(f"({number}, '{title}')" for number, title, _ in migrations())
+    execute(f"INSERT INTO main.traceforge_migration VALUES {rows}")
+
+
+def _document(execute: Execute, documents: Iterable[Document]) -> None:
+    execute(";\n".join(statement for document in documents for statement in comment_statements(document)))

@@ -15,7 +15,7 @@ from traceforge.errors import InputUnusableError
 from traceforge.store.documents import Document
 from traceforge.store.folder import Folder, Partition
 from traceforge.store.migrations import facts_form
-from traceforge.store.trust import Run
+from traceforge.store.trust import Relations, Run
 
 REGISTRY = "main.traceforge_partition"
 _CREATE = f"""
@@ -37,10 +37,10 @@ COMMENT ON COLUMN {REGISTRY}.size_bytes IS 'Size of all of them on disk, bytes.'
 """
 _COLUMNS = """
 SELECT column_name, data_type FROM duckdb_columns()
-WHERE database_name = '{catalog}' AND schema_name || '.' || table_name = '{name}' ORDER BY column_index
-"""
-_IS_TABLE = """
-SELECT 1 FROM duckdb_tables() WHERE database_name = '{catalog}' AND schema_name || '.' || table_name = '{name}'
+WHERE database_name = '{catalog}' AND schema_name || '.' || table_name = '{name}' AND table_oid IN (
+  SELECT table_oid FROM duckdb_tables() WHERE database_name = '{catalog}'
+)
+ORDER BY column_index
 """
 _REGISTERED = [
     ("source_id", "INTEGER"), ("table", "VARCHAR"), ("mark", "VARCHAR"), ("part_count", "INTEGER"),
@@ -59,18 +59,14 @@ def create_registry(run: Run) -> None:
     run(_CREATE)
 
 
-def has_registry(run: Run, catalog: str) -> bool:
-    """Whether an attached file is the catalogue of a folder."""
-    return bool(run(_IS_TABLE.format(catalog=catalog, name=REGISTRY)))
-
-
 def checked_partitions(
-    run: Run, catalog: str, folder: Folder | None, applied: int | None, file: Path | None
+    run: Run, catalog: str, found: Relations, folder: Folder | None, applied: int | None, file: Path | None
 ) -> list[Partition]:
     """The partitions of a folder, all there as they were written; none of a file.
 
     Args:
         run: on the connection that has the catalogue attached, but not as its default.
+        found: what the catalogue holds.
         applied: its newest migration; None where it is new.
         file: the file that is attached.
 
@@ -78,13 +74,13 @@ def checked_partitions(
         InputUnusableError: something is missing or not of ours; or the file is the catalogue of a folder.
     """
     if folder is None:
-        if has_registry(run, catalog):
+        if found.kinds.get(REGISTRY) == "table":
             hint = f"name the folder: {file.parent if file else ''}"
             raise InputUnusableError("this is the catalogue of a folder database", where=str(file), hint=hint)
         return []
-    found = [] if applied is None else registered(run, catalog, folder.path)
-    folder.check(found, facts_form(applied))
-    return found
+    partitions = [] if applied is None else registered(run, catalog, folder.path)
+    folder.check(partitions, facts_form(applied))
+    return partitions
 
 
 def registered(run: Run, catalog: str, path: Path) -> list[Partition]:
@@ -94,7 +90,7 @@ def registered(run: Run, catalog: str, path: Path) -> list[Partition]:
         InputUnusableError: it has no such table, or one of another form.
     """
     columns = run(_COLUMNS.format(catalog=catalog, name=REGISTRY))
-    if not has_registry(run, catalog) or columns != _REGISTERED:
+    if columns != _REGISTERED:
         what = "this database is not as traceforge makes it: its catalogue names no partitions"
         raise InputUnusableError(what, where=str(path), hint="ingest the traces into a new database")
     names = ", ".join(f'"{field.name}"' for field in fields(Partition))
