@@ -2,7 +2,8 @@
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -39,6 +40,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return WorkStealingScheduling(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _without_comments() -> Iterator[None]:
+    """Have databases of tests without comments, which take a small one half of its time, unless `documented` asks."""
+    with _stores_are_kept(False):
+        yield
+
+
+@pytest.fixture
+def documented() -> Iterator[None]:
+    """Databases with comments on tables and columns, as users get them."""
+    with _stores_are_kept(True):
+        yield
+
+
+@contextmanager
+def _stores_are_kept(answer: bool) -> Iterator[None]:
+    with mock.patch.dict(Store.__init__.__kwdefaults__, {"is_kept": answer}):
+        yield
+
+
 @pytest.fixture(scope="session")
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
@@ -65,7 +86,7 @@ def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 making = path.with_suffix(".making")
-                with Store(making) as store:
+                with Store(making, is_kept=True) as store:
                     with mock.patch.object(api, "analyze"):  # once, of all samples
                         for sample in samples:
                             api.ingest([ROOT / "sample_traces" / sample], store, jobs=1)

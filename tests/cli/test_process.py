@@ -168,6 +168,8 @@ def test_a_database_may_have_any_name(tmp_path: Path, job: Path) -> None:
     assert done.returncode == 0, done.stderr
     with Store(tmp_path / name, read_only=True) as store:
         assert store.query("SELECT COUNT(*) FROM meta.source").item() == 4
+        columns = "FROM duckdb_columns() WHERE database_name = 'trace'"
+        assert store.query(f"SELECT COUNT(*) {columns} AND comment IS NULL").item() == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["job", "tmp", name])
 
 

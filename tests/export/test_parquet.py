@@ -23,7 +23,7 @@ NAMES = ("first", "../../up'; DROP TABLE meta.run; --")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Two runs, one of a hostile name."""
     folder = tmp_path_factory.mktemp("jobs")
-    with Store(None) as store:
+    with Store(None, is_kept=True) as store:
         for seed, name in enumerate(NAMES):
             write_scenario(Scenario("job", seed, 3, cluster=Cluster(1, 2)), folder / str(seed))
             add_facts(store, folder / str(seed), run_name=name)

@@ -71,12 +71,12 @@ def test_a_database_with_blocks_of_another_size_is_opened_and_written_as_it_is(t
 
 
 def test_every_table_and_column_of_the_facts_is_documented() -> None:
-    with Store(None) as store:
+    with Store(None, is_kept=True) as store:
         assert store.query(UNDOCUMENTED).rows() == []
 
 
 def test_a_database_for_a_moment_takes_no_time_for_comments() -> None:
-    with Store(None, is_kept=False) as passing, Store(None) as kept:
+    with Store(None, is_kept=False) as passing, Store(None, is_kept=True) as kept:
         assert passing.query(COMMENTS).item() == 0
         assert passing.query(COLUMNS).item() == kept.query(COLUMNS).item() == kept.query(COMMENTS).item()
 

@@ -38,7 +38,7 @@ COUNTS = {"global_rank_start", "size", "group_size", "bytes"}
 @pytest.fixture(scope="module")
 def empty() -> Iterator[Store]:
     """A store with every stage built over no trace at all."""
-    with Store(None, threads=1) as store:
+    with Store(None, threads=1, is_kept=True) as store:
         add_run(store)
         yield built(store, *STAGES)
 
