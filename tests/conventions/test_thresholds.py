@@ -22,6 +22,7 @@ JUDGING = (
     "check",
     "doctor",
     "report",
+    "history",
 )
 
 # What is a number but no judgement: (pattern of the file, pattern of the name) -> what it is.
@@ -104,6 +105,10 @@ NO_JUDGEMENT = {
     ("forecast/outlook.py", "_TAIL"): "scales that the table is made for",
     ("forecast/scale.py", "_LINE_POINTS"): "points of a drawn line",
     ("forecast/stability.py", "_PER"): "a unit: per hundred iterations",
+    ("history/dashboard.py", "(_WIDTH*"): "layout of a page",
+    ("history/*", "_MOST_*"): "how much a page shows",
+    ("history/*", "_NAME*"): "how many a sentence names, and lengths of texts",
+    ("history/queries/run.sql", ""): "earliest date that a clock may show",
     ("replay/policies/*", "POLICY"): "parameters of a policy that a user may set",
     ("replay/edits/*", "EDIT"): "parameters of a change of the job that a user may set",
 }

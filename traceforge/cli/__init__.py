@@ -21,6 +21,7 @@ from traceforge.cli.doctor import doctor
 from traceforge.cli.examples import examples_of
 from traceforge.cli.export import export
 from traceforge.cli.forecast import forecast
+from traceforge.cli.history import history
 from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
 from traceforge.cli.pack import pack, unpack
@@ -64,6 +65,7 @@ for command in (
 ):
     app.command(epilog=examples_of(command.__name__))(command)
 app.add_typer(export, name="export")
+app.add_typer(history, name="history")
 
 
 def _print_version(asked: bool) -> None:

@@ -25,6 +25,14 @@ _EXAMPLES = {
         "traceforge check traces/ --max wait_share=20% --max finding_confidence=low",
         "traceforge check traces/ --baseline good.json --tolerance 3% --junit ci.xml",
     ),
+    "history add": (
+        "traceforge history add fleet.duckdb job42.duckdb --job pretrain --commit 1f3ab2c",
+        "traceforge history add fleet.duckdb runs.duckdb --run 'night*'",
+    ),
+    "history report": ("traceforge history report fleet.duckdb -o fleet.html --price 2.5",),
+    "history check": ("traceforge history check fleet.duckdb --job pretrain",),
+    "history metrics": ("traceforge history metrics fleet.duckdb -o /var/lib/node_exporter/traceforge.prom",),
+    "history dashboard": ("traceforge history dashboard > dashboard.json",),
     "doctor": (
         "traceforge doctor traces/job42",
         "traceforge doctor job42.duckdb --json",

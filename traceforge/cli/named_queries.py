@@ -10,7 +10,19 @@ from typing import NamedTuple
 
 from traceforge.errors import UsageError
 
-_ORDER = ("raw", "meta", "align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
+_ORDER = (
+    "raw",
+    "meta",
+    "align",
+    "timeline",
+    "operation",
+    "fabric",
+    "graph",
+    "replay",
+    "attribute",
+    "forecast",
+    "history",
+)
 _TABLE = re.compile(rf"\b({'|'.join(_ORDER)})\.\w+")
 
 

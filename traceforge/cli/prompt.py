@@ -12,7 +12,7 @@ from traceforge.cli.console import note, print_error
 from traceforge.errors import TraceforgeError
 
 if TYPE_CHECKING:
-    from traceforge.store.database import Store
+    from traceforge.store.answers import Answers
 
 HELP = """\
 .tables          the tables and views, with what they hold
@@ -72,7 +72,7 @@ def _guarded(command: Command, argument: str) -> None:
         note("interrupted")
 
 
-def prepare_line_editing(store: "Store") -> None:
+def prepare_line_editing(store: "Answers") -> None:
     """Arrow keys, history in memory and the completion of names, where the platform has them."""
     with contextlib.suppress(ImportError):
         import readline

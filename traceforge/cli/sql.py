@@ -13,12 +13,15 @@ import typer
 
 from traceforge.cli.console import MAX_TABLE_ROWS, note, print_frame, print_table, printable
 from traceforge.cli.named_queries import named_queries, query_text
-from traceforge.errors import UsageError
+from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from traceforge.store.database import Store
+    from traceforge.store.history_file import HistoryFile
+
+    Asked = Store | HistoryFile
 
 _DICTIONARY = """
 SELECT schema_name || '.' || table_name AS "table", column_name AS "column", data_type AS type, comment
@@ -56,7 +59,9 @@ def _complete_query(start: str) -> list[str]:
 
 
 def sql(
-    db: Annotated[Path | None, typer.Argument(help="Database made by `ingest`; --list needs none.")] = None,
+    db: Annotated[
+        Path | None, typer.Argument(help="Database made by `ingest`, or a history; --list needs none.")
+    ] = None,
     query: Annotated[str | None, typer.Argument(help="SQL; - reads it from standard input.")] = None,
     show_tables: Annotated[bool, typer.Option("--list", help="List the tables and the named queries.")] = False,
     about: Annotated[str, typer.Option(help="With --list: only what has this word in it.")] = "",
@@ -68,8 +73,6 @@ def sql(
     raw: Annotated[bool, typer.Option("--raw", help="Leave texts in csv as they are, formulas and all.")] = False,
 ) -> None:
     """Query a database in SQL; without a query, at a prompt. It is opened read-only; SQL cannot reach other files."""
-    from traceforge import api
-
     if db is None:
         if not show_tables:
             raise UsageError(
@@ -77,7 +80,7 @@ def sql(
             )
         _write(_listed(about), output_format)
         return
-    with api.open_store(db) as store:
+    with _opened(db) as store:
         store.lock_down()
         if show_tables:
             _write(_tables(store, output_format, about), output_format)
@@ -90,7 +93,21 @@ def sql(
             _answer(store, _text(query, name), output_format, raw=raw)
 
 
-def _answer(store: "Store", statement: str, output_format: Format, *, raw: bool = False) -> None:
+def _opened(db: Path) -> "Store | HistoryFile":
+    """A trace database, or a history."""
+    from traceforge import api
+
+    try:
+        return api.open_store(db)
+    except InputUnusableError:
+        from traceforge.history.tables import is_history, open_history
+
+        if is_history(db):
+            return open_history(db)
+        raise
+
+
+def _answer(store: "Asked", statement: str, output_format: Format, *, raw: bool = False) -> None:
     """What the database says; as a table without polars, which takes longer to load than most questions."""
     if output_format is not Format.table:
         _write(store.query(statement), output_format, raw=raw)
@@ -101,7 +118,7 @@ def _answer(store: "Store", statement: str, output_format: Format, *, raw: bool 
         note("no rows")
 
 
-def _converse(store: "Store", output_format: Format) -> None:
+def _converse(store: "Asked", output_format: Format) -> None:
     from traceforge.cli.prompt import HELP, ask, prepare_line_editing
 
     prepare_line_editing(store)
@@ -126,7 +143,7 @@ def _text(query: str | None, name: str | None) -> str:
     return query
 
 
-def _tables(store: "Store", output_format: Format, about: str = "") -> "pl.DataFrame":
+def _tables(store: "Asked", output_format: Format, about: str = "") -> "pl.DataFrame":
     """Tables and views with what they hold; in a table, its first sentence."""
     is_whole = output_format is not Format.table
     shown = "comment" if is_whole else "SPLIT_PART(comment, '. ', 1) AS comment"
@@ -135,7 +152,7 @@ def _tables(store: "Store", output_format: Format, about: str = "") -> "pl.DataF
     return store.query(f"""SELECT "table", {shown} FROM ({_TABLES}) WHERE {matches}""", [word])
 
 
-def _describe(store: "Store", table: str) -> "pl.DataFrame":
+def _describe(store: "Asked", table: str) -> "pl.DataFrame":
     """The columns of a table; what the table holds, and its scope, as a remark."""
     columns = store.query(f'SELECT "column", type, comment FROM ({_DICTIONARY}) WHERE "table" = ?', [table])
     if columns.is_empty():

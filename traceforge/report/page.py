@@ -4,7 +4,7 @@ Sections are plug-ins; the page asks each for blocks and hands those to the temp
 same tables give the same bytes. Should a page exceed the cap, it is built again with tighter limits, and says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from traceforge.redaction import Redaction
 from traceforge.report.blocks import DrillDown, Figure, TimelineFigure
 from traceforge.report.bundle import content_security_policy, page_script, page_style, timeline_script, vega_script
 from traceforge.report.charts.parts import theme, unvalidated
-from traceforge.report.context import Context, Limits, query_anchor
+from traceforge.report.context import Context, Limits, Query, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import compressed_json, embedded_json, packed
 from traceforge.report.formatting import unbroken
@@ -24,7 +24,7 @@ from traceforge.report.fragment import own_names, scoped_style
 from traceforge.report.glossary import meaning
 from traceforge.report.layout import Layout, Placed, laid_out
 from traceforge.report.markdown import markdown
-from traceforge.report.page_header import page_header
+from traceforge.report.page_header import PageHeader, page_header
 from traceforge.report.palette import MODES
 from traceforge.report.sections import section_plugins
 from traceforge.report.summary import summarise
@@ -134,6 +134,24 @@ def _render(context: Context, *, as_fragment: bool) -> tuple[str, str]:
 def _fragment(shown: Mapping[str, object]) -> str:
     style = Markup(scoped_style(page_style()))  # noqa: S704  # our own file
     return own_names(_environment().get_template("fragment.html.j2").render(**shown, embedded={}, style=style))
+
+
+def other_page(header: PageHeader, layout: Layout, queries: Sequence[Query]) -> tuple[str, str]:
+    """A page of the report's look that is not about one run, and its first screen as Markdown.
+
+    Args:
+        queries: what the appendix shows; blocks name them.
+    """
+    text = markdown(header, layout)
+    shown = {
+        "header": header,
+        "first": layout.first,
+        "tabs": layout.tabs,
+        "absent": layout.absent,
+        "query_titles": {query.name: query.title for query in queries},
+        "is_static": False,
+    }
+    return _page(shown, layout, text), text
 
 
 def _page(shown: Mapping[str, object], layout: Layout, text: str) -> str:
