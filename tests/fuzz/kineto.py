@@ -49,7 +49,15 @@ def seeds() -> list[bytes]:
     kernel = {**event, "cat": "kernel", "args": {"stream": 7, "correlation": 3, "shapes": [[1, 2], []], "a": [{}, {}]}}
     flow = {"ph": "s", "id": 3, "pid": 1, "tid": 2, "ts": 5, "cat": "ac2g", "name": "ac2g"}
     label = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": '"},{"'}}
-    events = [event, kernel, flow, label]
+    said = {
+        "Collective name": "allreduce",
+        "In msg nelems": 9,
+        "Seq": 3,
+        "External id": 4,
+        "Process Group Ranks": "[0]",
+    }
+    call = {**event, "name": "record_param_comms", "args": said}
+    events = [event, kernel, flow, label, call, call]
     trace = {"schemaVersion": 1, "traceEvents": events, "traceName": "x", "baseTimeNanoseconds": 7}
     whole = [
         json.dumps(trace).encode(),

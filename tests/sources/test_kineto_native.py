@@ -16,7 +16,7 @@ from tests.sources.conftest import read_path
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
-from traceforge.sources.kineto import SOURCE, native
+from traceforge.sources.kineto import SOURCE, collectives, native
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.native import Scanner, native_columns
 from traceforge.sources.kineto.tracks import TrackNames
@@ -150,6 +150,59 @@ def test_readers_agree_on_damaged_text(
     assert_readers_agree(file, unit_bytes=unit_bytes, batch_rows=5, keep_all_args=True)
 
 
+CALLS = [
+    '{"Collective name":"allreduce","In msg nelems":64,"dtype":"Float","Seq":%d,"External id":%d}',
+    '{"Collective name":"allreduce","In msg nelems":64,"dtype":"Float","External id":%d,"Ev Idx":%d}',
+    '{"Collective name":"allreduce", "In msg nelems":64, "Seq" : %d , "External id":"%d"}',
+    '{"Collective name":"wait","Seq":"%d","Group size":%d}',
+    '{"Collective name":"a","Seq":%d,"Seq":%d}',
+    '{"Collective name":"a","Seq":%d,"Seq":"%d"}',
+    '{"Collective name":"a","Seq":%d,"Rank":%d}',
+    '{"Collective name":"a","Seq":0%d,"Rank":%d}',
+    '{"Collective name":"a","Seq":-%d,"Rank":-%d}',
+    '{"Collective name":"a","Seq":%d.5,"Rank":%d.0}',
+    '{"Collective name":"a","Seq":1%018d,"Group size":1%018d}',
+    '{"Collective name":"a","Is asynchronized op":"%d","Group size":"x%d"}',
+    '{"Collective name":"a","in":{"Seq":%d,"Rank":%d}}',
+    '{"in":{"Collective name":"a","Seq":%d},"Seq":%d}',
+    '{"name":"Collective name","Seq":%d,"stream":%d}',
+    '{"In msg nelems":%d,"Process Group Name":"\\u00e9 %d"}',
+    '{"Process Group Ranks":"[0, %d]","Seq":%d}',
+    '{"correlation":%d,"stream":%d}',
+    "{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("keep_all_args", [False, True])
+def test_readers_agree_on_arguments_of_communication(file: Path, keep_all_args: bool) -> None:
+    # given calls that are alike, and calls that only look so, some of them in damaged text
+    source = random.Random(5)  # noqa: S311 - to be repeated, not to be secret
+    texts = []
+    for number in range(300):
+        args = source.choice(CALLS)
+        args = args % (number % 7, number % 5) if "%" in args else args
+        name = source.choice(["record_param_comms", "ncclDevKernel_AllReduce", "aten::mm", "other"])
+        damage = source.choice(["", "", "", "", '"dur": NaN, '])
+        texts.append(f'{{"ph": "X", "cat": "cpu_op", "name": "{name}", {damage}"ts": {number}, "args": {args}}}')
+    file.write_text("[" + ",".join(texts) + "]")
+    # then
+    reading = read_path(file, native=True, unit_bytes=600, keep_all_args=keep_all_args)
+    assert len(reading.rows("collective")) > 100
+    for unit_bytes in (200, 600, 256 * 1024):
+        assert_readers_agree(file, unit_bytes=unit_bytes, batch_rows=50, keep_all_args=keep_all_args)
+
+
+def test_distinct_calls_are_forgotten_where_there_are_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given 60 calls of which no two are alike, and room for 10
+    monkeypatch.setattr(collectives, "_MOST_KNOWN", 10)
+    call = '{"ph": "X", "name": "record_param_comms", "ts": 1, "args": {"Collective name": "a", "In msg nelems": %d}}'
+    file.write_text("[" + ",".join(call % (number % 60) for number in range(180)) + "]")
+    # then
+    reading = read_path(file, native=True, unit_bytes=300, batch_rows=20)
+    assert [row["in_elements"] for row in reading.rows("collective")] == [number % 60 for number in range(180)]
+    assert_readers_agree(file, unit_bytes=300, batch_rows=20)
+
+
 def test_readers_agree_on_mutations_of_all_layouts(file: Path) -> None:
     source = random.Random(3)  # noqa: S311 - to be repeated, not to be secret
     inputs = seeds()
@@ -196,6 +249,6 @@ def test_a_scanner_refuses_what_are_not_the_kinds_of_its_last_unit() -> None:
     with pytest.raises(ValueError, match="not the kinds of the last unit"):
         scanner.settle([0, 1], b"\0\0", False)
     assert scanner.row_count == 0
-    assert scanner.settle([5], b"\1", False) == [(0, 5, b'{"stream":7}')]
+    assert scanner.settle([5], b"\1", False) == ([(0, 5, b'{"stream":7}')], [], b"")
     with pytest.raises(ValueError, match="not the kinds of the last unit"):
         scanner.settle([], b"", False)

@@ -2,7 +2,8 @@
 
 Idea: only units that hold a communication event are looked at a second time, for the raw text of the arguments; the
 text is stored as written and the known keys of collectives are read from it, each on its own. Calls of one collective
-differ in little but numbers that count them: but for these, each distinct text is read once.
+differ in little but numbers that count them: but for these, each distinct text is read once. Of units that the scanner
+in C has read only these distinct texts come here.
 Keys seen in PyTorch 2.3 to 2.13. Not handled: arguments that are no JSON object (stored, but not read).
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Raw, field
 
 from traceforge.reading.issue_log import IssueLog
@@ -68,6 +70,7 @@ _SEQUENCE = re.compile(rb'"Seq"\s*:\s*(0|[1-9]\d{0,17})(?=[,}\s])')
 # Distinct texts that are remembered; of a file in which all differ, more would only take memory.
 _MOST_KNOWN = 16_384
 _TRUTHS = {b"1": True, b"true": True, b"0": False, b"false": False}
+_NOT_OWN = -1
 _decoder = msgspec.json.Decoder(_CollectiveArgs)
 
 
@@ -99,11 +102,10 @@ class CommunicationArgs:
         self._text_ids: list[int] = []
         self._texts: list[str] = []
         self._known: dict[tuple[bytes, bool], _Call] = {}
+        self._scanned: list[_Call] = []
         self._values: list[tuple[_Value, ...]] = []
-        # Of each collective's event: which values, and its own sequence number.
-        self._event_ids: list[int] = []
-        self._places: list[int] = []
-        self._sequences: list[int | None] = []
+        # Of each collective's event: its number, which values, and its own sequence number or `_NOT_OWN`.
+        self._calls: list[tuple[int, int, int]] = []
 
     def add(self, unit: EventUnit, flags: FlagArray) -> None:
         """Take the arguments of a unit, whose events have the given `Flag`s."""
@@ -124,6 +126,26 @@ class CommunicationArgs:
         if _COLLECTIVE_KEY.search(text):
             self._add_collective(event_id, text)
 
+    def add_calls(self, new: Sequence[tuple[bytes, int]], calls: npt.NDArray[np.int64]) -> None:
+        """Take the calls of a unit that the scanner in C has read.
+
+        Args:
+            new: text and sequence number of calls unlike those before; -1 where there is none that may differ.
+            calls: event, place among all unlike ones, and sequence number (-1 likewise) of each; shape (calls, 3).
+        """
+        for text, number in new:
+            self._scanned.append(self._read(text, None if number < 0 else number))
+        found = [(event_id, self._scanned[place], number) for event_id, place, number in calls.tolist()]
+        for event_id, call, number in found:
+            if call.problems:
+                self._count_problems(call, event_id)
+            if call.place is not None:
+                self._calls.append((event_id, call.place, number))
+
+    def _count_problems(self, call: _Call, event_id: int) -> None:
+        for code in call.problems:
+            self._issues.add(code, at=f"event {event_id}")
+
     def _wanted(self, unit: EventUnit, flags: FlagArray) -> Sequence[int]:
         """Which events may have arguments to be looked at."""
         if self._keep_all:
@@ -141,12 +163,9 @@ class CommunicationArgs:
         call = self._known.get(key)
         if call is None:
             call = self._known[key] = self._read(text, int(numbers[0]) if is_plain and numbers else None)
-        for code in call.problems:
-            self._issues.add(code, at=f"event {event_id}")
+        self._count_problems(call, event_id)
         if call.place is not None:
-            self._event_ids.append(event_id)
-            self._places.append(call.place)
-            self._sequences.append(int(numbers[0]) if call.is_numbered else None)
+            self._calls.append((event_id, call.place, int(numbers[0]) if call.is_numbered else _NOT_OWN))
 
     def _read(self, text: bytes, number: int | None) -> _Call:
         """What a text says.
@@ -164,22 +183,34 @@ class CommunicationArgs:
         self._values.append(tuple((values | {"sequence": None} if is_numbered else values).values()))
         return _Call(len(self._values) - 1, tuple(problems), is_numbered)
 
-    def flush(self) -> list[Batch]:
-        """The collected rows, if any."""
+    def flush(self, scanned: "pl.DataFrame | None" = None) -> list[Batch]:
+        """The collected rows, if any.
+
+        Args:
+            scanned: rows of raw.argument that the scanner in C has kept since the last time.
+        """
         import polars as pl
 
         batches = []
         if self._texts:
             schema = {"event_id": pl.Int64, "args": pl.String}
-            batches.append(Batch("raw.argument", pl.DataFrame([self._text_ids, self._texts], schema=schema)))
-        if self._event_ids:
-            batches.append(Batch("raw.collective", self._collectives()))
-        self._text_ids, self._texts, self._event_ids, self._places, self._sequences = [], [], [], [], []
-        if len(self._known) > _MOST_KNOWN:
-            self._known, self._values = {}, []
+            own = pl.DataFrame([self._text_ids, self._texts], schema=schema)
+            scanned = own if scanned is None else pl.concat([own, scanned]).sort("event_id")
+        if scanned is not None:
+            batches.append(Batch("raw.argument", scanned))
+        if self._calls:
+            batches.append(Batch("raw.collective", self._collectives(np.array(self._calls, dtype=np.int64))))
+        self._text_ids, self._texts, self._calls = [], [], []
         return batches
 
-    def _collectives(self) -> "pl.DataFrame":
+    def forget_many(self) -> bool:
+        """Forget distinct texts where there are many; whether that was so. Only directly after `flush`."""
+        is_full = len(self._values) > _MOST_KNOWN
+        if is_full:
+            self._known, self._scanned, self._values = {}, [], []
+        return is_full
+
+    def _collectives(self, calls: npt.NDArray[np.int64]) -> "pl.DataFrame":
         import polars as pl
 
         dtypes = {_INT64_BITS: pl.Int64, _ELEMENT_BITS: pl.Int64, _INT32_BITS: pl.Int32}
@@ -187,10 +218,10 @@ class CommunicationArgs:
             name: dtypes[_BITS[name]] if name in _BITS else pl.String for name in _CollectiveArgs.__struct_fields__
         }
         schema["is_asynchronous"] = pl.Boolean
-        values = pl.DataFrame(self._values, schema=schema, orient="row")[self._places]
-        own = pl.Series(self._sequences, dtype=pl.Int64)
-        event_ids = pl.Series("event_id", self._event_ids, dtype=pl.Int64)
-        return values.with_columns(sequence=own.fill_null(values["sequence"])).insert_column(0, event_ids)
+        values = pl.DataFrame(self._values, schema=schema, orient="row")[calls[:, 1]]
+        event_ids, own = pl.Series("event_id", calls[:, 0]), pl.Series("sequence", calls[:, 2])
+        is_own = pl.Series(calls[:, 2] != _NOT_OWN)
+        return values.with_columns(own.zip_with(is_own, values["sequence"])).insert_column(0, event_ids)
 
 
 def _value(name: str, token: bytes, problems: list[str]) -> _Value:

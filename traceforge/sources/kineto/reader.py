@@ -94,9 +94,8 @@ class _KinetoReading:
         if isinstance(unit, ScannedUnit):
             self._end_frame(self._columns)
             for event_id, kind_id, text in unit.args:
-                flags_of_kind = self._kinds.flags_of(kind_id)
-                self._communication.add_text(event_id, flags_of_kind, text)
-                self._inputs.add_text(event_id, flags_of_kind, text)
+                self._inputs.add_text(event_id, self._kinds.flags_of(kind_id), text)
+            self._communication.add_calls(unit.new_calls, unit.calls)
         elif unit.events:
             if self._native is not None:
                 self._end_frame(self._native)
@@ -132,8 +131,11 @@ class _KinetoReading:
             base_ns = self._base_for(frame)
             self._emit(Batch("raw.event_kind", self._kinds.flush()))
             self._emit(Batch("raw.occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
-        for batch in (*self._communication.flush(), *self._inputs.flush()):
+        texts = self._native.flush_texts() if self._native is not None else None
+        for batch in (*self._communication.flush(texts), *self._inputs.flush()):
             self._emit(batch)
+        if self._communication.forget_many() and self._native is not None:
+            self._native.forget_calls()
 
     def _base_for(self, frame: pl.DataFrame) -> int:
         """The base time; where the members before the events state none, those behind them are asked.

@@ -4,16 +4,20 @@ Idea: nearly all text that profilers write is plain, and for it one pass in C do
 and exact_time at once. The scanner judges each unit as a whole: on anything out of the ordinary it declines, nothing of
 the unit remains, and the Python modules beside this folder read it as if there were no scanner. So it never repairs,
 never guesses, never reports an issue, and answers do not depend on whether it is there.
-What needs thought stays in Python: each new kind is decoded and numbered by `Kinds`, the arguments of communication, of
-operations whose shapes count and of events that name tracks are handed out as text.
+What needs thought stays in Python: each new kind is decoded and numbered by `Kinds`; the arguments of operations whose
+shapes count and of events that name tracks are handed out as text, and those of communication where they are unlike all
+before but for numbers that count calls.
 
 The extension is optional: without a C compiler at installation there is none, and the Python modules read everything.
-C files in the order in which bytes pass them: json.h, event.c, kinds.c, columns.c, arrow.c; module.c is their face.
+C files in the order in which bytes pass them: json.h, event.c, kinds.c, calls.c, columns.c, texts.c, arrow.c; module.c
+is their face.
 """
 
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from traceforge.sources.kineto.decode import Args
@@ -24,10 +28,13 @@ try:
     from traceforge.sources.kineto.native._scanner import Scanner
 except ImportError:
     Scanner = None  # type: ignore[assignment, misc]
+else:
+    if not hasattr(Scanner, "take_texts"):
+        Scanner = None  # type: ignore[assignment, misc]  # built from older sources than these
 
 # The same kind may be written in many ways, each of which the scanner holds; `Kinds` holds it once.
 _MOST_SPELLINGS = 65_536
-_ASKS = Flag.COMMUNICATION | Flag.NAMES_A_TRACK | Flag.SHAPED
+_ASKS_TEXT, _ASKS_CALL = 1, 2  # as in scanner.h
 _text = msgspec.json.Decoder(str | None)
 _identifier = msgspec.json.Decoder(int | str | None)
 _args = msgspec.json.Decoder(Args)
@@ -39,12 +46,16 @@ class ScannedUnit:
 
     Attributes:
         count: its events.
-        args: event, kind and text of the arguments to be looked at: of communication and of operations with
-            shapes, or of all events.
+        args: event, kind and text of the arguments of operations with shapes.
+        new_calls: text and sequence number of calls of communication unlike those before; -1 where there is none that
+            may differ.
+        calls: event, place among the unlike ones, and sequence number (-1 likewise) of each call; shape (calls, 3).
     """
 
     count: int
     args: list[tuple[int, int, bytes]]
+    new_calls: list[tuple[bytes, int]]
+    calls: npt.NDArray[np.int64]
 
 
 class NativeColumns:
@@ -73,11 +84,12 @@ class NativeColumns:
         if new is None:
             return None
         self._spellings += len(new)
-        ids, wants = self._learn([_decoded(tokens) for tokens in new]) if new else ([], b"")
-        args = self._scanner.settle(ids, wants, self._keep_all_args)
+        ids, asks = self._learn([_decoded(tokens) for tokens in new]) if new else ([], b"")
+        args, new_calls, calls = self._scanner.settle(ids, asks, self._keep_all_args)
         if self._naming:
-            args = [found for found in args if not self._is_name(*found) or self._keep_all_args]
-        return ScannedUnit(self._scanner.row_count - before, args)
+            args = [found for found in args if not self._is_name(*found)]
+        places = np.frombuffer(calls, np.int64).reshape(-1, 3)
+        return ScannedUnit(self._scanner.row_count - before, args, new_calls, places)
 
     def _forget_kinds(self) -> None:
         self._first_kind_id, self._spellings = self._kinds.first_id, 0
@@ -90,7 +102,7 @@ class NativeColumns:
         self._naming.update(
             (kind_id, key) for kind_id, key, flag in zip(ids, keys, flags, strict=True) if flag & Flag.NAMES_A_TRACK
         )
-        return ids, bytes(flag & _ASKS for flag in flags)
+        return ids, bytes(_asked(flag) for flag in flags)
 
     def _is_name(self, _event_id: int, kind_id: int, args: bytes) -> bool:
         """Whether an event names a track; if so, the name is taken."""
@@ -105,10 +117,24 @@ class NativeColumns:
         """The collected events as rows of raw.occurrence, in memory that the scanner filled."""
         return pl.Series(values=_ArrowArray(self._scanner.take())).struct.unnest()
 
+    def flush_texts(self) -> pl.DataFrame | None:
+        """The arguments kept of the collected events, as rows of raw.argument; None where there are none."""
+        capsules = self._scanner.take_texts()
+        return None if capsules is None else pl.Series(values=_ArrowArray(capsules)).struct.unnest()
+
+    def forget_calls(self) -> None:
+        """Tell all calls of communication as new from now on."""
+        self._scanner.forget_calls()
+
 
 def native_columns(kinds: Kinds, tracks: TrackNames, keep_all_args: bool) -> NativeColumns | None:
     """Columns that the scanner fills; None where it is not installed."""
     return None if Scanner is None else NativeColumns(kinds, tracks, keep_all_args)
+
+
+def _asked(flags: int) -> int:
+    text = _ASKS_TEXT if flags & (Flag.NAMES_A_TRACK | Flag.SHAPED) else 0
+    return text | (_ASKS_CALL if flags & Flag.COMMUNICATION else 0)
 
 
 def _decoded(tokens: tuple[bytes | None, ...]) -> KindKey:

@@ -8,7 +8,8 @@
 
 #include "columns.h"
 
-/* A tuple of two capsules, as `__arrow_c_array__` returns it; takes the rows, which are gone from `columns` then. */
-PyObject *arrow_capsules(Columns *columns);
+/* Tuples of two capsules, as `__arrow_c_array__` returns them; they take the rows, which are gone from here then. */
+PyObject *arrow_of_columns(Columns *columns);
+PyObject *arrow_of_texts(Texts *texts);
 
 #endif

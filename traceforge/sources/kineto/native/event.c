@@ -64,38 +64,6 @@ static int argument_of(const char *key, size_t length) {
     }
 }
 
-/* Walks the members of one object: from its bracket, or from behind a value, to the next value or behind the end. */
-typedef struct {
-    const char *place;
-    const char *key;
-    size_t length;
-    bool is_first;
-} Members;
-
-/* Step to the value of the next member: 1, at the end: 0, not plain: -1. */
-static inline int next_member(Members *at, const char *end) {
-    const char *p = skip_blank(at->place, end);
-    if (*p == '}') {
-        at->place = p + 1;
-        return 0;
-    }
-    if (!at->is_first) {
-        if (*p != ',') return -1;
-        p = skip_blank(p + 1, end);
-    }
-    at->is_first = false;
-    if (*p != '"') return -1;
-    bool has_escape = false;
-    const char *key = p + 1;
-    if (!(p = text_end(key, end, &has_escape)) || has_escape) return -1;
-    at->key = key;
-    at->length = (size_t)(p - key);
-    p = skip_blank(p + 1, end);
-    if (*p != ':') return -1;
-    at->place = skip_blank(p + 1, end);
-    return 1;
-}
-
 static inline void set(Row *row, int column, int64_t value) {
     row->values[column] = value;
     row->present |= 1u << column;

@@ -42,13 +42,16 @@ typedef struct {
 /* event.c: behind the event that begins at p, or NULL where it is not plain. */
 const char *scan_event(const char *p, const char *end, Row *row);
 
+/* Arguments that Python looks at itself; those of communication, which are kept and told apart here. */
+enum { ASKS_TEXT = 1, ASKS_CALL = 2 };
+
 /* kinds.c: numbers combinations of tokens in the order in which they come. */
 typedef struct {
     uint64_t hash;
     size_t text; /* place of its tokens in `texts`, one behind the other */
     uint32_t lengths[KIND_PARTS];
-    int32_t id;       /* its number in the file, once told */
-    bool wants_args;  /* whether the arguments of its events are asked for */
+    int32_t id;   /* its number in the file, once told */
+    uint8_t asks; /* what is asked of the arguments of its events: ASKS_TEXT, ASKS_CALL */
 } Kind;
 
 typedef struct {
@@ -78,5 +81,29 @@ void columns_append(Columns *columns, const Row *row);
 /* Keep the first `count` rows only. */
 void columns_shorten(Columns *columns, size_t count);
 void columns_free(Columns *columns);
+
+/* calls.c: arguments of communication without the numbers that differ from call to call. */
+typedef struct {
+    char *text;
+    size_t size, capacity;
+    int64_t sequence; /* the only sequence number, -1 where there is none */
+} CallKey;
+
+/* Whether the text names what only collectives have. */
+bool is_call(const char *text, uint32_t length);
+/* Fill the key from the object that begins at `text`, which is plain; false without memory. */
+bool call_key(CallKey *key, const char *text, const char *end);
+
+/* texts.c: arguments kept as written since the last batch. */
+typedef struct {
+    int64_t *event_ids, *offsets; /* one offset more than there are texts */
+    char *data;
+    size_t count, capacity, data_capacity;
+} Texts;
+
+bool texts_append(Texts *texts, int64_t event_id, const char *text, uint32_t length);
+/* Keep the first `count` texts only. */
+void texts_shorten(Texts *texts, size_t count);
+void texts_free(Texts *texts);
 
 #endif
