@@ -60,6 +60,34 @@ class TestAnotherFormat:
         assert rows_of(stores[name], query) == rows_of(stores["kineto"], query)
 
 
+def test_the_perfetto_trace_says_how_collectives_travelled_without_logs(stores: dict[str, Store]) -> None:
+    # 64 MB and more, of which the generated job's NCCL sends all by rings
+    query = """
+    SELECT DISTINCT f.algorithm, f.protocol, f.channel_count
+    FROM timeline.collective LEFT JOIN fabric.collective AS f USING (run_id, collective_id)
+    """
+    assert rows_of(stores["pftrace"], query) == [("ring", "simple", 16)]
+    assert rows_of(stores["kineto"], query) == [(None, None, None)]
+
+
+def test_the_perfetto_trace_numbers_calls_as_the_json_does(stores: dict[str, Store]) -> None:
+    query = """
+    SELECT s.rank, e.raw_start_ns, c.* EXCLUDE (source_id, event_id)
+    FROM raw.collective AS c JOIN raw.event AS e USING (source_id, event_id) JOIN meta.source AS s USING (source_id)
+    WHERE e.category = 'cpu_op' ORDER BY ALL
+    """
+    assert rows_of(stores["pftrace"], query) == rows_of(stores["kineto"], query) != []
+
+
+def test_the_perfetto_trace_holds_the_events_of_the_json(stores: dict[str, Store]) -> None:
+    query = """
+    SELECT s.rank, e.category, e.name, e.raw_start_ns, e.duration_ns, e.correlation, e.stream, e.device,
+      e.record_function_id, e.external_id
+    FROM raw.event AS e JOIN meta.source AS s USING (source_id) WHERE e.phase = 'X' ORDER BY ALL
+    """
+    assert rows_of(stores["pftrace"], query) == rows_of(stores["kineto"], query) != []
+
+
 def test_a_file_of_all_ranks_is_one_file_and_a_source_a_rank(stores: dict[str, Store], tmp_path: Path) -> None:
     paths = rows_of(stores["nsys"], "SELECT path, rank FROM meta.source ORDER BY source_id")
 

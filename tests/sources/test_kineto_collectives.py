@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.reading import Read
-from traceforge.sources.kineto.collectives import CommunicationArgs
+from traceforge.reading.communication_args import CommunicationArgs
 from traceforge.sources.kineto.issues import new_log
-from traceforge.sources.kineto.kinds import Flag
 
 ALL_REDUCE = {
     "Collective name": "allreduce",
@@ -159,7 +158,7 @@ def said_of(texts: list[str]) -> tuple[list[dict[str, object]], dict[str, int]]:
     issues = new_log()
     collector = CommunicationArgs(keep_all=False, issues=issues)
     for place, text in enumerate(texts):
-        collector.add_text(place, Flag.COMMUNICATION, text.encode())
+        collector.add_text(place, text.encode(), is_communication=True)
     rows = [row for batch in collector.flush() if batch.table == "raw.collective" for row in batch.rows.to_dicts()]
     return rows, {issue.code: issue.count for issue in issues}
 

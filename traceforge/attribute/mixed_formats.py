@@ -12,6 +12,7 @@ _NAMES = {
     "kineto": "PyTorch's profiler",
     "live_log": "traceforge.live",
     "nsys": "Nsight Systems",
+    "pftrace": "PyTorch's CUPTI observer",
     "xplane": "XLA's profiler",
     "rocprof": "rocprofv3",
 }

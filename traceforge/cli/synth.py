@@ -29,7 +29,10 @@ TelemetryTool = Annotated[
     ),
 ]
 TraceFormat = Annotated[
-    str, typer.Option("--format", metavar="NAME", help="Of the timelines: kineto, or nsys (SQLite exports).")
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help="Of the timelines: kineto, nsys (SQLite exports) or pftrace (Perfetto)."
+    ),
 ]
 Inspector = Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")]
 Stamped = Annotated[bool, typer.Option("--stamped", help="Write time stamps into these logs (2.27.5).")]

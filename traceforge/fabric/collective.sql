@@ -1,17 +1,19 @@
--- How NCCL carried each collective of the timeline: one row per collective whose communicator was matched.
+-- How NCCL carried each collective of the timeline: one row per collective whose communicator was matched in the logs, or
+-- whose trace says it itself.
 -- Scope: run
 CREATE OR REPLACE TABLE fabric.collective (
   -- Joins meta.run.run_id.
   run_id,
   -- Joins timeline.collective.collective_id within the run.
   collective_id,
-  -- Joins fabric.communicator.communicator_id within the run.
+  -- Joins fabric.communicator.communicator_id within the run; NULL where no log shows it.
   communicator_id,
-  -- Algorithm chosen for this operation and size: ring, tree, nvls, ...; NULL where the log states no choice.
+  -- Algorithm of this very call where the trace states it, else that chosen for this operation and size: ring, tree,
+  -- nvls, ...; NULL where neither trace nor log states one.
   algorithm,
-  -- Protocol chosen: ll, ll128 or simple; NULL where the log states no choice.
+  -- Protocol likewise: ll, ll128 or simple.
   protocol,
-  -- Channels: those of the choice, else all that the communicator has; NULL where not stated.
+  -- Channels: those of the call, or the choice, else all that the communicator has; NULL where not stated.
   channel_count,
   -- Share 0..1 of the choices for this operation and size that were these; NULL without choices.
   choice_share,
@@ -19,7 +21,7 @@ CREATE OR REPLACE TABLE fabric.collective (
   path_class,
   -- NICs its connections use, by name where known; empty within a node.
   nics,
-  -- Confidence in the match of the communicator, as in fabric.communicator_match.score.
+  -- Confidence in the match of the communicator, as in fabric.communicator_match.score; NULL without one.
   score
 ) AS
 WITH slowest AS (
@@ -62,16 +64,26 @@ chosen AS (
     MAX(choices) / SUM(choices) AS choice_share
   FROM sized
   GROUP BY run_id, communicator_id, op, whole_bytes
+),
+stated AS (
+  SELECT m.run_id, m.collective_id, MODE(x.algorithm) AS algorithm, MODE(x.protocol) AS protocol,
+    MODE(x.channel_count) AS channel_count
+  FROM align.match AS m
+  JOIN align.call AS a USING (run_id, rank, call_id)
+  JOIN raw.collective_choice AS x ON x.source_id = a.source_id AND x.event_id = a.event_id
+  GROUP BY ALL
 )
 SELECT
-  t.run_id, t.collective_id, m.communicator_id, c.algorithm, c.protocol,
-  COALESCE(c.channel_count, k.channel_count), c.choice_share, u.path_class, COALESCE(n.nics, []), m.score
+  t.run_id, t.collective_id, m.communicator_id, COALESCE(s.algorithm, c.algorithm), COALESCE(s.protocol, c.protocol),
+  COALESCE(s.channel_count, c.channel_count, k.channel_count), c.choice_share, u.path_class, COALESCE(n.nics, []), m.score
 FROM timeline.collective AS t
-JOIN fabric.communicator_match AS m
+LEFT JOIN stated AS s ON s.run_id = t.run_id AND s.collective_id = t.collective_id
+LEFT JOIN fabric.communicator_match AS m
   ON m.run_id = t.run_id AND m.timeline_communicator_id = t.communicator_id
-JOIN fabric.communicator AS k ON k.run_id = m.run_id AND k.communicator_id = m.communicator_id
+LEFT JOIN fabric.communicator AS k ON k.run_id = m.run_id AND k.communicator_id = m.communicator_id
 LEFT JOIN used AS u ON u.run_id = m.run_id AND u.communicator_id = m.communicator_id
 LEFT JOIN carried AS n ON n.run_id = m.run_id AND n.communicator_id = m.communicator_id
 LEFT JOIN chosen AS c
   ON c.run_id = m.run_id AND c.communicator_id = m.communicator_id AND c.op = t.op AND c.whole_bytes = t.size_bytes
+WHERE m.communicator_id IS NOT NULL OR s.collective_id IS NOT NULL
 ORDER BY t.run_id, t.collective_id

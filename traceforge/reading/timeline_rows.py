@@ -18,6 +18,7 @@ _MEASURED: dict[str, type[pl.DataType]] = {
     "raw_start_ns": pl.Int64,
     "duration_ns": pl.Int64,
     "correlation": pl.Int64,
+    "external_id": pl.Int64,
     "stream": pl.Int32,
     "device": pl.Int32,
     "size_bytes": pl.Int64,

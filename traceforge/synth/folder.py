@@ -20,10 +20,11 @@ from traceforge.synth.layout_truth import parallel_truth
 from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
 from traceforge.synth.nsys import write_reports
+from traceforge.synth.pftrace import pftrace_bytes
 from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
 from traceforge.synth.telemetry_files import telemetry_files, telemetry_truth
 
-TRACE_FORMATS = ("kineto", "nsys")
+TRACE_FORMATS = ("kineto", "nsys", "pftrace")
 
 
 def write_scenario(
@@ -40,7 +41,8 @@ def write_scenario(
         folder: is made where it does not exist.
         compressed: whether traces are written as .json.gz.
         left_out: ranks whose traces are not written, as if they had been lost.
-        trace_format: `kineto` (one .json a rank) or `nsys` (SQLite exports of Nsight Systems).
+        trace_format: `kineto` (one .json a rank), `nsys` (SQLite exports of Nsight Systems) or `pftrace` (Perfetto, as
+            PyTorch's CUPTI observer writes it).
 
     Raises:
         UsageError: there is no such format.
@@ -51,13 +53,17 @@ def write_scenario(
     cost = cost_of(scenario)
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[str, str] = {}
+    ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
     if trace_format == "nsys":
         write_reports(job, folder, left_out)
+    elif trace_format == "pftrace":
+        for rank in ranks:
+            # Compressed under the bare name, as PyTorch writes it.
+            data = pftrace_bytes(job, rank)
+            (folder / f"rank{rank}.pftrace").write_bytes(gzip.compress(data, 1, mtime=0) if compressed else data)
     else:
-        ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
         texts = {f"rank{rank}.pt.trace.json": trace_text(job, rank) for rank in ranks}
     if scenario.execution_traces:
-        ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
         texts |= {f"rank{rank}.et.json": execution_trace_text(job, rank) for rank in ranks}
     if scenario.nccl.version:
         texts |= log_files(job, scenario.nccl)

@@ -5,18 +5,15 @@ replaces five columns of Python objects, and questions about a name are asked on
 Not handled well: files in which every event has a name of its own (correct, but slower).
 """
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceforge.reading.communication_args import CommunicationArgs
+from traceforge.reading.operation_inputs import OperationInputs
 from traceforge.sources.kineto.decode import Event
 from traceforge.sources.kineto.tracks import NAMING_EVENTS, TrackNames
 
-_COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
-_SHAPED = re.compile(r"mm(?:_|$|\b)|gemm|linear|matmul|conv|attention|attn|flash|mha", re.IGNORECASE)
-_OPERATIONS = frozenset({"cpu_op", "Operator"})
 FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
 
@@ -42,9 +39,9 @@ def _flags(phase: str | None, category: str | None, name: str | None) -> int:
         flags |= Flag.METADATA | (Flag.NAMES_A_TRACK if name in NAMING_EVENTS else 0)
     if phase in FLOW_PHASES:
         flags |= Flag.FLOW
-    if name is not None and _COMMUNICATION.search(name):
+    if name is not None and CommunicationArgs.is_named(name):
         flags |= Flag.COMMUNICATION
-    if phase == "X" and category in _OPERATIONS and name is not None and _SHAPED.search(name):
+    if OperationInputs.is_wanted(phase, category, name):
         flags |= Flag.SHAPED
     return flags
 

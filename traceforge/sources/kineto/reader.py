@@ -13,11 +13,11 @@ import polars as pl
 from traceforge.reading.collection import no_garbage_collection
 from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
-from traceforge.sources.kineto.collectives import CommunicationArgs
+from traceforge.sources.kineto.collectives import UnitArgs
 from traceforge.sources.kineto.columns import EventColumns
 from traceforge.sources.kineto.decode import NO_ARGS, EventUnit
 from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
-from traceforge.sources.kineto.inputs import OperationInputs
+from traceforge.sources.kineto.inputs import UnitInputs
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_columns
@@ -72,8 +72,8 @@ class _KinetoReading:
         self._kinds = Kinds(self._tracks)
         self._columns = EventColumns(self._kinds, self._issues)
         self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
-        self._communication = CommunicationArgs(options.keep_all_args, self._issues)
-        self._inputs = OperationInputs()
+        self._communication = UnitArgs(options.keep_all_args, self._issues)
+        self._inputs = UnitInputs()
         self._frames: list[pl.DataFrame] = []
         self._base_ns: int | None = None
         self._stored = 0
@@ -94,7 +94,8 @@ class _KinetoReading:
         if isinstance(unit, ScannedUnit):
             self._end_frame(self._columns)
             for event_id, kind_id, text in unit.args:
-                self._inputs.add_text(event_id, self._kinds.flags_of(kind_id), text)
+                if self._kinds.flags_of(kind_id) & Flag.SHAPED:
+                    self._inputs.add_text(event_id, text)
             self._communication.add_calls(unit.new_calls, unit.calls)
         elif unit.events:
             if self._native is not None:
