@@ -44,11 +44,28 @@ def test_what_a_command_does_is_listed_in_a_line_that_is_not_cut(command: list[s
 
 
 @pytest.mark.parametrize(
+    ("plain", "full"),
+    [
+        (["sql", "DB", "FROM meta.run"], ["sql", "DB", "FROM meta.run", "--format", "table"]),
+        (["sql", "DB", "SELEC 1"], ["sql", "DB", "SELEC 1", "--format", "table"]),
+        (["sql", "DB", "SET memory_limit = '1GB'"], ["sql", "DB", "SET memory_limit = '1GB'", "--format", "table"]),
+        (["sql", "nowhere.duckdb", "SELECT 1"], ["sql", "nowhere.duckdb", "SELECT 1", "--format", "table"]),
+        (["info", "DB"], ["info", "--", "DB"]),
+        (["info", "nowhere.duckdb"], ["info", "--", "nowhere.duckdb"]),
+    ],
+)
+def test_a_plain_question_is_answered_as_one_with_options(plain: list[str], full: list[str], healthy: Path) -> None:
+    short, long = ([healthy if word == "DB" else word for word in words] for words in (plain, full))
+
+    assert run(*short) == run(*long)
+
+
+@pytest.mark.parametrize(
     ("words", "heavy"),
     [
         (["--help"], "altair polars duckdb numpy rich"),
-        (["sql", "DB", "SELECT 1"], "altair polars numpy scipy"),
-        (["info", "DB"], "altair polars numpy scipy rich"),
+        (["sql", "DB", "SELECT 1"], "altair polars numpy scipy typer pydantic"),
+        (["info", "DB"], "altair polars numpy scipy rich typer pydantic"),
     ],
 )
 def test_what_answers_at_once_loads_no_heavy_library(words: list[str], heavy: str, healthy: Path) -> None:

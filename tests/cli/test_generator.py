@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.running import run
-from traceforge.cli import app
+from traceforge.cli.app import app
 
 RUN = CliRunner()
 

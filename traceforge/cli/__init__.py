@@ -1,7 +1,8 @@
 """The command line: one file a command. In: arguments. Out: data on stdout, everything else on stderr, an exit code.
 
 A command parses, calls `traceforge.api`, prints. Heavy libraries are imported inside the commands that need them, so
-that `--help` answers at once. Errors of a user's making are one line and a hint, never a traceback.
+that `--help` answers at once; plain questions are answered without even the parser of arguments. Errors of a user's
+making are one line and a hint, never a traceback.
 """
 
 import contextlib
@@ -11,76 +12,13 @@ import os
 import sys
 import traceback
 
-import typer
-
-from traceforge.cli.check import check
-from traceforge.cli.compare import compare
 from traceforge.cli.console import print_error
-from traceforge.cli.demo import demo
-from traceforge.cli.doctor import doctor
-from traceforge.cli.examples import examples_of
-from traceforge.cli.export import export
-from traceforge.cli.forecast import forecast
-from traceforge.cli.history import history
-from traceforge.cli.info import info
-from traceforge.cli.ingest import ingest
-from traceforge.cli.pack import pack, unpack
+from traceforge.cli.plain_questions import is_answered
 from traceforge.cli.process import prepared
-from traceforge.cli.replay import replay
-from traceforge.cli.report import report
-from traceforge.cli.sql import sql
-from traceforge.cli.synth import synth
-from traceforge.cli.thresholds import thresholds
-from traceforge.cli.top import top
 from traceforge.errors import InputUnusableError, TraceforgeError
 
 # What the operating system says of it, whether through Python, polars or DuckDB.
 _NO_ROOM = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-
-app = typer.Typer(
-    name="traceforge",
-    help="Why a distributed training job scales badly: the cause, its cost and what would help, from the traces "
-    "already on disk. Offline.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (
-    report,
-    top,
-    ingest,
-    compare,
-    check,
-    doctor,
-    info,
-    sql,
-    replay,
-    forecast,
-    pack,
-    unpack,
-    demo,
-    synth,
-    thresholds,
-):
-    app.command(epilog=examples_of(command.__name__))(command)
-app.add_typer(export, name="export")
-app.add_typer(history, name="history")
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        from traceforge.version import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def _global_options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Options of the program itself; `version` acts in its callback."""
 
 
 def _flush_quietly(*, is_cut: bool) -> None:
@@ -101,7 +39,10 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does, where the encoding lacks a character
     try:
         with prepared():
-            app()
+            if not is_answered(sys.argv[1:]):
+                from traceforge.cli.app import app
+
+                app()
     except SystemExit as ending:
         # Libraries end the process with 1 where the reader of our output has gone (`| head`): it has what it wanted.
         is_cut = isinstance(ending.__context__, BrokenPipeError)

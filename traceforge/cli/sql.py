@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import MAX_TABLE_ROWS, note, print_frame, print_table, printable
+from traceforge.cli.console import note, print_frame, printable
 from traceforge.cli.named_queries import named_queries, query_text
-from traceforge.errors import InputUnusableError, UsageError
+from traceforge.cli.sql_text import opened_for_sql, print_answer
+from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,7 +81,7 @@ def sql(
             )
         _write(_listed(about), output_format)
         return
-    with _opened(db) as store:
+    with opened_for_sql(db) as store:
         store.lock_down()
         if show_tables:
             _write(_tables(store, output_format, about), output_format)
@@ -93,29 +94,12 @@ def sql(
             _answer(store, _text(query, name), output_format, raw=raw)
 
 
-def _opened(db: Path) -> "Store | HistoryFile":
-    """A trace database, or a history."""
-    from traceforge import api
-
-    try:
-        return api.open_store(db)
-    except InputUnusableError:
-        from traceforge.history.tables import is_history, open_history
-
-        if is_history(db):
-            return open_history(db)
-        raise
-
-
 def _answer(store: "Asked", statement: str, output_format: Format, *, raw: bool = False) -> None:
     """What the database says; as a table without polars, which takes longer to load than most questions."""
     if output_format is not Format.table:
         _write(store.query(statement), output_format, raw=raw)
         return
-    found = store.preview(statement, MAX_TABLE_ROWS)
-    print_table(found.names, found.rows, further=found.further)
-    if not found.rows:
-        note("no rows")
+    print_answer(store, statement)
 
 
 def _converse(store: "Asked", output_format: Format) -> None:
