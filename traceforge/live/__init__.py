@@ -11,8 +11,9 @@ what runs on a device, beside the collectives themselves.
 """
 
 import os
-from collections.abc import Sequence
+import sys
 from pathlib import Path
+from typing import Any
 
 from traceforge.live.recorder import FOLDER_VARIABLE, Hook, Recorder, start
 
@@ -20,18 +21,41 @@ __all__ = ["Recorder", "record"]
 
 
 def record(
-    folder: str | os.PathLike[str] | None = None, *, rank: int | None = None, world_size: int | None = None
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    model: Any = None,
+    rank: int | None = None,
+    world_size: int | None = None,
 ) -> Recorder:
     """Record this process into a folder.
 
     Args:
         folder: for the files of all ranks; the environment variable TRACEFORGE_LIVE where it is None. Without either,
             nothing is recorded and all calls do nothing.
-        rank: global rank of this process; RANK of the launcher where it is None.
-        world_size: number of ranks; WORLD_SIZE of the launcher where it is None.
+        model: PyTorch module whose forward pass is named; not needed where it is data parallel.
+        rank: global rank of this process; where it is None, what the process group or the launcher says.
+        world_size: number of ranks; likewise.
     """
     chosen = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
-    hooks: Sequence[Hook] = ()
+    torch = sys.modules.get("torch") if chosen else None
+    if torch is not None and rank is None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     return start(
-        Path(chosen) if chosen else None, environment=os.environ, rank=rank, world_size=world_size, hooks=hooks
+        Path(chosen) if chosen else None,
+        environment=os.environ,
+        rank=rank,
+        world_size=world_size,
+        hooks=[] if torch is None else _torch_hooks(torch, model),
     )
+
+
+def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
+    from traceforge.live.torch_collectives import TorchCollectives
+    from traceforge.live.torch_gradients import TorchGradients
+    from traceforge.live.torch_phases import TorchPhases
+
+    phases = TorchPhases(torch, model)
+    if not torch.distributed.is_available():
+        return [phases]
+    collectives = TorchCollectives(torch)
+    return [phases, collectives, TorchGradients(torch, collectives, phases)]

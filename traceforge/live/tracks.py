@@ -120,7 +120,7 @@ class Tracks:
         *,
         ranks: Sequence[int] | None = None,
         size_bytes: int | None = None,
-        elements: tuple[int, int] | None = None,
+        elements: tuple[int | None, int | None] | None = None,
         dtype: str | None = None,
         peer: int | None = None,
     ) -> OpenCollective:

@@ -44,6 +44,7 @@ class LogWriter:
         self.names = Names()
         self._file = file
         self._closing = closing
+        self._told: list[Mapping[str, object]] = []
         self._anchor = anchor
         self._ending = threading.Event()
         self._writing = threading.Lock()
@@ -61,6 +62,10 @@ class LogWriter:
         while not self._ending.wait(FLUSH_S):
             self.flush()
 
+    def tell(self, facts: Mapping[str, object]) -> None:
+        """Facts that are known only now; they are written with the next rows."""
+        self._told.append(facts)
+
     def flush(self) -> None:
         """Write all that is waiting."""
         with self._writing:
@@ -72,6 +77,8 @@ class LogWriter:
             facts: dict[str, object] = {"clock": [self._anchor()], "dropped": self.queue.dropped}
             if new:
                 facts["names"] = new
+            while self._told:
+                facts.update(self._told.pop(0))
             self._write(facts_frame(facts) + rows_frame(rows))
         self._file_flush()
 

@@ -1,7 +1,7 @@
 """What a recording says of its process. In: its first facts. Out: `RecorderFacts`; every value is checked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _LARGEST_NS = 2**62
 _MOST_RANKS = 1_000_000
@@ -31,6 +31,18 @@ class RecorderFacts:
     def library(self) -> str:
         """Word before the names of collectives."""
         return "live" if self.backend is not None and "gloo" not in self.backend else "gloo"
+
+    def with_later(self, facts: Mapping[str, object]) -> "RecorderFacts":
+        """With what was only known once the process group was there."""
+        known = {name: facts[name] for name in ("backend", "world_size", "torch") if name in facts}
+        if not known:
+            return self
+        return replace(
+            self,
+            backend=_text(known.get("backend")) or self.backend,
+            world_size=_whole(known.get("world_size")) or self.world_size,
+            facts={**self.facts, **known},
+        )
 
     def clock_change_ns(self, readings: object) -> int:
         """By how much a later reading of the clocks differs from the first, at most."""

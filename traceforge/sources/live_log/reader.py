@@ -93,6 +93,7 @@ class _LiveReading:
     def take_facts(self, facts: Facts) -> None:
         """Names, clock readings and losses."""
         self._names.add(facts.get("names"))
+        self._opening = self._opening.with_later(facts)
         self.has_ended |= facts.get("ended") is True
         dropped = facts.get("dropped")
         if isinstance(dropped, int) and 0 < dropped - self._dropped < 2**62:

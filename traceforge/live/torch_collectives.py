@@ -1,0 +1,180 @@
+"""Collectives of a PyTorch program. In: calls of `torch.distributed`. Out: a row each, from the call to its result.
+
+Idea: a blocking call is timed as it is; an asynchronous one ends when its future does, and `Work.wait` is a phase of
+its own. Only tensors of the host are timed: what a device does ends when the host does not look.
+Not handled: functional collectives, coalesced ones, those that C++ issues by itself (buffers of DDP; its gradients see
+`torch_gradients`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from traceforge.live.torch_patch import Undo, exchange, in_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from traceforge.live.recorder import Recorder
+    from traceforge.live.tracks import OpenCollective
+
+
+class _Call(NamedTuple):
+    """How a function names what it sends and receives, and the rank at its other end."""
+
+    op: str
+    sent: str
+    received: str
+    peer: str | None = None
+
+
+_CALLS = {
+    "all_reduce": _Call("all_reduce", "tensor", "tensor"),
+    "broadcast": _Call("broadcast", "tensor", "tensor"),
+    "reduce": _Call("reduce", "tensor", "tensor"),
+    "all_gather": _Call("all_gather", "tensor", "tensor_list"),
+    "all_gather_into_tensor": _Call("all_gather", "input_tensor", "output_tensor"),
+    "reduce_scatter": _Call("reduce_scatter", "input_list", "output"),
+    "reduce_scatter_tensor": _Call("reduce_scatter", "input", "output"),
+    "all_to_all": _Call("all_to_all", "input_tensor_list", "output_tensor_list"),
+    "all_to_all_single": _Call("all_to_all", "input", "output"),
+    "gather": _Call("gather", "tensor", "tensor"),
+    "scatter": _Call("scatter", "tensor", "tensor"),
+    "barrier": _Call("barrier", "", ""),
+    "send": _Call("send", "tensor", "tensor", "dst"),
+    "isend": _Call("send", "tensor", "tensor", "dst"),
+    "recv": _Call("recv", "tensor", "tensor", "src"),
+    "irecv": _Call("recv", "tensor", "tensor", "src"),
+}
+_DTYPES = {
+    "float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat16", "int64": "long",
+    "int32": "int", "int16": "short", "int8": "char", "uint8": "byte", "bool": "bool",
+}  # fmt: skip
+
+
+class TorchCollectives:
+    """Watches the functions of `torch.distributed`."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._dist = torch.distributed
+        self._groups: dict[Any, tuple[str, tuple[int, ...]]] = {}
+        self._has_told = False
+        self._depth = 0
+
+    def install(self, recorder: Recorder) -> Undo:
+        """Begin to watch."""
+        homes = [self._dist, self._dist.distributed_c10d]
+        undos = []
+        for name, call in _CALLS.items():
+            original = getattr(self._dist, name, None)
+            if original is None:
+                continue
+            ours = self._watched(recorder, call, original)
+            undos += [exchange(home, name, _instead(ours)) for home in homes if getattr(home, name, 0) is original]
+        undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: _waited(recorder, wait)))
+        return in_turn(undos)
+
+    def begin(self, recorder: Recorder, call_op: str, sent: Any, received: Any, group: Any) -> OpenCollective | None:
+        """A collective that begins now; None for one that is not timed."""
+        return self._begin(recorder, _Call(call_op, "", ""), sent, received, group, None)
+
+    def _watched(self, recorder: Recorder, call: _Call, original: Any) -> Any:
+        places = {name: place for place, name in enumerate(inspect.signature(original).parameters)}
+
+        def said(name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if name in kwargs:
+                return kwargs[name]
+            place = places.get(name or "", len(args))
+            return args[place] if place < len(args) else None
+
+        @functools.wraps(original)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            begun: list[OpenCollective | None] = [None]
+
+            def begin() -> None:
+                sent, received, group = (said(name, args, kwargs) for name in (call.sent, call.received, "group"))
+                begun[0] = self._begin(recorder, call, sent, received, group, said(call.peer, args, kwargs))
+
+            if not self._depth:
+                recorder.guarded("torch.distributed", begin)
+            self._depth += 1
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                self._depth -= 1
+            if (meeting := begun[0]) is not None:
+                recorder.guarded("torch.distributed", functools.partial(_end, meeting, result))
+            return result
+
+        return watched
+
+    def _begin(
+        self, recorder: Recorder, call: _Call, sent: Any, received: Any, group: Any, peer: Any
+    ) -> OpenCollective | None:
+        first, (sent_elements, device) = _first(sent), _amount(sent)
+        if device not in ("cpu", ""):
+            return None
+        name, ranks = self._group(recorder, group)
+        dtype = None if first is None else _DTYPES.get(str(first.dtype).removeprefix("torch."))
+        return recorder.tracks.meeting(
+            call.op,
+            name,
+            ranks=ranks,
+            elements=(sent_elements, _amount(received)[0]),
+            dtype=dtype,
+            peer=peer if type(peer) is int else None,
+        )
+
+    def _group(self, recorder: Recorder, group: Any) -> tuple[str, tuple[int, ...]]:
+        """Name and members of a group; the default one where none is named."""
+        found = self._groups.get(group)
+        if found is None:
+            c10d = self._dist.distributed_c10d
+            own = c10d._get_default_group() if group is None else group
+            found = str(own.group_name), tuple(self._dist.get_process_group_ranks(own))
+            self._groups[group] = found
+        if not self._has_told and recorder.writer is not None:
+            self._has_told = True
+            facts = {"backend": self._dist.get_backend(), "world_size": self._dist.get_world_size()}
+            recorder.writer.tell({**facts, "torch": str(self._torch.__version__)})
+        return found
+
+
+def _instead(ours: Any) -> Callable[[Any], Any]:
+    return lambda _original: ours
+
+
+def _end(meeting: OpenCollective, result: Any) -> None:
+    """End a blocking call now, and an asynchronous one with its future."""
+    if result is None or not hasattr(result, "get_future"):
+        meeting.end()
+        return
+    meeting.returned()
+    result.get_future().add_done_callback(lambda _: meeting.end())
+
+
+def _waited(recorder: Recorder, original: Any) -> Any:
+    @functools.wraps(original)
+    def wait(*args: Any, **kwargs: Any) -> Any:
+        with recorder.phase("wait_for_communication"):
+            return original(*args, **kwargs)
+
+    return wait
+
+
+def _first(tensors: Any) -> Any:
+    if isinstance(tensors, list | tuple):
+        return tensors[0] if tensors else None
+    return tensors
+
+
+def _amount(tensors: Any) -> tuple[int | None, str]:
+    """Elements of a tensor or of several, and the kind of device they are on; nothing where there is no tensor."""
+    first = _first(tensors)
+    if first is None:
+        return None, ""
+    count = sum(one.numel() for one in tensors) if isinstance(tensors, list | tuple) else tensors.numel()
+    return count, str(first.device.type)

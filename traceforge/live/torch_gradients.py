@@ -1,0 +1,135 @@
+"""Gradients that DDP reduces. In: a module's buckets. Out: a collective each, and when the backward pass only waits.
+
+Idea: DDP lets a program reduce each bucket itself; ours does what DDP would, with the same operations in the same
+order, so that the gradients are the same to the bit, and notes begin and end. A program's own hook is watched instead.
+Not handled: modules on devices, with mixed precision, sparse gradients, or views of buckets among a number of ranks
+that is no power of two: they reduce as if nobody watched.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from traceforge.live.torch_collectives import TorchCollectives
+from traceforge.live.torch_patch import Undo, exchange, in_turn
+from traceforge.live.torch_phases import TorchPhases
+
+if TYPE_CHECKING:
+    from traceforge.live.recorder import Recorder
+
+
+class TorchGradients:
+    """Watches the buckets of every DDP module, from its first forward pass on."""
+
+    def __init__(self, torch: Any, collectives: TorchCollectives, phases: TorchPhases) -> None:
+        self._torch = torch
+        self._collectives = collectives
+        self._phases = phases
+        self._seen: set[int] = set()
+        self._awaits_ready = False
+
+    def install(self, recorder: Recorder) -> Undo:
+        """Begin to watch."""
+        module = self._torch.nn.parallel.DistributedDataParallel
+        return in_turn(
+            [
+                exchange(module, "forward", functools.partial(self._before_first, recorder)),
+                exchange(module, "register_comm_hook", functools.partial(self._registered, recorder)),
+            ]
+        )
+
+    def _before_first(self, recorder: Recorder, original: Any) -> Any:
+        @functools.wraps(original)
+        def forward(ddp: Any, *args: Any, **kwargs: Any) -> Any:
+            if id(ddp) not in self._seen:
+                self._seen.add(id(ddp))
+                recorder.guarded("DDP", functools.partial(self._watch, recorder, ddp))
+            return original(ddp, *args, **kwargs)
+
+        return forward
+
+    def _watch(self, recorder: Recorder, ddp: Any) -> None:
+        if not ddp._comm_hooks and _is_plain(self._torch, ddp):
+            original = type(ddp).register_comm_hook
+            # DDP refuses annotations that are not its own, and a lambda has none.
+            hook = lambda _state, bucket: self._reduced(recorder, ddp, bucket)  # noqa: E731
+            getattr(original, "__wrapped__", original)(ddp, None, hook)
+            # What is saved or copied with the module must not hold the recorder.
+            ddp._comm_hooks.pop()
+
+    def _registered(self, recorder: Recorder, original: Any) -> Any:
+        """A program registers a hook of its own: it is watched where it reduces tensors of the host."""
+
+        @functools.wraps(original)
+        def register(ddp: Any, state: Any, hook: Any) -> Any:
+            @functools.wraps(hook)
+            def watched(state: Any, bucket: Any) -> Any:
+                begun = self._begun(recorder, ddp, bucket)
+                future = hook(state, bucket)
+                if begun:
+                    begun[0].returned()
+                    future.add_done_callback(lambda _: begun[0].end())
+                return future
+
+            return original(ddp, state, watched)
+
+        return register
+
+    def _reduced(self, recorder: Recorder, ddp: Any, bucket: Any) -> Any:
+        begun = self._begun(recorder, ddp, bucket)
+        tensor, group = bucket.buffer(), ddp.process_group
+        ranks = group.size()
+        tensor.mul_(1.0 / ranks)  # as the reducer does, which does not divide
+        options = self._torch._C._distributed_c10d.AllreduceOptions()
+        future = group.allreduce([tensor], options).get_future()
+        if not begun:
+            return future.then(_only)
+        begun[0].returned()
+
+        def ended(future: Any) -> Any:
+            begun[0].end()
+            return _only(future)
+
+        return future.then(ended)
+
+    def _begun(self, recorder: Recorder, ddp: Any, bucket: Any) -> list[Any]:
+        """The collective that begins, if it could be noted."""
+        found: list[Any] = []
+
+        def begin() -> None:
+            if not self._awaits_ready:
+                self._awaits_ready = True
+                # Called in order: DDP's own callback, which waits, comes after this one.
+                self._torch.autograd.Variable._execution_engine.queue_callback(
+                    functools.partial(self._ready, recorder.tracks.clock_ns)
+                )
+            tensor = bucket.buffer()
+            meeting = self._collectives.begin(recorder, "all_reduce", tensor, tensor, ddp.process_group)
+            found.extend([] if meeting is None else [meeting])
+
+        recorder.guarded("DDP", begin)
+        return found
+
+    def _ready(self, clock_ns: Any) -> None:
+        self._phases.ready_ns = clock_ns()
+        self._awaits_ready = False
+
+
+def _only(future: Any) -> Any:
+    return future.value()[0]
+
+
+def _is_plain(torch: Any, ddp: Any) -> bool:
+    """Whether DDP reduces in its plainest way, on the host.
+
+    Gradients that are views of the bucket are divided, others multiplied by the inverse: only for powers of two is that
+    the same to the bit.
+    """
+    ranks = ddp.process_group.size()
+    if ddp.gradient_as_bucket_view and ranks & (ranks - 1):
+        return False
+    sparse = any(getattr(one, "sparse", False) for one in ddp.module.modules() if isinstance(one, torch.nn.Embedding))
+    bags = any(getattr(one, "sparse", False) for one in ddp.module.modules() if isinstance(one, torch.nn.EmbeddingBag))
+    on_host = all(one.device.type == "cpu" for one in ddp.module.parameters())
+    return on_host and not sparse and not bags and getattr(ddp, "mixed_precision", None) is None
