@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from traceforge.live.tracks import OpenCollective
 
 
-class _Call(NamedTuple):
+class _TorchCall(NamedTuple):
     """How a function names what it sends and receives, and the rank at its other end."""
 
     op: str
@@ -31,22 +31,22 @@ class _Call(NamedTuple):
 
 
 _CALLS = {
-    "all_reduce": _Call("all_reduce", "tensor", "tensor"),
-    "broadcast": _Call("broadcast", "tensor", "tensor"),
-    "reduce": _Call("reduce", "tensor", "tensor"),
-    "all_gather": _Call("all_gather", "tensor", "tensor_list"),
-    "all_gather_into_tensor": _Call("all_gather", "input_tensor", "output_tensor"),
-    "reduce_scatter": _Call("reduce_scatter", "input_list", "output"),
-    "reduce_scatter_tensor": _Call("reduce_scatter", "input", "output"),
-    "all_to_all": _Call("all_to_all", "input_tensor_list", "output_tensor_list"),
-    "all_to_all_single": _Call("all_to_all", "input", "output"),
-    "gather": _Call("gather", "tensor", "tensor"),
-    "scatter": _Call("scatter", "tensor", "tensor"),
-    "barrier": _Call("barrier", "", ""),
-    "send": _Call("send", "tensor", "tensor", "dst"),
-    "isend": _Call("send", "tensor", "tensor", "dst"),
-    "recv": _Call("recv", "tensor", "tensor", "src"),
-    "irecv": _Call("recv", "tensor", "tensor", "src"),
+    "all_reduce": _TorchCall("all_reduce", "tensor", "tensor"),
+    "broadcast": _TorchCall("broadcast", "tensor", "tensor"),
+    "reduce": _TorchCall("reduce", "tensor", "tensor"),
+    "all_gather": _TorchCall("all_gather", "tensor", "tensor_list"),
+    "all_gather_into_tensor": _TorchCall("all_gather", "input_tensor", "output_tensor"),
+    "reduce_scatter": _TorchCall("reduce_scatter", "input_list", "output"),
+    "reduce_scatter_tensor": _TorchCall("reduce_scatter", "input", "output"),
+    "all_to_all": _TorchCall("all_to_all", "input_tensor_list", "output_tensor_list"),
+    "all_to_all_single": _TorchCall("all_to_all", "input", "output"),
+    "gather": _TorchCall("gather", "tensor", "tensor"),
+    "scatter": _TorchCall("scatter", "tensor", "tensor"),
+    "barrier": _TorchCall("barrier", "", ""),
+    "send": _TorchCall("send", "tensor", "tensor", "dst"),
+    "isend": _TorchCall("send", "tensor", "tensor", "dst"),
+    "recv": _TorchCall("recv", "tensor", "tensor", "src"),
+    "irecv": _TorchCall("recv", "tensor", "tensor", "src"),
 }
 _DTYPES = {
     "float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat16", "int64": "long",
@@ -79,9 +79,9 @@ class TorchCollectives:
 
     def begin(self, recorder: Recorder, call_op: str, sent: Any, received: Any, group: Any) -> OpenCollective | None:
         """A collective that begins now; None for one that is not timed."""
-        return self._begin(recorder, _Call(call_op, "", ""), sent, received, group, None)
+        return self._begin(recorder, _TorchCall(call_op, "", ""), sent, received, group, None)
 
-    def _watched(self, recorder: Recorder, call: _Call, original: Any) -> Any:
+    def _watched(self, recorder: Recorder, call: _TorchCall, original: Any) -> Any:
         places = {name: place for place, name in enumerate(inspect.signature(original).parameters)}
 
         def said(name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -112,7 +112,7 @@ class TorchCollectives:
         return watched
 
     def _begin(
-        self, recorder: Recorder, call: _Call, sent: Any, received: Any, group: Any, peer: Any
+        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
     ) -> OpenCollective | None:
         first, (sent_elements, device) = _first(sent), _amount(sent)
         if device not in ("cpu", ""):
