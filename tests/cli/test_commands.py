@@ -277,3 +277,18 @@ def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:
     assert (lenient.returncode, strict.returncode) == (0, 4)
     assert lenient.stdout == ""
     assert "warning:" in lenient.stderr
+
+
+def test_replay_writes_the_policy_that_a_job_can_try(healthy: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.json"
+
+    said = run("replay", healthy, "--policy", "bounded_delay:gain=0.25", "--save-policy", file, "--json")
+
+    # then the file holds what was foretold, and is taken in the place of the policy
+    written = json.loads(file.read_text(encoding="utf-8"))
+    [outcome] = json.loads(said.stdout)["outcomes"]
+    assert written["policy"] == "bounded_delay:window=4,threshold=0.02,gain=0.25,max_delay=0.05"
+    assert written["foretold"]["throughput_ratio"] == outcome["throughput_ratio"]
+    again = json.loads(run("replay", healthy, "--policy", file, "--json").stdout)
+    assert again["outcomes"] == [outcome]
+    assert run("replay", healthy, "--policy", "oracle", "--save-policy", file).returncode == 2

@@ -4,12 +4,12 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from traceforge.cli.console import note, print_frame
-from traceforge.errors import InputUnusableError
+from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="POLICY",
-            help="Policy, such as bounded_delay:window=4,gain=0.5; may be repeated. Default: all policies.",
+            help="Policy, such as bounded_delay:window=4,gain=0.5, or a file that --save-policy wrote; may be "
+            "repeated. Default: all policies.",
         ),
     ] = None,
     what_if: Annotated[
@@ -46,6 +47,10 @@ def replay(
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Try a grid of parameters of each policy and mark the Pareto front.")
     ] = False,
+    save_policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json", help="Write the policy and what is foretold, for `traceforge.live` to try."),
+    ] = None,
     run: Annotated[str | None, typer.Option(help="Run to replay, where the database holds several.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
@@ -56,14 +61,19 @@ def replay(
     from traceforge import api
     from traceforge.replay.edit import parse_edit
     from traceforge.replay.places import load_places
-    from traceforge.replay.policy import parse_policy, policies
+    from traceforge.replay.policy import policies
+    from traceforge.replay.policy_file import choose
     from traceforge.replay.replay_input import load_replay_input
 
     if what_if and "list" in what_if:
         _list_edits()
         return
     edits = [parse_edit(text) for text in what_if or ()]
-    chosen = [parse_policy(text) for text in policy or (() if edits else policies())]
+    picked = [choose(text) for text in policy or (() if edits else policies())]
+    chosen = [(one.policy, one.parameters) for one in picked]
+    if save_policy is not None and (len(chosen) != 1 or sweep or chosen[0][0].sees_future):
+        hint = "such as --policy bounded_delay:gain=0.5 --save-policy policy.json"
+        raise UsageError("`--save-policy` needs one policy that a job can run", hint=hint)
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
         given = load_replay_input(store, run_id)
@@ -80,7 +90,9 @@ def replay(
     if chosen and sweep:
         document["sweep"] = _sweep(given, chosen, quiet=as_json)
     elif chosen:
-        document["outcomes"] = _outcomes(given, chosen, quiet=as_json)
+        document["outcomes"] = found = _outcomes(given, chosen, quiet=as_json)
+        if save_policy is not None:
+            _save(save_policy, found[0])
     if as_json:
         print(json.dumps(document, indent=2))
 
@@ -99,6 +111,18 @@ def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
         )
         _note_reasons([(str(outcome["policy"]), str(outcome["reason"])) for outcome in found])
     return found
+
+
+def _save(path: Path, outcome: "Mapping[str, Any]") -> None:
+    from traceforge.replay.policy_file import Foretold, write_policy
+
+    text = f"{outcome['policy']}:{outcome['parameters']}".rstrip(":")
+    names = ("throughput_ratio", "throughput_ratio_low", "throughput_ratio_high", "verdict")
+    try:
+        write_policy(path, text, Foretold(*(outcome[name] for name in names)))
+    except OSError as error:
+        raise UsageError(f"the policy cannot be written: {error}", where=str(path)) from error
+    note(f'policy: {path}; try it with live.record(…, policy="{path}")')
 
 
 def _sweep(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":

@@ -2,7 +2,7 @@
 
     from traceforge import live
 
-    with live.record("traces/") as recorder:
+    with live.record("traces/", policy=None) as recorder:
         ...
         recorder.step()
 
@@ -15,14 +15,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from traceforge.live.limits import PacingLimits
 from traceforge.live.recorder import FOLDER_VARIABLE, Hook, Recorder, start
+from traceforge.live.trial import Blocks
 
-__all__ = ["Recorder", "record"]
+__all__ = ["Blocks", "PacingLimits", "Recorder", "record"]
+
+POLICY_VARIABLE = "TRACEFORGE_LIVE_POLICY"
 
 
 def record(
     folder: str | os.PathLike[str] | None = None,
     *,
+    policy: str | None = None,
+    limits: PacingLimits | None = None,
     model: Any = None,
     rank: int | None = None,
     world_size: int | None = None,
@@ -32,6 +38,9 @@ def record(
     Args:
         folder: for the files of all ranks; the environment variable TRACEFORGE_LIVE where it is None. Without either,
             nothing is recorded and all calls do nothing.
+        policy: pacing policy such as `bounded_delay:gain=0.5`, or the path of a file that `traceforge replay
+            --save-policy` wrote; TRACEFORGE_LIVE_POLICY where it is None. Without either, nobody is held back.
+        limits: what pacing may do at most.
         model: PyTorch module whose forward pass is named; not needed where it is data parallel.
         rank: global rank of this process; where it is None, what the process group or the launcher says.
         world_size: number of ranks; likewise.
@@ -40,13 +49,24 @@ def record(
     torch = sys.modules.get("torch") if chosen else None
     if torch is not None and rank is None and torch.distributed.is_available() and torch.distributed.is_initialized():
         rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    paced_by = os.environ.get(POLICY_VARIABLE) if policy is None else policy
+    hooks: list[Hook] = [] if torch is None else _torch_hooks(torch, model)
+    if chosen and paced_by:
+        hooks.append(_pacer(paced_by, limits))
     return start(
         Path(chosen) if chosen else None,
         environment=os.environ,
         rank=rank,
         world_size=world_size,
-        hooks=[] if torch is None else _torch_hooks(torch, model),
+        hooks=hooks,
     )
+
+
+def _pacer(policy: str, limits: PacingLimits | None) -> Hook:
+    from traceforge.live.pacing import Pacer
+    from traceforge.replay.policy_file import choose
+
+    return Pacer(choose(policy), limits or PacingLimits())
 
 
 def _torch_hooks(torch: Any, model: Any) -> list[Hook]:

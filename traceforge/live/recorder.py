@@ -159,7 +159,7 @@ def start(
     }  # fmt: skip
     found: list[Recorder] = []
     writer = LogWriter(file, opening, lambda: {"failures": found[0].failures})
-    tracks = Tracks(writer.queue, writer.names, clock_ns)
+    tracks = Tracks(writer.queue, writer.names, clock_ns, world_size=world_size)
     found.append(Recorder(tracks, writer=writer, path=path, rank=rank or 0, hooks=hooks))
     return found[0]
 

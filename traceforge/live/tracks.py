@@ -12,7 +12,7 @@ from typing import Self
 
 from traceforge.live.clock import Clock
 from traceforge.live.layout import Row, RowKind
-from traceforge.live.names import Names
+from traceforge.live.names import Key, Names
 from traceforge.live.queue import RowQueue
 
 WORLD = "world"
@@ -73,6 +73,7 @@ class Tracks:
 
     Attributes:
         clock_ns: monotonic.
+        world_size: number of ranks; None where nobody says it.
         met: number of the name and duration of each collective since the last `take_met`; None where nobody asks.
     """
 
@@ -81,7 +82,7 @@ class Tracks:
         self.met: list[tuple[int, int]] | None = None
         self._queue = queue
         self._names = names
-        self._world_size = world_size
+        self.world_size = world_size
         self._sequences: dict[str, int] = {}
         self._threads = {threading.get_ident(): 0}
         self._step_start_ns = clock_ns()
@@ -99,6 +100,10 @@ class Tracks:
         self._step_start_ns = end
         self._step += 1
         return start, end
+
+    def name(self, key: Key) -> int:
+        """The number of what recurs."""
+        return self._names.number(key)
 
     def phase(self, name: str) -> NamedStretch:
         """A stretch of this thread that has a name."""

@@ -41,6 +41,8 @@ def _build(context: Context) -> Section | Missing:
         blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
     if trials:
         blocks.append(_pareto(rows, trials))
+    if context.store.rows("SELECT 1 FROM replay.paced WHERE run_id = ?", [context.run_id]):
+        blocks.append(_measured(context.rows("sections/pacing_measured")))
     changes = context.rows("sections/pacing_what_if")
     if changes:
         blocks.append(_what_if(changes))
@@ -103,6 +105,19 @@ def _trial(row: Row) -> Trial:
 def _what_if(rows: list[Row]) -> Table:
     summary = "Other changes to the job, replayed one at a time; their settings are examples, not advice"
     return Table.of(rows, _WHAT_IF_COLUMNS, _MOST_CHANGES, summary, ["sections/pacing_what_if"])
+
+
+def _measured(rows: list[Row]) -> Table:
+    """What live pacing brought, beside what was foretold."""
+    summary = "Measured while the job ran: blocks of steps with and without pacing took turns"
+    return Table.of(rows, _MEASURED_COLUMNS, None, summary, ["sections/pacing_measured"])
+
+
+def _hook(row: Row) -> str:
+    if row["is_dry_run"]:
+        return "dry run: nobody was held back"
+    off = row["off_from_iteration"]
+    return "on throughout" if off is None else f"gave pacing up at iteration {count(off)}"
 
 
 def _changes(title: str) -> tuple[TableColumn, TableColumn, TableColumn]:
@@ -180,6 +195,17 @@ _POLICY_COLUMNS = (
     TableColumn("parameters", lambda row: clean(row["parameters"] or "—", 120), code=True),
     TableColumn("verdict", _verdict),
     *_changes("throughput"),
+)
+_MEASURED_COLUMNS = (
+    TableColumn("policy", lambda row: clean(row["policy"], 160), code=True),
+    number("pairs of blocks", lambda row: count(row["pairs"])),
+    *_changes("measured"),
+    number("foretold", lambda row: change(row["foretold_ratio"])),
+    number("from", lambda row: change(row["foretold_ratio_low"])),
+    number("to", lambda row: change(row["foretold_ratio_high"])),
+    TableColumn("intervals", lambda row: {True: "meet", False: "do not meet", None: "—"}[row["agrees"]]),
+    number("mean delay", lambda row: duration(row["delay_ns"])),
+    TableColumn("hook", _hook),
 )
 _COLUMNS = (
     *_POLICY_COLUMNS,

@@ -20,6 +20,8 @@ from traceforge.sources.live_log.opening import RecorderFacts
 from traceforge.sources.live_log.signs import Signs
 
 _LARGEST_STEP = 2**31
+DELAY = -2
+"""Number of the name of a delay that a pacing hook kept."""
 
 
 class LiveRow(IntEnum):
@@ -72,12 +74,16 @@ def events_of(table: Table, signs: Signs, opening: RecorderFacts, *, since_ns: i
         calls: collectives told before, for their numbers.
     """
     step, phase, meeting = (table[1:, table[0] == kind] for kind in (LiveRow.STEP, LiveRow.PHASE, LiveRow.COLLECTIVE))
+    pace = table[1:, table[0] == LiveRow.PACE]
+    nobody = np.zeros(pace.shape[1], dtype=np.int64)
+    phase = np.concatenate([phase, np.stack([nobody + DELAY, pace[1], pace[2], nobody, nobody, nobody])], axis=1)
+    phases = {**signs.phases, DELAY: "pacing_delay"}
     names: dict[str, int] = {}
     other = phase[:, phase[3] != 0]
     parts = [
         _steps(step, names),
-        *_thread(phase[:, phase[3] == 0], meeting, signs, names, since_ns, calls),
-        _plain("user_annotation", other, _named(other[0], signs.phases, names), 10 + other[3]),
+        *_thread(phase[:, phase[3] == 0], phases, meeting, signs, names, since_ns, calls),
+        _plain("user_annotation", other, _named(other[0], phases, names), 10 + other[3]),
         _works(meeting, signs, names, calls, opening.library),
     ]
     category = np.repeat([part.category for part in parts], [len(part.name) for part in parts])
@@ -148,6 +154,24 @@ def message_rows(events: ShownEvents, signs: Signs, first_event: int) -> pl.Data
     )
 
 
+def pacing_rows(table: Table, signs: Signs) -> pl.DataFrame:
+    """Rows of raw.pacing."""
+    name, start, end, asked, wait, step = table[1:, table[0] == LiveRow.PACE]
+    told = [signs.arms[number] for number in name.tolist()]
+    fits = (step >= 0) & (step < _LARGEST_STEP)
+    return pl.DataFrame(
+        {
+            "iteration": np.where(fits, step, 0),
+            "arm": [arm for arm, _ in told],
+            "state": [state for _, state in told],
+            "asked_delay_ns": asked,
+            "delay_ns": end - start,
+            "wait_ns": wait,
+        },
+        schema_overrides={"iteration": pl.Int32, "arm": pl.String, "state": pl.String},
+    )
+
+
 def _steps(step: Table, names: dict[str, int]) -> _EventPart:
     numbers = np.where((step[3] >= 0) & (step[3] < _LARGEST_STEP), step[3], 0)
     named = np.array([names.setdefault(f"ProfilerStep#{number}", len(names)) for number in numbers.tolist()], np.int64)
@@ -155,7 +179,13 @@ def _steps(step: Table, names: dict[str, int]) -> _EventPart:
 
 
 def _thread(
-    phase: Table, meeting: Table, signs: Signs, names: dict[str, int], since_ns: int, calls: int
+    phase: Table,
+    phases: dict[int, str],
+    meeting: Table,
+    signs: Signs,
+    names: dict[str, int],
+    since_ns: int,
+    calls: int,
 ) -> tuple[_EventPart, _EventPart]:
     """What the training thread did at each instant: annotations, and calls of collectives."""
     own = np.flatnonzero(meeting[5] == 0)
@@ -169,7 +199,7 @@ def _thread(
     _, first = np.unique(place, return_index=True)
     record = np.full(len(place), -1)
     record[first] = 2 * (calls + place[first])
-    named = _named(phase[0], signs.phases, names)
+    named = _named(phase[0], phases, names)
     calls_named = _named(meeting[0], {n: f"c10d::{one.op}" for n, one in signs.meetings.items()}, names)
     zeros = [np.zeros(some.shape[1], dtype=np.int64) for some in (annotated, called)]
     return (

@@ -17,9 +17,10 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.stream import ByteStream
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.live_log.events import LiveRow, collective_rows, events_of, message_rows
+from traceforge.sources.live_log.events import LiveRow, collective_rows, events_of, message_rows, pacing_rows
 from traceforge.sources.live_log.frames import Facts, FrameReader, RowBlock, Table
 from traceforge.sources.live_log.opening import RecorderFacts, read_opening
+from traceforge.sources.live_log.policy import policy_row
 from traceforge.sources.live_log.signs import Signs
 
 KIND = "live_log"
@@ -100,6 +101,8 @@ class _LiveReading:
             self._issues.add("rows_dropped", dropped - self._dropped, lost_events=dropped - self._dropped)
             self._dropped = dropped
             self.lost = True
+        if (policy := policy_row(facts.get("pacing"))) is not None:
+            self._emit(Batch("raw.pacing_policy", policy))
         failures = facts.get("failures")
         for name, what in failures.items() if isinstance(failures, Mapping) else ():
             self._issues.add("hook_failed", because=f"{name}: {what}"[:300])
@@ -156,6 +159,7 @@ class _LiveReading:
         first = self._rows.count
         self._rows.add(events.frame)
         for name, rows in (
+            ("pacing", pacing_rows(own, self._names)),
             ("collective", collective_rows(events, self._names, first)),
             ("argument", message_rows(events, self._names, first)),
         ):

@@ -11,7 +11,8 @@ _MOST = 200_000
 _MOST_RANKS = 1_000_000
 _LONGEST_NAME = 1_000
 _STEP = 0
-_COLLECTIVE = 2
+_ARMS = ("paced", "unpaced", "warm_up")
+_STATES = ("on", "dry_run", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Signs:
     def __init__(self) -> None:
         self.phases: dict[int, str] = {}
         self.meetings: dict[int, MeetingKind] = {}
+        self.arms: dict[int, tuple[str, str]] = {}
 
     def add(self, listed: object) -> None:
         """Take in what a frame of facts lists: pairs of a number and a key."""
@@ -40,10 +42,12 @@ class Signs:
             if not (isinstance(one, list) and len(one) == 2 and type(one[0]) is int and 0 <= one[0] < 2**31):
                 continue
             number, key = one
-            if len(self.phases) + len(self.meetings) >= _MOST or not isinstance(key, list):
+            if len(self.phases) + len(self.meetings) + len(self.arms) >= _MOST or not isinstance(key, list):
                 continue
             if len(key) == 2 and key[0] == "phase" and isinstance(key[1], str):
                 self.phases[number] = key[1][:_LONGEST_NAME]
+            elif len(key) == 3 and key[0] == "pace" and key[1] in _ARMS and key[2] in _STATES:
+                self.arms[number] = str(key[1]), str(key[2])
             elif len(key) == 8 and key[0] == "collective" and (meeting := _meeting(key)) is not None:
                 self.meetings[number] = meeting
 
@@ -51,7 +55,7 @@ class Signs:
         """Whether rows of a kind have numbers that stand for something of that kind."""
         if kind == _STEP:
             return np.ones(len(numbers), dtype=np.bool_)
-        by_kind: Mapping[int, Mapping[int, object]] = {1: self.phases, _COLLECTIVE: self.meetings}
+        by_kind: Mapping[int, Mapping[int, object]] = {1: self.phases, 2: self.meetings, 3: self.arms}
         return np.isin(numbers, list(by_kind.get(kind, {})))
 
     def groups(self, world_size: int | None) -> list[tuple[str, str, int]]:
