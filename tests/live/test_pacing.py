@@ -13,14 +13,14 @@ from traceforge.errors import InputUnusableError, UsageError
 from traceforge.live.limits import PacingLimits
 from traceforge.live.pacing import Pacer
 from traceforge.live.recorder import start
-from traceforge.live.trial import Blocks, Trial, student_95
+from traceforge.live.trial import PacingTrial, TurnBlocks, student_95
 from traceforge.live.waits import WaitEstimate, is_probed, probe_count
 from traceforge.replay.policy import Past, parse_policy
 from traceforge.replay.policy_file import ChosenPolicy, Foretold, choose, write_policy
 from traceforge.stats import t_quantile
 from traceforge.store.database import Store
 
-ALWAYS = PacingLimits(longest_share=1.0, total_share=1.0, blocks=Blocks(first_step=0, length=10**6, settling=0))
+ALWAYS = PacingLimits(longest_share=1.0, total_share=1.0, blocks=TurnBlocks(first_step=0, length=10**6, settling=0))
 """One block that never ends: that of pair 0 that comes first is paced."""
 
 
@@ -100,7 +100,7 @@ def test_a_delay_is_bounded_whatever_the_policy_asks_for(tmp_path: Path) -> None
 
 
 def test_all_delays_together_are_bounded(tmp_path: Path) -> None:
-    limits = PacingLimits(longest_share=1.0, total_share=0.03, blocks=Blocks(0, 20, 0))
+    limits = PacingLimits(longest_share=1.0, total_share=0.03, blocks=TurnBlocks(0, 20, 0))
     rank = Rank(tmp_path, "constant:delay=0.5", limits)
     for _ in range(200):
         rank.step(9 * MS, 0)
@@ -110,7 +110,7 @@ def test_all_delays_together_are_bounded(tmp_path: Path) -> None:
 
 def test_pacing_that_costs_throughput_switches_itself_off(tmp_path: Path) -> None:
     # given a policy that only costs, 5 % of each step
-    limits = PacingLimits(total_share=1.0, blocks=Blocks(first_step=4, length=5, settling=1))
+    limits = PacingLimits(total_share=1.0, blocks=TurnBlocks(first_step=4, length=5, settling=1))
     rank = Rank(tmp_path, "constant:delay=0.05", limits)
     for number in range(80):
         rank.step(9 * MS + 1_000 * (number % 7), 0)
@@ -128,7 +128,7 @@ def test_pacing_that_costs_throughput_switches_itself_off(tmp_path: Path) -> Non
 
 
 def test_pacing_that_helps_stays_on(tmp_path: Path) -> None:
-    limits = PacingLimits(blocks=Blocks(first_step=4, length=5, settling=1), total_share=1.0)
+    limits = PacingLimits(blocks=TurnBlocks(first_step=4, length=5, settling=1), total_share=1.0)
     rank = Rank(tmp_path, "constant:delay=0.01", limits)
     for _ in range(60):
         # A job that is slower where it is not paced.
@@ -157,7 +157,7 @@ def test_a_bound_that_sees_the_future_cannot_be_run() -> None:
 
 
 def test_all_ranks_are_in_one_arm_without_a_word() -> None:
-    blocks = Blocks(first_step=10, length=5)
+    blocks = TurnBlocks(first_step=10, length=5)
     arms = [blocks.is_paced(step) for step in range(1_010)]
 
     assert arms[:10] == [False] * 10
@@ -170,10 +170,10 @@ def test_all_ranks_are_in_one_arm_without_a_word() -> None:
 def test_the_interval_of_the_gain_covers_it(tmp_path: Path) -> None:
     # given 200 jobs of eight pairs, in which pacing brings 4 % and steps scatter by 3 %
     draw = np.random.default_rng(5)
-    blocks = Blocks(first_step=0, length=6, settling=1)
+    blocks = TurnBlocks(first_step=0, length=6, settling=1)
     covered = 0
     for _ in range(200):
-        trial = Trial(blocks)
+        trial = PacingTrial(blocks)
         for step in range(96):
             duration = 10 * MS * (1 + 0.03 * draw.standard_normal())
             trial.saw(step, round(duration / 1.04 if blocks.is_paced(step) else duration))
@@ -230,7 +230,7 @@ def test_the_gain_that_was_measured_stands_beside_the_one_foretold(tmp_path: Pat
     path = tmp_path / "policy.json"
     policy = "bounded_delay:window=2,threshold=0.1,gain=0.4,max_delay=0.5"
     write_policy(path, policy, Foretold(1.10, 1.02, 1.5, "supported"))
-    limits = PacingLimits(total_share=1.0, longest_share=0.5, blocks=Blocks(first_step=8, length=6, settling=2))
+    limits = PacingLimits(total_share=1.0, longest_share=0.5, blocks=TurnBlocks(first_step=8, length=6, settling=2))
     record_job(
         tmp_path / "traces", steps=58, calls=1, late_ns={1: 3 * MS}, policy=choose(str(path)), limits=limits, spoils=0.5
     )
@@ -240,7 +240,7 @@ def test_the_gain_that_was_measured_stands_beside_the_one_foretold(tmp_path: Pat
         api.analyze(store)
         [row] = store.query("FROM replay.paced").to_dicts()
         [(arms, paced)] = store.query(
-            "SELECT COUNT(DISTINCT arm), COUNT(*) FILTER (WHERE delay_ns > 0 AND arm <> 'paced') FROM raw.pacing"
+            "SELECT COUNT(DISTINCT arm), COUNT(*) FILTER (WHERE delay_ns > 0 AND arm = 'unpaced') FROM raw.pacing"
         ).rows()
         html = api.report(store).html
 

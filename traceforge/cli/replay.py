@@ -32,8 +32,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="POLICY",
-            help="Policy, such as bounded_delay:window=4,gain=0.5, or a file that --save-policy wrote; may be "
-            "repeated. Default: all policies.",
+            help="Policy, such as bounded_delay:window=4,gain=0.5, or its file; may be repeated. Default: all.",
         ),
     ] = None,
     what_if: Annotated[
@@ -69,21 +68,16 @@ def replay(
         _list_edits()
         return
     edits = [parse_edit(text) for text in what_if or ()]
-    picked = [choose(text) for text in policy or (() if edits else policies())]
+    picked = map(choose, policy or (() if edits else policies()))
     chosen = [(one.policy, one.parameters) for one in picked]
-    if save_policy is not None and (len(chosen) != 1 or sweep or chosen[0][0].sees_future):
-        hint = "such as --policy bounded_delay:gain=0.5 --save-policy policy.json"
-        raise UsageError("`--save-policy` needs one policy that a job can run", hint=hint)
+    _check_saved(save_policy, chosen, sweep=sweep)
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
         given = load_replay_input(store, run_id)
         places = None if given is None or not edits else load_places(store, run_id, given.model)
     if given is None:
-        raise InputUnusableError(
-            "no iteration with matched collectives to replay",
-            where=str(db),
-            hint="FROM meta.issue and FROM attribute.verdict say what is missing",
-        )
+        hint = "FROM meta.issue and FROM attribute.verdict say what is missing"
+        raise InputUnusableError("no iteration with matched collectives to replay", where=str(db), hint=hint)
     document: dict[str, object] = {"schema_version": 1}
     if places is not None:
         document["what_if"] = _what_ifs(given, places, edits, quiet=as_json)
@@ -91,8 +85,7 @@ def replay(
         document["sweep"] = _sweep(given, chosen, quiet=as_json)
     elif chosen:
         document["outcomes"] = found = _outcomes(given, chosen, quiet=as_json)
-        if save_policy is not None:
-            _save(save_policy, found[0])
+        _save(save_policy, found[0])
     if as_json:
         print(json.dumps(document, indent=2))
 
@@ -113,7 +106,20 @@ def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
     return found
 
 
-def _save(path: Path, outcome: "Mapping[str, Any]") -> None:
+def _check_saved(path: Path | None, chosen: "Chosen", *, sweep: bool) -> None:
+    """Refuse to save what no job could run.
+
+    Raises:
+        UsageError: there are several policies, or the only one sees the future.
+    """
+    if path is not None and (len(chosen) != 1 or sweep or chosen[0][0].sees_future):
+        hint = "such as --policy bounded_delay:gain=0.5 --save-policy policy.json"
+        raise UsageError("`--save-policy` needs one policy that a job can run", hint=hint)
+
+
+def _save(path: Path | None, outcome: "Mapping[str, Any]") -> None:
+    if path is None:
+        return
     from traceforge.replay.policy_file import Foretold, write_policy
 
     text = f"{outcome['policy']}:{outcome['parameters']}".rstrip(":")

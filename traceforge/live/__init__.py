@@ -17,9 +17,9 @@ from typing import Any
 
 from traceforge.live.limits import PacingLimits
 from traceforge.live.recorder import FOLDER_VARIABLE, Hook, Recorder, start
-from traceforge.live.trial import Blocks
+from traceforge.live.trial import TurnBlocks
 
-__all__ = ["Blocks", "PacingLimits", "Recorder", "record"]
+__all__ = ["PacingLimits", "Recorder", "TurnBlocks", "record"]
 
 POLICY_VARIABLE = "TRACEFORGE_LIVE_POLICY"
 

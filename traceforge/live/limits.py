@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from traceforge.live.trial import Blocks
+from traceforge.live.trial import TurnBlocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,4 @@ class PacingLimits:
     probe_share: float = 0.5
     most_loss: float = 0.01
     least_pairs: int = 3
-    blocks: Blocks = field(default_factory=Blocks)
+    blocks: TurnBlocks = field(default_factory=TurnBlocks)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from traceforge.errors import UsageError
 from traceforge.live.layout import RowKind
 from traceforge.live.limits import PacingLimits
-from traceforge.live.trial import Gain, Trial
+from traceforge.live.trial import Gain, PacingTrial
 from traceforge.live.waits import FIRST_PROBE, WaitEstimate, is_probed, probe_count
 from traceforge.replay.policy import Past
 from traceforge.replay.policy_file import ChosenPolicy
@@ -82,7 +82,7 @@ class Pacer:
         self._sleep_ns = sleep_ns or _sleep_ns
         self._waits = WaitEstimate()
         self._blocks = limits.blocks
-        self._trial = Trial(self._blocks)
+        self._trial = PacingTrial(self._blocks)
         self._total_delay_ns = 0
         self._since_ns: int | None = None
         self._past = OwnPast(0)
@@ -94,7 +94,7 @@ class Pacer:
             # The same on all ranks, who know how many they are.
             first = max(self._blocks.first_step, FIRST_PROBE + probe_count(ranks) + 1)
             self._blocks = replace(self._blocks, first_step=first)
-            self._trial = Trial(self._blocks)
+            self._trial = PacingTrial(self._blocks)
         recorder.tracks.take_met()
         names = {
             (arm, state): recorder.tracks.name(("pace", arm, state))

@@ -24,7 +24,7 @@ class Gain(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class TurnBlocks:
     """How steps are dealt to the arms.
 
     Attributes:
@@ -52,10 +52,10 @@ class Blocks:
         return (block % 2 == 0) == first_is_paced
 
 
-class Trial:
+class PacingTrial:
     """Gathers steps and tells the gain so far."""
 
-    def __init__(self, blocks: Blocks) -> None:
+    def __init__(self, blocks: TurnBlocks) -> None:
         self._blocks = blocks
         self._sums: dict[int, list[int]] = {}
         self._changes: list[float] = []
