@@ -68,8 +68,7 @@ def replay(
         _list_edits()
         return
     edits = [parse_edit(text) for text in what_if or ()]
-    picked = map(choose, policy or (() if edits else policies()))
-    chosen = [(one.policy, one.parameters) for one in picked]
+    chosen = [(one.policy, one.parameters) for one in map(choose, policy or (() if edits else policies()))]
     _check_saved(save_policy, chosen, sweep=sweep)
     with api.open_built(db) as store:
         run_id = api.run_id(store, run)
