@@ -127,13 +127,17 @@ class Recorder:
 
     def guarded(self, name: str, act: Callable[[], object]) -> None:
         """Do something that must not harm the program: a failure is counted, and too many end it."""
-        count, text = self.failures.get(name, (0, ""))
-        if count >= _MOST_FAILURES:
+        if self.failures.get(name, (0, ""))[0] >= _MOST_FAILURES:
             return
         try:
             act()
         except Exception as error:  # noqa: BLE001  # whatever it is, the training program must go on
-            self.failures[name] = count + 1, text or f"{type(error).__name__}: {error}"[:500]
+            self.failed(name, error)
+
+    def failed(self, name: str, error: Exception) -> None:
+        """Count a failure of a hook."""
+        count, text = self.failures.get(name, (0, ""))
+        self.failures[name] = count + 1, text or f"{type(error).__name__}: {error}"[:500]
 
 
 def start(

@@ -61,6 +61,7 @@ class TorchCollectives:
         self._torch = torch
         self._dist = torch.distributed
         self._groups: dict[Any, tuple[str, tuple[int, ...]]] = {}
+        self._known: dict[Any, tuple[int, str]] = {}
         self._has_told = False
         self._depth = 0
 
@@ -77,36 +78,41 @@ class TorchCollectives:
         undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: _waited(recorder, wait)))
         return in_turn(undos)
 
-    def begin(self, recorder: Recorder, call_op: str, sent: Any, received: Any, group: Any) -> OpenCollective | None:
-        """A collective that begins now; None for one that is not timed."""
-        return self._begin(recorder, _TorchCall(call_op, "", ""), sent, received, group, None)
+    def begin(self, recorder: Recorder, op: str, tensor: Any, group: Any) -> OpenCollective | None:
+        """A collective of one tensor that begins now; None for one that is not timed."""
+        return self._begin(recorder, _TorchCall(op, "", ""), tensor, tensor, group, None)
 
     def _watched(self, recorder: Recorder, call: _TorchCall, original: Any) -> Any:
-        places = {name: place for place, name in enumerate(inspect.signature(original).parameters)}
+        """The function with a clock; this path is walked with every call, so that it is short."""
+        names = list(inspect.signature(original).parameters)
+        place = {name: names.index(name) if name in names else len(names) for name in (*call[1:], "group")}
+        sent_at, received_at, peer_at, group_at = (place[name] for name in (*call[1:], "group"))
+        most = len(names)
 
-        def said(name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if name in kwargs:
-                return kwargs[name]
-            place = places.get(name or "", len(args))
-            return args[place] if place < len(args) else None
+        def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpenCollective | None:
+            if kwargs:
+                args = tuple(args[n] if n < len(args) else kwargs.get(name) for n, name in enumerate(names))
+            args += (None,) * (most + 1 - len(args))
+            return self._begin(recorder, call, args[sent_at], args[received_at], args[group_at], args[peer_at])
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            begun: list[OpenCollective | None] = [None]
-
-            def begin() -> None:
-                sent, received, group = (said(name, args, kwargs) for name in (call.sent, call.received, "group"))
-                begun[0] = self._begin(recorder, call, sent, received, group, said(call.peer, args, kwargs))
-
+            meeting = None
             if not self._depth:
-                recorder.guarded("torch.distributed", begin)
+                try:
+                    meeting = begin(args, kwargs)
+                except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
+                    recorder.failed("torch.distributed", error)
             self._depth += 1
             try:
                 result = original(*args, **kwargs)
             finally:
                 self._depth -= 1
-            if (meeting := begun[0]) is not None:
-                recorder.guarded("torch.distributed", functools.partial(_end, meeting, result))
+            if meeting is not None:
+                try:
+                    _end(meeting, result)
+                except Exception as error:  # noqa: BLE001
+                    recorder.failed("torch.distributed", error)
             return result
 
         return watched
@@ -114,19 +120,27 @@ class TorchCollectives:
     def _begin(
         self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
     ) -> OpenCollective | None:
+        key = (call.op, _extent(sent), None if received is sent else _extent(received), group, peer)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._key(recorder, call, sent, received, group, peer)
+        name, group_name = known
+        return recorder.tracks.begin(name, group_name) if name >= 0 else None
+
+    def _key(
+        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
+    ) -> tuple[int, str]:
+        """Number of the name of a kind of collective and its group; -1 for what is on a device."""
         first, (sent_elements, device) = _first(sent), _amount(sent)
         if device not in ("cpu", ""):
-            return None
+            return -1, ""
         name, ranks = self._group(recorder, group)
         dtype = None if first is None else _DTYPES.get(str(first.dtype).removeprefix("torch."))
-        return recorder.tracks.meeting(
-            call.op,
-            name,
-            ranks=ranks,
-            elements=(sent_elements, _amount(received)[0]),
-            dtype=dtype,
-            peer=peer if type(peer) is int else None,
-        )
+        other = peer if type(peer) is int else None
+        received_elements = _amount(received)[0]
+        return recorder.tracks.name(
+            ("collective", call.op, name, ranks, sent_elements, received_elements, dtype, other)
+        ), name
 
     def _group(self, recorder: Recorder, group: Any) -> tuple[str, tuple[int, ...]]:
         """Name and members of a group; the default one where none is named."""
@@ -163,6 +177,13 @@ def _waited(recorder: Recorder, original: Any) -> Any:
             return original(*args, **kwargs)
 
     return wait
+
+
+def _extent(tensors: Any) -> Any:
+    """What tells tensors of one kind from those of another."""
+    if isinstance(tensors, list | tuple):
+        return sum(one.numel() for one in tensors), *((tensors[0].dtype, tensors[0].device) if tensors else ())
+    return None if tensors is None else (tensors.numel(), tensors.dtype, tensors.device)
 
 
 def _first(tensors: Any) -> Any:

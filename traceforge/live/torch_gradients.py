@@ -105,7 +105,7 @@ class TorchGradients:
                     functools.partial(self._ready, recorder.tracks.clock_ns)
                 )
             tensor = bucket.buffer()
-            meeting = self._collectives.begin(recorder, "all_reduce", tensor, tensor, ddp.process_group)
+            meeting = self._collectives.begin(recorder, "all_reduce", tensor, ddp.process_group)
             found.extend([] if meeting is None else [meeting])
 
         recorder.guarded("DDP", begin)

@@ -142,7 +142,10 @@ class Tracks:
         """
         sent, received, kind = (*elements, dtype) if elements is not None else (size_bytes, size_bytes, "byte")
         members = None if ranks is None else tuple(ranks)
-        name = self._names.number(("collective", op, group, members, sent, received, kind, peer))
+        return self.begin(self._names.number(("collective", op, group, members, sent, received, kind, peer)), group)
+
+    def begin(self, name: int, group: str) -> OpenCollective:
+        """Begin a collective whose kind is known by its number."""
         sequence = self._sequences.get(group, 0)
         self._sequences[group] = sequence + 1
         return OpenCollective(self, name, sequence)
