@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traceforge.live.torch_patch import Undo, exchange, in_turn
@@ -63,7 +64,7 @@ class TorchCollectives:
         self._groups: dict[Any, tuple[str, tuple[int, ...]]] = {}
         self._known: dict[Any, tuple[int, str]] = {}
         self._has_told = False
-        self._depth = 0
+        self._inside: set[int] = set()
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -75,7 +76,7 @@ class TorchCollectives:
                 continue
             ours = self._watched(recorder, call, original)
             undos += [exchange(home, name, _instead(ours)) for home in homes if getattr(home, name, 0) is original]
-        undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: _waited(recorder, wait)))
+        undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: self._waited(recorder, wait)))
         return in_turn(undos)
 
     def begin(self, recorder: Recorder, op: str, tensor: Any, group: Any) -> OpenCollective | None:
@@ -97,17 +98,19 @@ class TorchCollectives:
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
+            thread = get_ident()
+            if thread in self._inside:
+                return original(*args, **kwargs)
             meeting = None
-            if not self._depth:
-                try:
-                    meeting = begin(args, kwargs)
-                except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
-                    recorder.failed("torch.distributed", error)
-            self._depth += 1
+            try:
+                meeting = begin(args, kwargs)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
+                recorder.failed("torch.distributed", error)
+            self._inside.add(thread)
             try:
                 result = original(*args, **kwargs)
             finally:
-                self._depth -= 1
+                self._inside.discard(thread)
             if meeting is not None:
                 try:
                     _end(meeting, result)
@@ -142,6 +145,18 @@ class TorchCollectives:
             ("collective", call.op, name, ranks, sent_elements, received_elements, dtype, other)
         ), name
 
+    def _waited(self, recorder: Recorder, original: Any) -> Any:
+        """`Work.wait` as a phase, where the program calls it; blocking collectives do, too."""
+
+        @functools.wraps(original)
+        def wait(*args: Any, **kwargs: Any) -> Any:
+            if get_ident() in self._inside:
+                return original(*args, **kwargs)
+            with recorder.phase("wait_for_communication"):
+                return original(*args, **kwargs)
+
+        return wait
+
     def _group(self, recorder: Recorder, group: Any) -> tuple[str, tuple[int, ...]]:
         """Name and members of a group; the default one where none is named."""
         found = self._groups.get(group)
@@ -168,15 +183,6 @@ def _end(meeting: OpenCollective, result: Any) -> None:
         return
     meeting.returned()
     result.get_future().add_done_callback(lambda _: meeting.end())
-
-
-def _waited(recorder: Recorder, original: Any) -> Any:
-    @functools.wraps(original)
-    def wait(*args: Any, **kwargs: Any) -> Any:
-        with recorder.phase("wait_for_communication"):
-            return original(*args, **kwargs)
-
-    return wait
 
 
 def _extent(tensors: Any) -> Any:
