@@ -5,10 +5,12 @@ is the generator's own job there, of many iterations. `--seeds development` prin
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from statistics import median
+from time import monotonic
 
 import numpy as np
 
@@ -79,11 +81,12 @@ def _row(name: str, cases: Sequence[Case]) -> str:
     )
 
 
-def all_cases(first_seed: int, count: int, families: Iterable[str] = FAMILIES) -> Iterator[Case]:
-    """Cases of so many jobs of each family."""
-    for name in families:
-        for job in jobs(name, range(first_seed, first_seed + count)):
-            yield from cases_of(job)
+def all_cases(first_seed: int, count: int, families: Collection[str] = tuple(FAMILIES)) -> Iterator[Case]:
+    """Cases of so many jobs of each family; any first part holds as many of each."""
+    for seed in range(first_seed, first_seed + count):
+        for name in families:
+            for job in jobs(name, range(seed, seed + 1)):
+                yield from cases_of(job)
 
 
 def main() -> None:
@@ -92,9 +95,12 @@ def main() -> None:
     parser.add_argument("--seeds", choices=("fresh", "development"), default="fresh")
     parser.add_argument("--jobs", type=int, default=JOBS_A_FAMILY, help="of each family; two cases each")
     parser.add_argument("--family", choices=FAMILIES, action="append")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then, and write what there is")
     given = parser.parse_args()
     first = FRESH if given.seeds == "fresh" else DEVELOPMENT
-    rows = table(list(all_cases(first, given.jobs, given.family or FAMILIES)))
+    until_s = monotonic() + 60 * given.minutes
+    cases = all_cases(first, given.jobs, tuple(given.family or FAMILIES))
+    rows = table(list(takewhile(lambda _: monotonic() < until_s, cases)))
     print("\n".join(rows))
     if given.seeds == "fresh" and not given.family:
         TABLE.write_text(TEMPLATE.read_text(encoding="utf-8").replace("{rows}", "\n".join(rows)), encoding="utf-8")

@@ -6,6 +6,9 @@ from xml.etree import ElementTree
 
 from tests.cli.running import run
 from tests.conftest import ROOT
+from tests.given import MS, add_run, data_parallel_job
+from traceforge import api
+from traceforge.store.database import Store
 
 
 def test_kept_limits_end_with_0_and_exceeded_ones_with_10(healthy: Path, tmp_path: Path) -> None:
@@ -69,3 +72,23 @@ def test_what_cannot_be_checked_is_said(healthy: Path, tmp_path: Path) -> None:
 
 def test_the_metrics_are_listed(healthy: Path) -> None:
     assert "exposed_communication_share" in run("check", healthy, "--list").stdout
+
+
+def test_a_baseline_on_another_number_of_ranks_is_refused_as_compare_refuses_it(tmp_path: Path) -> None:
+    # given a run on two ranks, and the summary of one on four
+    path, summary = tmp_path / "two.duckdb", tmp_path / "four.json"
+    with Store(path) as store:
+        add_run(store, *data_parallel_job([[50 * MS] * 2] * 8), run_name="two", world_size=2)
+        add_run(store, *data_parallel_job([[50 * MS] * 4] * 8), run_name="four", world_size=4)
+        api.analyze(store)
+        summary.write_text(json.dumps(api.summary(store, run="four")), encoding="utf-8")
+
+    refused = run("check", path, "--run", "two", "--baseline", summary)
+    forced = run("check", path, "--run", "two", "--baseline", summary, "--force")
+    compared = run("compare", path, "--run-a", "four", "--run-b", "two")
+
+    assert refused.returncode == compared.returncode == 2
+    assert "not comparable by world_size (4 against 2)" in refused.stderr
+    assert "not comparable by world_size (4 against 2)" in compared.stderr
+    assert forced.returncode in (0, 3, 10), forced.stderr
+    assert "iteration_ms" in forced.stdout

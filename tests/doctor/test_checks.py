@@ -1,12 +1,12 @@
 """What is missing is said with the setting that records it; what is there is called complete; nothing else is asked."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from tests.given import MS, Trace, add_run, built, data_parallel_job, store_of
 from traceforge.doctor import CHECKS, Examination, Status, examine
-from traceforge.doctor.facts import Facts
+from traceforge.doctor.facts import Facts, read_facts
 from traceforge.store.database import Store
 
 Found = dict[str, dict[str, Examination]]
@@ -68,6 +68,45 @@ def test_what_was_not_recorded_is_missing_with_its_setting(whole: dict[str, Exam
     ):
         assert whole[code].status is Status.missing, code
         assert setting in whole[code].check.setting
+
+
+def test_users_of_another_backend_are_not_told_to_record_nccl() -> None:
+    # given a job on devices whose traces state another library
+    store = built(store_of(*job(ranks=2), world_size=2), "fabric", "graph")
+    store.execute("UPDATE raw.profile SET backend = 'hccl'")
+
+    found = examined(store)
+
+    for code in ("nccl_log", "nccl_choices"):
+        assert found[code].status is Status.not_needed
+        assert "hccl" in found[code].evidence
+
+
+def test_a_few_calls_without_a_size_change_no_answer() -> None:
+    # given 48 calls
+    store = built(store_of(*job(), world_size=4), "fabric", "graph")
+    calls = store.value("SELECT COUNT(*) FROM align.call")
+    sized = store.value("SELECT COUNT(size_bytes) FROM align.call")
+    assert calls == sized == 48
+    facts = read_facts(store, 0)
+
+    verdicts = [_status_of("sizes", replace(facts, sized=count)) for count in (48, 46, 24, 0)]
+
+    assert verdicts == [Status.complete, Status.complete, Status.partial, Status.missing]
+
+
+def test_shapes_are_not_asked_for_where_linked_execution_traces_state_them() -> None:
+    store = built(store_of(*job(ranks=2), world_size=2), "fabric", "graph")
+    facts = read_facts(store, 0)
+
+    verdicts = [_status_of("shapes", replace(facts, linked_ranks=count)) for count in (0, 1, 2)]
+
+    assert verdicts == [Status.missing, Status.missing, Status.not_needed]
+
+
+def _status_of(code: str, facts: Facts) -> Status:
+    (check,) = (one for one in CHECKS if one.code == code)
+    return check.look(facts).status
 
 
 def test_missing_ranks_are_named(found: Found) -> None:

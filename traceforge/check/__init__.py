@@ -5,6 +5,7 @@ interval: a value beyond a limit that lies inside the interval is reported as wi
 many runs; lower limits.
 """
 
+from traceforge.check.comparable import refuse_unlike
 from traceforge.check.limits import LimitOutcome, LimitResult, MetricLimit, against_baseline, check_limits, parse_limit
 from traceforge.check.metrics import METRICS, Metric
 
@@ -17,4 +18,5 @@ __all__ = [
     "against_baseline",
     "check_limits",
     "parse_limit",
+    "refuse_unlike",
 ]

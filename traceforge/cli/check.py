@@ -43,6 +43,9 @@ def check(
     fail_within_noise: Annotated[
         bool, typer.Option("--fail-within-noise", help="Treat a breach within noise as exceeded.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Check although the baseline had another number of ranks.")
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write a markdown table.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON in the place of lines.")] = False,
@@ -52,19 +55,24 @@ def check(
 
     A value above a limit that its 95 % interval (over iterations) still includes is reported as `within noise` and
     passes, unless --fail-within-noise: a gate that fails by chance is soon ignored. Against a baseline, times may grow
-    by the tolerance in per cent, shares by as many points, confidence and counts not at all.
+    by the tolerance in per cent, shares by as many points, confidence and counts not at all. A baseline of another
+    number of ranks is refused, as `compare` refuses it.
     """
     from traceforge import api
+    from traceforge.check import refuse_unlike
     from traceforge.check.documents import junit as junit_text
     from traceforge.check.documents import markdown as markdown_text
 
     if list_metrics:
         _print_metrics()
         return
-    limits = _limits(maximum or [], baseline, tolerance or [])
+    earlier = None if baseline is None else _summary_of(baseline)
+    limits = _limits(maximum or [], earlier, tolerance or [], where=str(baseline))
     with opened(target) as store:
-        results = api.check(store, limits, run=run)
         run_id = api.run_id(store, run)
+        if earlier is not None and not force:
+            refuse_unlike(store, run_id, earlier, where=str(baseline))
+        results = api.check(store, limits, run=run)
         name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     code = _exit_code(results, fail_within_noise=fail_within_noise)
     if junit is not None:
@@ -78,12 +86,14 @@ def check(
         raise typer.Exit(code)
 
 
-def _limits(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> "Sequence[MetricLimit]":
-    from traceforge.check import parse_limit
+def _limits(
+    maximum: list[str], earlier: "Mapping[str, object] | None", tolerance: list[str], *, where: str
+) -> "Sequence[MetricLimit]":
+    from traceforge.check import against_baseline, parse_limit
 
     limits = [parse_limit(text) for text in maximum]
-    if baseline is not None:
-        limits += _from_baseline(baseline, tolerance)
+    if earlier is not None:
+        limits += against_baseline(earlier, tolerance, where=where)
     elif tolerance:
         raise UsageError("--tolerance without --baseline", hint="name the summary of an earlier run with --baseline")
     if not limits:
@@ -91,15 +101,14 @@ def _limits(maximum: list[str], baseline: Path | None, tolerance: list[str]) -> 
     return limits
 
 
-def _from_baseline(path: Path, tolerance: list[str]) -> "Sequence[MetricLimit]":
+def _summary_of(path: Path) -> "Mapping[str, object]":
     from traceforge import api
-    from traceforge.check import against_baseline
     from traceforge.store.folder import is_database
 
     if is_database(path):
         with opened(path) as store:
-            return against_baseline(api.summary(store), tolerance, where=str(path))
-    return against_baseline(_summary(path), tolerance, where=str(path))
+            return api.summary(store)
+    return _summary(path)
 
 
 def _summary(path: Path) -> "Mapping[str, object]":

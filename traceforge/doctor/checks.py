@@ -118,6 +118,11 @@ def _needs_devices(facts: Facts) -> Look | None:
     return _not_needed("the job communicates on the host (gloo)") if facts.on_host else None
 
 
+def _needs_nccl(facts: Facts) -> Look | None:
+    other = _not_needed(f"the job communicates by {facts.backend}, not by NCCL") if facts.without_nccl else None
+    return _needs_devices(facts) or other
+
+
 def _timeline(facts: Facts) -> Look:
     if not facts.timelines:
         return _missing("no trace of the PyTorch profiler among the files")
@@ -201,6 +206,13 @@ def _sequence(facts: Facts) -> Look:
     return _counted(facts.sequenced, facts.calls, "calls are numbered")
 
 
+def _sizes(facts: Facts) -> Look:
+    found = _counted(facts.sized, facts.calls, "calls state their size")
+    # A few calls without one change no answer; barriers have none.
+    is_enough = facts.sized >= thresholds.LEAST_MATCHED_SHARE * facts.calls
+    return _complete(found.evidence) if facts.sized and is_enough else found
+
+
 def _clocks(facts: Facts) -> Look:
     if facts.unaligned:
         return _partial(f"clocks of {facts.unaligned} of {facts.ranks} ranks could not be aligned")
@@ -237,6 +249,12 @@ def _execution_traces(facts: Facts) -> Look:
     if facts.ranks and facts.linked_ranks < facts.ranks:
         return _partial(f"{facts.linked_ranks} of {facts.ranks} ranks have one that fits their timeline")
     return _complete(f"{facts.execution_traces} execution traces")
+
+
+def _shapes(facts: Facts) -> Look:
+    if facts.shaped < facts.ranks <= facts.linked_ranks:
+        return _not_needed("the execution traces that fit the timelines state the shapes")
+    return _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
 
 
 def _stacks(facts: Facts) -> Look:
@@ -286,16 +304,16 @@ CHECKS = (
     Check("sequence_numbers", "Are calls matched beyond doubt?", _needs_calls_of_several, _sequence,
           "PyTorch 2.12 or later numbers each call in its group.", "pip install 'torch>=2.12'"),
     Check("sizes", "How fast is each transfer for its size?", _needs_calls,
-          lambda facts: _counted(facts.sized, facts.calls, "calls state their size"),
+          _sizes,
           "PyTorch 2.4 or later writes sizes with the arguments of collectives; earlier, use record_shapes=True.",
           "pip install 'torch>=2.4'"),
     Check("whole_files", "Are the files whole?", _needs_nothing, _whole_files,
           "Let the profiler finish: stop it before the process ends, write to a local disk, and copy afterwards.",
           "profiler.stop()  # before torch.distributed.destroy_process_group()"),
-    Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _needs_devices, _nccl_log,
+    Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _needs_nccl, _nccl_log,
           "Let NCCL write its log beside the traces; it costs little.",
           "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV NCCL_DEBUG_FILE=traces/nccl.%h.%p.log"),
-    Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_devices, _nccl_choices,
+    Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_nccl, _nccl_choices,
           "Add TUNING to the subsystems of the log (one line a call and size).",
           "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
     Check("telemetry", "Was a device slowed down by heat or power?", _needs_devices, _telemetry,
@@ -312,7 +330,7 @@ CHECKS = (
           "torch.profiler.profile(..., execution_trace_observer=torch.profiler.ExecutionTraceObserver()"
           '.register_callback(f"traces/rank{rank}.et.json"))'),
     Check("shapes", "Do ranks compute on equal work?", _needs_ranks,
-          lambda facts: _counted(facts.shaped, facts.ranks, "ranks recorded with shapes"),
+          _shapes,
           "Record the shapes of operators.", "record_shapes=True"),
     Check("stacks", "Which line of the program is it?", _needs_ranks, _stacks,
           "Record Python stacks, in a run of its own: they slow the host down.", "with_stack=True"),

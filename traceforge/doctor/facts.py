@@ -16,6 +16,7 @@ class Facts:
         profiler: name of the source that read all timelines; None for several, or none.
         ranks, present, world_size: number of recorded ranks, which ones, and how many the job says it has.
         device_ranks, gloo_ranks: ranks whose file holds device work; ranks that communicate on the host.
+        backend: of communication, as the traces state it; several with commas, None where none states it.
         marked_steps, profiler_steps: steps that anything marks, and those that the profiler itself marks.
         judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
         grouped, sequenced, sized: calls of collectives that state their group, their number, their size.
@@ -33,6 +34,7 @@ class Facts:
     hostless: int
     device_ranks: int
     gloo_ranks: int
+    backend: str | None
     shaped: int
     stacked: int
     marked_steps: int
@@ -64,6 +66,11 @@ class Facts:
     def on_host(self) -> bool:
         """Whether the job communicates on the host (gloo): devices and NCCL are then not to be expected."""
         return self.gloo_ranks > 0 and self.device_ranks == 0
+
+    @property
+    def without_nccl(self) -> bool:
+        """Whether the traces say that something else than NCCL (or RCCL, which keeps the name) communicates."""
+        return self.backend is not None and "nccl" not in self.backend.lower()
 
 
 def read_facts(store: Store, run_id: int) -> Facts:

@@ -49,6 +49,7 @@ SELECT
   (SELECT COUNT(*) FROM recorded WHERE host IS NULL) AS hostless,
   (SELECT COUNT(*) FROM recorded WHERE has_device) AS device_ranks,
   (SELECT COUNT(*) FROM kineto WHERE backend ILIKE '%gloo%' AND backend NOT ILIKE '%nccl%') AS gloo_ranks,
+  (SELECT STRING_AGG(DISTINCT backend, ', ' ORDER BY backend) FROM kineto) AS backend,
   (SELECT COUNT(*) FROM kineto WHERE metadata->>'record_shapes' = '1') AS shaped,
   (SELECT COUNT(*) FROM kineto WHERE metadata->>'with_stack' = '1') AS stacked,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND is_marked) AS marked_steps,
