@@ -60,8 +60,6 @@ def check(
     """
     from traceforge import api
     from traceforge.check import refuse_unlike
-    from traceforge.check.documents import junit as junit_text
-    from traceforge.check.documents import markdown as markdown_text
 
     if list_metrics:
         _print_metrics()
@@ -75,15 +73,22 @@ def check(
         results = api.check(store, limits, run=run)
         name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     code = _exit_code(results, fail_within_noise=fail_within_noise)
-    if junit is not None:
-        write_text(junit, junit_text(results, name))
-    if markdown is not None:
-        write_text(markdown, markdown_text(results, name))
+    _write(results, name, junit, markdown)
     try:
         _print(results, name, code, as_json=as_json)
     finally:
         # The answer stands even if nobody reads the lines any more.
         raise typer.Exit(code)
+
+
+def _write(results: "Sequence[LimitResult]", name: str, junit: Path | None, markdown: Path | None) -> None:
+    from traceforge.check.documents import junit as junit_text
+    from traceforge.check.documents import markdown as markdown_text
+
+    if junit is not None:
+        write_text(junit, junit_text(results, name))
+    if markdown is not None:
+        write_text(markdown, markdown_text(results, name))
 
 
 def _limits(

@@ -35,6 +35,7 @@ class _Family(NamedTuple):
 
 _ITERATION = _Family("iteration", "iteration")
 _PHASE = _Family("phase", "phase")
+_REFERENCE = "reference"
 _COMMUNICATING = ("wait", "transfer", "communication")
 _FAMILIES = (
     _PHASE,
@@ -140,6 +141,10 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
     mean_ns = durations[0].mean()
     (whole,) = _changes(_ITERATION, (before, after), facts, mean_ns, 1)
     changes = [c for family in _FAMILIES for c in _changes(family, (before, after), facts, mean_ns, len(_FAMILIES))]
+    if not whole.is_significant:
+        # Reference durations are medians of a run, the same in each of its iterations: their own error does not show
+        # as scatter, so that alone they are no evidence of a change.
+        changes = [replace(one, is_significant=False) if one.name == _REFERENCE else one for one in changes]
     if min(map(len, durations)) < thresholds.LEAST_ITERATIONS and not whole.is_significant:
         # A part that stays the same by its making, such as the reference, is no evidence where the whole is none.
         changes = [replace(change, is_significant=False) for change in changes]
