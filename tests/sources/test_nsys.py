@@ -124,6 +124,24 @@ def test_ranges_of_pytorch_are_its_operations_and_others_are_annotations(export:
     ]
 
 
+def test_shapes_that_ranges_name_are_inputs_of_their_operations(export: Export) -> None:
+    # given a product whose text names the shapes of its inputs, and others whose work does not follow from theirs
+    texts = (
+        "aten::mm, op_id = 12, sizes = [[2, 3], [3, 4]]",
+        "aten::relu, sizes = [[2, 4]]",
+        "aten::addmm, sizes = no",
+    )
+    path = export(
+        NVTX_EVENTS=[nvtx(text, n, n + 1) for n, text in enumerate(texts)], CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2)]
+    )
+
+    reading = read(path)
+
+    (row,) = reading.rows("operation_input")
+    (event,) = [e for e in reading.events if e["event_id"] == row["event_id"]]
+    assert (event["name"], row["shapes"]) == ("aten::mm", "[[2, 3], [3, 4]]")
+
+
 def test_copies_are_named_as_kineto_names_them(export: Export) -> None:
     copy = {"bytes": 64, "copyKind": 1, "srcKind": 1, "dstKind": 2}
     launched = {"deviceId": 0, "streamId": 7, "correlationId": 5, "globalPid": process(7)}

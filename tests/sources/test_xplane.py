@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.given import rows_of
 from tests.sources.chakra_wire import field
 from tests.sources.reading import Reading
+from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.xplane import XplaneSource
+from traceforge.store.database import Store
 
 CORRELATION = 9
 START_NS = 1_700_000_000_000_000_000
@@ -106,6 +109,36 @@ def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_p
     assert reading.issue("xplane_derived_lines").detail.endswith("(XLA TraceMe 1)")
 
 
+def test_the_barrier_of_a_tpu_is_communication_on_a_stream_of_its_own(tmp_path: Path) -> None:
+    names = {"%add.3 = f32[8] add(f32[8] %x)": 1, "barrier-cores": 2, "dependency-wait": 3}
+    waits = line("XLA TraceMe", event(2, 1000, 4000), event(3, 6000, 1000))
+    tpu = plane("/device:TPU:0", line("XLA Ops", event(1, 8000, 1000)), waits, events=names)
+
+    reading = read(tmp_path, tpu)
+
+    assert sorted((e["name"], e["category"], e["stream"], e["duration_ns"]) for e in reading.events) == [
+        ("add.3", "kernel", 0, 1),
+        ("barrier-cores", "kernel", 1, 4),
+    ]
+    assert reading.issue("xplane_derived_lines").count == 1
+
+
+def test_a_chip_that_arrives_first_waits_in_the_barrier(corpus: Path) -> None:
+    with Store(None, is_kept=False) as store:
+        api.ingest([corpus / "traces/xplane/tpu_v6e_4chips/tpu_inference_2.xplane.pb.gz"], store, jobs=1)
+        waits = rows_of(
+            store, "SELECT rank, SUM(duration_ns)::BIGINT FROM timeline.phase WHERE phase = 'wait' GROUP BY 1"
+        )
+
+    # chip 2 stands in its first barrier from 7.1545 to 7.4955 s of the profile
+    assert [(rank, round(int(str(wait_ns)) / 1e6)) for rank, wait_ns in sorted(waits, key=str)] == [
+        (0, 25),
+        (1, 55),
+        (2, 341),
+        (3, 45),
+    ]
+
+
 def test_sums_of_many_events_have_no_time_and_are_counted(tmp_path: Path) -> None:
     # given an event that stands for 12 others, as old files of TensorFlow have them
     many = field(1, 1) + field(5, 12) + field(3, 9_000)
@@ -139,7 +172,8 @@ def test_real_files_hold_what_independent_counts_say(corpus: Path) -> None:
             batches: list[Batch] = []
             options = ReadOptions(part=one["name"])
             reading = Reading(XplaneSource().read(corpus / "traces" / name, batches.append, options), batches)
-            kernels = [e for e in reading.events if e["category"] in ("kernel", "gpu_memcpy")]
+            own = [e for e in reading.events if e["name"] != "barrier-cores"]
+            kernels = [e for e in own if e["category"] in ("kernel", "gpu_memcpy")]
             assert len(kernels) == one["device_ops"]["events"]
             # Whole ns at both ends of each event.
             assert abs(sum(e["duration_ns"] for e in kernels) - one["device_ops"]["sum_ps"] / 1000) <= len(kernels)

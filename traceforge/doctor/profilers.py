@@ -35,7 +35,10 @@ _NSYS_ADVICE: _Advice = {
     "sequence_numbers": _NO_NUMBERS,
     "sizes": (f"An export does not state the sizes of collectives: {_AS_WELL}", _TORCH),
     "hosts": ("Export with the information on the system.", "nsys export --type sqlite report.nsys-rep"),
-    "shapes": (f"No shapes are read from exports: {_AS_WELL}", _TORCH),
+    "shapes": (
+        "Let PyTorch name shapes in its ranges.",
+        "with torch.autograd.profiler.emit_nvtx(record_shapes=True):",
+    ),
     "stacks": (f"No stacks are read from exports: {_AS_WELL}", "with_stack=True"),
 }
 _ROCPROF_ADVICE: _Advice = {
@@ -62,8 +65,13 @@ _XLA_ADVICE: _Advice = {
     "shapes": ("Shapes stand in the HLO module, which nothing here reads.", ""),
     "stacks": ("Trace Python, in a run of its own.", "jax.profiler.ProfileOptions().python_tracer_level = 1"),
 }
+_PFTRACE_ADVICE: _Advice = {
+    "timeline": ("Name the file by the rank when it is exported.", 'prof.export_chrome_trace("rank0.pftrace")'),
+    "rank_known": ("A file does not state its rank: name it by it.", 'prof.export_chrome_trace(f"rank{rank}.pftrace")'),
+    "hosts": ("A file does not state its host: export JSON once, or keep NCCL's logs beside it.", _TORCH),
+}
 _ADVICE: Mapping[str, _Advice] = MappingProxyType(
-    {"nsys": _NSYS_ADVICE, "rocprof": _ROCPROF_ADVICE, "xplane": _XLA_ADVICE}
+    {"nsys": _NSYS_ADVICE, "pftrace": _PFTRACE_ADVICE, "rocprof": _ROCPROF_ADVICE, "xplane": _XLA_ADVICE}
 )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.operation_inputs import OperationInputs
 from traceforge.reading.timeline_rows import COMPLETE, INSTANT
 from traceforge.sources.nsys.database import NsysDatabase
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
@@ -26,6 +27,7 @@ _VERSION = re.compile(r"_v\d+$")
 # What `torch.autograd.profiler.emit_nvtx` appends to the name of an operation.
 _PYTORCH_RANGE = re.compile(r"^(?P<name>.+?)(?:, (?:seq|op_id|sizes|input_op_ids) = .*)$", re.DOTALL)
 _OPERATION_ID = re.compile(r", op_id = (\d{1,18})")
+_SHAPES = re.compile(r", sizes = (\[[\[\], 0-9]*\])")
 _NCCL_CALL = re.compile(r"^nccl[A-Z]\w*$")
 _COPY_KINDS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH"}
 _COPY_KINDS |= {10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
@@ -185,15 +187,18 @@ def _ranges(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
     return named.with_columns(
         phase=pl.when(marks).then(pl.lit(INSTANT)).otherwise(pl.lit(COMPLETE)),
         record_function_id=pl.Series([said[text][2] for text in texts], dtype=pl.Int64),
+        shapes=pl.Series([said[text][3] for text in texts], dtype=pl.String),
     )
 
 
-def _range_said(text: str) -> tuple[str, str, int | None]:
-    """Category, name and number of operation of a range."""
+def _range_said(text: str) -> tuple[str, str, int | None, str | None]:
+    """Category, name and number of operation of a range, and the shapes of its inputs."""
     if operation := _PYTORCH_RANGE.match(text):
-        number = _OPERATION_ID.search(text)
-        return "cpu_op", operation["name"], int(number[1]) if number else None
-    return ("cpu_op" if _NCCL_CALL.match(text) else "user_annotation"), text, None
+        number, shapes = _OPERATION_ID.search(text), _SHAPES.search(text)
+        is_shaped = shapes is not None and OperationInputs.is_wanted(COMPLETE, "cpu_op", operation["name"])
+        own = shapes[1] if shapes is not None and is_shaped else None
+        return "cpu_op", operation["name"], int(number[1]) if number else None, own
+    return ("cpu_op" if _NCCL_CALL.match(text) else "user_annotation"), text, None, None
 
 
 def _said(frame: pl.DataFrame, category: str | pl.Series, name: pl.Series) -> pl.DataFrame:

@@ -56,7 +56,10 @@ _DEVICE = {
     "computeMajor": "computeMajor",
     "computeMinor": "computeMinor",
     "numSms": "smCount",
+    "uuid": "uuid",
+    "pciBusId": "busLocation",
 }
+_DEVICE_TEXTS = frozenset({"name", "uuid", "busLocation"})
 
 
 def part_names(path: Path) -> list[str]:
@@ -90,6 +93,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         for table in TABLES:
             before = rows.count
             for frame in events_of(database, table, part, issues):
+                _emit_shapes(frame, rows.count, emit)
                 rows.add(frame.with_columns(pl.col("raw_start_ns") + (base_ns or 0)))
             if table.table.endswith("GRAPH_TRACE"):
                 issues.add("graphs_as_one", rows.count - before)
@@ -105,6 +109,17 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         options.report_progress(path.stat().st_size if path.is_file() and part is parts[-1] else 0)
     issues.add("no_events", int(not rows.count))
     return SourceSummary(KIND, rank, host, world_size, rows.count + issues.lost_events, rows.count, tuple(issues))
+
+
+def _emit_shapes(frame: pl.DataFrame, first: int, emit: Callable[[Batch], None]) -> None:
+    """Hand over the shapes that ranges of PyTorch name (`emit_nvtx(record_shapes=True)`); events count from `first`."""
+    if "shapes" in frame.columns:
+        numbered = frame.select("shapes").with_columns(
+            event_id=pl.int_range(first, first + frame.height, dtype=pl.Int64)
+        )
+        shaped = numbered.drop_nulls("shapes")
+        if shaped.height:
+            emit(Batch("raw.operation_input", shaped))
 
 
 def _session_start_ns(database: NsysDatabase) -> int | None:
@@ -182,7 +197,8 @@ def _devices(database: NsysDatabase) -> list[dict[str, Any]]:
     number = "cuDevice" if database.has(table, "cuDevice") else "id"
     columns = {**_DEVICE, "id": number}
     read = [
-        database.text(table, name) if name == "name" else database.integer(table, name) for name in columns.values()
+        database.text(table, name) if name in _DEVICE_TEXTS else database.integer(table, name)
+        for name in columns.values()
     ]
     rows = database.rows(f"SELECT {', '.join(read)} FROM {table} LIMIT 1024")
     return [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]

@@ -3,8 +3,8 @@
 Idea: one process of JAX or TensorFlow drives all devices of its host; each device is what a rank is elsewhere. Lines of
 streams (GPU) and of XLA operations (TPU) are device time; lines that the profiler derived from them are not. Host calls
 go to the device whose work they launched; all other host events to the first device, whose process they are.
-Not handled: a file above 512 MiB, as it is read whole; waiting in `barrier-cores` of a TPU, which is idle here;
-operations inside fused kernels.
+A TPU's `barrier-cores`, in which it waits for the other chips, is a barrier that all of them meet in.
+Not handled: a file above 512 MiB, as it is read whole; operations inside fused kernels.
 """
 
 import json
@@ -35,6 +35,8 @@ _OPERATION = re.compile(r"^%?([^\s=]+) = ")
 # The end of an asynchronous copy is the time that the core waits for it.
 _XLA_COPY = re.compile(r"^(?:async-)?copy(?:-start|-done)?(?:\.\d+)?$")
 _TPU_LINES = {"XLA Ops": "kernel", "XLA Modules": "user_annotation", "Steps": "user_annotation"}
+# What a core does beside operations; in the barrier it waits for the other chips.
+_TPU_WAITS, _BARRIER, _WAIT_STREAM = "XLA TraceMe", "barrier-cores", 1
 _MEANINGS = {
     "no_events": ("warning", "the file holds no work of a device"),
     "derived_lines": ("info", "lines that the profiler derived from others, or that nothing here reads"),
@@ -108,6 +110,10 @@ class _Reading:
         derived: Counter[str] = Counter()
         for line in self._device.lines() if self._device else ():
             self._issues.add("sums", line.sums, lost_events=line.sums)
+            if line.name == _TPU_WAITS:
+                waits = np.array([name == _BARRIER for name in line.names], np.bool_)
+                self._add_waits(_taken(line, waits), base_ns)
+                line = _taken(line, ~waits)  # noqa: PLW2901 - the rest is counted as a line of its own
             if not self._add_device_line(line, base_ns) and line.names:
                 derived[line.name] += len(line.names)
         self._issues.add("derived_lines", derived.total(), because=", ".join(f"{n} {c}" for n, c in derived.items()))
@@ -140,6 +146,12 @@ class _Reading:
         places = [pl.lit(value if on_device else None, dtype=pl.Int32) for value in (self._number, number)]
         self._rows.add(frame.with_columns(places[0].alias("device"), places[1].alias("stream")))
         return True
+
+    def _add_waits(self, line: Line, base_ns: int) -> None:
+        """Hand over what a TPU waits for other chips, as communication of the device."""
+        frame = self._frame(line, line.names, "kernel", str(self._number), line.name, base_ns)
+        places = [pl.lit(value, dtype=pl.Int32) for value in (self._number, _WAIT_STREAM)]
+        self._rows.add(frame.with_columns(places[0].alias("device"), places[1].alias("stream")))
 
     def _add_host(self, plane: Plane, base_ns: int) -> None:
         """Hand over launches of this device's work; and all else if the process is counted here."""
