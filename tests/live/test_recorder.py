@@ -201,3 +201,17 @@ def test_a_long_recording_stays_small(tmp_path: Path) -> None:
 
     # then 10,000 such steps take less than 20 MB, what any file holds besides counted as well
     assert path.stat().st_size * 10_000 / 40 < 20_000_000
+
+
+def test_a_program_is_recorded_as_it_is(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import sys; print(__name__, sys.argv[1:]); sys.exit(7)")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "traceforge.live", program, "--lr", "1"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "TRACEFORGE_LIVE": str(tmp_path / "traces"), "RANK": "2"},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (7, "__main__ ['--lr', '1']\n")
+    assert "live_log_truncated" not in read(tmp_path / "traces" / "rank2.live").codes
