@@ -54,7 +54,7 @@ def test_small_files_are_read_without_starting_processes_and_large_ones_with_one
         raise InterruptedError
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(workers, "reader_pool", no_pool)
+    monkeypatch.setattr(workers, "ReaderPool", no_pool)
 
     with Store(None, is_kept=False) as store:
         monkeypatch.setattr(api, "analyze", lambda *_: None)

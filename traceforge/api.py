@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
 from traceforge.files import find_files, find_special, shown_name, size_bytes
-from traceforge.records import ReadOptions, Source
+from traceforge.records import ReadLimits, ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
 from traceforge.replay.reference_rule import ReferenceRule
@@ -60,6 +60,7 @@ def ingest(
     run: str | None = None,
     jobs: int | None = None,
     keep_all_args: bool = False,
+    limits: ReadLimits | None = None,
     executor: "Executor | None" = None,
     on_progress: "OnProgress | None" = None,
     on_table: "OnTable | None" = None,
@@ -74,6 +75,7 @@ def ingest(
         jobs: files read at once, each by a process of its own; when None as many as there are cores, or one where the
             files are read sooner than processes start.
         keep_all_args: keep the arguments of every event, not only of communication.
+        limits: what reading one file may cost before it is left out; those of `ReadLimits` when None.
         executor: runs the readers in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         on_table: called before each table of a stage is made.
@@ -100,7 +102,7 @@ def ingest(
             sources(),
             run_name=name,
             executor=workers,
-            options=ReadOptions(keep_all_args=keep_all_args),
+            options=ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits()),
             on_progress=on_progress,
             rank_pattern=rank_pattern(rank_regex) if rank_regex else None,
             shown=lambda path: shown_name(path, paths),
@@ -367,7 +369,7 @@ def _executor(given: "Executor | None", jobs: int | None, files: Sequence[Path])
     if workers == 1:
         yield None
         return
-    from traceforge.store.workers import reader_pool
+    from traceforge.store.workers import ReaderPool
 
-    with reader_pool(workers) as pool:
+    with ReaderPool(workers) as pool:
         yield pool

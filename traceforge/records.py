@@ -75,16 +75,33 @@ def _ignore_progress(_byte_count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What reading one file may cost before it is left out.
+
+    Attributes:
+        cpu_seconds: CPU time of the thread that reads.
+        memory_bytes: by which its process may grow.
+        may_end_process: whether that process may be ended where nothing else helps.
+    """
+
+    cpu_seconds: float = 600.0
+    memory_bytes: int = 2 * 1024**3
+    may_end_process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What a user may ask of a source.
 
     Attributes:
         keep_all_args: store the arguments of every event, not only of communication.
+        limits: of what reading may cost.
         report_progress: called with the number of input bytes consumed since the last call.
         part: which part of the file to read, of a source that has parts (see `Parted`); None where there is one.
     """
 
     keep_all_args: bool = False
+    limits: ReadLimits = ReadLimits()
     report_progress: Callable[[int], None] = _ignore_progress
     part: str | None = None
 

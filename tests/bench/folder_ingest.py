@@ -33,11 +33,11 @@ from traceforge.files import find_files
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
-from traceforge.store.workers import reader_pool
+from traceforge.store.workers import ReaderPool
 if __name__ == "__main__":
     jobs = int(sys.argv[3])
     with Store(sys.argv[2], threads=1 if jobs == 1 else None) as store:
-        with nullcontext() if jobs == 1 else reader_pool(jobs) as executor:
+        with nullcontext() if jobs == 1 else ReaderPool(jobs) as executor:
             ingest_files(store, find_files([Path(sys.argv[1])]), api.sources(), run_name="bench", executor=executor,
                          options=ReadOptions())
 """

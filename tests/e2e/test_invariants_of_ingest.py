@@ -12,7 +12,7 @@ import zstandard
 from tests.conftest import ROOT
 from tests.given import add_facts, built
 from traceforge.store.database import Store
-from traceforge.store.workers import reader_pool
+from traceforge.store.workers import ReaderPool
 
 SAMPLE = ROOT / "sample_traces" / "input_stall"
 
@@ -78,7 +78,7 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ledg
             add_facts(store, *guise(tmp_path_factory.mktemp("guise")), run_name=guise.__name__)
         for path in traces():
             add_facts(store, path, run_name="one by one")
-        with reader_pool(2) as workers:
+        with ReaderPool(2) as workers:
             add_facts(store, SAMPLE, run_name="by two processes", executor=workers)
         built(store, "attribute")
         names = store.rows("SELECT run_id, run_name FROM meta.run")

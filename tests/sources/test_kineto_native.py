@@ -17,6 +17,7 @@ from tests.sources.test_kineto_properties import Layout, document, edited, edits
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
 from traceforge.sources.kineto import SOURCE, collectives, native
+from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.native import Scanner, native_columns
 from traceforge.sources.kineto.tracks import TrackNames
@@ -44,7 +45,7 @@ def assert_readers_agree(path: Path, **options: Any) -> None:
 
 def scanned(text: bytes) -> int | None:
     """How many events the scanner takes of a unit; None where it declines."""
-    columns = native_columns(Kinds(tracks := TrackNames()), tracks, False)
+    columns = native_columns(Kinds(tracks := TrackNames(new_log()), new_log()), tracks, False)
     assert columns is not None
     unit = columns.read(text, 0)
     return None if unit is None else unit.count
@@ -97,7 +98,7 @@ def test_plain_events_are_read_by_the_scanner() -> None:
 )
 def test_what_is_not_plain_is_declined_and_nothing_of_it_remains(text: bytes) -> None:
     # given columns that hold an event already
-    columns = native_columns(kinds := Kinds(tracks := TrackNames()), tracks, True)
+    columns = native_columns(kinds := Kinds(tracks := TrackNames(new_log()), new_log()), tracks, True)
     assert columns is not None
     assert columns.read(PLAIN, 0) is not None
     kinds.flush()

@@ -20,7 +20,7 @@ from traceforge.files import find_files
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
-from traceforge.store.workers import reader_pool
+from traceforge.store.workers import ReaderPool
 
 
 def facts(store: Store, files: list[Path], executor: Executor | None) -> Store:
@@ -56,7 +56,7 @@ def test_every_stage_says_the_same_of_a_folder_that_processes_wrote(
     with (
         Store(sample_database("far_nic"), read_only=True) as file,
         Store(f"{tmp_path / 'job'}/", is_kept=False) as folder,
-        reader_pool(2) as executor,
+        ReaderPool(2) as executor,
     ):
         api.ingest([ROOT / "sample_traces/far_nic"], folder, executor=executor)
 

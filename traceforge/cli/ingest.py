@@ -1,6 +1,6 @@
 """`traceforge ingest PATH... --db FILE`: trace files into a database, every stage built."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ from traceforge.cli.files_used import files_used
 from traceforge.cli.progress import progress
 from traceforge.cli.standard_input import without_standard_input
 from traceforge.errors import PartialDataError
+from traceforge.records import ReadLimits
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from traceforge.store.ingest import IngestResult
 
 _MOST_NAMES = 10
+_MIB = 1024 * 1024
 _WARNINGS = """
 SELECT code, SUM(count) AS count FROM meta.issue
 WHERE run_id = ? AND severity <> 'info'
@@ -40,6 +42,14 @@ Reference = Annotated[
         "or those of the best rank (best_rank).",
     ),
 ]
+FileSeconds = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="S", help="CPU time after which a file is left out, as an issue of it (600)."),
+]
+FileMemory = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="MIB", help="Memory above which a file is left out, as an issue of it (2048)."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 4) if anything was skipped or repaired.")]
 
 
@@ -55,6 +65,8 @@ def ingest(
     rank_regex: RankRegex = None,
     reference: Reference = None,
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
+    file_seconds: FileSeconds = None,
+    file_memory_mib: FileMemory = None,
     strict: Strict = False,
 ) -> None:
     """Read traces into a database and analyse them. Files it already holds are not read again.
@@ -70,7 +82,8 @@ def ingest(
     with without_standard_input(paths) as given, Store(db) as store:
         if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(given))))):
             note(advice)
-        options = ShownOptions(run, jobs, rank_regex, keep_all_args=args == "all", reference=reference)
+        limits = limits_of(file_seconds, file_memory_mib)
+        options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits)
         result = ingest_shown(given, store, options)
         for line in files_used(store, result.run_id, in_all_runs=True):
             note(line)
@@ -91,6 +104,15 @@ class ShownOptions:
     rank_regex: str | None = None
     keep_all_args: bool = False
     reference: ReferenceRule | None = None
+    limits: ReadLimits | None = None
+
+
+def limits_of(file_seconds: float | None, file_memory_mib: int | None) -> ReadLimits:
+    """What reading a file may cost, as far as it is given on the command line."""
+    limits = ReadLimits()
+    if file_seconds is not None:
+        limits = replace(limits, cpu_seconds=file_seconds)
+    return limits if file_memory_mib is None else replace(limits, memory_bytes=file_memory_mib * _MIB)
 
 
 def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "IngestResult":
@@ -99,7 +121,8 @@ def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "I
     from traceforge.files import find_files
 
     with progress(find_files(paths)) as shown:
-        result = api.ingest(paths, store, **asdict(options), on_progress=shown.on_progress, on_table=shown.on_table)
+        given = {field.name: getattr(options, field.name) for field in fields(options)}
+        result = api.ingest(paths, store, **given, on_progress=shown.on_progress, on_table=shown.on_table)
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     return result

@@ -11,7 +11,17 @@ import typer
 
 from traceforge.cli.console import note, print_verdict, printable
 from traceforge.cli.files_used import files_used
-from traceforge.cli.ingest import Jobs, RankRegex, Reference, ShownOptions, Strict, check_complete
+from traceforge.cli.ingest import (
+    FileMemory,
+    FileSeconds,
+    Jobs,
+    RankRegex,
+    Reference,
+    ShownOptions,
+    Strict,
+    check_complete,
+    limits_of,
+)
 from traceforge.cli.inputs import TARGET_HELP, opened, write_text
 
 if TYPE_CHECKING:
@@ -40,6 +50,8 @@ def report(
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
     reference: Reference = None,
+    file_seconds: FileSeconds = None,
+    file_memory_mib: FileMemory = None,
     strict: Strict = False,
     baseline: Annotated[
         Path | None, typer.Option(help="Earlier run (folder or database): adds a section on what changed since.")
@@ -50,13 +62,15 @@ def report(
     from traceforge import api
     from traceforge.report.cost import Price
 
-    with opened(target, ShownOptions(run, jobs, rank_regex, reference=reference)) as store, ExitStack() as stack:
+    limits = limits_of(file_seconds, file_memory_mib)
+    options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits)
+    with opened(target, options) as store, ExitStack() as stack:
         comparison, command = None, f"traceforge report {shlex.quote(_shown(target))}"
         if baseline is not None:
             earlier = (
                 store
                 if baseline.resolve() == target.resolve()
-                else stack.enter_context(opened(baseline, ShownOptions(reference=reference)))
+                else stack.enter_context(opened(baseline, ShownOptions(reference=reference, limits=limits)))
             )
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
             command += f" --baseline {shlex.quote(_shown(baseline))}"

@@ -22,7 +22,7 @@ from traceforge.store.database import Store
 from traceforge.store.issues import Unused, export_hint, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.parts import parts_of
-from traceforge.store.spool import Examined, Task, examine, read_by_workers, read_task, spool_folder
+from traceforge.store.spool import Examined, Task, examine, read_by_workers, read_task, read_within_limits, spool_folder
 from traceforge.units import plural
 
 # On disk; the rows of one that is smaller mostly fit in memory.
@@ -203,7 +203,7 @@ def _large_file(store: Store, task: Task, source: Source) -> Callable[[int], Sou
             store.append(batch.table, batch.rows, source_id=source_id)
             store.release_memory()
 
-        return source.read(task.path, append, task.options)
+        return read_within_limits(task, source, append)
 
     return read
 

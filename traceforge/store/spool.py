@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +21,12 @@ from traceforge import files
 from traceforge.archives import HEAD_BYTES
 from traceforge.errors import InputUnusableError, TraceforgeError
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+from traceforge.store.budget import within
 from traceforge.store.failures import failure_of
 from traceforge.store.folder import mark_of
 from traceforge.store.partition_writer import PartitionedFile, PartitionWriter
 from traceforge.store.places import own_folder
+from traceforge.store.workers import ReaderPool
 
 _PAUSE_S = 0.5
 _MOST_HELD_BYTES = 2 * 1024 * 1024
@@ -156,10 +158,20 @@ def read_rows(task: Task, source: Source, content_hash: str) -> SourceRows:
     """
     if task.in_partitions:
         writer = PartitionWriter(task.folder, mark_of(content_hash))
-        return writer.finish(source.read(task.path, writer.write, task.options))
+        return writer.finish(read_within_limits(task, source, writer.write))
     spool = _Spool(task.folder)
-    summary = source.read(task.path, spool.write, task.options)
+    summary = read_within_limits(task, source, spool.write)
     return Spooled(summary, tuple(spool.held), task.folder, tuple(sorted(spool.counts)), spool.held_bytes)
+
+
+def read_within_limits(task: Task, source: Source, emit: Callable[[Batch], None]) -> SourceSummary:
+    """Have a source read a file.
+
+    Raises:
+        InputUnusableError: nothing of the file can be used, or it costs too much.
+    """
+    with within(task.options.limits, task.path):
+        return source.read(task.path, emit, task.options)
 
 
 def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
@@ -222,11 +234,11 @@ def read_by_workers(
         while todo or jobs:
             while todo and _has_room(ahead, todo[0]):
                 task = todo.popleft()
-                jobs[executor.submit(read_task, task)] = task
+                jobs[executor.submit(read_task, _to_worker(task))] = task
                 ahead.append(task)
             for future in _some_completed(jobs):
                 task = jobs.pop(future)
-                done[task.key] = _result(future, task)
+                done[task.key] = _result(future, task, executor)
                 if done[task.key].is_read:
                     on_file(task.path)
             while ahead and ahead[0].key in done:
@@ -250,11 +262,33 @@ def _has_room(ahead: Sequence[Task], task: Task) -> bool:
     return len(ahead) < _MOST_AHEAD and (size <= _MOST_BYTES_AHEAD or len(ahead) < _ALWAYS_AHEAD)
 
 
-def _result(future: Future[Examined], task: Task) -> Examined:
+def _to_worker(task: Task) -> Task:
+    """A task for a process of its own."""
+    limits = replace(task.options.limits, may_end_process=True)
+    return replace(task, options=replace(task.options, limits=limits))
+
+
+def _result(future: Future[Examined], task: Task, executor: Executor) -> Examined:
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - also what a worker cannot send, or that it was killed
+    except BrokenExecutor as error:
+        # A process that crashes takes all files with it that are being read: each is read once more, by itself.
+        return _read_alone(task, executor) or Examined("", error=failure_of(task.path, error))
+    except Exception as error:  # noqa: BLE001 - also what a worker cannot send
         return Examined("", error=failure_of(task.path, error))
+
+
+def _read_alone(task: Task, executor: Executor) -> Examined | None:
+    """Read a file in a process that reads no other; None where the executor has none."""
+    if not isinstance(executor, ReaderPool):
+        return None
+    shutil.rmtree(task.folder, ignore_errors=True)
+    try:
+        return executor.run_alone(read_task, _to_worker(task))
+    except BrokenExecutor:
+        what = "the process that read it crashed, or was killed"
+        hint = "the other files are not affected; perhaps there is too little memory"
+        return Examined("", error=InputUnusableError(what, where=str(task.path), hint=hint))
 
 
 def _some_completed(futures: Iterable[Future[Examined]]) -> set[Future[Examined]]:

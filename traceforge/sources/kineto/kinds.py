@@ -1,18 +1,23 @@
 """What recurs from event to event. In: events. Out: one small integer an event, and rows of raw.event_kind.
 
 Idea: phase, category, name, process and thread come in few combinations ("kinds"); one dictionary look-up an event
-replaces five columns of Python objects, and questions about a name are asked once a kind.
+replaces five columns of Python objects, and questions about a name are asked once a kind. A text beyond
+`LONGEST_TEXT` is cut, which is counted: no profiler writes one, and whatever reads it later would take for ever.
 Not handled well: files in which every event has a name of its own (correct, but slower).
 """
+
+import hashlib
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from traceforge.reading.communication_args import CommunicationArgs
+from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.operation_inputs import OperationInputs
 from traceforge.sources.kineto.decode import Event
-from traceforge.sources.kineto.tracks import NAMING_EVENTS, TrackNames
+from traceforge.sources.kineto.tracks import LONGEST_TEXT, NAMING_EVENTS, TrackNames, shortened
 
 FLOW_PHASES = frozenset("stf")
 _LARGEST_TABLE = 16_384
@@ -31,6 +36,22 @@ class Flag:
     FLOW = 4
     COMMUNICATION = 8
     SHAPED = 16
+
+
+def _is_short(key: KindKey) -> bool:
+    return all(type(part) is not str or len(part) <= LONGEST_TEXT for part in key)
+
+
+def _distinct(key: KindKey) -> KindKey:
+    """A key that holds no more of its long texts than tells them from others; longer than `LONGEST_TEXT` still."""
+    phase, category, name, pid, tid = (_told(part) if isinstance(part, str) else part for part in key)
+    return cast(KindKey, (phase, category, name, pid, tid))
+
+
+def _told(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return text[:LONGEST_TEXT] + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _flags(phase: str | None, category: str | None, name: str | None) -> int:
@@ -53,8 +74,9 @@ class Kinds:
         first_id: the first number of the table in use; smaller ones are no longer known.
     """
 
-    def __init__(self, tracks: TrackNames) -> None:
+    def __init__(self, tracks: TrackNames, issues: IssueLog) -> None:
         self._tracks = tracks
+        self._issues = issues
         self._ids: dict[KindKey, int] = {}
         self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
         self._flags = bytearray()
@@ -70,6 +92,7 @@ class Kinds:
 
     def ids_of(self, keys: list[KindKey]) -> list[int]:
         """The numbers of kinds, known or new."""
+        keys = [key if _is_short(key) else _distinct(key) for key in keys]
         for key in keys:
             if key not in self._ids:
                 self._learn(key)
@@ -78,6 +101,9 @@ class Kinds:
     def _learn(self, key: KindKey) -> None:
         phase, category, name, pid, tid = key
         self._ids[key] = self.first_id + len(self._flags)
+        if not _is_short(key):
+            self._issues.add("long_text", at=f"kind {self._ids[key]}")
+            phase, category, name = shortened(phase), shortened(category), shortened(name)
         self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
         self._flags.append(_flags(phase, category, name))
 

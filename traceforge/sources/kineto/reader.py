@@ -68,8 +68,8 @@ class _KinetoReading:
         self._options = options
         self._batch_rows = batch_rows
         self._issues = new_log()
-        self._tracks = TrackNames()
-        self._kinds = Kinds(self._tracks)
+        self._tracks = TrackNames(self._issues)
+        self._kinds = Kinds(self._tracks, self._issues)
         self._columns = EventColumns(self._kinds, self._issues)
         self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
         self._communication = UnitArgs(options.keep_all_args, self._issues)

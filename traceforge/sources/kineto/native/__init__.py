@@ -33,6 +33,7 @@ else:
         Scanner = None  # type: ignore[assignment, misc]  # built from older sources than these
 
 # The same kind may be written in many ways, each of which the scanner holds; `Kinds` holds it once.
+_LARGEST_TEXT = 4 * 1024 * 1024  # one event alone makes a longer one
 _MOST_SPELLINGS = 65_536
 _ASKS_TEXT, _ASKS_CALL = 1, 2  # as in scanner.h
 _text = msgspec.json.Decoder(str | None)
@@ -77,6 +78,8 @@ class NativeColumns:
 
     def read(self, text: bytes, first_event_id: int) -> ScannedUnit | None:
         """Read whole events; None, and nothing is changed, where they are not plain."""
+        if len(text) > _LARGEST_TEXT:
+            return None
         if self._first_kind_id != self._kinds.first_id or self._spellings > _MOST_SPELLINGS:
             self._forget_kinds()
         before = self._scanner.row_count

@@ -1,0 +1,53 @@
+"""Names and threads beyond what any profiler writes take bounded memory, and what is left of them is said."""
+
+import pytest
+
+from tests.sources.reading import Read
+from traceforge.sources.kineto import tracks
+from traceforge.sources.kineto.tracks import LONGEST_TEXT
+
+PLAIN = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+
+
+def test_a_name_that_is_too_long_is_cut_and_counted(read_kineto: Read) -> None:
+    # given two names that differ only behind the cut, the first of them twice, and one that is just short enough
+    first, second, short = "a" * 20_000 + "b", "a" * 20_000 + "c", "a" * LONGEST_TEXT
+    events = [{**PLAIN, "name": name} for name in (first, second, first, short)]
+
+    reading = read_kineto(events)
+
+    assert [event["name"] for event in reading.events] == [short] * 4
+    assert len(reading.rows("event_kind")) == 3
+    assert reading.issue("kineto_long_text").count == 2
+    assert reading.summary.stored_count == 4
+
+
+@pytest.mark.parametrize("unit_bytes", [300, 64 * 1024 * 1024])
+def test_an_event_of_megabytes_is_read_like_any_other(read_kineto: Read, unit_bytes: int) -> None:
+    events = [PLAIN, {**PLAIN, "name": "a" * 6_000_000, "dur": 7}, PLAIN]
+
+    reading = read_kineto(events, unit_bytes=unit_bytes)
+
+    assert [event["duration_ns"] for event in reading.events] == [1000, 7000, 1000]
+    assert reading.codes == ["kineto_long_text"]
+
+
+def test_threads_beyond_the_bound_are_left_out_of_events_and_counted(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given three threads where two may be kept, and names of them
+    monkeypatch.setattr(tracks, "MOST_TRACKS", 2)
+    named = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": "t" * 20_000 if tid == 2 else "main"}}
+        for tid in (1, 2, 3)
+    ]
+
+    reading = read_kineto([*({**PLAIN, "tid": tid} for tid in (1, 2, 3, 1)), *named])
+
+    assert [event["track_id"] for event in reading.events[:4]] == [0, 1, None, 0]
+    assert [(row["thread"], row["thread_name"]) for row in reading.rows("track")] == [
+        ("1", "main"),
+        ("2", "t" * LONGEST_TEXT),
+    ]
+    # the event and the name of the third, which are of two kinds
+    assert reading.issue("kineto_too_many_tracks").count == 2
