@@ -10,12 +10,15 @@ import json
 import pickle
 import random
 import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 from tests.fuzz.samples import Tables, exports, sqlite_file
 
 LARGEST_INPUT = 64 * 1024
+_MARK = b"\xf1tfl"
+_FRAME = struct.Struct("<4s4sIII")
 ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 7, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, -(2**31) - 1, -(2**63),
     -(2**63) - 1, 10**30, 0.5, -0.0, 1e300, float("nan"), float("inf"), "", "a", "0", "-1", "1e400", "9" * 40, "0x7f",
@@ -195,6 +198,27 @@ def changed_frames(source: random.Random, data: bytes) -> bytes:
     return b"".join(_written(len(one)) + one for one in frames)
 
 
+def changed_recording(source: random.Random, data: bytes) -> bytes:
+    """A live recording with a changed frame whose checksum is right."""
+    frames, place = [], data.index(_MARK)
+    while place < len(data):
+        _, kind, size, _, _ = _FRAME.unpack_from(data, place)
+        place += _FRAME.size + size
+        frames.append((kind, zlib.decompress(data[place - size : place])))
+    chosen = source.randrange(len(frames))
+    kind, plain = frames[chosen]
+    change = changed_json if kind == b"FACT" and source.random() < 0.8 else changed_bytes
+    frames[chosen] = (kind, change(source, plain))
+    if source.random() < 0.2:
+        frames.insert(source.randrange(len(frames)), source.choice(frames))
+    return data[: data.index(_MARK)] + b"".join(_framed(*one) for one in frames)
+
+
+def _framed(kind: bytes, plain: bytes) -> bytes:
+    body = zlib.compress(plain)
+    return _FRAME.pack(_MARK, kind, len(body), zlib.crc32(body), len(plain)) + body
+
+
 def changed_export(source: random.Random, _data: bytes) -> bytes:
     """An export of Nsight Systems with changed cells, columns and tables."""
     tables: Tables = source.choice(exports())
@@ -250,19 +274,20 @@ def changed_lines(source: random.Random, data: bytes) -> bytes:
 Change = Callable[[random.Random, bytes], bytes]
 
 
+_BY_FORMAT: dict[str, Change] = {
+    "chakra": changed_frames,
+    "flight_recorder": changed_pickle,
+    "live_log": changed_recording,
+    "nsys": changed_export,
+    "xplane": changed_message,
+}
+
+
 def changes_of(data: bytes, format_name: str) -> tuple[Change, ...]:
     """The ways to change a file, the one that knows its structure first."""
-    if format_name == "nsys":
-        return changed_export, changed_bytes
-    if format_name == "xplane":
-        return changed_message, changed_bytes
     if data[:1] in (b"{", b"["):
         return changed_json, changed_bytes, changed_lines
-    if format_name == "flight_recorder":
-        return changed_pickle, changed_bytes
-    if format_name == "chakra":
-        return changed_frames, changed_bytes
-    return changed_lines, changed_bytes
+    return _BY_FORMAT.get(format_name, changed_lines), changed_bytes
 
 
 def changed(source: random.Random, data: bytes, format_name: str) -> bytes:

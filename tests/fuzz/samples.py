@@ -13,14 +13,17 @@ from typing import Any
 from tests.sources.chakra_wire import attribute, field, framed, metadata, node
 from tests.sources.nccl_logs import HEAD, call, init
 from tests.sources.test_chakra_json import BINARY, DOCUMENTS, jsonized
+from tests.sources.test_live_log import NAMES, OPENING
 from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
 from tests.sources.test_nsys import EPOCH, STRINGS, nvtx
 from tests.sources.test_nsys import call as api_call
 from tests.sources.test_nsys import kernel as nsys_kernel
 from tests.sources.test_pytorch_et import flat, nested, trace
 from tests.sources.test_rocprof import dispatch, process, record
+from tests.sources.test_telemetry import DMON, QUERY, answer, exported
 from tests.sources.test_xplane import event, named, plane
 from tests.sources.test_xplane import line as xplane_line
+from traceforge.live.layout import MAGIC, RowKind, facts_frame, rows_frame
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -36,12 +39,18 @@ def sound() -> dict[str, list[bytes]]:
             pickle.dumps(DUMP, protocol=4),
             json.dumps(DUMP).encode(),
         ],
+        "live_log": [_recording()],
         "nccl_inspector": [line() + line(coll="Broadcast"), line(event_trace_ts={"kernel_events": [{}]})],
         "nccl_log": [_log()],
         "nccl_topology": [SYSTEM, GRAPHS],
         "nsys": [sqlite_file(tables) for tables in exports()],
         "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
         "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],
+        "telemetry": [
+            QUERY.encode(),
+            DMON.encode(),
+            answer(exported("DCGM_FI_DEV_SM_CLOCK", "1410"), exported("DCGM_FI_DEV_POWER_USAGE", "699.8")).encode(),
+        ],
         "xplane": [_xplane()],
     }
 
@@ -119,6 +128,17 @@ def _log() -> bytes:
         "[2025-01-02 03:04:05] " + call(op="Broadcast", op_count=13),
     ]
     return "\n".join(lines).encode() + b"\n"
+
+
+def _recording() -> bytes:
+    """By the recorder's own writer, the only one that there is."""
+    rows = [
+        (RowKind.PHASE, 0, 10, 40, 0, 0, 0),
+        (RowKind.COLLECTIVE, 1, 20, 30, 7, 10, 0),
+        (RowKind.STEP, 0, 5, 50, 3, 0, 0),
+        (RowKind.STEP, 0, 50, 90, 4, 0, 0),
+    ]
+    return MAGIC + OPENING + NAMES + rows_frame(rows) + facts_frame({"ended": True})
 
 
 def _rocprof_process(pid: int = 908) -> dict[str, object]:

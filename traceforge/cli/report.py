@@ -23,6 +23,7 @@ from traceforge.cli.ingest import (
     limits_of,
 )
 from traceforge.cli.inputs import TARGET_HELP, opened, write_text
+from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
@@ -65,7 +66,7 @@ def report(
     limits = limits_of(file_seconds, file_memory_mib)
     options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits)
     with opened(target, options) as store, ExitStack() as stack:
-        comparison, command = None, f"traceforge report {shlex.quote(_shown(target))}"
+        comparison = None
         if baseline is not None:
             earlier = (
                 store
@@ -73,11 +74,7 @@ def report(
                 else stack.enter_context(opened(baseline, ShownOptions(reference=reference, limits=limits)))
             )
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
-            command += f" --baseline {shlex.quote(_shown(baseline))}"
-        if reference is not None:
-            command += f" --reference {reference.value}"
-        if redact:
-            command = "traceforge report PATH --redact"
+        command = "traceforge report PATH --redact" if redact else _command(target, baseline, reference)
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
         made = api.report(
             store, run=run, command=command, baseline=comparison, price=price, redact=redact, as_fragment=embed
@@ -92,6 +89,14 @@ def report(
             print_verdict(made.verdict_lines, made.verdict_state)
         note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
+
+
+def _command(target: Path, baseline: Path | None, reference: ReferenceRule | None) -> str:
+    """The command that makes the same report, for its appendix."""
+    command = f"traceforge report {shlex.quote(_shown(target))}"
+    if baseline is not None:
+        command += f" --baseline {shlex.quote(_shown(baseline))}"
+    return command if reference is None else f"{command} --reference {reference.value}"
 
 
 def _is_summary_shown(found: dict[str, object], json_file: Path | None) -> bool:
