@@ -247,3 +247,15 @@ def test_times_below_a_phase_of_an_epoch_are_told_once(tmp_path: Path) -> None:
     events = [e for e in read(tmp_path / "rank0.live").events if e["name"] in ("epoch", "forward")]
     spans = sorted((e["raw_start_ns"], e["raw_start_ns"] + e["duration_ns"]) for e in events)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+def test_facts_that_are_no_utf8_cost_their_frame_alone(tmp_path: Path) -> None:
+    body = zlib.compress(b'{"host": "\xf8"}')
+    damaged = HEAD.pack(MARK, b"FACT", len(body), zlib.crc32(body), len(b'{"host": "\xf8"}')) + body
+
+    rows = rows_frame([(RowKind.PHASE, 0, 10, 40, 0, 0, 0)])
+
+    reading = read_bytes(tmp_path, OPENING, damaged, NAMES, rows)
+
+    assert reading.names == ["forward"]
+    assert "live_log_damaged_frame" in reading.codes

@@ -190,7 +190,7 @@ def _integer(text: str) -> int | None:
 def _decoded(text: object, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(str(text), type=kind)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

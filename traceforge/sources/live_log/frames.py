@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_values import UNDECODABLE
 from traceforge.reading.stream import ByteStream
 
 _MARK = b"\xf1tfl"
@@ -127,7 +128,7 @@ def _decoded(kind: bytes, body: bytes, checksum: int, plain_size: int) -> Facts 
         return list(_blocks(plain))
     try:
         facts = msgspec.json.decode(plain)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise FrameDamageError(str(error)) from error
     if kind != b"FACT" or not isinstance(facts, Mapping):
         raise FrameDamageError("it holds no facts")
