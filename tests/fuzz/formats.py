@@ -41,6 +41,7 @@ _ROWS_OF = {
     "flight_recorder": "raw.flight_recorder_entry",
     "nccl_inspector": "raw.nccl_inspector_operation",
     "nsys": "raw.occurrence",
+    "pftrace": "raw.occurrence",
     "pytorch_et": "raw.chakra_node",
     "rocprof": "raw.occurrence",
     "xplane": "raw.occurrence",

@@ -279,6 +279,7 @@ _BY_FORMAT: dict[str, Change] = {
     "flight_recorder": changed_pickle,
     "live_log": changed_recording,
     "nsys": changed_export,
+    "pftrace": changed_message,
     "xplane": changed_message,
 }
 

@@ -18,6 +18,8 @@ from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
 from tests.sources.test_nsys import EPOCH, STRINGS, nvtx
 from tests.sources.test_nsys import call as api_call
 from tests.sources.test_nsys import kernel as nsys_kernel
+from tests.sources.test_pftrace import HEAD as PACKETS
+from tests.sources.test_pftrace import argument, begin, end, stage
 from tests.sources.test_pytorch_et import flat, nested, trace
 from tests.sources.test_rocprof import dispatch, process, record
 from tests.sources.test_telemetry import DMON, QUERY, answer, exported
@@ -44,6 +46,7 @@ def sound() -> dict[str, list[bytes]]:
         "nccl_log": [_log()],
         "nccl_topology": [SYSTEM, GRAPHS],
         "nsys": [sqlite_file(tables) for tables in exports()],
+        "pftrace": [_packets()],
         "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
         "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],
         "telemetry": [
@@ -128,6 +131,11 @@ def _log() -> bytes:
         "[2025-01-02 03:04:05] " + call(op="Broadcast", op_count=13),
     ]
     return "\n".join(lines).encode() + b"\n"
+
+
+def _packets() -> bytes:
+    calls = begin(0, 1, 1) + begin(10, 2, 2, argument("correlation", 9)) + end(20) + end(30)
+    return PACKETS + calls + stage(25, 40) + stage(70, 5, event_id=2)
 
 
 def _recording() -> bytes:
