@@ -119,6 +119,11 @@ class _Ended:
         result[rows, _CREDIT, column] += np.minimum(0, slower)
         return result
 
+    @property
+    def is_one_column(self) -> bool:
+        """Whether all ranks have one account, and met by one communicator."""
+        return len(self.accounts) == 1 and bool((self.column == self.column[0]).all())
+
 
 def _last_uses(model: StepModel, i: int) -> NDArray[np.int64]:
     """The last place at which the end of each is awaited or held against, -1 for none, shape (P,)."""
@@ -148,7 +153,12 @@ class _DenseFlow:
         start = model.start_ns[i].astype(np.float64)
         # A rank that starts before the last one would do so at reference durations, too.
         self._time = self._reference_time = start - start.max()
-        self._costs_of = np.zeros((ranks, 2, self._early + 1))
+        nobodys = np.zeros((1, 2, self._early + 1))
+        self._everyone = np.arange(ranks)
+        everyones = np.zeros(ranks, dtype=np.int64)
+        # What all ranks have in common since they last waited together, in place of `_costs_of`; else None.
+        self._common: _Ended | None = _Ended(nobodys, everyones, everyones + self._transfer, np.zeros(ranks))
+        self._costs_of = nobodys
         self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
         self._end_alone = np.zeros((calls, ranks))
@@ -157,7 +167,6 @@ class _DenseFlow:
         self._ended: dict[int, _Ended] = {}
         self._last_use = _last_uses(model, i)
         self._own_columns = np.arange(ranks * kinds).reshape(ranks, kinds)
-        self._everyone = np.arange(ranks)
 
     def work(self, work_ns: NDArray[np.int64], reference_ns: Amounts) -> None:
         self._time = self._time + work_ns.sum(axis=1)
@@ -190,12 +199,34 @@ class _DenseFlow:
 
     def await_end(self, position: int) -> None:
         awaited = self._model.awaited[self._i, position]
-        for place in np.unique(awaited[awaited >= 0]):
+        places = np.unique(awaited[awaited >= 0]).tolist()
+        if places and not self._is_awaited_by_all(places[0], awaited):
+            self._tell_apart()
+        for place in places if self._common is None else ():
             waiting = np.flatnonzero(awaited == place)
             for first in range(0, len(waiting), _RANKS_AT_ONCE):
-                self._await(waiting[first : first + _RANKS_AT_ONCE], int(place))
+                self._await(waiting[first : first + _RANKS_AT_ONCE], place)
         for place in [place for place in self._ended if self._last_use[place] <= position]:
             del self._ended[place]
+
+    def _is_awaited_by_all(self, place: int, awaited: NDArray[np.int64]) -> bool:
+        """Whether all ranks wait for the same, and none has a chain of its own that outlasts it; if so, they have."""
+        ended, reference = self._ended[place], self._reference_end[place]
+        is_common = (
+            len(self._everyone) > 1
+            and bool((awaited == place).all() and (self._model.group[self._i, place] >= 0).all())
+            and ended.is_one_column
+            and bool((self._time <= self._end_alone[place]).all() and (self._reference_time <= reference).all())
+        )
+        if is_common:
+            self._common, self._since[:] = ended, 0.0
+            self._time, self._reference_time = np.maximum(self._time, self._end[place]), reference.copy()
+        return is_common
+
+    def _tell_apart(self) -> None:
+        """Have what each rank has stand in `_costs_of`."""
+        if self._common is not None:
+            self._costs_of, self._common = self._common.blame(self._everyone), None
 
     def _await(self, ranks: NDArray[np.int64], place: int) -> None:
         time = np.stack([self._time[ranks], self._end[place, ranks]], axis=1)
@@ -236,8 +267,11 @@ class _DenseFlow:
 
     def _join(self, members: NDArray[np.int64], queued: NDArray[np.int64]) -> tuple[float, float, Amounts]:
         """Members meet, each with its own chain and, where its stream is busy, with the end of what holds it back."""
-        times, reference, blame = self._time[members], self._reference_time[members], self._blame(members)
         held = members[queued[members] >= 0]
+        if self._common is not None and 1 < len(members) == len(self._everyone) and not len(held):
+            return float(self._time.max()), float(self._reference_time.max()), self._shared_in_common(self._common)
+        self._tell_apart()
+        times, reference, blame = self._time[members], self._reference_time[members], self._blame(members)
         if len(held):
             before = queued[held]
             times = np.concatenate([times, self._end[before, held]])
@@ -252,6 +286,25 @@ class _DenseFlow:
             blame = np.concatenate([blame, *ends])
         latest = float(reference.max())
         return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
+
+    def _shared_in_common(self, ended: _Ended) -> Amounts:
+        """As `_shared`, of all ranks where each has but its own work, and how late it left, beside a common account.
+
+        At a rank's own columns the others have the least, and at that of the communicator the one that left first has.
+        """
+        own, left = np.maximum(0, self._since), np.maximum(0, ended.slower_ns)
+        column, least = int(ended.column[0]), float(left.min())
+        result: Amounts = ended.accounts[0].copy()
+        result[_LATE, column] += least
+        result[_CREDIT, column] += min(0.0, float(ended.slower_ns.max()))
+        beyond = self._time - self._reference_time.max() - result.sum()
+        total = own.sum(axis=1) + (left - least)
+        share = share_lateness(np.maximum(0, beyond))
+        factor = np.divide(share, total, out=np.zeros_like(total), where=total > 0)
+        result[_LATE, : self._transfer] += (own * factor[:, None]).ravel()
+        result[_LATE, column] += ((left - least) * factor).sum()
+        result[_CREDIT, self._early] += min(0.0, float(beyond.max()))
+        return result
 
     def _shared(self, blame: Amounts, lateness: Amounts, most_of_first: Amounts | None = None) -> Amounts:
         """Blame of meetings, shape (meetings, 2, columns).
