@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import run
 from tests.conftest import ROOT
 from traceforge.store.database import Store
 
@@ -178,7 +179,7 @@ def test_names_that_are_no_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
     folder.mkdir()
     (Path(os.fsdecode(os.fsencode(folder) + b"/rank0_\xff\xfe.json"))).write_bytes(trace(0))
 
-    done = ended(tmp_path, ["ingest", folder, "--db", tmp_path / "job.duckdb"])
+    done = run("ingest", folder, "--db", tmp_path / "job.duckdb")
 
     assert done.returncode == 0, done.stderr
     with Store(tmp_path / "job.duckdb", read_only=True) as store:

@@ -7,7 +7,9 @@ import sys
 import tarfile
 from pathlib import Path
 
+from tests.cli.running import run
 from tests.conftest import ROOT
+from traceforge.store.database import Store
 
 SAMPLE = ROOT / "sample_traces" / "compute_straggler"
 
@@ -31,20 +33,19 @@ def test_a_tar_is_read_and_its_copy_is_gone(tmp_path: Path) -> None:
     done = piped(packed.getvalue(), "ingest", "-", "--db", tmp_path / "job.db", folder=temporary)
 
     assert done.returncode == 0, done.stderr.decode()
-    listed = piped(b"", "sql", tmp_path / "job.db", "SELECT path FROM meta.source ORDER BY path", folder=temporary)
-    assert [line.split("/")[:3] for line in listed.stdout.decode().split()[1:]] == [
-        ["standard-input", "traces", "job"]
-    ] * 2
+    with Store(tmp_path / "job.db", read_only=True) as store:
+        paths = store.query("SELECT path FROM meta.source ORDER BY path")["path"]
+    assert [path.split("/")[:3] for path in paths] == [["standard-input", "traces", "job"]] * 2
     assert not list(temporary.glob("traceforge-*"))
 
 
-def test_a_trace_alone_is_enough_for_top(tmp_path: Path) -> None:
+def test_a_trace_alone_is_enough_for_top() -> None:
     trace = gzip.decompress((SAMPLE / "rank0.pt.trace.json.gz").read_bytes())
 
-    done = piped(trace, "top", "-", folder=tmp_path)
+    done = run("top", "-", stdin=trace.decode())
 
-    assert done.returncode == 0, done.stderr.decode()
-    assert b"calls" in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "calls" in done.stdout
 
 
 def test_nothing_is_said_to_be_nothing(tmp_path: Path) -> None:

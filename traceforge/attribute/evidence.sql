@@ -14,12 +14,13 @@ CREATE OR REPLACE TABLE attribute.evidence (
 ) AS
 WITH limits AS (
   SELECT
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.HIGH_DOMINANCE') AS high_dominance,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.CHANCE_P_VALUE') AS chance_p_value,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.LAST_SHARE') AS last_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.HIDDEN_GAIN') AS hidden_gain,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.CONFIGURATION_STATEMENTS') AS configuration_statements
+    MAX(value) FILTER (WHERE name = 'attribute.HIGH_DOMINANCE') AS high_dominance,
+    MAX(value) FILTER (WHERE name = 'attribute.CHANCE_P_VALUE') AS chance_p_value,
+    MAX(value) FILTER (WHERE name = 'attribute.LAST_SHARE') AS last_share,
+    MAX(value) FILTER (WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
+    MAX(value) FILTER (WHERE name = 'attribute.HIDDEN_GAIN') AS hidden_gain,
+    MAX(value) FILTER (WHERE name = 'attribute.CONFIGURATION_STATEMENTS') AS configuration_statements
+  FROM meta.threshold
 ),
 arrived AS (
   SELECT f.run_id, f.finding_id, COUNT(*) AS last_count

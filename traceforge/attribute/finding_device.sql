@@ -36,11 +36,12 @@ CREATE OR REPLACE TABLE attribute.finding_device (
 ) AS
 WITH limits AS (
   SELECT
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.LEAST_CLOCK_READINGS') AS least_readings,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.CLOCK_DROP') AS clock_drop,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.HELD_SHARE') AS held_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.LOADED_SHARE') AS loaded_share,
-    (SELECT value FROM meta.threshold WHERE name = 'attribute.POWER_LIMIT_SHARE') AS power_limit_share
+    MAX(value) FILTER (WHERE name = 'attribute.LEAST_CLOCK_READINGS') AS least_readings,
+    MAX(value) FILTER (WHERE name = 'attribute.CLOCK_DROP') AS clock_drop,
+    MAX(value) FILTER (WHERE name = 'attribute.HELD_SHARE') AS held_share,
+    MAX(value) FILTER (WHERE name = 'attribute.LOADED_SHARE') AS loaded_share,
+    MAX(value) FILTER (WHERE name = 'attribute.POWER_LIMIT_SHARE') AS power_limit_share
+  FROM meta.threshold
 ),
 slow AS (
   SELECT f.run_id, f.finding_id, f.ranks, MIN(i.start_ns) AS start_ns, MAX(i.start_ns + i.duration_ns) AS end_ns
