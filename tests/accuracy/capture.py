@@ -3,8 +3,8 @@
 In: an interpreter with PyTorch (the project's extra `capture`). Out: a folder a scenario, with each rank's trace and
 truth.json. `python -m tests.accuracy.captured FOLDER` judges them.
 Idea: four ranks over gloo on this machine (`capture_jobs`). Each run begins with clean steps that are not recorded; the
-fault strikes recorded steps only, and costs what these take longer than the median clean one, from the first rank's
-start to the last one's end on the machine's clock. So truth never comes from a trace.
+fault strikes recorded steps only, and costs what these take longer than the median clean one, from one end of the last
+rank to the next on the machine's clock. So truth never comes from a trace.
 A machine that is busy with other things shows in how much clean steps differ: `clean_spread`, their interquartile range
 over the median. Where it is large the truth is not known well enough to judge by, and the recording must be repeated.
 """
@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from tests.accuracy.capture_jobs import JOBS, RANKS, Doing
 
 CLEAN, RECORDED = 16, 20
-_TRACE_NAME = re.compile(rb'("traceName": )"[^"]*"')
+_TRACE_NAME, _HOST = (re.compile(rb'("' + name + rb'": )"[^"]*"') for name in (b"traceName", b"host_name"))
 _RUNTIME, _AMPLIFIED = "runtime_control_plane", "synchronization_amplification"
 
 
@@ -102,12 +103,11 @@ FAULTS = {
 }
 
 
-def rank_main(rank: int, name: str, folder: str, port: int, seed: int, steps: int, done: Any) -> None:
+def rank_main(rank: int, name: str, folder: str, port: int, seed: int, steps: int) -> None:
     """One rank: clean steps, then recorded ones.
 
     Args:
         steps: number of recorded ones.
-        done: what all ranks pass when they have done the last step: who writes a trace keeps the others' cores busy.
     """
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
@@ -137,8 +137,8 @@ def rank_main(rank: int, name: str, folder: str, port: int, seed: int, steps: in
             job.step(fault.doing if is_struck else Doing())
             times.append([start_ns, time.monotonic_ns()])
             if step == steps - 1:
+                # To write the trace must not hold up ranks that are still in the last step.
                 _schedule(os.SCHED_OTHER, 0)
-                done.wait()
             if not hides:
                 recorder.step()
     Path(folder, f"rank{rank}.times").write_text(json.dumps(times), encoding="utf-8")
@@ -154,10 +154,11 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
     """What was injected and what it cost, from start and end of each rank's steps."""
     kind = name.rsplit("-", 1)[1]
     fault = FAULTS[kind]
-    spans = [(min(start for start, _ in one), max(end for _, end in one)) for one in zip(*times, strict=True)]
-    lasts = [end - start for start, end in spans]
-    quarter_ns, clean_ns, three_quarters_ns = statistics.quantiles(lasts[4:CLEAN], n=4)
-    recorded = lasts[CLEAN:]
+    # From one end of the last rank to the next: ranks of a pipeline begin a step while others still end the one before.
+    ends = [max(end for _, end in one) for one in zip(*times, strict=True)]
+    lasts = [until - since for since, until in pairwise(ends)]
+    quarter_ns, clean_ns, three_quarters_ns = statistics.quantiles(lasts[3 : CLEAN - 1], n=4)
+    recorded = lasts[CLEAN - 1 :]
     struck = [fault.strikes(step) for step in range(len(recorded))]
     cost = [round(ns - clean_ns) if hit else 0 for ns, hit in zip(recorded, struck, strict=True)]
     is_of_all = len(fault.ranks) == RANKS
@@ -188,9 +189,10 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
 
 
 def tidy(folder: Path) -> None:
-    """Compress traces, each the same at any time, without the path to which they were written."""
+    """Compress traces, each the same at any time, without their path and the machine's name."""
     for trace in sorted(folder.glob("*.pt.trace.json")):
         named = _TRACE_NAME.sub(rb'\1"' + trace.name.encode() + b'"', trace.read_bytes())
+        named = _HOST.sub(rb'\1"node0"', named)
         trace.with_name(f"{trace.name}.gz").write_bytes(gzip.compress(named, compresslevel=9, mtime=0))
         trace.unlink()
 
@@ -205,10 +207,9 @@ def main() -> None:
     parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
     asked = parser.parse_args()
     for number, name in enumerate(asked.names):
-        barrier = processes.get_context("spawn").Barrier(RANKS)
         own = asked.folder / name
         own.mkdir(parents=True, exist_ok=True)
-        arguments = (name, str(own), 29_500 + number, asked.seed, asked.steps, barrier)
+        arguments = (name, str(own), 29_500 + number, asked.seed, asked.steps)
         processes.spawn(rank_main, arguments, nprocs=RANKS)  # type: ignore[no-untyped-call]
         files = [own / f"rank{rank}.times" for rank in range(RANKS)]
         truth = truth_of(name, [json.loads(file.read_text(encoding="utf-8")) for file in files])

@@ -39,9 +39,10 @@ def test_a_restless_machine_is_said_and_nothing_is_judged(tmp_path: Path) -> Non
 
 def test_what_was_injected_costs_what_steps_took_longer_than_clean_ones() -> None:
     capture = pytest.importorskip("tests.accuracy.capture", exc_type=ImportError)
-    # given clean steps of 10 ms on all ranks, and 14 ms from the first recorded one on
-    starts = range(capture.CLEAN + capture.RECORDED)
-    times = [[[100 * i, 100 * i + (10 if i < capture.CLEAN else 14)] for i in starts] for _ in range(capture.RANKS)]
+    # given steps that follow one another: of 10 ns while they are clean, and of 14 from the first recorded one on
+    count, clean = capture.CLEAN + capture.RECORDED, capture.CLEAN
+    ends = [10 * i + 4 * max(0, i - clean) for i in range(1, count + 1)]
+    times = [[[end - 10, end] for end in ends]] * capture.RANKS
 
     truth = capture.truth_of("paced-sleep", times)
     assert (truth["clean_ns"], truth["clean_spread"]) == (10, 0)

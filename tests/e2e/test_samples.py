@@ -23,6 +23,7 @@ CAUSES = {
     "slow_nic": "slow_transfer",
     "far_nic": "slow_path",
     "stage_slow_compute": "slow_compute",
+    "slow_later": "slow_compute",
 }
 
 
