@@ -114,3 +114,25 @@ def test_a_gap_names_the_call_that_fills_it() -> None:
         "The device of rank 2 is idle for 3.0 ms an iteration longer than the median rank's; "
         "cause of the gaps: allocator, 3.0 ms of them in cudaMalloc."
     )
+
+
+@pytest.mark.parametrize(
+    ("elements", "step"), [(1_700, "See why rank 2 sends and receives 1.7 times"), (1_050, "aten::mm")]
+)
+def test_a_rank_that_is_sent_more_is_asked_for_its_routing(elements: int, step: str) -> None:
+    # given four ranks of experts, of which rank 2 computes 4 ms where others take 2 ms, after an all-to-all
+    traces = []
+    for rank in range(4):
+        trace, spent, size = Trace(rank), (4 if rank == 2 else 2) * MS, elements if rank == 2 else 1_000
+        for number in range(12):
+            start = number * STEP
+            trace.step(number, start, start + STEP)
+            trace.collective(start + 100 * US, start + 200 * US, op="all_to_allv", elements=size)
+            at = start + 300 * US
+            trace.host_work("aten::mm", at, at + 10 * US).kernel(at + US, at + spent, "gemm", launch_ns=at)
+            trace.collective(at + spent, start + STEP)
+        traces.append(trace)
+    store = told(*traces)
+
+    ((said,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
+    assert str(said).startswith(step)

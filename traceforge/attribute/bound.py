@@ -261,10 +261,16 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     return f"{text}; arithmetic is known for {known} of it, which alone is {format_share(peak)} of the device's peak."
 
 
+def _of_class(name: str) -> tuple[str, str]:
+    """Title and phrase of gaps that a class of the vocabulary fills, of which nothing more is known here."""
+    words = name.replace("_", " ")
+    return f"Bound by {words}", f"the device is idle during {words}"
+
+
 def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts, late: LateLaunches | None) -> str:
     """A part that is no work of kernels is the largest that can be avoided."""
     is_launch = named["bound"] == "launch_bound"
-    title, phrase = phrases(late)[:2] if is_launch else _PHRASES[named["bound"]]
+    title, phrase = phrases(late)[:2] if is_launch else _PHRASES.get(named["bound"], _of_class(named["bound"]))
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"

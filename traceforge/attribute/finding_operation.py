@@ -1,7 +1,8 @@
-"""The next step of a finding that an operation explains. In: findings, operation.difference. Out: the same findings.
+"""The next step of a finding that an operation explains. In: findings, tables of `operation`. Out: the same findings.
 
 A rank that computes longer because it does more work needs another look than one whose device is slow: the difference
-from the median rank decides, where it explains enough of the delay.
+from the median rank decides, where it explains enough of the delay. So does what it is sent: an expert that gets more
+tokens than the others has more to do.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ WHERE kind <> 'gap'
 QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id, rank ORDER BY place) = 1
 """
 
+_LOADED = "SELECT run_id, CAST(rank AS VARCHAR), ratio FROM operation.all_to_all_load WHERE ratio IS NOT NULL"
+
 _LONGEST_NAME = 80
 
 
@@ -29,8 +32,24 @@ def with_named_operations(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
     if findings.is_empty():
         return findings
     largest = {(row["run_id"], row["subject"]): row for row in store.records(_LARGEST)}
-    steps = [_next_step(row, largest.get((row["run_id"], row["subject"]))) for row in findings.iter_rows(named=True)]
+    loads = {(run, rank): float(ratio) for run, rank, ratio in store.rows(_LOADED)}
+    steps = []
+    for row in findings.iter_rows(named=True):
+        key = row["run_id"], row["subject"]
+        steps.append(_routing_step(row, loads.get(key, 1.0)) or _next_step(row, largest.get(key)))
     return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+
+
+def _routing_step(finding: Mapping[str, Any], ratio: float) -> str | None:
+    """Where to look if the rank is sent more than others; None where it is not."""
+    is_slow = (finding["subject_kind"], finding["cause"]) == ("rank", "slow_compute")
+    if not is_slow or ratio < thresholds.HOT_EXPERT_RATIO:
+        return None
+    return (
+        f"See why rank {finding['subject']} sends and receives {ratio:.2g} times as much as the median rank in"
+        " all-to-all calls: if its experts get more tokens, even out the routing (balancing loss, capacity, placement)"
+        " before you look at its device."
+    )
 
 
 def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:

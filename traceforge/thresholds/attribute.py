@@ -163,6 +163,10 @@ NAMED_SHARE: Annotated[
     float,
     Meaning("share of the finding's delay", "An operation that explains less is not named.", "next_step, evidence"),
 ] = 0.5
+HOT_EXPERT_RATIO: Annotated[
+    float,
+    Meaning("over the median rank", "A rank that moves this much more in all-to-all holds a hot expert.", "next_step"),
+] = 1.15
 SMALL_KERNEL_NS: Annotated[
     int, Meaning("ns", "A kernel whose median is shorter is too small to fill a device.", "attribute.bottleneck")
 ] = 10_000
