@@ -132,6 +132,19 @@ def test_what_is_left_of_a_rank_that_is_named_already_is_a_by_product() -> None:
     assert (rest.confidence, rest.companion_of) == ("low", "slow_compute")
 
 
+@pytest.mark.parametrize(("rank", "companion"), [(6, "host_stall"), (3, None)])
+def test_what_else_a_rank_loses_that_is_named_with_another_is_a_by_product(rank: int, companion: str | None) -> None:
+    # given ranks 1 and 6 that pause for 30 each time, and one rank that computes 3 longer
+    pauses, computes = noise(0, 0.02), noise(1, 0.02)
+    pauses[:, [1, 6]] += 30
+    computes[:, rank] += 3
+
+    losses = lost({"host_stall": pauses, "slow_compute": computes})
+    both, alone = _without_companions(list(search(judged_run(20, 8), losses)))
+    assert (both.subject.name, both.cause.name, both.companion_of) == ("1, 6", "host_stall", None)
+    assert (alone.subject.name, alone.cause.name, alone.companion_of) == (str(rank), "slow_compute", companion)
+
+
 def test_the_order_of_ranks_does_not_matter() -> None:
     both = noise(12)
     both[:, [2, 5]] += 12

@@ -53,7 +53,10 @@ def _without_parts(found: Sequence[FindingCandidate]) -> list[FindingCandidate]:
 
 
 def _without_companions(found: Sequence[FindingCandidate]) -> list[FindingCandidate]:
-    """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by."""
+    """Grade down what may be a by-product: a rank's other causes, far smaller than the one it stands out by.
+
+    It may stand out with other ranks, which are late alike.
+    """
     result = []
     for one in found:
         # What is left of a rank that is named already, by several causes, has no cause of its own.
@@ -62,12 +65,19 @@ def _without_companions(found: Sequence[FindingCandidate]) -> list[FindingCandid
         greater = [
             other
             for other in found
-            if other is not one
-            and (other.subject.kind, other.subject.name) == (one.subject.kind, one.subject.name)
-            and other.effect.delay_ns_per_iteration >= least
+            if other is not one and _is_of(one, other) and other.effect.delay_ns_per_iteration >= least
         ]
         result.append(replace(one, companion_of=greater[0].cause.name) if greater else one)
     return result
+
+
+def _is_of(one: FindingCandidate, other: FindingCandidate) -> bool:
+    """Whether both are of one subject, or the other one is of several ranks that this one's are among."""
+    mine, others = one.subject, other.subject
+    if (mine.kind, mine.name) == (others.kind, others.name):
+        return True
+    is_set = others.kind == "ranks" and not other.is_in_turns and not one.is_in_turns
+    return is_set and set(mine.places) < set(others.places)
 
 
 def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
