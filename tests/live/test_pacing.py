@@ -1,12 +1,14 @@
 """The pacing hook: it decides as a replay would, within limits, and measures what it brings while it runs."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.cli.running import run
 from tests.live.jobs import MS, HandClock, record_job
 from traceforge import api
 from traceforge.errors import InputUnusableError, UsageError
@@ -252,4 +254,11 @@ def test_the_gain_that_was_measured_stands_beside_the_one_foretold(tmp_path: Pat
     assert row["delay_ns"] > 0
     assert (arms, paced) == (3, 0)
     assert "Measured while the job ran" in html
+
+    # and a comparison with a run that was not paced tells both
+    record_job(tmp_path / "plain", steps=58, calls=1, late_ns={1: 3 * MS}, spoils=0.5)
+    told = " ".join(run("compare", tmp_path / "plain", tmp_path / "traces").stdout.split())
+    assert re.search(
+        r"paced: .*was tried: measured \+6\.4.%.*by 4 pairs of blocks, foretold \+10\.0", " ".join(told.split())
+    )
     json.dumps(row)

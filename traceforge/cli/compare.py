@@ -76,7 +76,8 @@ def comparison_lines(found: "Comparison") -> list[str]:
             rows.append(line if len(line) <= _WIDTH else lead + words.moved(change, with_interval=False))
     if not rows:
         rows = [f"  {words.summary(found)}"]
-    scatter = _labelled("note", words.ONE_RUN_EACH)
+    scatter = [line for text in words.paced(found)[:2] for line in _labelled("paced", text)]
+    scatter += _labelled("note", words.ONE_RUN_EACH)
     room = _LINES - len(lines) - len(warned) - len(scatter)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … and {len(rows) - room + 1} more significant changes"]

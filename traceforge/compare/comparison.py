@@ -89,6 +89,7 @@ class Comparison:
         operations: what is worked on, the significant changes first, then by size.
         objections: why the runs are not fully comparable.
         queries: names and texts of the queries, as executed for `after`.
+        paced: rows of replay.paced of `after`: what pacing brought while it ran, beside what was foretold.
     """
 
     before: JobFacts
@@ -101,6 +102,7 @@ class Comparison:
     operations: Sequence[OperationChange]
     objections: Sequence[Objection]
     queries: Sequence[tuple[str, str]]
+    paced: Sequence[Row] = ()
 
     @property
     def unseen_ns(self) -> float | None:
@@ -159,6 +161,7 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         operations=operation_changes(before, after, mean_ns),
         objections=against,
         queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
+        paced=after.rows("paced"),
     )
 
 

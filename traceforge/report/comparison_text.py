@@ -3,6 +3,9 @@
 The terminal and the page say the same. Where a change is not more than scatter the words are "no significant change".
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from traceforge.compare import Change, Comparison, FindingChange, OperationChange
 from traceforge.report.formatting import (
     capital,
@@ -16,6 +19,9 @@ from traceforge.report.formatting import (
     signed,
     size,
     spaced,
+)
+from traceforge.report.formatting import (
+    change as ratio_change,
 )
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.thresholds import report as thresholds
@@ -185,6 +191,24 @@ def warnings(comparison: Comparison) -> list[str]:
     return [f"{o.field} ({clean(o.before, 60)} against {clean(o.after, 60)}): {o.why}" for o in comparison.objections]
 
 
+def paced(comparison: Comparison) -> list[str]:
+    """What pacing brought in the later run, a sentence a policy."""
+    return [
+        f"{clean(row['policy'], 80)} was {'decided on only' if row['is_dry_run'] else 'tried'}: measured "
+        f"{_gain(row, 'throughput_ratio')} by {plural(row['pairs'], 'pair')} of blocks, "
+        f"foretold {_gain(row, 'foretold_ratio')}"
+        for row in comparison.paced
+    ]
+
+
+def _gain(row: Mapping[str, Any], name: str) -> str:
+    if row[name] is None:
+        return "nothing"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    ends = "" if low is None or high is None else f" [{ratio_change(low)}, {ratio_change(high)}]"
+    return f"{ratio_change(row[name])}{ends}"
+
+
 def comparison_document(comparison: Comparison) -> dict[str, object]:
     """A comparison; the significant rows and the largest others of each family, times in whole ns."""
     return {
@@ -202,6 +226,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
             {"field": o.field, "baseline": clean(o.before), "run": clean(o.after), "why": o.why}
             for o in comparison.objections
         ],
+        **({"paced": list(comparison.paced)} if comparison.paced else {}),
     }
 
 
