@@ -233,7 +233,7 @@ def _nccl_log(facts: Facts) -> Look:
 
 def _nccl_choices(facts: Facts) -> Look:
     if not facts.nccl_choices:
-        return _missing("no log says which algorithm and protocol NCCL chose")
+        return _missing("no log or trace says which algorithm and protocol NCCL chose")
     return _complete(f"{facts.nccl_choices} choices of algorithm and protocol")
 
 

@@ -50,7 +50,11 @@ SELECT
   (SELECT COUNT(*) FROM recorded WHERE has_device) AS device_ranks,
   (SELECT COUNT(*) FROM kineto WHERE backend ILIKE '%gloo%' AND backend NOT ILIKE '%nccl%') AS gloo_ranks,
   (SELECT STRING_AGG(DISTINCT backend, ', ' ORDER BY backend) FROM kineto) AS backend,
-  (SELECT COUNT(*) FROM kineto WHERE metadata->>'record_shapes' = '1') AS shaped,
+  (
+    SELECT COUNT(*) FROM recorded AS d
+    WHERE EXISTS (SELECT 1 FROM raw.operation_input AS o WHERE o.source_id = d.source_id)
+      OR EXISTS (SELECT 1 FROM raw.profile AS f WHERE f.source_id = d.source_id AND f.metadata->>'record_shapes' = '1')
+  ) AS shaped,
   (SELECT COUNT(*) FROM kineto WHERE metadata->>'with_stack' = '1') AS stacked,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND is_marked) AS marked_steps,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND origin = 'profiler_step') AS profiler_steps,
@@ -72,7 +76,8 @@ SELECT
   (SELECT MAX(residual_ns) FROM align.clock WHERE run_id = $run_id) AS residual_ns,
   (SELECT COUNT(*) FROM log) AS nccl_logs,
   (SELECT COUNT(*) FROM raw.nccl_link SEMI JOIN log USING (source_id)) AS nccl_links,
-  (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN log USING (source_id)) AS nccl_choices,
+  (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN log USING (source_id))
+    + (SELECT COUNT(algorithm) FROM raw.collective_choice SEMI JOIN recorded USING (source_id)) AS nccl_choices,
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'telemetry') AS telemetry_files,
   (
     SELECT COUNT(DISTINCT t.rank)
