@@ -1,6 +1,8 @@
 """README's list of inputs: one line a source, each true of a file that is made here, and the commands are doctor's."""
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             execution_traces=True, telemetry=Telemetry(tool),
         )  # fmt: skip
         write_scenario(job, folder / str(number), compressed=False, trace_format=trace_format)
+    with closing(sqlite3.connect(folder / "rocpd.db")) as database:
+        database.execute("CREATE TABLE rocpd_kernel_dispatch (id INTEGER, start BIGINT)")
     for name, data in _PLAIN.items():
         (folder / f"{name}.file").write_bytes(data)
     return folder
@@ -70,6 +74,7 @@ def test_a_file_of_each_line_is_recognised_by_its_source(folder: Path) -> None:
     [
         ("nsys", advice_for("all_ranks", "nsys")),
         ("rocprof", advice_for("all_ranks", "rocprof")),
+        ("rocpd", advice_for("all_ranks", "rocpd")),
         ("xplane", advice_for("all_ranks", "xplane")),
         ("pftrace", advice_for("timeline", "pftrace")),
         ("telemetry", next((one.remedy, one.setting) for one in CHECKS if one.code == "telemetry")),

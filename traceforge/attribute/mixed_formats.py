@@ -15,6 +15,7 @@ _NAMES = {
     "pftrace": "PyTorch's CUPTI observer",
     "xplane": "XLA's profiler",
     "rocprof": "rocprofv3",
+    "rocpd": "rocprofv3 (rocpd)",
 }
 FORMATS = """
 SELECT r.run_id, s.kind, LIST(r.rank ORDER BY r.rank) AS ranks

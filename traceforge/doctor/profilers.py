@@ -11,6 +11,7 @@ _NSYS = 'nsys profile -t cuda,nvtx,osrt --cuda-graph-trace=node -o "report_%h_ra
 _ROCPROF = (
     "rocprofv3 --kernel-trace --memory-copy-trace --hip-trace --rccl-trace --marker-trace --output-format json --"
 )
+_ROCPD = _ROCPROF.replace("json", "rocpd")
 _XLA = 'jax.profiler.start_trace("traces")  # … ten steps … jax.profiler.stop_trace()'
 _AS_WELL = "record a few steps with torch.profiler as well."
 _TORCH = "torch.profiler.profile(record_shapes=True, with_stack=False)"
@@ -54,6 +55,10 @@ _ROCPROF_ADVICE: _Advice = {
     "shapes": (f"The file does not know operators: {_AS_WELL}", _TORCH),
     "stacks": (f"The file does not know the program: {_AS_WELL}", "with_stack=True"),
 }
+_ROCPD_ADVICE: _Advice = {
+    **_ROCPROF_ADVICE,
+    "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPD),
+}
 _XLA_ADVICE: _Advice = {
     "rank_known": ("A file holds the devices of one host; each stands for a rank of it.", ""),
     "all_ranks": ("Start the trace on every host, in the same steps.", _XLA),
@@ -71,7 +76,13 @@ _PFTRACE_ADVICE: _Advice = {
     "hosts": ("A file does not state its host: export JSON once, or keep NCCL's logs beside it.", _TORCH),
 }
 _ADVICE: Mapping[str, _Advice] = MappingProxyType(
-    {"nsys": _NSYS_ADVICE, "pftrace": _PFTRACE_ADVICE, "rocprof": _ROCPROF_ADVICE, "xplane": _XLA_ADVICE}
+    {
+        "nsys": _NSYS_ADVICE,
+        "pftrace": _PFTRACE_ADVICE,
+        "rocprof": _ROCPROF_ADVICE,
+        "rocpd": _ROCPD_ADVICE,
+        "xplane": _XLA_ADVICE,
+    }
 )
 
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.operation_inputs import OperationInputs
+from traceforge.reading.sqlite_file import SqliteFile
 from traceforge.reading.timeline_rows import COMPLETE, INSTANT
-from traceforge.sources.nsys.database import NsysDatabase
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
 
 PIECE_ROWS = 122_880  # a row group of DuckDB
@@ -34,7 +34,7 @@ _COPY_KINDS |= {10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
 _MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device", 6: "Managed"}
 _SYNC_KINDS = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 
-Named = Callable[[NsysDatabase, pl.DataFrame], pl.DataFrame]
+Named = Callable[[SqliteFile, pl.DataFrame], pl.DataFrame]
 """Gives rows their category, name and record_function_id."""
 
 
@@ -57,7 +57,7 @@ class EventTable:
     kinds: tuple[str, tuple[int, ...]] | None = None
 
 
-def events_of(database: NsysDatabase, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
+def events_of(database: SqliteFile, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
     """The rows of a table that are of one part, some at a time."""
     if not database.has(table.table, "start"):
         return
@@ -73,7 +73,7 @@ def events_of(database: NsysDatabase, table: EventTable, part: ReportPart, issue
         yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
 
 
-def _where(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple[str, list[int]]:
+def _where(database: SqliteFile, table: EventTable, part: ReportPart) -> tuple[str, list[int]]:
     """The rows of a table that are events of a part, as SQL with its parameters."""
     conditions, parameters = _of_part(database, table, part)
     if table.kinds and database.has(table.table, table.kinds[0]):
@@ -81,7 +81,7 @@ def _where(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
-def _of_part(database: NsysDatabase, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
+def _of_part(database: SqliteFile, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
     """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
     if part.process is not None:
         if table.is_device and database.has(table.table, "globalPid"):
@@ -94,7 +94,7 @@ def _of_part(database: NsysDatabase, table: EventTable, part: ReportPart) -> tup
     return [], []
 
 
-def unread_rows(database: NsysDatabase, parts: Sequence[ReportPart]) -> dict[str, int]:
+def unread_rows(database: SqliteFile, parts: Sequence[ReportPart]) -> dict[str, int]:
     """By table, rows in no part: of processes without a device, repeated calls, names of threads and domains."""
     left = {}
     for table in TABLES:
@@ -125,24 +125,24 @@ def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_devic
     return timed.with_columns(process=pl.col("device").cast(pl.String).fill_null("device"), thread=stream)
 
 
-def _lookup(database: NsysDatabase, numbers: pl.Series) -> pl.Series:
+def _lookup(database: SqliteFile, numbers: pl.Series) -> pl.Series:
     """The texts of StringIds, NULL where there is none."""
     wanted = numbers.unique().to_list()
     texts = database.texts(wanted)
     return numbers.replace_strict(wanted, [texts.get(number) for number in wanted], return_dtype=pl.String)
 
 
-def _kernels(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _kernels(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     whole, short = _lookup(database, frame["demangled"]), _lookup(database, frame["short"])
     name = pl.select(pl.coalesce(whole, short, pl.lit("kernel"))).to_series()
     return _said(frame, "kernel", name)
 
 
-def _graphs(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _graphs(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     return _said(frame, "kernel", pl.Series(["CUDA graph (kernels not recorded)"] * frame.height, dtype=pl.String))
 
 
-def _copies(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _copies(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [_copy_name(*row) for row in frame.select("kind", "source", "target").rows()]
     return _said(frame, "gpu_memcpy", pl.Series(texts, dtype=pl.String))
 
@@ -157,24 +157,24 @@ def _memory(kind: int | None) -> str:
     return "Unknown" if kind is None else _MEMORY_KINDS.get(kind, "Unknown")
 
 
-def _sets(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _sets(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [f"Memset ({_MEMORY_KINDS.get(kind, 'Device')})" for kind in frame["kind"].to_list()]
     return _said(frame, "gpu_memset", pl.Series(texts, dtype=pl.String))
 
 
-def _synchronisations(_database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _synchronisations(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [_SYNC_KINDS.get(kind, "Sync") for kind in frame["kind"].to_list()]
     return _said(frame, "cuda_sync", pl.Series(texts, dtype=pl.String))
 
 
-def _calls(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _calls(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     names = [None if name is None else _VERSION.sub("", name) for name in _lookup(database, frame["name_id"])]
     driver = pl.Series([bool(name and re.match(r"cu[A-Z]", name)) for name in names], dtype=pl.Boolean)
     category = pl.select(pl.when(driver).then(pl.lit("cuda_driver")).otherwise(pl.lit("cuda_runtime"))).to_series()
     return _said(frame, category, pl.Series([name or "call" for name in names], dtype=pl.String))
 
 
-def _ranges(database: NsysDatabase, frame: pl.DataFrame) -> pl.DataFrame:
+def _ranges(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
     registered = _lookup(database, frame["name_id"])
     texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
     said = {text: _range_said(text) for text in set(texts)}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from traceforge.sources.nsys.database import NsysDatabase
+from traceforge.reading.sqlite_file import SqliteFile
 
 DEVICE_TABLES = (
     "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -48,7 +48,7 @@ class ReportPart:
         return None if self.process is None else (self.process >> THREAD_BITS) & 0xFFFFFF
 
 
-def parts_of(database: NsysDatabase) -> list[ReportPart]:
+def parts_of(database: SqliteFile) -> list[ReportPart]:
     """The parts of an export in order of device and process; one without a device if none of its tables holds rows."""
     used: dict[int | None, set[int]] = {}
     for table in DEVICE_TABLES:
@@ -73,7 +73,7 @@ def _process(process: int, devices: Sequence[int]) -> ReportPart:
     return ReportPart(shown, process, part.device)
 
 
-def stated_rank(database: NsysDatabase, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
+def stated_rank(database: SqliteFile, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
     """Rank and number of ranks that the export states for a part; None where it states none.
 
     Args:
@@ -85,7 +85,7 @@ def stated_rank(database: NsysDatabase, part: ReportPart, *, is_alone: bool) -> 
     return rank, next((stated[name] for name in _SIZES if name in stated), None)
 
 
-def _thread_names(database: NsysDatabase, part: ReportPart) -> list[str]:
+def _thread_names(database: SqliteFile, part: ReportPart) -> list[str]:
     if part.process is None or not database.has("NVTX_EVENTS", "eventType", "text", "globalTid"):
         return []
     rows = database.rows(
@@ -96,7 +96,7 @@ def _thread_names(database: NsysDatabase, part: ReportPart) -> list[str]:
     return [text for (text,) in rows if text is not None]
 
 
-def _environment(database: NsysDatabase) -> dict[str, int]:
+def _environment(database: SqliteFile) -> dict[str, int]:
     """Numbers that launchers give to processes; the rest of the environment may hold secrets and is not kept."""
     texts: list[str] = []
     if database.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
@@ -113,5 +113,5 @@ def _environment(database: NsysDatabase) -> dict[str, int]:
     return found
 
 
-def _values(database: NsysDatabase, query: str) -> list[str]:
+def _values(database: SqliteFile, query: str) -> list[str]:
     return [text for (text,) in database.rows(query) if text is not None]

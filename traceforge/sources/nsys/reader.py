@@ -14,9 +14,9 @@ import polars as pl
 
 from traceforge.errors import InputUnusableError
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.sqlite_file import SqliteFile, open_sqlite
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.nsys.database import NsysDatabase, open_export
 from traceforge.sources.nsys.events import TABLES, events_of, unread_rows
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart, parts_of, stated_rank
 
@@ -68,7 +68,7 @@ def part_names(path: Path) -> list[str]:
     Raises:
         InputUnusableError: it is damaged.
     """
-    with open_export(path) as database:
+    with open_sqlite(path) as database:
         return [part.name for part in parts_of(database)]
 
 
@@ -82,7 +82,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         InputUnusableError: nothing of the file can be used.
     """
     issues = IssueLog(_MEANINGS, f"{KIND}_")
-    with open_export(path) as database:
+    with open_sqlite(path) as database:
         parts = parts_of(database)
         part = next((part for part in parts if name in (None, part.name)), None)
         if part is None:
@@ -122,7 +122,7 @@ def _emit_shapes(frame: pl.DataFrame, first: int, emit: Callable[[Batch], None])
             emit(Batch("raw.operation_input", shaped))
 
 
-def _session_start_ns(database: NsysDatabase) -> int | None:
+def _session_start_ns(database: SqliteFile) -> int | None:
     """Start of the session, UTC ns since the epoch."""
     table = "TARGET_INFO_SESSION_START_TIME"
     if not database.has(table, "utcEpochNs"):
@@ -131,7 +131,7 @@ def _session_start_ns(database: NsysDatabase) -> int | None:
     return found[0][0] if found and found[0][0] is not None and found[0][0] >= 0 else None
 
 
-def _host(database: NsysDatabase) -> str | None:
+def _host(database: SqliteFile) -> str | None:
     table = "TARGET_INFO_SYSTEM_ENV"
     if not database.has(table, "name", "value"):
         return None
@@ -139,7 +139,7 @@ def _host(database: NsysDatabase) -> str | None:
     return (found[0][0] or None) if found else None
 
 
-def _name_threads(database: NsysDatabase, part: ReportPart, rows: TimelineRows) -> None:
+def _name_threads(database: SqliteFile, part: ReportPart, rows: TimelineRows) -> None:
     if part.process is None or not database.has("ThreadNames", "nameId", "globalTid"):
         return
     name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
@@ -153,7 +153,7 @@ def _name_threads(database: NsysDatabase, part: ReportPart, rows: TimelineRows) 
             rows.name_thread(str(part.pid), str(thread_id & ((1 << THREAD_BITS) - 1)), text)
 
 
-def _note_unread(database: NsysDatabase, parts: Sequence[ReportPart], issues: IssueLog) -> None:
+def _note_unread(database: SqliteFile, parts: Sequence[ReportPart], issues: IssueLog) -> None:
     """Count the rows that could be events and are not read, by table; once a file."""
     read = {table.table for table in TABLES}
     left = [
@@ -170,7 +170,7 @@ def _note_unread(database: NsysDatabase, parts: Sequence[ReportPart], issues: Is
 
 
 def _profile(
-    database: NsysDatabase, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
+    database: SqliteFile, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
 ) -> pl.DataFrame:
     devices = _devices(database)
     own = next((device for device in devices if device.get("id") == part.device), devices[0] if devices else {})
@@ -189,7 +189,7 @@ def _profile(
     return pl.DataFrame([row], schema={**schema, **texts}, orient="row")
 
 
-def _devices(database: NsysDatabase) -> list[dict[str, Any]]:
+def _devices(database: SqliteFile) -> list[dict[str, Any]]:
     """Devices in the words of Kineto's deviceProperties."""
     table = "TARGET_INFO_GPU"
     if not database.has(table):
@@ -204,7 +204,7 @@ def _devices(database: NsysDatabase) -> list[dict[str, Any]]:
     return [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]
 
 
-def _product(database: NsysDatabase) -> dict[str, str]:
+def _product(database: SqliteFile) -> dict[str, str]:
     """What wrote the export."""
     found: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
@@ -218,6 +218,6 @@ def _product(database: NsysDatabase) -> dict[str, str]:
     return found
 
 
-def _schema_version(database: NsysDatabase) -> int | None:
+def _schema_version(database: SqliteFile) -> int | None:
     major = _product(database).get("EXPORT_SCHEMA_VERSION", "").partition(".")[0]
     return int(major) if major.isdigit() and len(major) < 6 else None

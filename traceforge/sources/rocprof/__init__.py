@@ -4,7 +4,7 @@ Idea: what the file keeps of an event (numbers of kernels, agents and operations
 and put under the names that its own tables give them; so dispatches, copies and API calls become the events that Kineto
 would have written. Times are of the node's boot clock, one for all processes of a node, without an epoch.
 Seen: one file of rocprofv3 1.0 (kernel dispatches alone); the other records by the SDK's documentation.
-Not handled: `rocpd` databases, CSV and OTF2 output; counters; a file above 512 MiB of text, as it is decoded whole.
+Not handled: CSV and OTF2 output; counters; a file above 512 MiB of text, as it is decoded whole.
 """
 
 from collections import Counter

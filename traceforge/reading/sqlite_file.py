@@ -1,9 +1,9 @@
-"""An export of Nsight Systems as SQLite. In: a path. Out: its tables, read without trust in them.
+"""A profiler's SQLite file. In: a path. Out: its tables, read without trust in them.
 
 Idea: the file is opened read-only and never written beside; only real tables are read (a view of a stranger may never
 end), each column only where it holds what it should, and rows come in bounded pieces. Where the file is compressed or
 in an archive, a copy is made, since SQLite needs a file of its own.
-Not handled: exports as Parquet or JSON lines; `.nsys-rep` itself, whose format is closed.
+Not handled: what the tables mean, which the sources know.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ MAGIC = b"SQLite format 3\0"
 _COPY_BYTES = 1024 * 1024
 _LONGEST_VALUE_BYTES = 64 * 1024 * 1024
 _MOST_IDS = 500
-_HINT = "export it again: nsys export --type sqlite report.nsys-rep"
+_HINT = "copy it again, or export it again (nsys export --type sqlite, rocprofv3 --output-format rocpd)"
 
 # The second, where what SQLite says of the damage quotes bytes that are no text.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
@@ -29,8 +29,8 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 Row = tuple[Any, ...]
 
 
-class NsysDatabase:
-    """Tables of an export.
+class SqliteFile:
+    """Tables of a file.
 
     Attributes:
         columns: names of the columns of each table.
@@ -106,8 +106,8 @@ class NsysDatabase:
 
 
 @contextmanager
-def open_export(path: Path) -> Iterator[NsysDatabase]:
-    """Open an export for reading.
+def open_sqlite(path: Path) -> Iterator[SqliteFile]:
+    """Open a file for reading.
 
     Raises:
         InputUnusableError: it is no SQLite file, or a damaged one.
@@ -120,7 +120,7 @@ def open_export(path: Path) -> Iterator[NsysDatabase]:
             connection.text_factory = _lenient_text
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
             connection.execute("PRAGMA trusted_schema = OFF")
-            yield NsysDatabase(connection, str(path))
+            yield SqliteFile(connection, str(path))
         except _DAMAGE as error:
             raise InputUnusableError(f"the SQLite file is damaged: {error}", where=str(path), hint=_HINT) from error
         finally:

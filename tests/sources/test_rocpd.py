@@ -1,0 +1,112 @@
+"""`rocpd` databases: by the schema that rocprofiler-sdk writes, made by hand."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.sources.reading import Reading
+from traceforge.errors import InputUnusableError
+from traceforge.records import Batch, ReadOptions
+from traceforge.sources.rocpd import SOURCE
+
+SCHEMA = """
+CREATE TABLE rocpd_string{u} (id INTEGER PRIMARY KEY, guid TEXT, string TEXT);
+CREATE TABLE rocpd_info_node{u} (id INTEGER PRIMARY KEY, guid TEXT, hostname TEXT);
+CREATE TABLE rocpd_info_agent{u} (id INTEGER PRIMARY KEY, guid TEXT, type TEXT, product_name TEXT);
+CREATE TABLE rocpd_info_kernel_symbol{u} (id INTEGER PRIMARY KEY, guid TEXT, kernel_name TEXT, display_name TEXT);
+CREATE TABLE rocpd_event{u} (id INTEGER PRIMARY KEY, guid TEXT, category_id INTEGER, stack_id INTEGER);
+CREATE TABLE rocpd_region{u} (id INTEGER PRIMARY KEY, nid INTEGER, pid INTEGER, tid INTEGER, start BIGINT, "end" BIGINT,
+  name_id INTEGER, event_id INTEGER);
+CREATE TABLE rocpd_kernel_dispatch{u} (id INTEGER PRIMARY KEY, tid INTEGER, agent_id INTEGER, kernel_id INTEGER,
+  queue_id INTEGER, stream_id INTEGER, start BIGINT, "end" BIGINT, event_id INTEGER);
+CREATE TABLE rocpd_memory_copy{u} (id INTEGER PRIMARY KEY, tid INTEGER, start BIGINT, "end" BIGINT, name_id INTEGER,
+  dst_agent_id INTEGER, src_agent_id INTEGER, size INTEGER, queue_id INTEGER, stream_id INTEGER, event_id INTEGER);
+"""
+ROWS = """
+INSERT INTO rocpd_string{u} VALUES (1, '', 'HIP_RUNTIME_API_EXT'), (2, '', 'hipLaunchKernel'), (3, '', 'RCCL_API'),
+  (4, '', 'ncclAllReduce'), (5, '', 'MEMORY_COPY_HOST_TO_DEVICE'), (6, '', 'MARKER_CORE_API'), (7, '', 'step 3');
+INSERT INTO rocpd_info_node{u} VALUES (1, '', 'node7');
+INSERT INTO rocpd_info_agent{u} VALUES (1, '', 'CPU', 'EPYC'), (2, '', 'GPU', 'MI300X'), (3, '', 'GPU', 'MI300X');
+INSERT INTO rocpd_info_kernel_symbol{u} VALUES (1, '', '_Z4gemm.kd', 'gemm(float*)');
+INSERT INTO rocpd_event{u} VALUES (1, '', 1, 50), (2, '', 3, 51), (3, '', 6, 52), (4, '', NULL, 50), (5, '', NULL, 53);
+INSERT INTO rocpd_region{u} VALUES (1, 1, 1, 9, 100, 110, 2, 1), (2, 1, 1, 9, 120, 130, 4, 2),
+  (3, 1, 1, 9, 0, 900, 7, 3);
+INSERT INTO rocpd_kernel_dispatch{u} VALUES (1, 9, 3, 1, 4, 2, 150, 190, 4);
+INSERT INTO rocpd_memory_copy{u} VALUES (1, 9, 10, 14, 5, 3, 1, 64, NULL, 2, 5);
+"""
+
+
+def database(path: Path, *suffixes: str, more: str = "") -> Path:
+    connection = sqlite3.connect(path)
+    for suffix in suffixes:
+        connection.executescript((SCHEMA + ROWS + more).replace("{u}", suffix))
+    connection.close()
+    return path
+
+
+def read(path: Path, part: str | None = None) -> Reading:
+    batches: list[Batch] = []
+    return Reading(SOURCE.read(path, batches.append, ReadOptions(part=part)), batches)
+
+
+def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path) -> None:
+    reading = read(database(tmp_path / "a.db", "_018f"))
+
+    said = [
+        (e["category"], e["name"], e["raw_start_ns"], e["duration_ns"], e["correlation"], e["device"], e["stream"])
+        for e in reading.events
+    ]
+    assert said == [
+        ("cuda_runtime", "hipLaunchKernel", 100, 10, 50, None, None),
+        ("cpu_op", "ncclAllReduce", 120, 10, 51, None, None),
+        ("user_annotation", "step 3", 0, 900, 52, None, None),
+        ("kernel", "gemm(float*)", 150, 40, 50, 1, 2),
+        ("gpu_memcpy", "Memcpy HtoD", 10, 4, 53, 1, 2),
+    ]
+    assert reading.summary.host == "node7"
+    assert reading.codes == []
+
+
+def test_each_process_is_a_part(tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db", "_018f", "_018e")
+
+    assert SOURCE.parts(path) == ["_018e", "_018f"]  # type: ignore[attr-defined]
+    assert len(read(path, "_018e").events) == 5
+
+
+def test_what_has_no_times_is_counted_and_what_runs_backwards_lasts_nothing(tmp_path: Path) -> None:
+    more = "INSERT INTO rocpd_region{u} VALUES (4, 1, 1, 9, NULL, 3, 2, 1), (5, 1, 1, 9, 30, 20, 2, 1);"
+
+    reading = read(database(tmp_path / "a.db", "", more=more))
+
+    assert reading.issue("rocpd_event_without_timestamp").lost_events == 1
+    assert reading.issue("rocpd_negative_duration").count == 1
+    assert (reading.summary.event_count, reading.summary.stored_count) == (7, 6)
+
+
+def test_texts_in_the_place_of_numbers_become_nothing(tmp_path: Path) -> None:
+    more = "INSERT INTO rocpd_kernel_dispatch{u} VALUES (2, 9, 'x', 1, 4, 99999999999, 1, 2, 4);"
+
+    event = read(database(tmp_path / "a.db", "", more=more)).events[4]
+
+    assert (event["name"], event["device"], event["stream"]) == ("gemm(float*)", None, None)
+
+
+def test_another_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("CREATE TABLE rocpd_kernel_dispatch_1 (id INTEGER, start_id INTEGER, end_id INTEGER)")
+    connection.close()
+
+    with pytest.raises(InputUnusableError, match="schema 3"):
+        read(tmp_path / "a.db")
+
+
+@pytest.mark.parametrize("cut", [200, 5_000, 20_000])
+def test_a_damaged_file_is_refused_or_read_in_part(tmp_path: Path, cut: int) -> None:
+    path = database(tmp_path / "a.db", "_018f")
+    path.write_bytes(path.read_bytes()[:cut])
+
+    assert SOURCE.recognises(database(tmp_path / "b.db", "_018f").read_bytes())
+    with pytest.raises(InputUnusableError):
+        read(path)

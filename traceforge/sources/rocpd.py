@@ -1,0 +1,213 @@
+"""`rocpd` databases of rocprofv3 (ROCm 7 on). In: an SQLite file. Out: rows of raw.profile and raw.event.
+
+Idea: tables of one process share a suffix; kernels, copies and regions (HIP, HSA, RCCL and marker calls) become the
+events that Kineto would have written, joined by the correlation that the SDK calls the stack of their event.
+By the schema that rocprofiler-sdk 1.0 to 1.1 writes (schema 3), with fixtures by hand: no public file was known.
+Not handled: schema 4, whose times stand in a table of their own; counters, samples and allocations (counted).
+"""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from traceforge.errors import InputUnusableError
+from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.sqlite_file import MAGIC, SqliteFile, open_sqlite
+from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
+from traceforge.records import Batch, ReadOptions, Source, SourceSummary
+
+_KIND = "rocpd"
+_DISPATCH = re.compile(r"^rocpd_kernel_dispatch(\w*)$")
+_PIECE_ROWS = 122_880
+_CATEGORIES = (("HSA", "cuda_driver"), ("RCCL", "cpu_op"), ("MARKER", "user_annotation"), ("ROCTX", "user_annotation"))
+_COPY = {"HOST_TO_HOST": "HtoH", "HOST_TO_DEVICE": "HtoD", "DEVICE_TO_HOST": "DtoH", "DEVICE_TO_DEVICE": "DtoD"}
+_LEFT = ("rocpd_memory_allocate", "rocpd_sample", "rocpd_pmc_event")
+_SCHEMA = {
+    "raw_start_ns": pl.Int64, "end_ns": pl.Int64, "name": pl.String, "category": pl.String, "device": pl.Int64,
+    "stream": pl.Int64, "thread": pl.Int64, "correlation": pl.Int64, "size_bytes": pl.Int64,
+}  # fmt: skip
+_ISSUES = {
+    "no_events": ("warning", "the file holds no dispatch, copy or region"),
+    "event_without_timestamp": ("warning", "a record without a start or an end is not kept"),
+    "negative_duration": ("warning", "a record that ends before it starts was given the duration 0"),
+    "no_launches": ("info", "the file holds no calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
+    "not_read": ("info", "records of the file that nothing here reads"),
+    "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+}
+_DEVICES = "SELECT {id}, {product} FROM {agent} WHERE type = 'GPU' ORDER BY id"
+_KERNELS = """
+SELECT {start}, {end}, COALESCE({display}, {kernel}, 'kernel'), 'kernel', {agent_id}, {stream}, NULL, {stack}, NULL
+FROM {dispatch} AS t LEFT JOIN {symbol} AS k ON k.id = t.kernel_id LEFT JOIN {event} AS e ON e.id = t.event_id
+"""
+_COPIES = """
+SELECT {start}, {end}, COALESCE({text}, 'Memcpy'), 'gpu_memcpy', {agent_id}, {stream}, NULL, {stack}, {size}
+FROM {copy} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id
+"""
+_REGIONS = """
+SELECT {start}, {end}, COALESCE({text}, 'call'), {category}, NULL, NULL, {thread}, {stack}, NULL
+FROM {region} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id
+LEFT JOIN {string} AS c ON c.id = e.category_id
+"""
+
+
+class RocpdSource:
+    """The source `rocpd`."""
+
+    name = _KIND
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first bytes are those of SQLite, and name rocprofv3's tables."""
+        return head.startswith(MAGIC) and b"rocpd_" in head and b"CREATE TABLE" in head
+
+    def may_recognise(self, start: bytes) -> bool:
+        """Whether the file may be one of ours, by its first bytes."""
+        return start.startswith(MAGIC)
+
+    def parts(self, path: Path) -> list[str]:
+        """Names of the processes of a file.
+
+        Raises:
+            InputUnusableError: it is damaged.
+        """
+        with open_sqlite(path) as database:
+            return _suffixes(database)
+
+    def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
+        """Read one process of a file: the one that the options name, or its only one.
+
+        Raises:
+            InputUnusableError: it is damaged, or of a schema that is not known.
+        """
+        with open_sqlite(path) as database:
+            suffix = next((one for one in _suffixes(database) if options.part in (None, one)), None)
+            if suffix is None or not database.has(f"rocpd_kernel_dispatch{suffix}", "start", "end"):
+                what = "its dispatches have no start and end: schema 3 is read, and no other"
+                hint = "rocprofv3 --output-format json writes what is read of every version"
+                raise InputUnusableError(what, where=str(path), hint=hint)
+            return _RocpdReading(database, suffix, emit).run()
+
+
+SOURCE: Source = RocpdSource()
+
+
+def _suffixes(database: SqliteFile) -> list[str]:
+    """What the tables of each process end with."""
+    return sorted(match[1] for name in database.columns if (match := _DISPATCH.match(name)))
+
+
+class _RocpdReading:
+    """What is gathered while one process is read."""
+
+    def __init__(self, database: SqliteFile, suffix: str, emit: Callable[[Batch], None]) -> None:
+        self._database = database
+        self._suffix = suffix
+        self._emit = emit
+        self._rows = TimelineRows(emit)
+        self._issues = IssueLog(_ISSUES, f"{_KIND}_")
+        self._devices = self._gpus()
+
+    def _table(self, name: str) -> str:
+        return f"rocpd_{name}{self._suffix}"
+
+    def _first(self, table: str, column: str) -> str | None:
+        """The first text of a column, where there is one."""
+        name = self._table(table)
+        if not self._database.has(name, column):
+            return None
+        found = self._database.rows(f'SELECT {self._database.text(name, column)} FROM "{name}" LIMIT 1')
+        return found[0][0] if found else None
+
+    def _gpus(self) -> dict[int, tuple[int, str | None]]:
+        """Number and name of each GPU, by its identifier."""
+        agent = self._table("info_agent")
+        if not self._database.has(agent, "id", "type"):
+            return {}
+        product = self._database.text(agent, "product_name")
+        rows = self._database.rows(_DEVICES.format(id="id", product=product, agent=f'"{agent}"'))
+        return {one: (number, name) for number, (one, name) in enumerate(rows) if isinstance(one, int)}
+
+    def run(self) -> SourceSummary:
+        """Hand over all rows, and say what was lost."""
+        self._add("region", _REGIONS, {"category": "COALESCE(c.string, '')"})
+        self._issues.add("no_launches", int(not self._rows.count))
+        self._add("kernel_dispatch", _KERNELS, {"agent_id": "t.agent_id"})
+        self._add("memory_copy", _COPIES, {"agent_id": "COALESCE(t.dst_agent_id, t.src_agent_id)"})
+        self._rows.finish()
+        left = {name: self._database.count(f"{name}{self._suffix}") for name in _LEFT}
+        held = ", ".join(f"{name} {count}" for name, count in left.items() if count)
+        self._issues.add("not_read", sum(left.values()), because=held)
+        self._issues.add("no_events", int(not self._rows.count))
+        host = self._first("info_node", "hostname")
+        self._emit(Batch("raw.profile", self._profile(host)))
+        count, lost = self._rows.count, self._issues.lost_events
+        return SourceSummary(_KIND, None, host, None, count + lost, count, tuple(self._issues))
+
+    def _add(self, table: str, query: str, own: dict[str, str]) -> None:
+        """Hand over the rows of one table, where it has what the query needs."""
+        name = self._table(table)
+        needed = {"start", "end", "event_id", "kernel_id" if table == "kernel_dispatch" else "name_id"}
+        if not (self._database.has(name, *needed) and self._database.has(self._table("event"), "id")):
+            return
+        said = {
+            "start": "t.start", "end": 't."end"', "text": "s.string", "display": "k.display_name",
+            "kernel": "k.kernel_name", "stream": "t.stream_id", "thread": "t.tid", "stack": "e.stack_id",
+            "size": "t.size", **own,
+            **{key: f'"{self._table(name)}"' for key, name in _JOINED.items()},
+        }  # fmt: skip
+        for rows in self._database.pieces(query.format(**said), [], _PIECE_ROWS):
+            whole = [row for row in rows if isinstance(row[0], int) and isinstance(row[1], int)]
+            self._issues.add("event_without_timestamp", len(rows) - len(whole), lost_events=len(rows) - len(whole))
+            clean = [tuple(map(_fitting, row, _TYPES)) for row in whole]
+            self._rows.add(self._placed(pl.DataFrame(clean, schema=_SCHEMA, orient="row")))
+
+    def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows with category, duration, track and plain names."""
+        self._issues.add("negative_duration", frame.filter(pl.col("end_ns") < pl.col("raw_start_ns")).height)
+        numbers = {one: number for one, (number, _) in self._devices.items()}
+        device = pl.col("device").replace_strict(numbers, default=None, return_dtype=pl.Int32)
+        on_device = pl.col("category").is_in(["kernel", "gpu_memcpy"])
+        category = pl.lit("cuda_runtime")
+        for word, ours in _CATEGORIES:
+            category = pl.when(pl.col("category").str.contains(word)).then(pl.lit(ours)).otherwise(category)
+        name = pl.col("name").str.replace(r"\.kd$", "")
+        for word, ours in _COPY.items():
+            copies = (pl.col("category") == "gpu_memcpy") & name.str.contains(word)
+            name = pl.when(copies).then(pl.lit(f"Memcpy {ours}")).otherwise(name)
+        thread = pl.col("thread").cast(pl.String)
+        fits = pl.col("stream").is_between(-(2**31), 2**31 - 1)
+        return frame.with_columns(
+            phase=pl.lit(COMPLETE),
+            category=pl.when(on_device).then(pl.col("category")).otherwise(category),
+            name=name,
+            device=device,
+            stream=pl.when(fits).then(pl.col("stream")).cast(pl.Int32),
+            duration_ns=(pl.col("end_ns") - pl.col("raw_start_ns")).clip(lower_bound=0),
+            process=pl.when(on_device).then(device.cast(pl.String)).otherwise(pl.lit("host")),
+            thread=pl.when(on_device).then(pl.format("stream {}", "stream")).otherwise(thread),
+        )
+
+    def _profile(self, host: str | None) -> pl.DataFrame:
+        devices = [{"id": number, "name": name} for number, name in self._devices.values() if name]
+        row = {
+            "base_time_ns": 0, "host_name": host, "device_name": devices[0]["name"] if devices else None,
+            "metadata": json.dumps({"deviceProperties": devices}),
+        }  # fmt: skip
+        texts = dict.fromkeys(("host_name", "device_name", "metadata"), pl.String)
+        return pl.DataFrame([row], schema={"base_time_ns": pl.Int64, **texts})
+
+
+_JOINED = {
+    "dispatch": "kernel_dispatch", "copy": "memory_copy", "region": "region", "symbol": "info_kernel_symbol",
+    "event": "event", "string": "string",
+}  # fmt: skip
+
+
+_TYPES = tuple(str if kind == pl.String else int for kind in _SCHEMA.values())
+
+
+def _fitting(value: object, kind: type) -> object:
+    """A value of the type that its column should have, which SQLite does not promise; NULL for others."""
+    return value if isinstance(value, kind) else None
