@@ -91,11 +91,13 @@ def test_a_redacted_sample_holds_none_of_its_names(tmp_path: Path) -> None:
     with Store(None, threads=1) as store:
         api.ingest([folder], store, jobs=1)
         plain, redacted = api.report(store), api.report(store, redact=True)
+        fragment = api.report(store, redact=True, as_fragment=True)
         hosts = store.query("SELECT DISTINCT host FROM align.clock")["host"].to_list()
         paths = store.query("SELECT path FROM meta.source")["path"].to_list()
 
     # then neither hosts, nor files, nor the job can be read from what is passed on
-    told = redacted.html + json.dumps(redacted.summary)
+    told = redacted.html + json.dumps(redacted.summary) + redacted.markdown + fragment.html
+    told += "\n".join(redacted.verdict_lines)
     assert [
         name for name in [*hosts, *paths, *(Path(path).name for path in paths), "secretproject"] if name in told
     ] == []

@@ -163,6 +163,13 @@ def test_what_is_no_sound_message_is_refused(tmp_path: Path, damage: bytes) -> N
         XplaneSource().read(tmp_path / "x.xplane.pb", lambda _batch: None, ReadOptions())
 
 
+def test_a_damaged_line_of_a_device_is_refused_when_its_parts_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "x.xplane.pb").write_bytes(plane("/device:GPU:0", field(3, b"\x12\x7f")))
+
+    with pytest.raises(InputUnusableError, match="no sound protobuf"):
+        XplaneSource().parts(tmp_path / "x.xplane.pb")
+
+
 def test_real_files_hold_what_independent_counts_say(corpus: Path) -> None:
     golden = json.loads((corpus / "golden/golden.json").read_text())["xplane"]
     for name, expected in golden.items():

@@ -11,7 +11,8 @@ from typing import cast
 
 from traceforge.errors import InputUnusableError
 from traceforge.files import content_hash, is_member, read_head
-from traceforge.records import Parted, Source
+from traceforge.records import Parted, ReadLimits, Source
+from traceforge.store.budget import within
 from traceforge.store.spool import Identity, kind_of
 
 _START_BYTES = 64
@@ -38,7 +39,8 @@ def _named_parts(path: Path, sources: Mapping[str, Source]) -> tuple[str, list[s
     if any(cast(Parted, source).may_recognise(start) for source in parted.values()):
         kind = kind_of(path, sources)
         if kind in parted:
-            return kind, cast(Parted, parted[kind]).parts(path)
+            with within(ReadLimits(), path):
+                return kind, cast(Parted, parted[kind]).parts(path)
     return "", []
 
 

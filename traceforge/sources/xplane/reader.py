@@ -53,7 +53,10 @@ def part_names(path: Path) -> list[str]:
         InputUnusableError: the file is damaged or too large.
     """
     planes, _ = _planes(path, lambda _count: None)
-    return [plane.name for plane in _devices(planes)]
+    try:
+        return [plane.name for plane in _devices(planes)]
+    except WireDamageError as error:
+        raise _damaged(path, error) from error
 
 
 def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
