@@ -15,6 +15,7 @@ from traceforge.cli.forecast import forecast
 from traceforge.cli.history import history
 from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
+from traceforge.cli.mcp import mcp
 from traceforge.cli.pack import pack, unpack
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
@@ -48,6 +49,7 @@ for command in (
     demo,
     synth,
     thresholds,
+    mcp,
 ):
     app.command(epilog=examples_of(command.__name__))(command)
 app.add_typer(export, name="export")

@@ -20,7 +20,7 @@ _LARGEST_SUMMARY_BYTES = 50_000_000
 
 
 def check(
-    target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
+    target: Annotated[Path | None, typer.Argument(help=f"{TARGET_HELP} --list needs none.")] = None,
     maximum: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +66,7 @@ def check(
         return
     earlier = None if baseline is None else _summary_of(baseline)
     limits = _limits(maximum or [], earlier, tolerance or [], where=str(baseline))
-    with opened(target) as store:
+    with opened(_named(target)) as store:
         run_id = api.run_id(store, run)
         if earlier is not None and not force:
             refuse_unlike(store, run_id, earlier, where=str(baseline))
@@ -129,6 +129,12 @@ def _summary(path: Path) -> "Mapping[str, object]":
     if not isinstance(document, dict):
         raise InputUnusableError("not a summary of a report", where=str(path), hint=hint)
     return document
+
+
+def _named(target: Path | None) -> Path:
+    if target is None:
+        raise UsageError("nothing to check", hint="name traces or a database; --list alone shows the metrics")
+    return target
 
 
 def _exit_code(results: "Sequence[LimitResult]", *, fail_within_noise: bool) -> int:

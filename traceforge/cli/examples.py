@@ -33,6 +33,7 @@ _EXAMPLES = {
     "history check": ("traceforge history check fleet.duckdb --job pretrain",),
     "history metrics": ("traceforge history metrics fleet.duckdb -o /var/lib/node_exporter/traceforge.prom",),
     "history dashboard": ("traceforge history dashboard > dashboard.json",),
+    "mcp": ("traceforge mcp job42.duckdb yesterday.duckdb",),
     "doctor": (
         "traceforge doctor traces/job42",
         "traceforge doctor job42.duckdb --json",

@@ -28,6 +28,17 @@ from traceforge.replay.reference_rule import ReferenceRule
 if TYPE_CHECKING:
     from traceforge.store.database import Store
 
+GpuPrice = Annotated[
+    float | None,
+    typer.Option(
+        "--price",
+        "--price-per-gpu-hour",
+        min=0,
+        metavar="PRICE",
+        help="Price of a GPU-hour; losses are then reported in money too.",
+    ),
+]
+
 
 def report(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
@@ -39,10 +50,7 @@ def report(
     embed: Annotated[
         bool, typer.Option("--embed", help="Write a fragment for another page: no head, no scripts, its own style.")
     ] = False,
-    price_per_gpu_hour: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour; losses are then reported in money too."),
-    ] = None,
+    price_per_gpu_hour: GpuPrice = None,
     currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace the names of hosts, files, users and the job: host-1, path-1 …")

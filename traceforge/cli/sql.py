@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import re
 import sys
 from enum import StrEnum
@@ -15,6 +14,7 @@ from traceforge.cli.console import note, print_frame, printable
 from traceforge.cli.named_queries import named_queries, query_text
 from traceforge.cli.sql_text import opened_for_sql, print_answer
 from traceforge.errors import UsageError
+from traceforge.store.json_values import json_value
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,7 +174,7 @@ def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -
         frame.write_parquet(whole)
         sys.stdout.buffer.write(whole.getvalue())
     else:
-        rows = [[_json_value(value) for value in row] for row in frame.rows()]
+        rows = [[json_value(value) for value in row] for row in frame.rows()]
         document = {"schema_version": 1, "columns": frame.columns, "rows": rows}
         sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
 
@@ -196,19 +196,4 @@ def _harmless_text(text: str | None) -> str | None:
 
 
 def _json_text(value: object) -> str | None:
-    return None if value is None else json.dumps(_json_value(value), allow_nan=False)
-
-
-def _json_value(value: object) -> object:
-    """A value as JSON has it; what JSON lacks (infinity, NaN, dates) as DuckDB writes it, a text."""
-    from decimal import Decimal
-
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return {str(key): _json_value(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(part) for part in value]
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return None if value is None else json.dumps(json_value(value), allow_nan=False)

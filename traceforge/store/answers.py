@@ -45,6 +45,10 @@ class Answers:
         with _refusals_of_queries():
             return preview(self._connection, sql, count)
 
+    def interrupt(self) -> None:
+        """End the query that another thread has asked; that one gets a `QueryError`."""
+        self._connection.interrupt()
+
     def run_ids(self) -> list[int]:
         """All runs, in the order in which they were added."""
         return [run_id for (run_id,) in self.rows("SELECT run_id FROM meta.run ORDER BY run_id")]

@@ -1,0 +1,126 @@
+"""The server as an agent meets it: through the client of the SDK, in this process and over its streams."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from traceforge import api
+from traceforge.cli.named_queries import named_queries
+from traceforge.serve.answers import Answerer
+from traceforge.serve.paging import MOST_BYTES
+from traceforge.serve.server import make_server
+
+mcp = pytest.importorskip("mcp")
+
+SAMPLES = sorted(path.parent.name for path in (ROOT / "sample_traces").glob("*/truth.json"))
+Asked = tuple[str, Mapping[str, object]]
+
+
+def ask(databases: Mapping[str, Path], *questions: Asked) -> list[Any]:
+    """What the tools answer: a document each, or an error's text."""
+    queries = {query.name: (query.purpose, query.text) for query in named_queries() if query.stage != "history"}
+    stores = {name: api.open_store(path) for name, path in databases.items()}
+
+    async def asked() -> list[Any]:
+        async with mcp.Client(make_server(Answerer(stores, queries))) as client:
+            return [_read(await client.call_tool(tool, dict(arguments))) for tool, arguments in questions]
+
+    try:
+        return asyncio.run(asked())
+    finally:
+        for store in stores.values():
+            store.close()
+
+
+def _read(result: Any) -> Any:
+    (content,) = result.content
+    assert len(content.text.encode()) <= MOST_BYTES
+    return content.text if result.is_error else json.loads(content.text)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_of_every_sample_the_tools_say_what_its_database_says(
+    sample: str, sample_database: Callable[..., Path]
+) -> None:
+    path = sample_database(sample)
+    own: Asked = ("verdict", {"database": "job"})
+    tools = ["findings", "bottleneck", "operations", "doctor"]
+
+    verdict, findings, bottleneck, *_ = ask({"job": path}, own, *((tool, {"database": "job"}) for tool in tools))
+
+    # then each answer is what its own SQL gives
+    with api.open_store(path) as store:
+        for answer in (verdict, findings, bottleneck):
+            found = store.preview(answer["sql"], 1_000)
+            assert answer["columns"] == found.names
+            assert len(answer["rows"]) <= len(found.rows) == answer["rows_in_all"]
+            assert [row[:3] for row in answer["rows"]] == [list(row[:3]) for row in found.rows[: len(answer["rows"])]]
+    # and who finds nothing is told what would have been found
+    assert verdict["what_would_have_been_found"] is not None
+    assert "do not name a culprit" in verdict["note"]
+
+
+def test_pages_of_sql_follow_one_another_and_end(sample_database: Callable[..., Path]) -> None:
+    query = "SELECT range AS n, repeat('x', 100) AS text FROM range(300)"
+    path = {"job": sample_database("healthy")}
+
+    (first,) = ask(path, ("sql", {"database": "job", "query": query}))
+    rest = ask(path, *(("sql", {"database": "job", "query": query, "page": n}) for n in range(2, first["pages"] + 2)))
+
+    assert [row[0] for page in [first, *rest[:-1]] for row in page["rows"]] == list(range(300))
+    assert "there is no page" in rest[-1]
+
+
+FORBIDDEN = (
+    "DELETE FROM meta.run",
+    "FROM read_text('/etc/hostname')",
+    "SET enable_external_access = true",
+    "INSTALL httpfs",
+    "ATTACH '/tmp/x.db'",
+)
+
+
+@pytest.mark.parametrize("query", FORBIDDEN)
+def test_sql_changes_nothing_and_reaches_nothing(query: str, sample_database: Callable[..., Path]) -> None:
+    (answer,) = ask({"job": sample_database("healthy")}, ("sql", {"database": "job", "query": query}))
+
+    assert "the database refused the query" in answer
+
+
+def test_comparing_names_the_query_of_each_row(sample_database: Callable[..., Path]) -> None:
+    both = {"a": sample_database("healthy"), "b": sample_database("compute_straggler")}
+
+    (answer,) = ask(both, ("compare", {"before": "a", "after": "b"}))
+
+    assert answer["rows"]
+    (shown,) = ask(both, ("databases", {}))
+    assert [row[:2] for row in shown["rows"]] == [["a", "healthy"], ["b", "compute_straggler"]]
+    assert {row[0] for row in answer["rows"]} <= {
+        path.stem for path in (ROOT / "traceforge/compare/queries").glob("*.sql")
+    }
+
+
+def test_an_agent_asks_a_process_over_its_streams(sample_database: Callable[..., Path]) -> None:
+    path = sample_database("healthy")
+    server = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "traceforge", "mcp", str(path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=str(ROOT),
+    )  # fmt: skip
+
+    async def asked() -> tuple[set[str], Any]:
+        async with mcp.Client(server) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.values())
+            return set(tools), _read(await client.call_tool("verdict", {"database": path.stem}))
+
+    tools, verdict = asyncio.run(asked())
+
+    assert {"databases", "verdict", "findings", "bottleneck", "operations", "compare", "doctor", "sql"} <= tools
+    assert verdict["rows"][0][0] == "nothing_significant"

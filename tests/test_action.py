@@ -1,0 +1,57 @@
+"""The action for GitHub: its script, as it stands in the file, run in bash with the program of this checkout."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
+SCRIPT = textwrap.dedent(ACTION.rpartition("      run: |\n")[2])
+NAMES = re.findall(r"^        ([A-Z]+): \$\{\{ inputs\.", ACTION, re.MULTILINE)
+
+
+def act(folder: Path, traces: Path, **inputs: str) -> tuple[int, str, str]:
+    """Exit code, what stands on the page of the job, and the outputs."""
+    program = folder / "traceforge" / "bin" / "traceforge"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m traceforge "$@"\n')
+    program.chmod(0o755)
+    page, outputs = folder / "page.md", folder / "outputs"
+    given = {"TRACES": str(traces), "REPORT": str(folder / "r.html"), "SUMMARY": str(folder / "s.json")} | inputs
+    environment = {
+        **os.environ, "PYTHONPATH": str(ROOT), "RUNNER_TEMP": str(folder), "GITHUB_STEP_SUMMARY": str(page),
+        "GITHUB_OUTPUT": str(outputs), "TMPDIR": str(folder), **dict.fromkeys(NAMES, ""), **given,
+    }  # fmt: skip
+    done = subprocess.run(["bash", "-c", SCRIPT], env=environment, cwd=folder, timeout=280, check=False)
+    return done.returncode, page.read_text(encoding="utf-8"), outputs.read_text(encoding="utf-8")
+
+
+CASES = [("iteration_ms=10000\ncv=50%", 0), ("iteration_ms=1; exit 0", 2), ("iteration_ms=1", 10)]
+
+
+@pytest.mark.parametrize(("limits", "code"), CASES)
+def test_the_page_shows_the_first_screen_and_the_code_is_that_of_check(
+    limits: str, code: int, tmp_path: Path, sample_database: Callable[..., Path]
+) -> None:
+    ended, page, outputs = act(tmp_path, sample_database("healthy"), LIMITS=limits)
+
+    assert ended == code
+    assert outputs == f"exit-code={code}\n"
+    assert page.startswith("### healthy")
+    assert ("iteration" in page.partition("<sub>")[2]) is (code in {0, 10})
+    assert (tmp_path / "r.html").exists()
+    assert (tmp_path / "s.json").exists()
+
+
+def test_no_input_is_written_into_a_script() -> None:
+    scripts = re.findall(r"run: (.*(?:\n {8,}.*)*)", ACTION)
+
+    assert len(scripts) == 2
+    assert [text for text in scripts if "${{" in text] == []

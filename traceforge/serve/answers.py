@@ -1,0 +1,171 @@
+"""What each tool answers. In: an open database and a run. Out: a page of JSON.
+
+Idea: a tool runs one query, and shows it. Where the run allows no answer, that is what the tool says, in the words of
+the verdict; a NULL is something that was not measured, never a zero.
+"""
+
+from collections.abc import Mapping
+from threading import Lock, Timer
+from typing import TYPE_CHECKING
+
+from traceforge import api
+from traceforge.errors import UsageError
+from traceforge.serve.paging import page_of, records_page
+
+if TYPE_CHECKING:
+    from traceforge.store.database import Store
+
+_MOST_ROWS = 5_000
+_LONGEST_QUERY_S = 30.0
+NULLS = "null means: not measured, or cannot be known from these traces"
+
+VERDICT = """SELECT kind, confidence, headline, explanation, next_step, delay_share
+FROM attribute.verdict WHERE run_id = {run_id}"""
+SIGHT = """SELECT subject_kind, cause, pattern, smallest_delay_ns_per_iteration
+FROM attribute.sight WHERE run_id = {run_id} ORDER BY ALL"""
+FINDINGS = """SELECT finding_id, confidence, mode, cause, subject_kind, subject, host, summary, next_step,
+  delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, gain_if_fixed, pattern, first_iteration, last_iteration,
+  p_value, cost_note
+FROM attribute.finding WHERE run_id = {run_id} ORDER BY finding_id"""
+EVIDENCE = """SELECT * EXCLUDE (run_id) FROM attribute.evidence
+WHERE run_id = {run_id} AND finding_id = {finding_id}"""
+BOTTLENECK = """SELECT place, bound, is_avoidable, duration_ns_per_iteration, share, basis
+FROM attribute.bottleneck WHERE run_id = {run_id} AND rank IS NOT DISTINCT FROM {rank} ORDER BY place"""
+_QUERIES_OF_LISTS = {"findings": "finding", "operations": "operation", "not_comparable_by": "job"}
+OPERATIONS = ("operation", "kernel", "module")
+RUNS = "SELECT run_name, world_size FROM meta.run ORDER BY run_id"
+
+
+class Answerer:
+    """Databases by name, asked one question at a time.
+
+    Args:
+        stores: open for reading; SQL of strangers can change no setting of them.
+        queries: text of the named queries, by name.
+    """
+
+    def __init__(self, stores: "Mapping[str, Store]", queries: Mapping[str, tuple[str, str]]) -> None:
+        self._stores, self._queries = stores, queries
+        self._lock = Lock()
+        for store in stores.values():
+            store.lock_down()
+
+    def databases(self, page: int = 1) -> str:
+        """The databases and their runs."""
+        rows = [(name, *row) for name, store in self._stores.items() for row in store.rows(RUNS)]
+        return page_of(["database", "run", "ranks_of_job"], rows, RUNS, page, note=NULLS)
+
+    def verdict(self, database: str, run: str | None) -> str:
+        """The verdict, and the smallest delays that it excludes."""
+        store, number = self._run(database, run)
+        text = VERDICT.format(run_id=number)
+        sight = store.records(SIGHT.format(run_id=number))
+        return records_page(
+            store.records(text),
+            text,
+            what_would_have_been_found=sight,
+            sql_of_what_would_have_been_found=SIGHT.format(run_id=number),
+            note="cannot_be_known and nothing_significant are answers: do not name a culprit beyond them. " + NULLS,
+        )
+
+    def findings(self, database: str, run: str | None, page: int) -> str:
+        """Findings, the most important first."""
+        store, number = self._run(database, run)
+        return self._page(store, FINDINGS.format(run_id=number), page, note=f"low confidence: a hint only. {NULLS}")
+
+    def evidence(self, database: str, finding_id: int, run: str | None, page: int) -> str:
+        """Evidence for and against a finding."""
+        store, number = self._run(database, run)
+        return self._page(store, EVIDENCE.format(run_id=number, finding_id=int(finding_id)), page, note=NULLS)
+
+    def bottleneck(self, database: str, rank: int | None, run: str | None) -> str:
+        """The waterfall of the job or of one rank."""
+        store, number = self._run(database, run)
+        text = BOTTLENECK.format(run_id=number, rank="NULL" if rank is None else int(rank))
+        return self._page(store, text, 1, note=NULLS)
+
+    def operations(self, database: str, by: str, page: int) -> str:
+        """What takes longest, by kernel, operation or module."""
+        if by not in OPERATIONS:
+            raise UsageError(f"`{by}` is nothing to sort by", hint=f"choose one of: {', '.join(OPERATIONS)}")
+        return self.named_query(database, f"top_{by}s", page)
+
+    def compare(self, before: str, after: str, run_before: str | None, run_after: str | None, page: int) -> str:
+        """What changed from one run to another, each row with whether it is more than scatter."""
+        from traceforge.compare.sides import query_text
+        from traceforge.report.comparison_text import comparison_document
+
+        with self._lock:
+            found = api.compare(self._store(before), self._store(after), run_before=run_before, run_after=run_after)
+        document = comparison_document(found)
+        lists = {key: value for key, value in document.items() if isinstance(value, list)}
+        rows = [
+            (entry.get("family", _QUERIES_OF_LISTS.get(key)), key, entry)
+            for key, entries in lists.items()
+            for entry in entries
+        ]
+        about = {key: value for key, value in document.items() if key not in lists}
+        text = query_text("iteration", api.run_id(self._store(after), run_after))
+        hint = "the tool query_text shows the SQL of each row: compare/ and the row's query; this is compare/iteration"
+        return page_of(["query", "list", "row"], rows, text, page, about=about, sql_of_rows=hint, note=NULLS)
+
+    def query_text(self, name: str) -> str:
+        """The SQL of a named query, or of a part of a comparison."""
+        from importlib import resources
+
+        if name in self._queries:
+            return self._queries[name][1]
+        folder = resources.files("traceforge.compare") / "queries"
+        known = {f"compare/{file.name.removesuffix('.sql')}": file for file in folder.iterdir()}
+        if name not in known:
+            raise UsageError(f"there is no query `{name}`", hint=f"besides named queries: {', '.join(sorted(known))}")
+        return known[name].read_text(encoding="utf-8")
+
+    def doctor(self, database: str, run: str | None, page: int) -> str:
+        """What these traces cannot tell, and the setting that records it."""
+        from dataclasses import asdict
+
+        store, number = self._run(database, run)
+        with self._lock:
+            found = [asdict(one) for one in api.doctor(store, run=self._name(store, number))]
+        return records_page(found, "-- traceforge/doctor/facts.sql of this run; `traceforge doctor` prints it", page)
+
+    def queries(self, about: str, page: int) -> str:
+        """Named queries with what they answer."""
+        word = about.casefold()
+        rows = [
+            (name, purpose) for name, (purpose, text) in self._queries.items() if word in f"{name} {text}".casefold()
+        ]
+        return page_of(["name", "purpose"], rows, "-- files of traceforge/cli/queries", page)
+
+    def named_query(self, database: str, name: str, page: int) -> str:
+        """The rows of a named query."""
+        if name not in self._queries:
+            raise UsageError(f"there is no named query `{name}`", hint="the tool named_queries lists them")
+        return self._page(self._store(database), self._queries[name][1], page, note=NULLS)
+
+    def sql(self, database: str, query: str, page: int) -> str:
+        """The rows of a query; the database is read-only and reaches no file."""
+        return self._page(self._store(database), query, page, note=NULLS)
+
+    def _page(self, store: "Store", text: str, page: int, **beside: object) -> str:
+        with self._lock:
+            late = Timer(_LONGEST_QUERY_S, store.interrupt)
+            late.start()
+            try:
+                found = store.preview(text, _MOST_ROWS)
+            finally:
+                late.cancel()
+        return page_of(found.names, found.rows, text, page, further=found.further, **beside)
+
+    def _store(self, database: str) -> "Store":
+        if database not in self._stores:
+            raise UsageError(f"there is no database `{database}`", hint=f"databases: {', '.join(self._stores)}")
+        return self._stores[database]
+
+    def _run(self, database: str, run: str | None) -> "tuple[Store, int]":
+        store = self._store(database)
+        return store, api.run_id(store, run)
+
+    def _name(self, store: "Store", number: int) -> str:
+        return str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [number]))
