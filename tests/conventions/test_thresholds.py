@@ -42,6 +42,7 @@ NO_JUDGEMENT = {
     ("graph/operation_matching.py", "_*"): "how far is searched",
     ("graph/trace.py", "_LONGEST_RANK"): "digits of a number that may be a rank",
     ("attribute/ledger/*", "*_AT_ONCE"): "how much is worked on at once",
+    ("attribute/ledger/propagation.py", "_FEW_APART"): "which of two ways to the same amounts is the shorter",
     ("attribute/findings/chance.py", "_*"): "how finely is searched",
     ("attribute/findings/sight.py", "_[SE]*"): "sizes and lengths that are tried",
     ("attribute/findings/sight.py", "_DRAWS"): "draws of a test",

@@ -25,6 +25,8 @@ from traceforge.replay.reference import Amounts, Reference
 _LATE, _CREDIT = 0, 1
 # Ranks whose waits are worked out together: more take more memory.
 _RANKS_AT_ONCE = 128
+# One of so many ranks may have an account of its own before all get one.
+_FEW_APART = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,14 @@ class _Ended:
         result[rows, _CREDIT, column] += np.minimum(0, slower)
         return result
 
+    def in_common(self, ranks: NDArray[np.int64]) -> Amounts:
+        """What ranks have in common, all of which have one account and met by one communicator, shape (2, columns)."""
+        result: Amounts = self.accounts[0].copy()
+        slower, column = self.slower_ns[ranks], int(self.column[0])
+        result[_LATE, column] += max(0.0, float(slower.min()))
+        result[_CREDIT, column] += min(0.0, float(slower.max()))
+        return result
+
     @property
     def is_one_column(self) -> bool:
         """Whether all ranks have one account, and met by one communicator."""
@@ -156,8 +166,10 @@ class _DenseFlow:
         nobodys = np.zeros((1, 2, self._early + 1))
         self._everyone = np.arange(ranks)
         everyones = np.zeros(ranks, dtype=np.int64)
-        # What all ranks have in common since they last waited together, in place of `_costs_of`; else None.
+        # What ranks have in common since they last waited together, but for some apart, in place of `_costs_of`; else
+        # None.
         self._common: _Ended | None = _Ended(nobodys, everyones, everyones + self._transfer, np.zeros(ranks))
+        self._apart: dict[int, Amounts] = {}
         self._costs_of = nobodys
         self._since = np.zeros((ranks, kinds))
         self._end = np.zeros((calls, ranks))
@@ -200,9 +212,11 @@ class _DenseFlow:
     def await_end(self, position: int) -> None:
         awaited = self._model.awaited[self._i, position]
         places = np.unique(awaited[awaited >= 0]).tolist()
-        if places and not self._is_awaited_by_all(places[0], awaited):
+        if places and self._is_awaited_by_all(places[0], awaited):
+            places = []
+        elif places and (awaited >= 0).sum() + len(self._apart) > len(awaited) // _FEW_APART:
             self._tell_apart()
-        for place in places if self._common is None else ():
+        for place in places:
             waiting = np.flatnonzero(awaited == place)
             for first in range(0, len(waiting), _RANKS_AT_ONCE):
                 self._await(waiting[first : first + _RANKS_AT_ONCE], place)
@@ -219,14 +233,25 @@ class _DenseFlow:
             and bool((self._time <= self._end_alone[place]).all() and (self._reference_time <= reference).all())
         )
         if is_common:
-            self._common, self._since[:] = ended, 0.0
+            self._common, self._apart, self._since[:] = ended, {}, 0.0
             self._time, self._reference_time = np.maximum(self._time, self._end[place]), reference.copy()
         return is_common
 
     def _tell_apart(self) -> None:
         """Have what each rank has stand in `_costs_of`."""
         if self._common is not None:
-            self._costs_of, self._common = self._common.blame(self._everyone), None
+            self._costs_of, self._common, self._apart = self._costs(self._everyone), None, {}
+
+    def _costs(self, ranks: NDArray[np.int64]) -> Amounts:
+        """Blame of ranks when they last waited, shape (ranks, 2, columns)."""
+        if self._common is None:
+            kept: Amounts = self._costs_of[ranks]
+            return kept
+        result = self._common.blame(ranks)
+        for n, rank in enumerate(ranks.tolist() if self._apart else ()):
+            if rank in self._apart:
+                result[n] = self._apart[rank]
+        return result
 
     def _await(self, ranks: NDArray[np.int64], place: int) -> None:
         time = np.stack([self._time[ranks], self._end[place, ranks]], axis=1)
@@ -239,7 +264,10 @@ class _DenseFlow:
         if len(both):
             blame = np.stack([self._blame(ranks[both]), costs[both]], axis=1)
             costs[both] = self._shared(blame, (time - reference[:, None])[both], outlasting[both])
-        self._costs_of[ranks] = costs
+        if self._common is None:
+            self._costs_of[ranks] = costs
+        else:
+            self._apart.update(zip(ranks.tolist(), costs, strict=True))
         self._since[ranks] = 0.0
         self._time[ranks], self._reference_time[ranks] = time.max(axis=1), reference
 
@@ -251,7 +279,7 @@ class _DenseFlow:
 
     def _blame(self, ranks: NDArray[np.int64]) -> Amounts:
         """Blame of ranks as of now, shape (ranks, 2, columns)."""
-        blame, own = self._costs_of[ranks], self._own_columns[ranks]
+        blame, own = self._costs(ranks), self._own_columns[ranks]
         rows = np.arange(len(ranks))[:, None]
         blame[rows, _LATE, own] += np.maximum(0, self._since[ranks])
         blame[rows, _CREDIT, own] += np.minimum(0, self._since[ranks])
@@ -268,8 +296,10 @@ class _DenseFlow:
     def _join(self, members: NDArray[np.int64], queued: NDArray[np.int64]) -> tuple[float, float, Amounts]:
         """Members meet, each with its own chain and, where its stream is busy, with the end of what holds it back."""
         held = members[queued[members] >= 0]
-        if self._common is not None and 1 < len(members) == len(self._everyone) and not len(held):
-            return float(self._time.max()), float(self._reference_time.max()), self._shared_in_common(self._common)
+        behind = {int(place): held[queued[held] == place] for place in np.unique(queued[held])}
+        is_alike = all(self._ended[place].is_one_column for place in behind)
+        if self._common is not None and is_alike and len(self._apart) + 1 < len(members) == len(self._everyone):
+            return self._join_in_common(self._common, behind)
         self._tell_apart()
         times, reference, blame = self._time[members], self._reference_time[members], self._blame(members)
         if len(held):
@@ -287,24 +317,41 @@ class _DenseFlow:
         latest = float(reference.max())
         return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
 
-    def _shared_in_common(self, ended: _Ended) -> Amounts:
-        """As `_shared`, of all ranks where each has but its own work, and how late it left, beside a common account.
+    def _join_in_common(self, common: _Ended, behind: dict[int, NDArray[np.int64]]) -> tuple[float, float, Amounts]:
+        """As `_join`, of all ranks where most have but their own work, and how late they left, beside one account.
 
         At a rank's own columns the others have the least, and at that of the communicator the one that left first has.
+
+        Args:
+            behind: ranks that stand behind each place, of which all have one account.
         """
-        own, left = np.maximum(0, self._since), np.maximum(0, ended.slower_ns)
-        column, least = int(ended.column[0]), float(left.min())
-        result: Amounts = ended.accounts[0].copy()
-        result[_LATE, column] += least
-        result[_CREDIT, column] += min(0.0, float(ended.slower_ns.max()))
-        beyond = self._time - self._reference_time.max() - result.sum()
-        total = own.sum(axis=1) + (left - least)
+        apart = np.array(sorted(self._apart), dtype=np.int64)
+        alike = np.setdiff1d(self._everyone, apart)
+        sources = [(common, alike), *((self._ended[place], held) for place, held in behind.items())]
+        own = np.maximum(0, self._since[alike])
+        times = [self._time[alike], *(self._end[place, held] for place, held in behind.items()), self._time[apart]]
+        references = [self._reference_time.max(), *(self._reference_end[at, held].max() for at, held in behind.items())]
+        latest, singles = float(max(references)), self._blame(apart)
+        lowest = np.stack([ended.in_common(ranks) for ended, ranks in sources])
+        every = np.concatenate([lowest, singles])
+        result: Amounts = np.stack([every[:, _LATE].min(axis=0), every[:, _CREDIT].max(axis=0)])
+        beyond = np.concatenate(times) - latest - result.sum()
+        above = every[:, _LATE] - result[_LATE]
+        left = [np.maximum(0, ended.slower_ns[ranks]) for ended, ranks in sources]
+        left = [one - one.min() for one in left]
+        totals = [total + more for total, more in zip(above.sum(axis=1).tolist(), left, strict=False)]
+        totals[0] = totals[0] + own.sum(axis=1)
+        total = np.concatenate([*totals, above[len(sources) :].sum(axis=1)])
         share = share_lateness(np.maximum(0, beyond))
         factor = np.divide(share, total, out=np.zeros_like(total), where=total > 0)
-        result[_LATE, : self._transfer] += (own * factor[:, None]).ravel()
-        result[_LATE, column] += ((left - least) * factor).sum()
+        factors = np.split(factor, np.cumsum([len(one) for one in left]))
+        weight = np.concatenate([[one.sum() for one in factors[:-1]], factors[-1]])
+        result[_LATE] += weight @ above
+        result[_LATE, self._own_columns[alike]] += own * factors[0][:, None]
+        for (ended, _), one, of_source in zip(sources, left, factors, strict=False):
+            result[_LATE, int(ended.column[0])] += (one * of_source).sum()
         result[_CREDIT, self._early] += min(0.0, float(beyond.max()))
-        return result
+        return float(max(one.max(initial=-np.inf) for one in times)), latest, result
 
     def _shared(self, blame: Amounts, lateness: Amounts, most_of_first: Amounts | None = None) -> Amounts:
         """Blame of meetings, shape (meetings, 2, columns).
