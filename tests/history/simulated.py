@@ -61,7 +61,7 @@ def _measured(first_seed: int, histories: int) -> Iterator[tuple[str, dict[str, 
 
 if __name__ == "__main__":
     is_tuning = "--tune" in sys.argv
-    count = 2_000
+    count = 1_000
     results = dict(_measured(TUNING if is_tuning else TESTING, count))
     text = json.dumps({"histories": count, "runs": RUNS, "by_kind": results}, indent=1)
     print(text)
