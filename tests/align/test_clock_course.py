@@ -384,7 +384,7 @@ def test_sql_and_python_read_a_course_alike_to_the_ns() -> None:
 
 def test_any_client_reads_the_macro_from_a_finished_file(tmp_path: Path) -> None:
     # given a database with a view over the macro
-    with Store(tmp_path / "job.duckdb") as store:
+    with Store(tmp_path / "job.duckdb", is_kept=True) as store:
         for stage in ("align", "timeline"):
             build_stage(store, f"traceforge.{stage}")
         store.execute("INSERT INTO align.clock_piece VALUES (0, 0, 0, 0, 40, 0)")

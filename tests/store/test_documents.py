@@ -124,7 +124,7 @@ def test_a_file_makes_the_object_that_bears_its_name(tmp_path: Path) -> None:
 
 def test_documentation_reaches_the_database_with_its_quotes() -> None:
     text = "-- The rank's own view.\nCREATE VIEW zoo.a (\n  -- Isn't null.\n  rank\n) AS SELECT 1"
-    store = Store(None)
+    store = Store(None, is_kept=True)
     store.execute("CREATE SCHEMA zoo")
 
     store.create(parse_document(text, "a.sql"))
@@ -136,7 +136,7 @@ def test_documentation_reaches_the_database_with_its_quotes() -> None:
 
 def test_a_file_may_make_a_macro_with_its_documentation() -> None:
     text = "-- Twice as much.\nCREATE OR REPLACE MACRO zoo.twice(\n  -- Anything.\n  amount\n) AS 2 * amount\n"
-    store = Store(None)
+    store = Store(None, is_kept=True)
     store.execute("CREATE SCHEMA zoo")
 
     store.create(parse_document(text, "twice.sql"))
