@@ -65,6 +65,28 @@ ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
 LIMIT 3
 """
 
+# Communication that execution traces record but that is in no volume, and why: unknown ranks first.
+_NOT_COMPARED = """
+WITH called AS (
+  SELECT t.rank, c.group_size
+  FROM graph.trace AS t
+  JOIN raw.chakra_communication AS c USING (source_id, part)
+  WHERE t.run_id = ? AND NOT c.is_wait AND c.origin <> 'kernel'
+  UNION ALL
+  -- Nodes that only their type tells to communicate.
+  SELECT t.rank, NULL
+  FROM graph.trace AS t
+  JOIN raw.chakra_node AS n USING (source_id, part)
+  WHERE t.run_id = ? AND n.node_type IN ('COMM_COLL', 'COMM_SEND', 'COMM_RECV')
+    AND NOT EXISTS (
+      SELECT 1 FROM raw.chakra_communication AS c
+      WHERE c.source_id = n.source_id AND c.part = n.part AND c.position = n.position
+    )
+)
+SELECT COUNT(*), COUNT(*) FILTER (rank IS NULL), COUNT(*) FILTER (group_size = 1)
+FROM called
+"""
+
 # What flight recorder dumps say, in the words of fabric.hang.
 _OF_HANGS = ("hang", "hang_unknown", "no_hang")
 _UNKNOWN = "who waits for whom cannot be known from this."
@@ -221,7 +243,8 @@ def _explanation(store: Store, state: State) -> str:
     if state["state"] == "logs_alone":
         return _of_logs(state)
     if state["state"] == "graphs_alone":
-        return _of_graphs(state, store.query(_VOLUMES, [state["run_id"]]).to_series().to_list())
+        volumes = store.query(_VOLUMES, [state["run_id"]]).to_series().to_list()
+        return _of_graphs(state, volumes or [_not_compared(store, state["run_id"])])
     if state["kind"] != "cannot_be_known":
         return _of_iterations(state)
     if state["state"] in ("unmatched", "mostly_unmatched", "irregular") and state["leading_rank"] is not None:
@@ -242,9 +265,23 @@ def _of_logs(state: State) -> str:
 
 
 def _of_graphs(state: State, volumes: list[str]) -> str:
-    moved = "; ".join(volumes) or "they record no communication"
+    moved = "; ".join(volumes)
     modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
     return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']} nodes; {moved}.{modelled}"
+
+
+def _not_compared(store: Store, run_id: int) -> str:
+    """What there is of communication where no volume is known."""
+    ((calls, of_unknown_ranks, of_one_rank),) = store.query(_NOT_COMPARED, [run_id, run_id]).rows()
+    if not calls:
+        return "they record no communication"
+    if of_unknown_ranks == calls:
+        why = "no file says which rank it is of"
+    elif of_one_rank == calls:
+        why = "all in groups of one rank, which move nothing"
+    else:
+        why = "operation, group or rank of each are not stated"
+    return f"they record {plural(calls, 'call')} of communication, none of which can be compared: {why}"
 
 
 def _of_iterations(state: State) -> str:

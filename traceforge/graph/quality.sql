@@ -101,6 +101,7 @@ SELECT
     WHEN label = 'timed' THEN 'times written in the file; dependencies as recorded'
     WHEN label = 'modelled'
       THEN 'durations given by a generator, dependencies as recorded; communication takes the duration written, or none'
+    WHEN duration_count > 0 THEN 'durations, but no starts: structure only, nothing is computed from it'
     ELSE 'no times: structure only, nothing is computed from it'
   END
 FROM labelled
