@@ -129,8 +129,10 @@ def plain_count(name: str, data: bytes) -> int | None:
     listed = value.get("entries" if name == "flight_recorder" else "nodes") if isinstance(value, dict) else None
     if not isinstance(listed, list):
         return None
-    # What is no node at all is counted in bytes.
-    is_countable = name == "flight_recorder" or all(isinstance(one, dict) and "id" in one for one in listed)
+    # What is no node at all is counted in bytes, and nodes that stand elsewhere are nodes, too.
+    beside = [one for key, one in value.items() if key != "nodes" and isinstance(one, list | dict)]
+    are_nodes = not beside and all(isinstance(one, dict) and "id" in one for one in listed)
+    is_countable = name == "flight_recorder" or are_nodes
     return len(listed) if is_countable else None
 
 
