@@ -43,19 +43,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 @pytest.fixture(scope="session", autouse=True)
 def _without_comments() -> Iterator[None]:
     """Have databases of tests without comments, which take a small one half of its time, unless `documented` asks."""
-    with _stores_are_kept(False):
+    with stores_are_kept(False):
         yield
 
 
 @pytest.fixture
 def documented() -> Iterator[None]:
     """Databases with comments on tables and columns, as users get them."""
-    with _stores_are_kept(True):
+    with stores_are_kept(True):
         yield
 
 
 @contextmanager
-def _stores_are_kept(answer: bool) -> Iterator[None]:
+def stores_are_kept(answer: bool) -> Iterator[None]:
+    """Whether databases get comments where nothing is said of it."""
     with mock.patch.dict(Store.__init__.__kwdefaults__, {"is_kept": answer}):
         yield
 

@@ -8,6 +8,7 @@ import pytest
 
 import traceforge
 from tests.cli.running import SAMPLE, run
+from tests.conftest import stores_are_kept
 from traceforge import api
 
 
@@ -15,7 +16,8 @@ from traceforge import api
 def folder(healthy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same database as a folder."""
     path = tmp_path_factory.mktemp("folder") / "job"
-    api.unpack(healthy, path)
+    with stores_are_kept(True):
+        api.unpack(healthy, path)
     return path
 
 
