@@ -16,7 +16,7 @@ from tests.sources.conftest import read_path
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
-from traceforge.sources.kineto import SOURCE, collectives, native
+from traceforge.sources.kineto import SOURCE, native
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.native import Scanner, native_columns
@@ -195,7 +195,7 @@ def test_readers_agree_on_arguments_of_communication(file: Path, keep_all_args: 
 
 def test_distinct_calls_are_forgotten_where_there_are_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given 60 calls of which no two are alike, and room for 10
-    monkeypatch.setattr(collectives, "_MOST_KNOWN", 10)
+    monkeypatch.setattr(communication_args, "_MOST_KNOWN", 10)
     call = '{"ph": "X", "name": "record_param_comms", "ts": 1, "args": {"Collective name": "a", "In msg nelems": %d}}'
     file.write_text("[" + ",".join(call % (number % 60) for number in range(180)) + "]")
     # then
