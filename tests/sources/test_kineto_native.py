@@ -16,6 +16,7 @@ from tests.sources.conftest import read_path
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
+from traceforge.reading import communication_args
 from traceforge.sources.kineto import SOURCE, native
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Kinds
