@@ -48,6 +48,7 @@ _EVENT = {
     "source_id": pl.Int32, "event_id": pl.Int64, "phase": pl.String, "category": pl.String, "name": pl.String,
     "track_id": pl.Int32, "raw_start_ns": pl.Int64, "duration_ns": pl.Int64, "correlation": pl.Int64,
     "stream": pl.Int32, "device": pl.Int32, "record_function_id": pl.Int64, "external_id": pl.Int64,
+    "size_bytes": pl.Int64,
 }  # fmt: skip
 _COLLECTIVE = {
     "source_id": pl.Int32, "event_id": pl.Int64, "collective_name": pl.String, "process_group_name": pl.String,

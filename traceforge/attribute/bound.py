@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
@@ -171,10 +172,10 @@ def rows(store: Store) -> pl.DataFrame:
     parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for row in store.records(_PARTS):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
-    hosts = _Hosts(store)
+    details = _Details(store)
     unmarked = set(store.query(_UNMARKED)["run_id"])
     found = [
-        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked}, hosts)
+        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked}, details)
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
     ]
@@ -189,22 +190,29 @@ def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any
     return {(row["run_id"], row["rank"]): row for row in frame.iter_rows(named=True)}
 
 
-class _Hosts:
-    """What hosts do before late launches, looked up once a run and only where a sentence needs it."""
+class _Details:
+    """What hosts do before late launches, and what is copied alone: looked up once a run, where a sentence needs it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._found: dict[int, LateLaunches | None] = {}
+        self._late: dict[int, LateLaunches | None] = {}
+        self._copies: dict[int, CopiesAlone] = {}
 
-    def of(self, run_id: int, rank: int | None) -> LateLaunches | None:
+    def late(self, run_id: int, rank: int | None) -> LateLaunches | None:
         """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
-        if run_id not in self._found:
-            self._found[run_id] = late_launches(self._store, run_id)
-        found = self._found[run_id]
+        if run_id not in self._late:
+            self._late[run_id] = late_launches(self._store, run_id)
+        found = self._late[run_id]
         return found if found and rank in (None, found.rank) else None
 
+    def copies(self, run_id: int, rank: int | None) -> Copies | None:
+        """Of a rank, or of all."""
+        if run_id not in self._copies:
+            self._copies[run_id] = CopiesAlone(self._store, run_id)
+        return self._copies[run_id].of(rank)
 
-def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, hosts: _Hosts) -> tuple[object, ...]:
+
+def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
     measured, step = [part for part in parts if part["duration_ns"]], ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
@@ -217,10 +225,13 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, hosts: _Hos
             sentence, step = _of_nothing(measured, facts), _NOTHING_RUNS
     else:
         named = other
-        late = hosts.of(*place) if other["bound"] == "launch_bound" else None
+        late = details.late(*place) if other["bound"] == "launch_bound" else None
         if other["bound"] == "launch_bound":
             step = phrases(late)[2]
         sentence = _of_part(other, computing, measured, facts, late)
+        copies = details.copies(*place) if other["bound"] == "copy_bound" else None
+        if copies:
+            sentence, step = f"{sentence} {copies.sentence}", copies.next_step or ""
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     return (*place, named["bound"], named["share"], *shares, sentence, step or _NEXT_STEPS.get(named["bound"], _LOOK))
 
