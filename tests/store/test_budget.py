@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -136,6 +138,23 @@ def test_a_process_that_no_exception_reaches_is_ended(monkeypatch: pytest.Monkey
     let_go.set()
     reader.join()
     assert codes == [70]
+
+
+def test_a_debugger_works_after_a_reading_that_ended_well() -> None:
+    # CPython 3.11 never gets past the first instruction of a traced function while it looks for a raised exception
+    script = """
+import sys
+from pathlib import Path
+from traceforge.records import ReadLimits
+from traceforge.store.budget import within
+
+with within(ReadLimits(), Path("trace.json")):
+    pass
+sys.settrace(lambda *_: None)
+(lambda: None)()
+"""
+
+    subprocess.run([sys.executable, "-c", script], timeout=30, check=True)
 
 
 def test_the_limits_are_options_of_the_command(tmp_path: Path) -> None:
