@@ -94,8 +94,8 @@ def ingest(
     if not files:
         hint = "give the folder that holds the files that torch.profiler wrote"
         raise InputUnusableError("there are no files", where=", ".join(map(str, paths)), hint=hint)
-    name = run or _run_name(paths)
-    with _executor(executor, jobs, files) as workers:
+    name = run or run_name_of(paths)
+    with readers(executor, jobs, files) as workers:
         result = ingest_files(
             store,
             files,
@@ -166,12 +166,24 @@ def is_current(store: Store) -> bool:
 
 @cache
 def _build_version() -> str:
-    """The version and a hash of the stages' sources: who runs from a checkout changes them without a new version."""
+    """The version and a hash of the stages' sources."""
+    return _code_version(("stats.py", "vocabulary.py", "vocabulary.toml"), (*STAGES, "thresholds"))
+
+
+@cache
+def reading_version() -> str:
+    """The version and a hash of what reads files."""
+    names = ("archives.py", "files.py", "inflate.py", "records.py", "vocabulary.py", "vocabulary.toml")
+    return _code_version(names, ("reading", "sources", "store"))
+
+
+def _code_version(names: Sequence[str], folders: Sequence[str]) -> str:
+    """The version and a hash of code: who runs from a checkout changes it without a new version."""
     digest = hashlib.sha256()
     root = Path(str(resources.files("traceforge")))
-    for name in ("stats.py", "vocabulary.py", "vocabulary.toml"):
+    for name in names:
         digest.update((root / name).read_bytes())
-    for folder in (*(root / stage for stage in STAGES), root / "thresholds"):
+    for folder in (root / name for name in folders):
         for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.py"), *folder.rglob("*.toml"))):
             digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"
@@ -353,20 +365,22 @@ def versions() -> dict[str, str]:
     return {"traceforge": __version__, **{name: version(name) for name in libraries}}
 
 
-def _run_name(paths: Sequence[Path]) -> str:
+def run_name_of(paths: Sequence[Path]) -> str:
+    """The name of a run that was given none."""
     first = paths[0].resolve()
     return (first if first.is_dir() else first.parent).name or "run"
 
 
 @contextmanager
-def _executor(given: "Executor | None", jobs: int | None, files: Sequence[Path]) -> "Iterator[Executor | None]":
+def readers(given: "Executor | None", jobs: int | None, files: Sequence[Path]) -> "Iterator[Executor | None]":
+    """What reads files; None where this process does."""
     if given is not None:
         yield given
         return
     if jobs is None:
         jobs = 1 if sum(map(size_bytes, files)) < _WORTH_PROCESSES_BYTES else os.cpu_count() or 1
     workers = min(jobs, len(files))
-    if workers == 1:
+    if workers <= 1:
         yield None
         return
     from traceforge.store.workers import ReaderPool

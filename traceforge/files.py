@@ -20,6 +20,8 @@ from traceforge.inflate import DAMAGE, inflated
 
 CATALOGUE = "catalogue.duckdb"
 """What lies in a folder that is a trace database."""
+FOLDER_OF_PARTS = "parts"
+"""What lies in a folder that will be one, once the parts of a job array are merged."""
 _PIECE_BYTES = 65_536
 _MOST_SEARCHED_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE_START = 1024

@@ -102,3 +102,40 @@ def test_what_is_no_folder_database_is_refused_with_a_hint(tmp_path: Path) -> No
     assert result.returncode == 3
     assert "this is no database that is a folder" in result.stderr
     assert "hint: " in result.stderr
+
+
+def test_a_job_array_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    shutil.copy(SAMPLE / "rank0.pt.trace.json.gz", tmp_path / "traces")
+    job = f"{tmp_path / 'job'}/"
+
+    parts = [run("ingest", tmp_path / "traces", "--db", job, "--part", f"{number}/2") for number in (2, 1)]
+    merged = run("merge", job)
+
+    assert [part.returncode for part in parts] == [0, 0], parts
+    assert "part 1/2: 1 trace of 1 file read" in parts[1].stderr
+    assert (merged.returncode, "1 files read" in merged.stderr) == (0, True), merged.stderr
+    again = run("merge", job)
+    assert (again.returncode, "no parts lie in this folder" in again.stderr, "hint: " in again.stderr) == (
+        3,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--db", "job/", "--part", "0/8"], "--part takes i/n"),
+        (["--db", "job/", "--part", "9/8"], "--part takes i/n"),
+        (["--db", "job/", "--part", "1"], "--part takes i/n"),
+        (["--db", "job.duckdb", "--part", "1/8"], "--part needs a database that is a folder"),
+        (["--db", "job/", "--part", "1/8", "--strict"], "are not of a part"),
+    ],
+)
+def test_a_part_that_cannot_be_is_refused_with_a_hint(words: list[str], told: str) -> None:
+    result = run("ingest", SAMPLE, *words)
+
+    assert result.returncode == 2
+    assert told in result.stderr
+    assert "hint: " in result.stderr

@@ -16,6 +16,7 @@ from traceforge.cli.history import history
 from traceforge.cli.info import info
 from traceforge.cli.ingest import ingest
 from traceforge.cli.mcp import mcp
+from traceforge.cli.merge import merge
 from traceforge.cli.pack import pack, unpack
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
@@ -44,6 +45,7 @@ for command in (
     sql,
     replay,
     forecast,
+    merge,
     pack,
     unpack,
     demo,

@@ -14,6 +14,7 @@ _EXAMPLES = {
         "traceforge ingest traces/job42 --db job42.duckdb",
         "traceforge ingest rank*.json.gz --db runs.duckdb --run tuesday",
         "traceforge ingest traces/large --db large/ --jobs 8",
+        "traceforge ingest traces/large --db large/ --part 3/64",
     ),
     "compare": (
         "traceforge compare good.duckdb bad.duckdb",
@@ -56,6 +57,7 @@ _EXAMPLES = {
         "traceforge forecast --points throughput.csv --ranks 128,256",
         "traceforge forecast job42.duckdb --price 2.5 --mtbf-hours 50000",
     ),
+    "merge": ("traceforge merge large/",),
     "pack": ("traceforge pack job42/ job42.duckdb",),
     "unpack": ("traceforge unpack job42.duckdb job42/",),
     "synth": (

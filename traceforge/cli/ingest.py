@@ -9,8 +9,8 @@ import typer
 from traceforge.cli.console import note
 from traceforge.cli.files_used import files_used
 from traceforge.cli.progress import progress
-from traceforge.cli.standard_input import without_standard_input
-from traceforge.errors import PartialDataError
+from traceforge.cli.standard_input import STANDARD_INPUT, without_standard_input
+from traceforge.errors import PartialDataError, UsageError
 from traceforge.records import ReadLimits
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
@@ -68,6 +68,10 @@ def ingest(
     file_seconds: FileSeconds = None,
     file_memory_mib: FileMemory = None,
     strict: Strict = False,
+    part: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Read part I of N alone, as a job array does; `merge` makes a database."),
+    ] = None,
 ) -> None:
     """Read traces into a database and analyse them. Files it already holds are not read again.
 
@@ -79,20 +83,57 @@ def ingest(
 
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
+    limits = limits_of(file_seconds, file_memory_mib)
+    options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits)
+    if part is not None:
+        _ingest_part(paths, db, part, options, strict=strict)
+        return
     with without_standard_input(paths) as given, Store(db) as store:
         if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(given))))):
             note(advice)
-        limits = limits_of(file_seconds, file_memory_mib)
-        options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits)
         result = ingest_shown(given, store, options)
-        for line in files_used(store, result.run_id, in_all_runs=True):
-            note(line)
-        note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
-        if result.unrecognised:
-            names = ", ".join(path.name for path in result.unrecognised[:_MOST_NAMES])
-            more = " …" if len(result.unrecognised) > _MOST_NAMES else ""
-            note(f"{plural(len(result.unrecognised), 'file')} of no known kind left out: {names}{more}")
-        check_complete(store, result.run_id, strict=strict)
+        say_result(store, result, db, strict=strict)
+
+
+def _ingest_part(paths: list[Path], db: str, text: str, options: "ShownOptions", *, strict: bool) -> None:
+    """Read one part of a job array, and say what of it could not be used."""
+    from traceforge import job_array
+    from traceforge.files import find_files
+    from traceforge.store.array_manifest import part_of
+    from traceforge.store.folder import is_folder_name
+
+    part = part_of(text)
+    if not is_folder_name(db):
+        hint = f"name a folder: --db {Path(db).with_suffix('')}/"
+        raise UsageError("--part needs a database that is a folder, which all parts can write", where=db, hint=hint)
+    if options.reference is not None or strict:
+        raise UsageError("--reference and --strict are not of a part", hint="give them to `traceforge merge`")
+    if STANDARD_INPUT in paths:
+        raise UsageError("--part reads files, not standard input", hint="name the folder that holds all traces")
+    given = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "reference"}
+    with progress(part.of(sorted(find_files(paths)))) as shown:
+        manifest = job_array.ingest_part(paths, Path(db), part, **given, on_progress=shown.on_progress)
+    for one in manifest.files:
+        if one.found.error is not None:
+            note(f"warning: {Path(one.path).name}: {one.found.error.what}")
+    note(f"part {part}: {plural(manifest.read_count, 'trace')} of {plural(len(manifest.files), 'file')} read")
+    note(f"when all parts are there: traceforge merge {db}")
+
+
+def say_result(store: "Store", result: "IngestResult", db: str, *, strict: bool) -> None:
+    """Say on stderr what a database was made of.
+
+    Raises:
+        PartialDataError: something was skipped or repaired, and `strict` is set.
+    """
+    for line in files_used(store, result.run_id, in_all_runs=True):
+        note(line)
+    note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
+    if result.unrecognised:
+        names = ", ".join(path.name for path in result.unrecognised[:_MOST_NAMES])
+        more = " …" if len(result.unrecognised) > _MOST_NAMES else ""
+        note(f"{plural(len(result.unrecognised), 'file')} of no known kind left out: {names}{more}")
+    check_complete(store, result.run_id, strict=strict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,12 @@ _WORLD_SIZE = "UPDATE meta.run SET world_size = GREATEST(COALESCE(world_size, 0)
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file, the hash of its bytes, and its name in the database."""
+    """A file, the hash of its bytes, its name in the database, and its size where it was read elsewhere."""
 
     path: Path
     content_hash: str
     shown_path: str
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,19 @@ class _Added:
 class Addition:
     """Adds files to a run, in order; small ones wait until `flush`.
 
+    Args:
+        in_one: all files wait until `flush`, so that all are added or none.
+
     Attributes:
         added: files that are in the database.
         failed: files that are not, with the error.
     """
 
-    def __init__(self, store: Store, run_id: int, rank_pattern: re.Pattern[str] | None) -> None:
+    def __init__(
+        self, store: Store, run_id: int, rank_pattern: re.Pattern[str] | None, *, in_one: bool = False
+    ) -> None:
         self._store = store
+        self._in_one = in_one
         self._run_id = run_id
         self._rank_pattern = rank_pattern
         self._facts = row_storage(store)
@@ -71,12 +78,15 @@ class Addition:
             self.failed.append((file.path, reading))
         elif not callable(reading) and not (isinstance(reading, Spooled) and reading.tables):
             self._waiting.append((file, reading))
-            size = sum(one.size_bytes for _, one in self._waiting)
-            if size >= _MOST_WAITING_BYTES or len(self._waiting) >= _MOST_WAITING:
+            if not self._in_one and self._is_full():
                 self.flush()
         else:
             self.flush()
             self._add_alone(file, reading)
+
+    def _is_full(self) -> bool:
+        size = sum(one.size_bytes for _, one in self._waiting)
+        return size >= _MOST_WAITING_BYTES or len(self._waiting) >= _MOST_WAITING
 
     def flush(self) -> None:
         """Add all that wait."""
@@ -133,7 +143,7 @@ class Addition:
         """Rows of meta.source and meta.issue of files whose own rows are there."""
         import polars as pl
 
-        sizes = [size_bytes(one.file.path) for one in found]
+        sizes = [_size(one.file) for one in found]
         for one, size in zip(found, sizes, strict=True):
             remove_cut_off(self._store, self._facts, self._former.pop(one.file.shown_path, ()), one.summary, size)
         rows = [self._source_row(one, size) for one, size in zip(found, sizes, strict=True)]
@@ -165,3 +175,7 @@ class Addition:
             "size_bytes": size,
             "content_hash": one.file.content_hash,
         }
+
+
+def _size(file: InputFile) -> int:
+    return size_bytes(file.path) if file.size_bytes is None else file.size_bytes

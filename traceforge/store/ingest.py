@@ -19,7 +19,7 @@ from traceforge.files import size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.addition import Addition, InputFile
 from traceforge.store.database import Store
-from traceforge.store.issues import Unused, export_hint, note_unused
+from traceforge.store.issues import Listing, Unused, export_hint, listing_of, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.parts import parts_of
 from traceforge.store.spool import Examined, Task, examine, read_by_workers, read_task, read_within_limits, spool_folder
@@ -80,37 +80,46 @@ def ingest_files(
     Raises:
         NotATraceError: none of the files is a trace.
     """
-    gathered = _Gathered(store, run_name, rank_pattern, shown)
+    gathered = Gathered(store, run_name, rank_pattern, shown)
     with spool_folder(store.scratch) as spool, watched(spool, on_progress):
-        if store.folder is not None:
-            store.folder.sweep(store.partitions())
-        tasks = _tasks(store, run_name, files, sources, spool, options, is_metered=on_progress is not None)
-        found = read_by_workers(tasks, executor, on_file) if executor else _read_here(store, tasks, on_file)
-        try:
-            with closing(found):
-                for task, examined in found:
-                    gathered.take(task, examined)
-                gathered.flush()
-        finally:
-            store.publish_partitions(store.partitions())
-    return gathered.finish(files, skipped)
+        plan = Plan(sources, spool, options, store.folder is not None, is_metered=on_progress is not None)
+        tasks = tasks_of(files, plan, known_files(store, run_name))
+        gathered.take_all(read_by_workers(tasks, executor, on_file) if executor else _read_here(store, tasks, on_file))
+    return gathered.finish(listing_of(files, skipped, shown))
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """What becomes of the files of one ingest; the run is made with the first of them that is a trace."""
+class Gathered:
+    """What becomes of the files of one ingest; the run is made with the first of them that is a trace.
+
+    Attributes:
+        in_one: others read the files; all of them are added in one transaction.
+    """
 
     store: Store
     run_name: str
     rank_pattern: re.Pattern[str] | None
     shown: Callable[[Path], str]
+    in_one: bool = False
     addition: Addition | None = None
     unchanged: list[Path] = field(default_factory=list)
     unrecognised: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, TraceforgeError]] = field(default_factory=list)
 
-    def take(self, task: Task, found: Examined) -> None:
-        """Take the next file, in the order of paths."""
+    def take_all(self, found: Generator[tuple[Task, Examined], None, None]) -> None:
+        """Take files in the order of paths, and add them."""
+        if self.store.folder is not None:
+            self.store.folder.sweep(self.store.partitions())
+        try:
+            with closing(found):
+                for task, examined in found:
+                    self._take(task, examined)
+                if self.addition is not None:
+                    self.addition.flush()
+        finally:
+            self.store.publish_partitions(self.store.partitions())
+
+    def _take(self, task: Task, found: Examined) -> None:
         path = task.path
         if found.is_known:
             self.unchanged.append(path)
@@ -118,18 +127,15 @@ class _Gathered:
             self.unreadable.append((path, found.error))
         elif (reading := found.error or found.rows) is not None:
             if self.addition is None:
-                self.addition = Addition(self.store, _run_id(self.store, self.run_name), self.rank_pattern)
+                run_id = _run_id(self.store, self.run_name)
+                self.addition = Addition(self.store, run_id, self.rank_pattern, in_one=self.in_one)
             shown = "/".join(filter(None, (self.shown(path), task.options.part)))
-            self.addition.add(InputFile(path, found.content_hash or "", shown), reading)
+            size = task.size_bytes if self.in_one else None
+            self.addition.add(InputFile(path, found.content_hash or "", shown, size), reading)
         else:
             self.unrecognised.append(path)
 
-    def flush(self) -> None:
-        """Add all that waits."""
-        if self.addition is not None:
-            self.addition.flush()
-
-    def finish(self, files: Sequence[Path], skipped: Sequence[tuple[Path, str]]) -> IngestResult:
+    def finish(self, listing: Listing) -> IngestResult:
         """Note what was left out.
 
         Raises:
@@ -141,8 +147,7 @@ class _Gathered:
         if self.addition is None and not self.unchanged:
             raise failed[0][1] if failed else _nothing_recognised(self.unrecognised)
         run_id = _run_id(self.store, self.run_name)
-        unused = Unused(tuple(files), tuple(self.unrecognised), tuple(failed), tuple(skipped))
-        note_unused(self.store, run_id, self.shown, unused)
+        note_unused(self.store, run_id, self.shown, Unused(listing, self.unrecognised, failed))
         if not read and not self.unchanged:
             raise failed[0][1]
         # A file of several ranks is one file to its user.
@@ -150,31 +155,53 @@ class _Gathered:
         return IngestResult(run_id, read_files, unchanged, tuple(self.unrecognised), tuple(failed))
 
 
-def _tasks(
-    store: Store,
-    run_name: str,
-    files: Sequence[Path],
-    sources: Mapping[str, Source],
-    spool: Path,
-    options: ReadOptions,
-    *,
-    is_metered: bool,
-) -> list[Task]:
+def known_files(store: Store, run_name: str) -> Mapping[int, frozenset[str]]:
+    """Content hashes of the files that a run holds, by their size on disk."""
     known: dict[int, set[str]] = defaultdict(set)
     for size, digest in store.query(_KNOWN, [run_name]).rows():
         known[size].add(digest)
+    return {size: frozenset(digests) for size, digests in known.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How files are to be read.
+
+    Attributes:
+        sources: all formats by name.
+        spool: folder in which each task has one of its own.
+        options: what to keep.
+        in_partitions: write rows as partitions of a folder database.
+        is_metered: count the bytes that were consumed.
+    """
+
+    sources: Mapping[str, Source]
+    spool: Path
+    options: ReadOptions
+    in_partitions: bool
+    is_metered: bool
+
+
+def tasks_of(files: Sequence[Path], plan: Plan, known: Mapping[int, frozenset[str]]) -> list[Task]:
+    """What there is to read, in the order of paths.
+
+    Args:
+        known: content hashes of files that need not be read again, by size.
+    """
     tasks: list[Task] = []
     for path in sorted(files):
-        size = _size(path)
-        former = frozenset(known.get(size, ()))
-        for part, identity in parts_of(path, sources):
-            folder = spool / str(len(tasks))
-            own = replace(options, part=part, report_progress=Meter(folder) if is_metered else options.report_progress)
-            tasks.append(Task(path, sources, folder, own, size, former, identity, store.folder is not None))
+        size = size_of(path)
+        former = known.get(size, frozenset())
+        for part, identity in parts_of(path, plan.sources):
+            folder = plan.spool / str(len(tasks))
+            progress = Meter(folder) if plan.is_metered else plan.options.report_progress
+            own = replace(plan.options, part=part, report_progress=progress)
+            tasks.append(Task(path, plan.sources, folder, own, size, former, identity, plan.in_partitions))
     return tasks
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Size of a file on disk; 0 where it cannot be had."""
     try:
         return size_bytes(path)
     except (InputUnusableError, OSError):

@@ -24,20 +24,31 @@ _CLOSED = frozenset({".nsys-rep", ".qdrep", ".qdstrm"})
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """What an ingest was given.
+
+    Attributes:
+        names: of all files, of archives that hold some, and of what lies among them and is none, as the database says.
+        issues: of archives, and of what is no file.
+    """
+
+    names: Sequence[str]
+    issues: Sequence[Issue]
+
+
+@dataclass(frozen=True, slots=True)
 class Unused:
     """What an ingest left out.
 
     Attributes:
-        files: all files it was given.
+        listing: of all that it was given.
         unrecognised: files that are no trace of a known kind.
         failed: files that could not be used, with the error.
-        skipped: what lies among the files and is none, with what it is.
     """
 
-    files: Sequence[Path]
+    listing: Listing
     unrecognised: Sequence[Path]
     failed: Sequence[tuple[Path, TraceforgeError]]
-    skipped: Sequence[tuple[Path, str]]
 
 
 def export_hint(paths: Sequence[Path]) -> str:
@@ -46,11 +57,26 @@ def export_hint(paths: Sequence[Path]) -> str:
     return f"export reports of Nsight Systems first: nsys export --type sqlite {report}" if report else ""
 
 
+def listing_of(files: Sequence[Path], skipped: Sequence[tuple[Path, str]], shown: Callable[[Path], str]) -> Listing:
+    """The listing of some files.
+
+    Args:
+        skipped: what lies among them and is no file, with what it is.
+        shown: how a file is named in the database.
+    """
+    archives = archives_of(files)
+    known = [*files, *archives, *(path for path, _ in skipped)]
+    issues: list[Issue] = []
+    if skipped:
+        names = _listed([f"{shown(path)} ({kind})" for path, kind in skipped])
+        issues.append(Issue("not_a_regular_file", "warning", len(skipped), shown(skipped[0][0]), f"not read: {names}"))
+    issues += [issue for path, archive in archives.items() for issue in _archive_issues(archive, shown(path))]
+    return Listing([shown(path) for path in known], issues)
+
+
 def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused: Unused) -> None:
     """Write what was left out; what an earlier ingest noted of the same files is judged anew."""
-    archives = archives_of(unused.files)
-    known = [*unused.files, *archives, *(path for path, _ in unused.skipped)]
-    store.execute(_FORGET, [run_id, [shown(path) for path in known]])
+    store.execute(_FORGET, [run_id, list(unused.listing.names)])
     issues = [Issue("file_failed", "error", 1, shown(path), error.what) for path, error in unused.failed]
     if unused.unrecognised:
         names = _listed([shown(path) for path in unused.unrecognised])
@@ -58,12 +84,7 @@ def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused:
         detail += f"; {hint}" if (hint := export_hint(unused.unrecognised)) else ""
         first = shown(unused.unrecognised[0])
         issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
-    if unused.skipped:
-        names = _listed([f"{shown(path)} ({kind})" for path, kind in unused.skipped])
-        first = shown(unused.skipped[0][0])
-        issues.append(Issue("not_a_regular_file", "warning", len(unused.skipped), first, f"not read: {names}"))
-    issues += [issue for path, archive in archives.items() for issue in _archive_issues(archive, shown(path))]
-    store.append("meta.issue", issue_rows(run_id, None, "ingest", issues))
+    store.append("meta.issue", issue_rows(run_id, None, "ingest", [*issues, *unused.listing.issues]))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError, StoreBusyError
-from traceforge.files import CATALOGUE
+from traceforge.files import CATALOGUE, FOLDER_OF_PARTS
 from traceforge.store.folder import Folder, is_folder_database
 from traceforge.store.migrations import facts_form
 
@@ -31,7 +31,7 @@ def prepare_folder(folder: Folder) -> None:
     where = str(folder.path)
     if not folder.path.parent.is_dir():
         raise InputUnusableError("the folder above it does not exist", where=where, hint="make that folder first")
-    if folder.path.is_dir() and any(not path.name.startswith(CATALOGUE) for path in folder.path.iterdir()):
+    if folder.path.is_dir() and any(not _is_ours(path.name) for path in folder.path.iterdir()):
         hint = "name a new folder, or an empty one"
         raise InputUnusableError("other things lie in this folder, and no database", where=where, hint=hint)
     try:
@@ -39,6 +39,10 @@ def prepare_folder(folder: Folder) -> None:
     except OSError as error:
         hint = "name a folder where you may write"
         raise InputUnusableError(f"the folder cannot be made: {error.strerror}", where=where, hint=hint) from error
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(CATALOGUE) or name == FOLDER_OF_PARTS
 
 
 def remove_database(path: Path | None, folder: Folder | None) -> None:

@@ -7,7 +7,6 @@ Not handled: tables that others put into the database; they are not ours and sta
 
 import os
 import secrets
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from traceforge.store.facts import row_storage
 from traceforge.store.folder import Folder, Partition, mark_of, part_name
 from traceforge.store.migrations import facts_form
 from traceforge.store.partition_writer import PartitionedFile
-from traceforge.store.places import own_folder, sweep
+from traceforge.store.places import link_or_copy, own_folder, sweep
 from traceforge.store.stage import stage_documents
 
 _SOURCES = "SELECT source_id, kind, content_hash FROM meta.source ORDER BY source_id"
@@ -90,12 +89,8 @@ def _into_tables(partitions: Sequence[Partition], folder: Folder, new: Store) ->
 
 def _linked(path: Path, scratch: Path) -> Path:
     """The same file in the scratch folder, the only one that the other database may read."""
-    place = scratch / path.name
-    try:
-        place.hardlink_to(path)
-    except OSError:  # another disk, or one without links
-        shutil.copyfile(path, place)
-    return place
+    link_or_copy(path, scratch / path.name)
+    return scratch / path.name
 
 
 def _into_partitions(old: Store, new: Store) -> None:

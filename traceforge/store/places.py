@@ -87,6 +87,14 @@ def sweep(parent: Path, pattern: str) -> None:
                 remove_own(folder)
 
 
+def link_or_copy(path: Path, place: Path) -> None:
+    """Have the same file in another place."""
+    try:
+        place.hardlink_to(path)
+    except OSError:  # another disk, or one without links
+        shutil.copyfile(path, place)
+
+
 def _locked_mark(folder: Path) -> IO[bytes]:
     mark = (folder / _MARK).open("wb")
     if fcntl is not None:

@@ -1,0 +1,29 @@
+"""`traceforge merge FOLDER`: the parts that a job array read, made a database with every stage built."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from traceforge.cli.console import note
+from traceforge.cli.ingest import Reference, Strict, say_result
+from traceforge.cli.progress import progress
+
+
+def merge(
+    folder: Annotated[Path, typer.Argument(help="Folder into which `ingest --part` read all parts.")],
+    reference: Reference = None,
+    strict: Strict = False,
+) -> None:
+    """Make a database of the parts that `ingest --part` read.
+
+    All parts must be there. The tables are those that one `ingest` of all files makes.
+    """
+    from traceforge import api, job_array
+
+    with progress() as shown:
+        result = job_array.merge(folder, reference=reference, on_table=shown.on_table)
+    for path, error in result.failed:
+        note(f"warning: {path.name}: {error.what}")
+    with api.open_store(folder) as store:
+        say_result(store, result, f"{folder}/", strict=strict)

@@ -1,0 +1,82 @@
+"""One job on many machines. In: traces, and which part of them. Out: a folder that parts fill, and its database.
+
+A job array calls `ingest_part` on each machine, then one machine calls `merge`. Not handled: the stages, which
+are built on that one machine.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from traceforge import api
+from traceforge.align.runs import split_runs
+from traceforge.files import find_files, find_special, shown_name
+from traceforge.records import ReadLimits, ReadOptions
+from traceforge.replay.reference_rule import ReferenceRule
+from traceforge.store.array_manifest import JobPart, Manifest, Settings
+from traceforge.store.array_merge import merge_parts, remove_parts, whole_parts
+from traceforge.store.array_part import Listed, read_part
+from traceforge.store.database import Store
+from traceforge.store.folder import Folder
+from traceforge.store.ingest import IngestResult
+from traceforge.store.meter import OnProgress
+from traceforge.store.naming import rank_pattern
+from traceforge.store.stage import OnTable
+
+
+def ingest_part(
+    paths: Sequence[Path],
+    database: Path,
+    part: JobPart,
+    *,
+    run: str | None = None,
+    jobs: int | None = None,
+    keep_all_args: bool = False,
+    limits: ReadLimits | None = None,
+    on_progress: OnProgress | None = None,
+    rank_regex: str | None = None,
+) -> Manifest:
+    """Read one part of the files into a folder database, which other machines may fill at the same time; see `merge`.
+
+    Args:
+        paths: files or folders, the same for all parts.
+        database: a folder; its catalogue is left alone.
+        run, jobs, keep_all_args, limits, on_progress, rank_regex: as of `ingest`.
+
+    Raises:
+        InputUnusableError: a path does not exist, or the folder is none where parts can lie.
+        UsageError: `rank_regex` is no pattern with a group.
+    """
+
+    folder = Folder(database.absolute())
+    # Rows of other parts are no traces, wherever the folder lies.
+    files = [path for path in find_files(paths) if not path.resolve().is_relative_to(folder.path.resolve())]
+    if rank_regex:
+        rank_pattern(rank_regex)
+    settings = Settings(api.reading_version(), run or api.run_name_of(paths), rank_regex, keep_all_args)
+    listed = Listed(files, find_special(paths), lambda path: shown_name(path, paths))
+    options = ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits())
+    with api.readers(None, jobs, part.of(sorted(files))) as workers:
+        return read_part(folder, listed, part, settings, api.sources(), options, workers, on_progress)
+
+
+def merge(database: Path, *, reference: ReferenceRule | None = None, on_table: OnTable | None = None) -> IngestResult:
+    """Make a database of all parts that lie in a folder, and build every stage.
+
+    Args:
+        reference, on_table: as of `ingest`.
+
+    Raises:
+        InputUnusableError: parts are missing, are damaged or do not belong together.
+    """
+
+    folder = Folder(database.absolute())
+    manifests = whole_parts(folder, api.reading_version())
+    with Store(f"{folder.path}{os.sep}") as store:
+        result = merge_parts(store, manifests)
+        split_runs(store, result.run_id)
+        if reference is not None:
+            api.choose_reference(store, reference)
+        api.analyze(store, on_table)
+    remove_parts(folder)
+    return result
