@@ -21,6 +21,7 @@ from tests.sources.test_nsys import kernel as nsys_kernel
 from tests.sources.test_pftrace import HEAD as PACKETS
 from tests.sources.test_pftrace import argument, begin, end, stage
 from tests.sources.test_pytorch_et import flat, nested, trace
+from tests.sources.test_rocpd import database
 from tests.sources.test_rocprof import dispatch, process, record
 from tests.sources.test_telemetry import DMON, QUERY, answer, exported
 from tests.sources.test_xplane import event, named, plane
@@ -49,6 +50,7 @@ def sound() -> dict[str, list[bytes]]:
         "pftrace": [_packets()],
         "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
         "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],
+        "rocpd": [rocpd("_018f"), rocpd("_018f", "_018e")],
         "telemetry": [
             QUERY.encode(),
             DMON.encode(),
@@ -102,6 +104,12 @@ def sqlite_file(tables: Tables) -> bytes:
         connection.commit()
         connection.close()
         return path.read_bytes()
+
+
+def rocpd(*processes: str) -> bytes:
+    """A database of rocprofv3 with these processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return database(Path(folder) / "a.db", *processes).read_bytes()
 
 
 def _chakra_of_types() -> bytes:

@@ -19,6 +19,7 @@ from traceforge.report.charts.pipeline import pipeline_spec
 from traceforge.report.charts.ring import ring_spec
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.charts.strip import strip_spec
+from traceforge.report.charts.trend import TrendLevel, trend_spec
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.embedded_data import packed, row_count
 
@@ -92,6 +93,7 @@ SPECS = {
         ),
     ),
     "pipeline": pipeline_spec(4, 16),
+    "trend": trend_spec("mean iteration, ms", [TrendLevel(1, 9, 100.0, ""), TrendLevel(10, 20, 120.0, "+20 %")]),
 }
 
 

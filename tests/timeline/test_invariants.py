@@ -56,10 +56,11 @@ def events_of_a_rank(draw: st.DrawFn) -> RankEvents:
 @st.composite
 def matched_frames(draw: st.DrawFn) -> pl.DataFrame:
     """Collectives of the rank with the last arrival of any rank, which may lie anywhere; complete or not."""
-    rows = draw(st.lists(st.tuples(spans, st.integers(0, 150), st.booleans()), max_size=4))
+    rows = draw(st.lists(st.tuples(spans, st.integers(0, 20), st.integers(0, 150), st.booleans()), max_size=4))
+    times = ("start_ns", "end_ns", "recorded_end_ns", "last_arrival_ns")
     return pl.DataFrame(
-        [(start, start + length, last, complete) for (start, length), last, complete in rows],
-        schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "last_arrival_ns": pl.Int64, "complete": pl.Boolean},
+        [(start, start + length, start + length + more, last, whole) for (start, length), more, last, whole in rows],
+        schema=dict.fromkeys(times, pl.Int64) | {"complete": pl.Boolean},
         orient="row",
     )
 
