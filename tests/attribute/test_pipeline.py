@@ -104,6 +104,14 @@ def test_a_stage_that_is_slow_for_a_while_in_all_replicas_is_one_subject() -> No
     assert "with another iteration" in str(step)
 
 
+def test_a_stage_of_one_rank_is_held_against_its_own_iterations() -> None:
+    store = pipeline_job(1, lambda n, rank: _even(n, rank) + 8 * MS * (rank == 0 and n >= 9), iterations=14)
+
+    ((summary, step),) = rows_of(store, "SELECT summary, next_step FROM attribute.finding WHERE confidence <> 'low'")
+    assert str(summary).startswith("Rank 0 computes longer than in other iterations, since iteration 9")
+    assert "on rank 0 with another iteration" in str(step)
+
+
 def test_of_one_replica_a_slow_stage_does_not_show_and_the_verdict_says_so() -> None:
     store = pipeline_job(1, lambda n, rank: _even(n, rank) + 8 * MS * (rank == 0))
 

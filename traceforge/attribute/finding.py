@@ -156,7 +156,7 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "last_iteration": affected[-1],
         "pattern": effect.pattern,
         "summary": summary(found, cost, share, run),
-        "next_step": next_step(found),
+        "next_step": next_step(found, run),
         "moment_iteration": run.iterations[moment],
         "moment_rank": _rank_at(run, found, moment),
         "iterations": len(run.iterations),

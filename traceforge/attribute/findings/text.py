@@ -5,7 +5,7 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
 from traceforge.attribute.findings.grading import begins_the_run
 from traceforge.attribute.findings.lost_time import JudgedRun
-from traceforge.attribute.findings.subjects import EVERY_RANK
+from traceforge.attribute.findings.subjects import EVERY_RANK, Subject
 from traceforge.units import format_ns, format_share
 
 _TURNS_STEP = (
@@ -14,19 +14,21 @@ _TURNS_STEP = (
 )
 
 
-def next_step(found: FindingCandidate) -> str:
+def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     """What an engineer does next."""
-    return (
-        _TURNS_STEP
-        if found.effect.pattern == "rotating"
-        else found.cause.next_step.format(subject=found.subject.said, peer=_peer(found))
-    )
+    if found.effect.pattern == "rotating":
+        return _TURNS_STEP
+    peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
+    return found.cause.next_step.format(subject=found.subject.said, peer=peer)
 
 
-def _peer(found: FindingCandidate) -> str:
-    # A stage has no peer that does the same work.
-    kind = found.subject.kind
-    return kind if kind == "host" else "iteration" if kind == "stage" else "rank"
+def _has_peers(subject: Subject, run: JudgedRun) -> bool:
+    """Whether other ranks do the same work (those of the same stage, where there are stages); transfers count as such."""
+    others = set(range(len(run.ranks))) - set(subject.places)
+    role = run.ledger.model.role
+    if role is None or not subject.places:
+        return bool(others)
+    return bool({role[place] for place in others} & {role[one] for one in subject.places})
 
 
 def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
@@ -48,11 +50,13 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
 
     Args:
         share: of the mean iteration that it costs.
-        run: the iterations judged; of a rank alone in it there is no peer to speak of.
+        run: iterations and ranks judged.
     """
     effect, name, judged = found.effect, found.subject.said, run.iterations
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
-    is_own_peer = name == EVERY_RANK or found.subject.kind == "stage" or len(run.ranks) == 1
+    # What ranks lose in turns is held against the others.
+    is_of_one_kind = found.subject.kind != "job" or len(run.ranks) == 1
+    is_own_peer = name == EVERY_RANK or (is_of_one_kind and not _has_peers(found.subject, run))
     of_host = "" if run.has_device else found.cause.phrase_of_host
     phrase = (found.cause.phrase_of_all if is_own_peer else "") or of_host or found.cause.phrase
     affected, count = len(effect.affected), len(judged)
