@@ -23,7 +23,7 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
 
 
 def _has_peers(subject: Subject, run: JudgedRun) -> bool:
-    """Whether other ranks do the same work (those of the same stage, where there are stages); transfers count as such."""
+    """Whether other ranks do the same work: those of its stage, where there are stages; transfers count as such."""
     others = set(range(len(run.ranks))) - set(subject.places)
     role = run.ledger.model.role
     if role is None or not subject.places:
