@@ -50,6 +50,11 @@ def test_a_jump_of_the_transfers_shows_the_boundary_where_no_run_names_hosts() -
     assert boundary_of(with_regimes(UNNAMED[2:])).inside is None
 
 
+def test_a_scale_alone_on_its_side_of_the_boundary_makes_no_curve() -> None:
+    # given 8 ranks in a host and 16 in two: either is the only one of its links
+    assert fit_ensemble([point(8, 1), point(16, 2)]) is None
+
+
 def test_nothing_is_said_across_hosts_where_no_run_crossed() -> None:
     ensemble = fit_ensemble([point(2, 1), point(4, 1), point(8, 1)])
     assert ensemble is not None

@@ -169,7 +169,9 @@ class Ensemble:
 
 
 def fit_ensemble(points: Sequence[ScalePoint]) -> Ensemble | None:
-    """All models fitted to points at two scales or more, with the same draws every time; None at one scale."""
+    """All models fitted to points at two scales or more, with the same draws every time; None at one scale, or
+    where no model fits.
+    """
     scales = [seen_by_slowest(point) for point in with_regimes(merged(points))]
     if len(scales) < 2:
         return None
@@ -190,6 +192,8 @@ def fit_ensemble(points: Sequence[ScalePoint]) -> Ensemble | None:
         )
         for name, fit in fits.items()
     ]
+    if not any(member.is_used for member in members):
+        return None
     return Ensemble(
         tuple(scales), tuple(members), float(errors.max()), _doubling_error(found, weights), boundary_of(scales)
     )
