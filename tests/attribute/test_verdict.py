@@ -177,6 +177,23 @@ def test_who_waits_is_not_known_from_the_few_calls_that_have_a_partner() -> None
     assert findings == [("1", "low")]
 
 
+def test_what_bounds_devices_is_said_also_where_ranks_cannot_be_compared() -> None:
+    # given two ranks that never communicate; each device computes for 50 of 100 us and waits for launches
+    traces = []
+    for rank in range(2):
+        trace = Trace(rank)
+        for i, start in enumerate(range(0, 1_200 * US, 100 * US)):
+            trace.step(i, start, start + 100 * US).kernel(start + 45 * US, start + 95 * US, launch_ns=start + 44 * US)
+        traces.append(trace)
+
+    verdict = verdict_of(*traces)
+
+    assert str(verdict["headline"]).startswith("No communication between ranks was recorded")
+    assert str(verdict["explanation"]).startswith("Where the time goes: ")
+    assert "the device is busy 50 % of the step" in str(verdict["explanation"])
+    assert "doctor" in str(verdict["next_step"])
+
+
 def test_a_verdict_of_nothing_says_how_many_ranks_it_saw() -> None:
     # given two of three ranks, in twelve iterations alike
     traces = data_parallel_job([[100 * US, 100 * US]] * 12, transfer_ns=10 * US)

@@ -118,7 +118,8 @@ _HEADLINES = MappingProxyType(
 _ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
 _OTHER_RANKS = "Waits need the same steps recorded on all ranks."
 _COMMUNICATION = (
-    "Record with torch.profiler on PyTorch 2.4 or later, all ranks in the same steps, with activities CPU and CUDA."
+    "Record all ranks in the same steps, the host's calls and the device's work (torch.profiler of PyTorch 2.4 or "
+    "later, activities CPU and CUDA); `traceforge doctor` names the setting for these files."
 )
 
 _NEXT_STEPS = MappingProxyType(
@@ -254,7 +255,9 @@ def _explanation(store: Store, state: State) -> str:
             "tell.",
             state,
         )
-    return "The data-quality panel (meta.issue) lists what was found and what was left out."
+    # What bounds a device needs no other rank.
+    goes = f"Where the time goes: {state['bound']} " if state["bound"] else ""
+    return f"{goes}The data-quality panel (meta.issue) lists what was found and what was left out."
 
 
 def _of_logs(state: State) -> str:
