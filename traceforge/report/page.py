@@ -4,7 +4,7 @@ Sections are plug-ins; the page asks each for blocks and hands those to the temp
 same tables give the same bytes. Should a page exceed the cap, it is built again with tighter limits, and says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -120,14 +120,7 @@ def _render(context: Context, *, as_fragment: bool) -> tuple[str, str]:
     layout = laid_out([Placed(name, plugin, content) for name, plugin, content in built if content is not None])
     header = page_header(context, is_thinned=context.limits != _LIMITS[0])
     text = markdown(header, layout)
-    shown = {
-        "header": header,
-        "first": layout.first,
-        "tabs": layout.tabs,
-        "absent": layout.absent,
-        "query_titles": {query.name: query.title for query in context.executed.values()},
-        "is_static": as_fragment,
-    }
+    shown = _shown(header, layout, context.executed.values(), is_static=as_fragment)
     return (_fragment(shown) if as_fragment else _page(shown, layout, text)), text
 
 
@@ -143,15 +136,19 @@ def other_page(header: PageHeader, layout: Layout, queries: Sequence[Query]) -> 
         queries: what the appendix shows; blocks name them.
     """
     text = markdown(header, layout)
-    shown = {
+    return _page(_shown(header, layout, queries, is_static=False), layout, text), text
+
+
+def _shown(header: PageHeader, layout: Layout, queries: Iterable[Query], *, is_static: bool) -> dict[str, object]:
+    """What templates show."""
+    return {
         "header": header,
         "first": layout.first,
         "tabs": layout.tabs,
         "absent": layout.absent,
         "query_titles": {query.name: query.title for query in queries},
-        "is_static": False,
+        "is_static": is_static,
     }
-    return _page(shown, layout, text), text
 
 
 def _page(shown: Mapping[str, object], layout: Layout, text: str) -> str:

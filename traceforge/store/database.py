@@ -11,7 +11,7 @@ Not handled: several writers at once (DuckDB locks the file; the second gets an 
 import glob
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from functools import cache, cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from traceforge.store.partitions import (
     views_over,
 )
 from traceforge.store.places import own_folder, place_beside, sweep
+from traceforge.store.transaction import transaction
 from traceforge.store.trust import NOTHING, applied_migration, check_form, relations_of
 from traceforge.thresholds import Threshold, all_thresholds
 
@@ -227,16 +228,9 @@ class Store(Answers):
         """Close the file; the object cannot be used afterwards."""
         self._connection.close()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing: what happens inside is undone if it raises."""
-        self._connection.execute("BEGIN TRANSACTION")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        return transaction(self._connection)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:

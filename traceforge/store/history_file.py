@@ -9,8 +9,8 @@ exactly ours, and SQL reaches nothing beside it. Not handled: several machines w
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.opening import is_unicode, open_error
+from traceforge.store.transaction import transaction
 
 if TYPE_CHECKING:
     import duckdb
@@ -135,16 +136,9 @@ class HistoryFile(Answers):
         """Refuse changes of settings from now on: for SQL that a person typed."""
         self._connection.execute("SET lock_configuration = true")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing: what happens inside is undone if it raises."""
-        self._connection.execute("BEGIN TRANSACTION")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        return transaction(self._connection)
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a statement of our own that returns no rows."""

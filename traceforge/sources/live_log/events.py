@@ -1,8 +1,8 @@
-"""ShownEvents of complete steps. In: a table of rows. Out: a frame of events as profilers write them, in order of time.
+"""Events of complete steps. In: a table of rows. Out: a frame of events as profilers write them, in order of time.
 
 A step is `ProfilerStep#N`; the training thread's innermost stretch at each instant is an annotation of its name, or the
 call of a collective, `c10d::OP`; the collective itself, from its call to its result, is `gloo:OP` on a track of its
-own, or `live:OP` where another library does the work: it tells what the host saw.
+own, or `live:OP` where another backend does the work: it tells what the host saw.
 """
 
 import json
@@ -84,7 +84,7 @@ def events_of(table: Table, signs: Signs, opening: RecorderFacts, *, since_ns: i
         _steps(step, names),
         *_thread(phase[:, phase[3] == 0], phases, meeting, signs, names, since_ns, calls),
         _plain("user_annotation", other, _named(other[0], phases, names), 10 + other[3]),
-        _works(meeting, signs, names, calls, opening.library),
+        _works(meeting, signs, names, calls, opening.prefix),
     ]
     category = np.repeat([part.category for part in parts], [len(part.name) for part in parts])
     columns = {
@@ -208,9 +208,9 @@ def _thread(
     )
 
 
-def _works(meeting: Table, signs: Signs, names: dict[str, int], calls: int, library: str) -> _EventPart:
+def _works(meeting: Table, signs: Signs, names: dict[str, int], calls: int, prefix: str) -> _EventPart:
     count = meeting.shape[1]
-    named = _named(meeting[0], {n: f"{library}:{one.op}" for n, one in signs.meetings.items()}, names)
+    named = _named(meeting[0], {n: f"{prefix}:{one.op}" for n, one in signs.meetings.items()}, names)
     is_asynchronous = meeting[4] < meeting[2] - meeting[1]
     record = 2 * (calls + np.arange(count)) + 1
     track = np.ones(count, dtype=np.int64)

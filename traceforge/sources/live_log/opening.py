@@ -28,8 +28,8 @@ class RecorderFacts:
     facts: Mapping[str, object]
 
     @property
-    def library(self) -> str:
-        """Word before the names of collectives."""
+    def prefix(self) -> str:
+        """Before the names of collectives: `gloo`, or `live` for any other backend."""
         return "live" if self.backend is not None and "gloo" not in self.backend else "gloo"
 
     def with_later(self, facts: Mapping[str, object]) -> "RecorderFacts":
