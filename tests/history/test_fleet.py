@@ -120,6 +120,17 @@ def test_the_page_names_the_guilty_host_and_shows_the_query_behind_it(tmp_path: 
     assert "node3 is accused in 4 of its 30 jobs" in markdown
 
 
+def test_what_was_not_judged_is_not_counted_as_none(tmp_path: Path) -> None:
+    # given five runs, too few for a lasting change, of jobs whose traces name no host
+    fleet = fleet_of(tmp_path / "h.duckdb", [made(at, value, hosts=()) for at, value in enumerate(STILL[:5])])
+
+    html, _ = fleet_page(fleet, "fleet")
+
+    assert answer(fleet)[0] == "No series has runs enough to tell a lasting change, and no trace names a host."
+    assert re.search(r"not judged: no series has 13\s+runs", html.replace("\u00a0", " "))
+    assert "no run names its hosts" in html
+
+
 def test_names_of_runs_and_hosts_execute_nothing(tmp_path: Path) -> None:
     bad = "<img src=x onerror=alert(1)>"
     runs = [

@@ -98,9 +98,10 @@ def answer(fleet: Fleet) -> tuple[str, str]:
     ]
     if sentences:
         return " ".join(sentences), rests
+    hosts = "no host stands out" if fleet.suspects else "no trace names a host"
     if not judged:
-        return "No series has runs enough to tell a lasting change, and no host stands out.", rests
-    return "No host stands out, and no metric got lastingly worse in the last runs.", rests
+        return f"No series has runs enough to tell a lasting change, and {hosts}.", rests
+    return f"{capital(hosts)}, and no metric got lastingly worse in the last runs.", rests
 
 
 def next_steps(fleet: Fleet) -> list[Advice]:

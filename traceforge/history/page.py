@@ -121,10 +121,21 @@ def _first_screen(fleet: Fleet) -> list[Block]:
     panel = VerdictPanel(state, _LABELS[state], headline, explanation, next_steps(fleet))
     lost = sum(row["lost_gpu_hours_per_day"] for row in fleet.losses)
     recent = [change for _, change in fleet.regressions if change.is_recent]
+    judged = sum(one.is_judged for one in fleet.series)
     tiles = [
-        Tile(count(len(fleet.named)), "Hosts and NICs that stand out", "guilty in more jobs than chance allows"),
         Tile(
-            count(len(recent)), "New regressions", f"metrics that got lastingly worse; {len(fleet.regressions)} in all"
+            count(len(fleet.named)) if fleet.suspects else "—",
+            "Hosts and NICs that stand out",
+            f"of {count(len(fleet.suspects))}, guilty in more jobs than chance allows"
+            if fleet.suspects
+            else "no run names its hosts",
+        ),
+        Tile(
+            count(len(recent)) if judged else "—",
+            "New regressions",
+            f"in {plural(judged, 'series', 'series')} of metrics; {count(len(fleet.regressions))} of any age"
+            if judged
+            else f"not judged: no series has {FEWEST_RUNS} runs",
         ),
         Tile(
             gpu_hours(lost) if fleet.losses else "—",
@@ -142,10 +153,9 @@ def _trends(fleet: Fleet) -> Section | Missing:
     changed = [(series, change) for series in fleet.series for change in series.changes]
     blocks: list[Block] = [
         Paragraph(
-            f"A change is lasting where several runs in a row lie beyond what was usual, on one side. Runs are "
-            f"compared "
-            f"within a series: one job, as many ranks, the same devices and layout. Below {FEWEST_RUNS} runs no "
-            f"change can show."
+            "A change is lasting where several runs in a row lie beyond what was usual, on one side. Runs are compared "
+            "within a series: one job, as many ranks, the same devices and layout. Below "
+            f"{FEWEST_RUNS} runs no change can show."
         )
     ]
     if changed:

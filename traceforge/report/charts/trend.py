@@ -36,13 +36,17 @@ class TrendLevel:
     change: str
 
 
+# Of few runs the scale has ticks between them.
+_WHOLE = "datum.value === floor(datum.value) ? format(datum.value, 'd') : ''"
+
+
 def trend_spec(title: str, levels: Sequence[TrendLevel]) -> Spec:
     """The chart of a metric with this title and unit."""
     x = alt.X(
         "number:Q",
         title="run",
         scale=alt.Scale(zero=False, nice=False, padding=10),
-        axis=alt.Axis(grid=False, tickMinStep=1, format="d", tickCount=TICKS),
+        axis=alt.Axis(grid=False, tickCount=TICKS, labelExpr=_WHOLE),
     )
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
     runs = rows_of("runs")
