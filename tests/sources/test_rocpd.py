@@ -70,8 +70,12 @@ def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path) -
 
 def test_each_process_is_a_part(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", "_018f", "_018e")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE rocpd_info_node_018f SET hostname = 'node8'")
 
-    assert SOURCE.parts(path) == ["_018e", "_018f"]  # type: ignore[attr-defined]
+    parts: list[str] = SOURCE.parts(path)  # type: ignore[attr-defined]
+
+    assert [(part, read(path, part).summary.host) for part in parts] == [("_018e", "node7"), ("_018f", "node8")]
     assert len(read(path, "_018e").events) == 5
 
 
@@ -82,15 +86,29 @@ def test_what_has_no_times_is_counted_and_what_runs_backwards_lasts_nothing(tmp_
 
     assert reading.issue("rocpd_event_without_timestamp").lost_events == 1
     assert reading.issue("rocpd_negative_duration").count == 1
+    assert [event["duration_ns"] for event in reading.events if event["raw_start_ns"] == 30] == [0]
     assert (reading.summary.event_count, reading.summary.stored_count) == (7, 6)
 
 
-def test_texts_in_the_place_of_numbers_become_nothing(tmp_path: Path) -> None:
+def test_what_does_not_fit_its_column_becomes_nothing_and_is_counted(tmp_path: Path) -> None:
+    # given a text in the place of a number, and a stream that is too large
     more = "INSERT INTO rocpd_kernel_dispatch{u} VALUES (2, 9, 'x', 1, 4, 99999999999, 1, 2, 4);"
 
-    event = read(database(tmp_path / "a.db", "", more=more)).events[4]
+    reading = read(database(tmp_path / "a.db", "", more=more))
 
+    event = reading.events[4]
     assert (event["name"], event["device"], event["stream"]) == ("gemm(float*)", None, None)
+    assert reading.issue("rocpd_out_of_range").count == 2
+
+
+def test_a_table_without_the_columns_that_are_needed_is_counted(tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db", "_1", more="ALTER TABLE rocpd_region{u} RENAME COLUMN event_id TO other_id;")
+
+    reading = read(path)
+
+    assert reading.issue("rocpd_not_read").count == 3
+    assert "rocpd_region_1 3" in reading.issue("rocpd_not_read").detail
+    assert [event["category"] for event in reading.events] == ["kernel", "gpu_memcpy"]
 
 
 def test_another_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ Not handled: schema 4, whose times stand in a table of their own; counters, samp
 import json
 import re
 from collections.abc import Callable
+from operator import ne
 from pathlib import Path
 
 import polars as pl
@@ -34,7 +35,7 @@ _ISSUES = {
     "event_without_timestamp": ("warning", "a record without a start or an end is not kept"),
     "negative_duration": ("warning", "a record that ends before it starts was given the duration 0"),
     "no_launches": ("info", "the file holds no calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
-    "not_read": ("info", "records of the file that nothing here reads"),
+    "not_read": ("info", "records that nothing here reads, or of tables without the columns of schema 3"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
 }
 _DEVICES = "SELECT {id}, {product} FROM {agent} WHERE type = 'GPU' ORDER BY id"
@@ -108,6 +109,7 @@ class _RocpdReading:
         self._rows = TimelineRows(emit)
         self._issues = IssueLog(_ISSUES, f"{_KIND}_")
         self._devices = self._gpus()
+        self._left: dict[str, int] = {}
 
     def _table(self, name: str) -> str:
         return f"rocpd_{name}{self._suffix}"
@@ -136,9 +138,9 @@ class _RocpdReading:
         self._add("kernel_dispatch", _KERNELS, {"agent_id": "t.agent_id"})
         self._add("memory_copy", _COPIES, {"agent_id": "COALESCE(t.dst_agent_id, t.src_agent_id)"})
         self._rows.finish()
-        left = {name: self._database.count(f"{name}{self._suffix}") for name in _LEFT}
-        held = ", ".join(f"{name} {count}" for name, count in left.items() if count)
-        self._issues.add("not_read", sum(left.values()), because=held)
+        self._left |= {name: self._database.count(f"{name}{self._suffix}") for name in _LEFT}
+        held = ", ".join(f"{name} {count}" for name, count in self._left.items() if count)
+        self._issues.add("not_read", sum(self._left.values()), because=held)
         self._issues.add("no_events", int(not self._rows.count))
         host = self._first("info_node", "hostname")
         self._emit(Batch("raw.profile", self._profile(host)))
@@ -150,6 +152,7 @@ class _RocpdReading:
         name = self._table(table)
         needed = {"start", "end", "event_id", "kernel_id" if table == "kernel_dispatch" else "name_id"}
         if not (self._database.has(name, *needed) and self._database.has(self._table("event"), "id")):
+            self._left[name] = self._database.count(name)
             return
         said = {
             "start": "t.start", "end": 't."end"', "text": "s.string", "display": "k.display_name",
@@ -161,6 +164,7 @@ class _RocpdReading:
             whole = [row for row in rows if isinstance(row[0], int) and isinstance(row[1], int)]
             self._issues.add("event_without_timestamp", len(rows) - len(whole), lost_events=len(rows) - len(whole))
             clean = [tuple(map(_fitting, row, _TYPES)) for row in whole]
+            self._issues.add("out_of_range", sum(map(ne, map(tuple, whole), clean)))
             self._rows.add(self._placed(pl.DataFrame(clean, schema=_SCHEMA, orient="row")))
 
     def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -178,6 +182,7 @@ class _RocpdReading:
             name = pl.when(copies).then(pl.lit(f"Memcpy {ours}")).otherwise(name)
         thread = pl.col("thread").cast(pl.String)
         fits = pl.col("stream").is_between(-(2**31), 2**31 - 1)
+        self._issues.add("out_of_range", frame.filter(~fits).height)
         return frame.with_columns(
             phase=pl.lit(COMPLETE),
             category=pl.when(on_device).then(pl.col("category")).otherwise(category),
