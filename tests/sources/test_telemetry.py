@@ -97,6 +97,36 @@ def test_a_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
     assert [max(row[2] for row in measured(reading)) for reading in readings] == [1, 1]
 
 
+def test_a_header_that_comes_again_is_said_once(tmp_path: Path) -> None:
+    text = DMON.replace("GPUTL", "FANSP")
+
+    assert read(tmp_path, text + text).issue("telemetry_columns_not_read").count == 1
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "1e999", "0xq"])
+def test_a_value_that_is_no_number_is_counted(tmp_path: Path, value: str) -> None:
+    reading = read(tmp_path, DMON + f"GPU 0     {value}   4       600.0    98\n")
+
+    # given one value besides: the power of device 1
+    assert reading.issue("telemetry_no_value").count == 2
+    assert len(measured(reading)) == 7 + 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [QUERY, DMON, answer(exported("DCGM_FI_DEV_SM_CLOCK", "1"), exported("DCGM_FI_DEV_SM_CLOCK", "1", gpu="1"))],
+    ids=["nvidia_smi", "dcgm", "prometheus"],
+)
+def test_series_beyond_what_any_job_has_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr("traceforge.sources.telemetry.series.MOST_SERIES", 1)
+
+    reading = read(tmp_path, text)
+
+    assert reading.issue("telemetry_too_many_series").count > 0
+    assert len(reading.rows("telemetry_series")) == 1
+    assert {row["series_id"] for row in reading.rows("telemetry_sample")} == {0}
+
+
 def test_prometheus_names_host_device_and_nic(tmp_path: Path) -> None:
     nic = {"metric": {"__name__": "node_infiniband_port_data_received_bytes_total", "device": "mlx5_0", "port": "1"}}
     nic["metric"]["instance"] = "n0:9100"

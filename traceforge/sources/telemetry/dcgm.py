@@ -5,6 +5,7 @@ The tool prints no times: readings are numbered only, and nothing is said of whe
 Not handled: instances of MIG and switches, which are counted; rows of quantities whose values hold spaces.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def _number(text: str) -> float | None:
     if text in _NOTHING or len(text) > 40:
         return None
     try:
-        return float(int(text, 16)) if text.startswith("0x") else float(text)
+        value = float(int(text, 16)) if text.startswith("0x") else float(text)
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
