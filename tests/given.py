@@ -260,26 +260,36 @@ def add_run(store: Store, *traces: Trace, run_name: str = "story", world_size: i
     """Number of a new run of these traces in a store."""
     run_id, first_source = (store.query(f"SELECT COUNT(*) FROM meta.{table}").item() for table in ("run", "source"))
     store.execute("INSERT INTO meta.run VALUES (?, ?, ?)", [run_id, run_name, world_size])
+    frames: dict[str, list[pl.DataFrame]] = {}
     for source_id, trace in enumerate(traces, first_source):
-        count = len(trace.events)
-        origin = "unknown" if trace.rank is None else "metadata"
-        row = [source_id, run_id, "kineto", trace.path, trace.rank, origin, trace.host]
-        row += ["used", count, count, 1, trace.path]
-        store.execute(f"INSERT INTO meta.source VALUES ({', '.join('?' * len(row))})", row)
-        append_events(store, _frame(source_id, trace.events, _EVENT))
-        store.append("raw.collective", _frame(source_id, trace.collectives, _COLLECTIVE))
-        store.append("raw.argument", _frame(source_id, trace.arguments, None))
-        store.append("raw.operation_input", _frame(source_id, trace.inputs, _INPUT))
-        devices = [] if trace.device is None else [{"id": 0, "name": trace.device}]
-        beside = pl.DataFrame({"base_time_ns": [0], "metadata": [json.dumps({"deviceProperties": devices})]})
-        device_name = pl.lit(trace.device, dtype=pl.String)
-        store.append("raw.profile", beside.with_columns(device_name=device_name), source_id=source_id)
-        groups = [
-            {"process_group_name": name, "description": text, "size": len(ranks), "ranks": str(list(ranks))}
-            for name, text, ranks in trace.groups
-        ]
-        store.append("raw.process_group", _frame(source_id, groups, _GROUP))
+        for table, rows in {**_stated(run_id, trace), **by_kind(_frame(source_id, trace.events, _EVENT))}.items():
+            frames.setdefault(table, []).append(rows.with_columns(source_id=pl.lit(source_id, dtype=pl.Int32)))
+    for table, parts in frames.items():
+        store.append(table, pl.concat([part for part in parts if len(part)] or parts[:1], how="diagonal_relaxed"))
     return int(run_id)
+
+
+def _stated(run_id: int, trace: Trace) -> dict[str, pl.DataFrame]:
+    """What a trace says beside its events, by table."""
+    source = {
+        "run_id": run_id, "kind": "kineto", "path": trace.path, "rank": trace.rank, "host": trace.host,
+        "rank_origin": "unknown" if trace.rank is None else "metadata", "status": "used", "size_bytes": 1,
+        "event_count": len(trace.events), "stored_count": len(trace.events), "content_hash": trace.path,
+    }  # fmt: skip
+    devices = [] if trace.device is None else [{"id": 0, "name": trace.device}]
+    profile = {"base_time_ns": 0, "metadata": json.dumps({"deviceProperties": devices}), "device_name": trace.device}
+    groups = [
+        {"process_group_name": name, "description": text, "size": len(ranks), "ranks": str(list(ranks))}
+        for name, text, ranks in trace.groups
+    ]
+    return {
+        "meta.source": pl.DataFrame([source]),
+        "raw.collective": _frame(0, trace.collectives, _COLLECTIVE),
+        "raw.argument": _frame(0, trace.arguments, None),
+        "raw.operation_input": _frame(0, trace.inputs, _INPUT),
+        "raw.profile": pl.DataFrame([profile]),
+        "raw.process_group": _frame(0, groups, _GROUP),
+    }
 
 
 def store_of_runs(*runs: Sequence[Trace]) -> Store:

@@ -9,6 +9,7 @@ Not for tests that change the store, that call what reads a store, and for what 
 """
 
 import hashlib
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ def told_together(request: pytest.FixtureRequest) -> Iterator[None]:
 def _foreseen(test: pytest.Function) -> _Story | None:
     """The first story of a test that takes nothing but its parameters."""
     parameters = test.callspec.params if hasattr(test, "callspec") else {}
-    takes_more = set(test.fixturenames) - parameters.keys() - {"told_together", "request"}
+    takes_more = inspect.signature(test.obj).parameters.keys() - parameters.keys()
     if takes_more or hasattr(test.obj, "hypothesis") or not _tells(test.obj.__code__, vars(test.module), set()):
         return None
     _TOLD.foresees = True
