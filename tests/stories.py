@@ -24,7 +24,9 @@ from traceforge.store.database import Store
 if TYPE_CHECKING:
     import polars as pl
 
-_TABLE = re.compile(r"\b(FROM|JOIN) ((?:align|timeline|operation|fabric|graph|replay|attribute)\.\w+)\b")
+_STAGES = "align|timeline|operation|fabric|graph|replay|attribute"
+_TABLE = re.compile(rf"\b(FROM|JOIN) ((?:{_STAGES})\.\w+|meta\.issue)\b")
+_OF_NO_RUN = re.compile(r"\bmeta\.(?!issue\b)|\bforecast\.|\bFROM raw\.")
 
 
 class Run:
@@ -41,7 +43,7 @@ class Run:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
         """Result of a query, as `Store.query` has it."""
-        assert not re.search(r"\b(meta|forecast)\.|\bFROM raw\.", sql), "these tables know no run"
+        assert not _OF_NO_RUN.search(sql), "these tables know no run"
         return self.store.query(_TABLE.sub(rf"\1 (SELECT * FROM \2 WHERE run_id = {self.run_id})", sql), parameters)
 
 

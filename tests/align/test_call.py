@@ -1,6 +1,7 @@
 """Which device kernels and host threads' work are one collective call of a rank."""
 
-from tests.given import DEVICE, Trace, built, rows_of, store_of
+from tests.given import DEVICE, Trace, rows_of
+from tests.stories import told
 
 CALLS = """
 SELECT rank, call_id, op, raw_issue_ns, raw_arrival_ns, raw_end_ns, is_linked FROM align.call ORDER BY rank, call_id
@@ -10,7 +11,7 @@ SELECT rank, call_id, op, raw_issue_ns, raw_arrival_ns, raw_end_ns, is_linked FR
 def test_a_kernel_belongs_to_the_call_that_contains_its_launch() -> None:
     # host     |record, launch at 5
     # device   ·····················|kernel 40–90|
-    store = built(store_of(Trace().collective(40, 90, issue_ns=5)), "align")
+    store = told(Trace().collective(40, 90, issue_ns=5), stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 40, 90, True)]
 
@@ -24,7 +25,7 @@ def test_a_kernel_whose_name_stands_for_any_operation_does_what_the_call_around_
     trace.event("user_annotation", "nccl:all_reduce", 12, 14).collective(95, 99, issue_ns=15, op="", kernel=generic)
 
     # then what ended before the launch says nothing of it
-    assert rows_of(built(store_of(trace), "align"), "SELECT op FROM align.call ORDER BY call_id") == [
+    assert rows_of(told(trace, stage="align"), "SELECT op FROM align.call ORDER BY call_id") == [
         ("all_to_all",),
         (None,),
     ]
@@ -36,14 +37,14 @@ def test_calls_are_numbered_in_order_of_issue_not_of_start() -> None:
     #          stream B ······|all-gather 10–20|
     trace = Trace().collective(50, 60, issue_ns=5).collective(10, 20, issue_ns=7, op="allgather")
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 50, 60, True), (0, 1, "all_gather", 7, 10, 20, True)]
 
 
 def test_a_kernel_that_was_launched_before_the_window_is_no_call_of_it() -> None:
     # device   |head kernel 0–30|    |all-reduce 40–90|
-    store = built(store_of(Trace().unlaunched_kernel(0, 30).collective(40, 90)), "align")
+    store = told(Trace().unlaunched_kernel(0, 30).collective(40, 90), stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 0, 0, 30, False), (0, 1, "all_reduce", 40, 40, 90, True)]
     assert rows_of(store, "SELECT call_id FROM align.match") == [(1,)]
@@ -55,7 +56,7 @@ def test_a_kernel_that_is_not_linked_is_counted() -> None:
     first = Trace(0).unlaunched_kernel(0, 5).unlaunched_kernel(5, 9).collective(40, 90)
     second = Trace(1).unlaunched_kernel(0, 9).collective(40, 90)
 
-    store = built(store_of(first, second), "align")
+    store = told(first, second, stage="align")
 
     assert rows_of(store, "SELECT stage, code, severity, count FROM meta.issue") == [
         ("align", "collective_unlinked", "info", 3)
@@ -68,7 +69,7 @@ def test_a_kernel_that_was_launched_outside_of_any_record_is_not_linked() -> Non
     name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL()"
     trace = Trace().collective(0, 9).kernel(20, 30, name)
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, "SELECT raw_arrival_ns, is_linked FROM align.call ORDER BY call_id") == [
         (0, True),
@@ -83,7 +84,7 @@ def test_a_launch_on_another_thread_does_not_count_as_inside_the_record() -> Non
     trace.event("cuda_runtime", "cudaLaunchKernel", 20, 21, correlation=7, track_id=9)
     trace.event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL()", 22, 40, correlation=7, track_id=DEVICE)
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, "SELECT is_linked FROM align.call") == [(False,)]
 
@@ -96,7 +97,7 @@ def test_several_kernels_of_one_record_are_one_call_from_the_first_start_to_the_
         35, 60, "ncclDevKernel_SendRecv()", launch_ns=4
     )
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "send_recv", 0, 20, 60, True)]
 
@@ -105,7 +106,7 @@ def test_what_the_record_says_outweighs_the_name_of_the_kernel() -> None:
     # NCCL runs some collectives with the kernel of another one.
     trace = Trace().collective(0, 9, op="_allgather_base", kernel="ncclDevKernel_AllReduce_Sum_f32_RING_LL()")
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, "SELECT op FROM align.call") == [("all_gather",)]
 
@@ -115,7 +116,7 @@ def test_without_any_record_each_kernel_is_taken_as_a_call() -> None:
     trace = Trace().kernel(20, 30, "ncclKernel_AllReduce_RING_LL_Sum_float()", launch_ns=5)
     trace.kernel(40, 50, "ncclKernel_AllReduce_RING_LL_Sum_float()", launch_ns=6)
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 20, 30, True), (0, 1, "all_reduce", 6, 40, 50, True)]
 
@@ -126,7 +127,7 @@ def test_old_traces_with_old_category_names_are_linked_too() -> None:
     trace.event("Runtime", "cudaLaunchKernel", 3, 4, correlation=1)
     trace.event("Kernel", "ncclKernel_AllReduce_RING_LL_Sum_float()", 20, 30, correlation=1, track_id=DEVICE)
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 0, 20, 30, True)]
 
@@ -135,6 +136,6 @@ def test_gloo_calls_come_in_the_order_in_which_the_training_thread_issued_them()
     # training   |issues A at 5|issues B at 7
     # worker 1   ·················|A 30–60|
     # worker 2   ········|B 20–40|
-    store = built(store_of(Trace().gloo(30, 60, issue_ns=5).gloo(20, 40, issue_ns=7)), "align")
+    store = told(Trace().gloo(30, 60, issue_ns=5).gloo(20, 40, issue_ns=7), stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 30, 60, True), (0, 1, "all_reduce", 7, 20, 40, True)]

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import MS, US, Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.align.pairwise_offset import bounded_offset, common_end_offset, jump_place
 
 CLOCKS = "SELECT rank, offset_ns, residual_ns, anchors, status FROM align.clock ORDER BY rank"
@@ -17,7 +18,7 @@ def test_on_devices_a_known_offset_is_recovered_to_the_ns(offset_ns: int) -> Non
     # Collectives end together: rank 0 reads 70, rank 1 reads 70 + offset.
     job = data_parallel_job([[60, 40], [30, 55], [60, 40]], clock_ns=[0, offset_ns])
 
-    store = built(store_of(*job), "align")
+    store = told(*job, stage="align")
 
     assert rows_of(store, CLOCKS) == [(0, 0, 0, 0, "reference"), (1, offset_ns, 0, 3, "fitted")]
 
@@ -26,7 +27,7 @@ def test_an_offset_of_an_epoch_is_exact_too() -> None:
     # Rank 0 counts from its boot, rank 1 from 1970: their difference lies between two floats.
     offset_ns = 1_700_000_000_000_000_001
 
-    store = built(store_of(*data_parallel_job([[60, 40], [30, 55], [60, 40]], clock_ns=[0, offset_ns])), "align")
+    store = told(*data_parallel_job([[60, 40], [30, 55], [60, 40]], clock_ns=[0, offset_ns]), stage="align")
 
     assert rows_of(store, "SELECT offset_ns FROM align.clock WHERE rank = 1") == [(offset_ns,)]
 
@@ -58,7 +59,7 @@ def test_a_clock_that_is_set_in_mid_run_is_aligned_on_both_sides_and_said(jump_n
         start, end = (time + jump_ns * (time > 6 * 110 * MS + 50 * MS) for time in (start, end))
         event |= {"raw_start_ns": start, "duration_ns": end - start}
 
-    store = built(store_of(*job), "align")
+    store = told(*job, stage="timeline")
 
     pieces = rows_of(store, "SELECT offset_ns, drift_ppb FROM align.clock_piece WHERE rank = 1 ORDER BY raw_from_ns")
     assert pieces[0] == (5 * US, 0)
@@ -68,7 +69,7 @@ def test_a_clock_that_is_set_in_mid_run_is_aligned_on_both_sides_and_said(jump_n
     assert f"1 of 2 jump against rank 0's, rank 1's by {jump_ns / 1e6:.1f} ms" in str(detail)
     assert rows_of(store, "SELECT COUNT(*) FROM align.match") == [(24,)]
     # then the step in which it was set is not judged, nor what is no longer known of its neighbour
-    partial = rows_of(built(store, "timeline"), "SELECT LIST(iteration) FROM timeline.iteration WHERE is_partial")
+    partial = rows_of(store, "SELECT LIST(iteration) FROM timeline.iteration WHERE is_partial")
     assert partial == [([6],)]
 
 
@@ -92,7 +93,7 @@ def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:
         for rank in (1, 2):
             traces[rank].collective(100 * n + 50, 100 * n + 70, group="b", ranks=[1, 2])
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, "SELECT rank, offset_ns, status FROM align.clock ORDER BY rank") == [
         (0, 0, "reference"),
@@ -109,7 +110,7 @@ def test_ranks_of_one_host_that_share_no_collective_share_its_clock_roughly() ->
             pair = [0, 1] if rank < 2 else [2, 3]
             trace.collective(100 * n + 10, 100 * n + 30, group=str(pair), ranks=pair)
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, "SELECT rank, offset_ns, residual_ns, status FROM align.clock WHERE rank >= 2") == [
         (2, 0, 100_000, "shared_clock"),
@@ -125,7 +126,7 @@ def test_ranks_that_share_no_collective_with_the_reference_are_called_unaligned(
             pair = [0, 1] if rank < 2 else [2, 3]
             trace.collective(100 * n + 10, 100 * n + 30, group=str(pair), ranks=pair)
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, CLOCKS) == [
         (0, 0, 0, 0, "reference"),
@@ -142,7 +143,7 @@ def test_operations_that_may_end_at_different_times_tie_no_clock() -> None:
         for rank, trace in enumerate(traces):
             trace.collective(100 * n, 100 * n + 10 + 40 * rank, op="broadcast")
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, "SELECT status FROM align.clock WHERE rank = 1") == [("unaligned",)]
 
@@ -179,14 +180,14 @@ class TestHostThreads:
         return traces
 
     def test_on_one_host_they_read_one_clock(self) -> None:
-        store = built(store_of(*self._job(("node0", "node0"))), "align")
+        store = told(*self._job(("node0", "node0")), stage="align")
 
         assert rows_of(store, CLOCKS)[1] == (1, 0, 10 * US, 4, "shared_clock")
 
     def test_files_of_one_host_whose_times_contradict_one_clock_are_aligned_as_of_two(self) -> None:
         # The times of each file begin at a zero of its own, 1 s apart: rank 0 would be done before rank 1 starts.
         one, two = (
-            built(store_of(*self._job(hosts, clock_ns=1_000 * MS)), "align")
+            told(*self._job(hosts, clock_ns=1_000 * MS), stage="align")
             for hosts in (("node0", "node0"), ("node0", "node1"))
         )
 
@@ -195,12 +196,12 @@ class TestHostThreads:
 
     def test_across_hosts_their_ends_give_a_coarse_offset(self) -> None:
         # Rank 1's clock is 1 s ahead, its ends 1.004 s: within [992, 1014] ms, which order allows.
-        store = built(store_of(*self._job(("node0", "node1"), clock_ns=1_000 * MS)), "align")
+        store = told(*self._job(("node0", "node1"), clock_ns=1_000 * MS), stage="align")
 
         assert rows_of(store, CLOCKS)[1] == (1, 1_004 * MS, 10 * US, 4, "bounded")
 
     def test_two_unknown_hosts_are_not_taken_for_one(self) -> None:
-        store = built(store_of(*self._job((None, None))), "align")
+        store = told(*self._job((None, None)), stage="align")
 
         assert rows_of(store, "SELECT status FROM align.clock WHERE rank = 1") == [("bounded",)]
 

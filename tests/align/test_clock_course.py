@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.given import MS, US, Trace, built, rows_of, store_of
+from tests.stories import told
 from traceforge.align.clock import causality_repairs
 from traceforge.align.clock_course import ClockCourse, course_through, read_course
 from traceforge.align.clock_sync import Calls, RankCalls, chain, components, solve
@@ -195,7 +196,7 @@ class TestWobble:
         offset = common_end_offset(ends + 10**18, other + 10**18)
         assert offset.pieces is not None
 
-        store = built(store_of(*traces), "timeline")
+        store = told(*traces, stage="timeline")
 
         found = [row[0] for row in rows_of(store, "SELECT end_ns FROM timeline.arrival WHERE rank = 1 ORDER BY end_ns")]
         raw = np.sort(other) + 10**18
@@ -232,7 +233,7 @@ class TestCausality:
         return traces
 
     def test_an_end_before_the_last_arrival_is_counted_as_repaired(self) -> None:
-        store = built(store_of(*self._job()), "timeline")
+        store = told(*self._job(), stage="timeline")
 
         assert rows_of(store, CONFLICTS) == [(0, 1, 10), (1, 0, 0)]
         issues = "SELECT code, severity, count, first_at FROM meta.issue WHERE code = 'causality_repaired'"
@@ -240,7 +241,7 @@ class TestCausality:
         assert rows_of(store, issues) == [("causality_repaired", "warning", 1, "rank 0")]
 
     def test_the_wait_is_cut_at_the_ranks_own_end(self) -> None:
-        store = built(store_of(*self._job()), "timeline")
+        store = told(*self._job(), stage="timeline")
 
         assert rows_of(store, "SELECT rank, wait_ns FROM timeline.arrival WHERE collective_id = 4 ORDER BY rank") == [
             (0, 50),
@@ -269,7 +270,7 @@ class TestComponents:
         return traces
 
     def test_each_component_is_numbered(self) -> None:
-        store = built(store_of(*self._traces()), "align")
+        store = told(*self._traces(), stage="align")
 
         assert rows_of(store, "SELECT rank, component, status FROM align.clock ORDER BY rank") == [
             (0, 0, "reference"),
@@ -280,7 +281,7 @@ class TestComponents:
         ]
 
     def test_each_component_that_stays_apart_is_named(self) -> None:
-        store = built(store_of(*self._traces()), "align")
+        store = told(*self._traces(), stage="align")
 
         named = rows_of(
             store, "SELECT count, first_at, detail FROM meta.issue WHERE code = 'clock_unaligned' ORDER BY 2"
@@ -303,7 +304,7 @@ def test_many_common_ends_leave_out_those_that_are_only_about_common() -> None:
         first.collective(start, start + 1_000, op=op)
         second.collective(start, start + (1_000 if is_common else 1_500), op=op)
 
-    store = built(store_of(first, second), "align")
+    store = told(first, second, stage="align")
 
     assert rows_of(store, "SELECT offset_ns, anchors FROM align.clock WHERE rank = 1") == [(0, 30)]
 
@@ -317,7 +318,7 @@ def test_sends_both_ways_bound_the_offset_of_two_stages() -> None:
         traces[1].collective(base + 20 * US, base + 70 * US, op="recv")
         traces[1].collective(base + 90 * US, base + 110 * US, op="send")
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     # Ends lie 20 µs apart, one way and the other; order alone allows -40 to +70 µs.
     ((offset_ns, status),) = rows_of(store, "SELECT offset_ns, status FROM align.clock WHERE rank = 1")
@@ -344,7 +345,7 @@ def test_a_wait_below_three_residuals_is_below_resolution() -> None:
         first.collective(1_000 * n, 1_000 * n + 500)
         second.collective(1_000 * n + late + 20, 1_000 * n + 500 + jitter)
 
-    store = built(store_of(first, second), "timeline")
+    store = told(first, second, stage="timeline")
 
     flags = "SELECT wait_ns, wait_below_resolution FROM timeline.arrival WHERE rank = 0 ORDER BY 1"
     assert rows_of(store, flags) == [(44, True), (45, False), (99, False), (99, False), (99, False)]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.given import MS, US, Trace, built, rows_of, store_of
+from tests.given import MS, US, Trace, rows_of
+from tests.stories import told
 from traceforge.align.collective_matching import ABSENT, match
 from traceforge.align.sequence_alignment import CallSequence, align_sequences
 from traceforge.store.database import Store
@@ -53,7 +54,7 @@ class TestLostEvents:
         everything = list(range(RUN))
         kept = [n for n in everything if n not in (4, 9)]
 
-        store = built(store_of(*_ranks([everything, kept])), "align")
+        store = told(*_ranks([everything, kept]), stage="align")
 
         assert _matched(store) == [([_start(n), _start(n) + 100 * US],) for n in kept]
         assert rows_of(store, METHODS) == [("alignment",)]
@@ -61,7 +62,7 @@ class TestLostEvents:
     def test_a_window_that_begins_three_steps_later_is_not_matched_by_place(self) -> None:
         # rank 0   0 1 2 3 4 5 6 7 8
         # rank 1         3 4 5 6 7 8 9 10 11     whose clock is 4 ms ahead
-        store = built(store_of(*_ranks([list(range(9)), list(range(3, 12))], clock_ns=4 * MS)), "align")
+        store = told(*_ranks([list(range(9)), list(range(3, 12))], clock_ns=4 * MS), stage="align")
 
         # By place the kinds would agree as well; the ends would not.
         expected = [([_start(n), _start(n) + 100 * US + 4 * MS],) for n in range(3, 9)]
@@ -72,7 +73,7 @@ class TestLostEvents:
         traces = _ranks([list(range(RUN)), [n for n in range(RUN) if n != 4]])
         traces[1].unlaunched_kernel(0, 5)
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, UNMATCHED) == [(0, 4, "no_partner"), (1, 0, "not_launched")]
 
@@ -83,7 +84,7 @@ class TestLostEvents:
                 if (n, rank) not in ((2, 0), (5, 1), (8, 2)):
                     trace.collective(_start(n) + rank * US, _start(n) + MS, op=PROGRAM[n % 3])
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert len(_matched(store)) == RUN - 3
 
@@ -117,7 +118,7 @@ class TestStatedNumbers:
             for start, number in ((10, 7), (30, 7), (50, 7), (70, 8)):
                 trace.collective(start + rank, start + 10, sequence=number)
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, "SELECT DISTINCT collective_id, sequence FROM align.match ORDER BY 1") == [
             (0, 7),
@@ -131,7 +132,7 @@ class TestStatedNumbers:
         first = Trace(0).collective(10, 30, sequence=1).collective(40, 50, sequence=2)
         second = Trace(1).collective(11, 30, sequence=1).collective(41, 50, sequence=2, op="allgather")
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, "SELECT DISTINCT sequence FROM align.match") == [(1,)]
 
@@ -151,7 +152,7 @@ class TestPairs:
         return [first, second]
 
     def test_in_a_group_of_two_a_send_meets_the_others_receive(self) -> None:
-        store = built(store_of(*self._stages()), "timeline")
+        store = told(*self._stages(), stage="timeline")
 
         assert _matched(store) == [([10, 20],), ([60, 70],)]
         assert rows_of(store, METHODS) == [("pair",)]
@@ -165,7 +166,7 @@ class TestPairs:
         for number, row in enumerate([*traces[0].collectives, *traces[1].collectives]):
             row["sequence"] = number
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert _matched(store) == [([10, 20],), ([60, 70],)]
 
@@ -184,7 +185,7 @@ class TestPairs:
                     event = trace.collectives[-1]["event_id"]
                     trace.arguments.append({"event_id": event, "args": json.dumps({name: ranks[peer]})})
 
-        store = built(store_of(*traces), "timeline")
+        store = told(*traces, stage="timeline")
 
         assert _matched(store) == [([0, 10],), ([50, 60],)]
         assert rows_of(store, "SELECT complete FROM timeline.collective") == [(True,), (True,)]
@@ -192,7 +193,7 @@ class TestPairs:
     def test_a_send_to_nobody_named_stays_unmatched(self) -> None:
         traces = [Trace(rank).collective(10, 20, op="send", group="pp", ranks=[0, 1, 2]) for rank in range(3)]
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, UNMATCHED) == [(rank, 0, "peer_unknown") for rank in range(3)]
 
@@ -216,7 +217,7 @@ def test_a_coalesced_launch_outside_of_its_records_is_a_call_if_it_says_what_it_
         trace.kernel(20 + rank, 30, "ncclDevKernel_Generic()", launch_ns=20)
         trace.collectives.append({"event_id": len(trace.events) - 1, "collective_name": "coalesced"})
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, "SELECT op, is_linked FROM align.call WHERE rank = 0 ORDER BY call_id") == [
         ("all_reduce", True),

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import MS, Trace, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.store.database import Store
 
 MATCHES = "SELECT collective_id, sequence, rank, call_id, method FROM align.match ORDER BY collective_id, rank"
@@ -35,7 +36,7 @@ class TestPartners:
         first = Trace(0).collective(10, 30).collective(50, 60, op="allgather")
         second = Trace(1).collective(15, 30).collective(55, 60, op="allgather")
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, MATCHES) == [
             (0, 0, 0, 0, "order"),
@@ -50,7 +51,7 @@ class TestPartners:
         first = Trace(0).unlaunched_kernel(0, 8).collective(10, 30).collective(50, 60)
         second = Trace(1).collective(15, 30).collective(55, 60)
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert _matched(store) == [([10, 15],), ([50, 55],)]
 
@@ -60,7 +61,7 @@ class TestPartners:
         first = Trace(0).collective(10, 30, sequence=7).collective(50, 60, sequence=8)
         second = Trace(1).collective(0, 9, sequence=6).collective(15, 30, sequence=7).collective(55, 60, sequence=8)
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, MATCHES) == [
             (0, 7, 0, 0, "sequence_number"),
@@ -80,20 +81,20 @@ class TestPartners:
             if number != 2:
                 second.collective(start + 15, start + 30)
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert _matched(store) == [([10, 15],), ([210, 215],)]
         assert rows_of(store, "SELECT DISTINCT method FROM align.match") == [("order_in_iteration",)]
         assert rows_of(store, ISSUES) == [("collective_unmatched", "warning", 1)]
 
     def test_different_operations_have_no_certain_partner_and_are_counted(self) -> None:
-        store = built(store_of(Trace(0).collective(10, 30), Trace(1).collective(15, 30, op="allgather")), "align")
+        store = told(Trace(0).collective(10, 30), Trace(1).collective(15, 30, op="allgather"), stage="align")
 
         assert rows_of(store, MATCHES) == []
         assert rows_of(store, ISSUES) == [("collective_unmatched", "warning", 2)]
 
     def test_different_sizes_of_one_all_reduce_are_no_match(self) -> None:
-        store = built(store_of(Trace(0).collective(10, 30, elements=8), Trace(1).collective(15, 30)), "align")
+        store = told(Trace(0).collective(10, 30, elements=8), Trace(1).collective(15, 30), stage="align")
 
         assert rows_of(store, MATCHES) == []
 
@@ -102,7 +103,7 @@ class TestPartners:
         first = Trace(0).collective(10, 30, op="all_to_allv", elements=8)
         second = Trace(1).collective(15, 30, op="all_to_allv", elements=99)
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert _matched(store) == [([10, 15],)]
 
@@ -115,13 +116,13 @@ class TestPartners:
             first.collective(start * MS, (start + 1) * MS)
             second.collective(other * MS, (other + 1) * MS)
 
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, MATCHES) == []
         assert rows_of(store, ISSUES) == [("collective_unmatched", "warning", 6)]
 
     def test_a_rank_alone_is_its_own_collective(self) -> None:
-        store = built(store_of(Trace(0).collective(10, 30).collective(50, 60)), "align")
+        store = told(Trace(0).collective(10, 30).collective(50, 60), stage="align")
 
         assert _matched(store) == [([10],), ([50],)]
         assert rows_of(store, ISSUES) == []
@@ -133,7 +134,7 @@ class TestGroups:
     def test_what_the_call_states_is_stated(self) -> None:
         traces = [Trace(rank).collective(10 + rank, 30, group="dp", ranks=[0, 1]) for rank in range(2)]
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, GROUPS) == [("dp", "", [0, 1], 2, "stated")]
 
@@ -141,12 +142,12 @@ class TestGroups:
         groups = [("11", "mesh_dp", [0, 1])]
         traces = [Trace(rank, groups=groups).collective(10 + rank, 30, group="11") for rank in range(2)]
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, GROUPS) == [("11", "mesh_dp", [0, 1], 2, "stated")]
 
     def test_without_any_word_of_groups_all_ranks_are_assumed_to_be_one(self) -> None:
-        store = built(store_of(*data_parallel_job([[60, 40, 50]])), "align")
+        store = told(*data_parallel_job([[60, 40, 50]]), stage="align")
 
         assert rows_of(store, GROUPS) == [("", "", [0, 1, 2], 3, "assumed")]
 
@@ -155,7 +156,7 @@ class TestGroups:
         groups = [("0", "default_pg", [0, 1, 2])]
         traces = [Trace(rank, groups=groups).collective(10 + rank, 30) for rank in range(2)]
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         assert rows_of(store, GROUPS) == [("0", "default_pg", [0, 1, 2], 3, "assumed")]
 
@@ -166,7 +167,7 @@ class TestGroups:
         # rank 3                   |44 – 60 ms|        data-parallel pairs (0 2) and (1 3) do not
         groups = [("1", "tp", [0, 1]), ("2", "tp", [2, 3]), ("3", "dp", [0, 2]), ("4", "dp", [1, 3])]
 
-        store = built(store_of(*_once([(10, 30), (12, 30), (40, 60), (44, 60)], groups)), "align")
+        store = told(*_once([(10, 30), (12, 30), (40, 60), (44, 60)], groups), stage="align")
 
         assert rows_of(store, JOINED) == [
             (0, [0, 1], "inferred"),
@@ -180,7 +181,7 @@ class TestGroups:
         pairs = {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]}
         groups = [(name, "undefined", ranks) for name, ranks in pairs.items()]
 
-        store = built(store_of(*_once([(10, 30), (12, 30), (40, 60), (44, 60)], groups)), "align")
+        store = told(*_once([(10, 30), (12, 30), (40, 60), (44, 60)], groups), stage="align")
 
         assert [ranks for _, ranks, _ in rows_of(store, JOINED)] == [[0, 1], [0, 1], [2, 3], [2, 3]]
 
@@ -188,7 +189,7 @@ class TestGroups:
         # Every rank is done before the next one starts.
         groups = [("1", "tp", [0, 1]), ("2", "tp", [2, 3]), ("3", "dp", [0, 2]), ("4", "dp", [1, 3])]
 
-        store = built(store_of(*_once([(10, 15), (20, 25), (30, 35), (40, 45)], groups)), "align")
+        store = told(*_once([(10, 15), (20, 25), (30, 35), (40, 45)], groups), stage="align")
 
         assert rows_of(store, JOINED) == []
         assert rows_of(store, ISSUES) == [("communicator_unknown", "warning", 4)]
@@ -204,7 +205,7 @@ class TestGroups:
             for rank in range(2)
         ]
 
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         found = "SELECT DISTINCT name, m.sequence FROM align.match AS m JOIN align.communicator USING (communicator_id)"
         assert sorted(rows_of(store, found)) == [("dp", 0), ("tp", 0), ("tp", 1)]

@@ -2,7 +2,8 @@
 
 import json
 
-from tests.given import MS, US, Trace, built, rows_of, store_of
+from tests.given import MS, US, Trace, rows_of
+from tests.stories import told
 
 ENDPOINTS = "SELECT rank, op, peer, tag, is_batched FROM align.endpoint ORDER BY rank, endpoint_id"
 MESSAGES = """
@@ -33,7 +34,7 @@ class TestOneKernelForSeveral:
         return [first, middle, last]
 
     def test_peers_are_the_places_in_the_group_that_the_calls_state(self) -> None:
-        store = built(store_of(*self._stages()), "align")
+        store = told(*self._stages(), stage="align")
 
         assert rows_of(store, ENDPOINTS) == [
             (4, "send", 5, 0, True),
@@ -43,7 +44,7 @@ class TestOneKernelForSeveral:
         ]
 
     def test_one_kernel_meets_several_ranks(self) -> None:
-        store = built(store_of(*self._stages()), "timeline")
+        store = told(*self._stages(), stage="timeline")
 
         assert rows_of(store, MESSAGES) == [(4, 5, 0, 0), (5, 6, 0, 1)]
         times = "source_rank, ready_ns, posted_ns, received_ns, late_rank, wait_ns, transfer_ns"
@@ -56,7 +57,7 @@ class TestOneKernelForSeveral:
     def test_it_transfers_only_once_all_of_them_are_there(self) -> None:
         # rank 5 is there at 120, rank 6 at 140: until then rank 5 waits, although rank 4's part may be under way.
         traces = [trace.step(1, 0, 200) for trace in self._stages()]
-        store = built(store_of(*traces), "timeline")
+        store = told(*traces, stage="timeline")
 
         assert rows_of(store, PHASES, [5]) == [("transfer", 20), ("wait", 20)]
 
@@ -64,7 +65,7 @@ class TestOneKernelForSeveral:
         traces = [
             Trace(rank).exchange(100, 150, [("send", 1 - rank), ("recv", 1 - rank)], ranks=[0, 1]) for rank in (0, 1)
         ]
-        store = built(store_of(*traces), "timeline")
+        store = told(*traces, stage="timeline")
 
         assert rows_of(store, MESSAGES) == [(0, 1, 0, 0), (1, 0, 0, 0)]
         met = "SELECT collective_id, rank, direction FROM align.match ORDER BY rank"
@@ -79,7 +80,7 @@ class TestOneKernelForSeveral:
         for n in range(4):
             traces[0].exchange(100 * n + 50, 100 * n + 90, [("send", 1)], ranks=[0, 1])
             traces[1].exchange(100 * n + 60, 100 * n + 90, [("recv", 0)], ranks=[0, 1])
-        store = built(store_of(*traces), "timeline")
+        store = told(*traces, stage="timeline")
 
         paired = "SELECT ready_ns, posted_ns FROM timeline.message ORDER BY message_id"
         assert rows_of(store, paired) == [(100 * n + 50, 100 * n + 60) for n in range(4)]
@@ -87,7 +88,7 @@ class TestOneKernelForSeveral:
     def test_a_kernel_of_a_collective_in_between_carries_no_message(self) -> None:
         # host     |c10d::send|  |record of an all-reduce, launch|  |launch of the batch|
         trace = Trace(0).exchange(100, 150, [("send", 1)], ranks=[0, 1], issue_ns=62).collective(70, 95, issue_ns=60)
-        store = built(store_of(trace), "align")
+        store = told(trace, stage="align")
 
         carried = (
             "SELECT c.op, c.raw_arrival_ns FROM align.endpoint JOIN align.call AS c ON c.event_id = carrier_event_id"
@@ -105,14 +106,14 @@ class TestAlone:
             second.step(n, 100 * n, 100 * n + 100)
             if n < 2:
                 second.exchange(100 * n + 60, 100 * n + 90, [("recv", 0)], ranks=[0, 1])
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, ALONE) == [(0, 2, "no_partner")]
         issues = "SELECT code, count, first_at FROM meta.issue"
         assert rows_of(store, issues) == [("message_unmatched", 1, "rank 0, no_partner")]
 
     def test_a_peer_without_a_file_is_the_reason(self) -> None:
-        store = built(store_of(Trace(0).exchange(50, 90, [("send", 1)], ranks=[0, 1])), "align")
+        store = told(Trace(0).exchange(50, 90, [("send", 1)], ranks=[0, 1]), stage="align")
 
         assert rows_of(store, ALONE) == [(0, 0, "peer_unrecorded")]
         assert rows_of(store, "SELECT reason FROM align.unmatched") == [("peer_unrecorded",)]
@@ -121,14 +122,14 @@ class TestAlone:
         # rank 1 exchanges with rank 0, whose file is here, and with rank 2, whose file is not
         first = Trace(0).step(1, 0, 200).exchange(110, 150, [("send", 1)], ranks=[0, 1, 2])
         second = Trace(1).step(1, 0, 200).exchange(100, 150, [("recv", 0), ("send", 2)], ranks=[0, 1, 2])
-        store = built(store_of(first, second), "timeline")
+        store = told(first, second, stage="timeline")
 
         assert rows_of(store, PHASES, [1]) == [("communication", 40), ("wait", 10)]
 
     def test_without_recorded_shapes_nothing_names_the_peer(self) -> None:
         trace = Trace(0).exchange(50, 90, [("send", 1)], ranks=[0, 1, 2])
         trace.arguments.clear()
-        store = built(store_of(trace, Trace(1)), "align")
+        store = told(trace, Trace(1), stage="align")
 
         assert rows_of(store, ALONE) == [(0, 0, "peer_unknown")]
 
@@ -148,7 +149,7 @@ def test_sends_of_hosts_begin_with_their_call_and_tags_tell_them_apart() -> None
     call(first, "send", 8, 200, 250)
     call(second, "recv", 8, 90, 240)
     call(second, "recv", 7, 300, 340)
-    store = built(store_of(first, second), "timeline")
+    store = told(first, second, stage="timeline")
 
     assert rows_of(store, "SELECT tag, ready_ns, posted_ns, late_rank FROM timeline.message ORDER BY tag") == [
         (7, 100, 300, 1),
@@ -180,7 +181,7 @@ class TestOfHosts:
         return traces
 
     def test_what_is_awaited_together_is_one_call_that_ends_with_the_last_of_it(self) -> None:
-        store = built(store_of(*self._stages()), "timeline")
+        store = told(*self._stages(), stage="timeline")
 
         calls = "SELECT rank, op, raw_arrival_ns, raw_end_ns FROM align.call ORDER BY rank"
         assert rows_of(store, calls) == [(0, "send_recv", 100, 183), (1, "send_recv", 150, 183)]
@@ -188,7 +189,7 @@ class TestOfHosts:
 
     def test_opposite_orders_of_what_is_awaited_together_do_not_contradict(self) -> None:
         # each of the two sends before it receives: one after the other, either would come before the other
-        store = built(store_of(*self._stages()), "graph")
+        store = told(*self._stages(), stage="graph")
 
         assert rows_of(store, "SELECT rank, position, arrival_ns FROM graph.arrival ORDER BY rank") == [
             (0, 0, 100),
@@ -205,7 +206,7 @@ class TestOfHosts:
         first.host_work("aten::mm", 40, 80)
         host_call(second, "recv", 0, 12, 15)
         host_call(second, "send", 0, 18, 30)
-        store = built(store_of(first, second), "align")
+        store = told(first, second, stage="align")
 
         assert rows_of(store, "SELECT rank, op, raw_end_ns FROM align.call ORDER BY rank, call_id") == [
             (0, "send", 90),
@@ -221,7 +222,7 @@ class TestOfHosts:
         host_call(first, "send", 1, 10, 90)
         first.host_work("aten::mm", 20, 60)
         host_call(second, "recv", 0, 5, 30)
-        store = built(store_of(first, second), "timeline")
+        store = told(first, second, stage="timeline")
 
         ends = "SELECT rank, end_ns, recorded_end_ns FROM timeline.arrival ORDER BY rank"
         assert rows_of(store, ends) == [(0, 30, 90), (1, 30, 30)]
@@ -248,7 +249,7 @@ class TestClocks:
         return traces
 
     def test_ends_that_agree_both_ways_are_common_and_fit_the_clock(self) -> None:
-        store = built(store_of(*self._stages(receiver_early_ns=300 * US)), "align")
+        store = told(*self._stages(receiver_early_ns=300 * US), stage="align")
 
         # the order of sends and receives alone would leave 50 µs open on either side
         assert rows_of(store, "SELECT offset_ns, status FROM align.clock WHERE rank = 1") == [(3 * MS, "fitted")]
@@ -260,7 +261,7 @@ class TestClocks:
                 is_send = kernel["duration_ns"] == 50 * US and "SendRecv" in str(kernel["name"])
                 if is_send and "cuda" in str(call["name"]):
                     kernel["duration_ns"] = 10 * US
-        store = built(store_of(*traces), "align")
+        store = told(*traces, stage="align")
 
         status, offset = rows_of(store, "SELECT status, offset_ns FROM align.clock WHERE rank = 1")[0]
         assert status == "bounded"

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from tests.given import Trace, built, rows_of, store_of
+from tests.stories import told
 from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -78,7 +79,7 @@ def test_a_rank_that_only_the_other_job_has_is_not_mixed_in() -> None:
         Trace(2, path="b2.json").step(0, hour, hour + 10),
     ]
 
-    store = built(store_of(*traces), "align")
+    store = told(*traces, stage="align")
 
     assert rows_of(store, "SELECT rank FROM align.rank ORDER BY rank") == [(0,), (1,)]
     assert rows_of(store, "SELECT code FROM meta.issue ORDER BY code") == [
@@ -88,14 +89,14 @@ def test_a_rank_that_only_the_other_job_has_is_not_mixed_in() -> None:
 
 
 def test_a_lone_file_without_a_rank_is_taken_as_rank_0_and_that_is_said() -> None:
-    store = built(store_of(Trace(None, path="trace.json").kernel(10, 90)), "align")
+    store = told(Trace(None, path="trace.json").kernel(10, 90), stage="align")
 
     assert rows_of(store, "SELECT rank FROM align.rank") == [(0,)]
     assert rows_of(store, ISSUES) == [("rank_assumed", "info", 1, "trace.json")]
 
 
 def test_files_without_a_rank_among_others_are_left_out_and_counted() -> None:
-    store = built(store_of(Trace(3).kernel(10, 90), Trace(None, path="stray.json").kernel(10, 90)), "align")
+    store = told(Trace(3).kernel(10, 90), Trace(None, path="stray.json").kernel(10, 90), stage="align")
 
     assert rows_of(store, "SELECT rank FROM align.rank") == [(3,)]
     assert rows_of(store, ISSUES) == [("rank_unknown", "warning", 1, "stray.json")]
@@ -117,7 +118,7 @@ def test_files_that_state_no_rank_are_told_apart_by_their_devices() -> None:
 def test_files_of_one_device_are_not_told_apart() -> None:
     files = [Trace(None, path=f"{name}.json").event("kernel", "gemm", 10, 90, device=0, stream=7) for name in "ab"]
 
-    store = built(store_of(*files), "align")
+    store = told(*files, stage="align")
 
     assert rows_of(store, "SELECT rank FROM align.rank") == []
     assert rows_of(store, ISSUES) == [("rank_unknown", "warning", 2, "a.json")]
@@ -128,13 +129,13 @@ def test_steps_are_those_of_the_annotation_on_the_host_not_of_its_copy_on_the_de
     # device         |ProfilerStep#4 30–70|
     trace = Trace().step(4, 10, 50).step(5, 50, 90).event("gpu_user_annotation", "ProfilerStep#4", 30, 70)
 
-    store = built(store_of(trace), "align")
+    store = told(trace, stage="align")
 
     assert rows_of(store, STEPS) == [(0, 4, 10, 50, True), (0, 5, 50, 90, True)]
 
 
 def test_a_trace_without_steps_is_one_step_that_is_not_marked() -> None:
-    store = built(store_of(Trace().kernel(10, 40).kernel(60, 90)), "align")
+    store = told(Trace().kernel(10, 40).kernel(60, 90), stage="align")
 
     assert rows_of(store, STEPS) == [(0, 0, 10, 90, False)]
 

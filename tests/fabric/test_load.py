@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 
 
 def test_transfers_of_one_kind_are_one_row() -> None:
@@ -13,7 +14,7 @@ def test_transfers_of_one_kind_are_one_row() -> None:
         for rank, trace in enumerate(traces):
             trace.collective(100 * i + rank * i, 100 * i + i + 10 * i)
 
-    with built(store_of(*traces), "fabric") as store:
+    with told(*traces, stage="fabric") as store:
         rows = rows_of(
             store,
             "SELECT op, size_bytes, collectives, reference_transfer_ns, median_transfer_ns, p95_transfer_ns,"
@@ -32,7 +33,7 @@ def test_sizes_operations_and_communicators_have_rows_of_their_own() -> None:
         trace.collective(100, 110).collective(200, 210, elements=2_000)
         trace.collective(300, 310, op="allgather", kernel=gather)
 
-    with built(store_of(*traces), "fabric") as store:
+    with told(*traces, stage="fabric") as store:
         rows = rows_of(store, "SELECT op, collectives FROM fabric.load ORDER BY op, size_bytes")
 
     assert rows == [("all_gather", 1), ("all_reduce", 1), ("all_reduce", 1)]
@@ -41,7 +42,7 @@ def test_sizes_operations_and_communicators_have_rows_of_their_own() -> None:
 def test_bytes_that_are_not_known_leave_the_bandwidth_open() -> None:
     traces = [Trace(rank).step(0, 0, 1_000).collective(100, 110, elements=None, dtype=None) for rank in range(2)]
 
-    with built(store_of(*traces), "fabric") as store:
+    with told(*traces, stage="fabric") as store:
         rows = rows_of(
             store, "SELECT size_bytes, median_transfer_ns, median_bus_bandwidth_bytes_per_s FROM fabric.load"
         )
@@ -50,5 +51,5 @@ def test_bytes_that_are_not_known_leave_the_bandwidth_open() -> None:
 
 
 def test_a_run_without_collectives_has_no_load() -> None:
-    with built(store_of(Trace(0).step(0, 0, 100).kernel(0, 100)), "fabric") as store:
+    with told(Trace(0).step(0, 0, 100).kernel(0, 100), stage="fabric") as store:
         assert rows_of(store, "FROM fabric.load") == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
 from tests.stories import told
 from traceforge.graph.positions import ChainedCall, common_positions
 
@@ -158,7 +158,7 @@ def test_an_iteration_in_which_a_rank_meets_nobody_is_not_regular() -> None:
         trace.collective(10, 20, group="pair", ranks=[0, 1]).collective(50, 60, group="pair", ranks=[0, 1])
     traces[2].collective(10, 20, group="own", ranks=[2])
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, "SELECT DISTINCT is_regular FROM graph.arrival") == [(False,)]
 
@@ -175,7 +175,7 @@ def test_an_iteration_in_which_a_member_is_missing_is_not_regular_and_counted() 
             trace.collective(50, 60, group="pair", ranks=[0, 1])
         traces.append(trace)
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     flags = [(1, False), (2, True)]
     assert rows_of(store, "SELECT DISTINCT iteration, is_regular FROM graph.arrival ORDER BY 1") == flags
@@ -264,7 +264,7 @@ def test_ranks_may_meet_in_different_groups_at_one_place() -> None:
         trace = Trace(rank).step(1, 0, 100).collective(10, 20, **all_ranks)  # type: ignore[arg-type]
         traces.append(trace.collective(30, 40 + rank // 2, group=str(pair), ranks=pair))
 
-    store = built(store_of(*traces), "graph")
+    store = told(*traces, stage="graph")
 
     assert rows_of(store, "SELECT rank, position, end_ns FROM graph.arrival WHERE position = 1 ORDER BY rank") == [
         (0, 1, 40),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.given import built, data_parallel_job, rows_of, store_of
+from tests.given import data_parallel_job, rows_of
 from tests.replay.models import coupled_by, lockstep_model, scene_of
+from tests.stories import told
 from traceforge.replay.engine import Replay
 from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
@@ -131,7 +132,7 @@ def test_the_oracle_is_a_bound_and_never_called_supported() -> None:
 
 def test_every_policy_has_a_row_in_the_table() -> None:
     # given a job that five iterations long waits for rank 0
-    with built(store_of(*data_parallel_job([[100, 60]] * 5)), "replay") as store:
+    with told(*data_parallel_job([[100, 60]] * 5), stage="replay") as store:
         rows = rows_of(store, "SELECT policy, throughput_ratio, p50_ns FROM replay.outcome ORDER BY policy")
 
     # then every policy is there with its defaults; none makes the job faster
@@ -145,7 +146,7 @@ def test_an_iteration_that_is_missing_is_not_counted_as_a_long_one() -> None:
     traces = data_parallel_job([[100, 60]] * 5)
     traces[1].events = [event for event in traces[1].events if event["name"] != "ProfilerStep#2"]
 
-    with built(store_of(*traces), "replay") as store:
+    with told(*traces, stage="replay") as store:
         rows = rows_of(store, "SELECT p50_ns, p99_ns, cv FROM replay.outcome WHERE policy = 'none'")
 
     assert rows == [(110, 110, 0.0)]
@@ -157,7 +158,7 @@ def test_a_run_without_collectives_has_no_outcome() -> None:
         trace.events = [event for event in trace.events if "nccl" not in str(event["name"])]
         trace.collectives = []
 
-    with built(store_of(*traces), "replay") as store:
+    with told(*traces, stage="replay") as store:
         assert rows_of(store, "FROM replay.outcome") == []
 
 

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from tests.given import built, data_parallel_job, rows_of, store_of
+from tests.given import data_parallel_job, rows_of
 from tests.replay.models import coupled_by, lockstep_model, scene_of
+from tests.stories import told
 from traceforge.replay.outcome import Outcome, outcomes
 from traceforge.replay.policy import parse_policy, policies
 from traceforge.replay.sweep import combinations, front, sweep, table
@@ -48,7 +49,7 @@ def test_a_sweep_finds_the_gain_that_delays_enough_and_not_too_much() -> None:
 
 
 def test_without_a_measured_coupling_the_table_is_empty() -> None:
-    with built(store_of(*data_parallel_job([[100, 60]] * 5)), "replay") as store:
+    with told(*data_parallel_job([[100, 60]] * 5), stage="replay") as store:
         assert rows_of(store, "FROM replay.sweep") == []
         assert {edit for (edit,) in rows_of(store, "SELECT edit FROM replay.what_if")} >= {"fix_rank", "scale_transfer"}
 

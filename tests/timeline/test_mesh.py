@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 from traceforge.align.group_inference import ProcessGroup
 from traceforge.timeline.mesh import connected, mesh
 
@@ -76,7 +77,7 @@ def test_stages_are_in_the_order_of_the_first_message(is_backwards: bool) -> Non
         traces[one].exchange(50 * hop + 10, 50 * hop + 40, [("send", other)], ranks=ranks)
         traces[other].exchange(50 * hop + 20, 50 * hop + 40, [("recv", one)], ranks=ranks)
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     assert rows_of(store, "SELECT rank, axis, coordinate FROM timeline.mesh ORDER BY coordinate") == [
         (rank, "pp", stage) for stage, rank in enumerate(order)
@@ -95,6 +96,6 @@ def test_the_layout_is_said_with_the_pipeline_first() -> None:
     for rank, trace in enumerate(traces):
         trace.collective(60, 80, group=f"dp{rank % 2}", ranks=[rank % 2, rank % 2 + 2])
 
-    store = built(store_of(*traces), "timeline")
+    store = told(*traces, stage="timeline")
 
     assert rows_of(store, "SELECT layout, axes FROM timeline.layout") == [("pp 2 x dp 2", 2)]

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 from tests.timeline.pipelines import simulated
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.load import Noise
@@ -53,7 +54,7 @@ def _two_stages() -> list[Trace]:
 
 
 def test_turns_lie_between_messages_and_autograd_tells_their_direction() -> None:
-    store = built(store_of(*_two_stages()), "timeline")
+    store = told(*_two_stages(), stage="timeline")
 
     assert rows_of(store, TURNS) == [
         (0, "forward", 0, 0, 100, 100),
@@ -73,7 +74,7 @@ def test_a_rank_whose_turns_do_not_fit_its_messages_has_none() -> None:
     first, last = _two_stages()
     first.events = [event for event in first.events if event["raw_start_ns"] not in (240, 840)]
 
-    store = built(store_of(first, last), "timeline")
+    store = told(first, last, stage="timeline")
 
     assert rows_of(store, "SELECT DISTINCT rank FROM timeline.microbatch") == [(1,)]
     assert rows_of(store, "SELECT COUNT(*) FROM timeline.bubble") == [(0,)]
@@ -82,7 +83,7 @@ def test_a_rank_whose_turns_do_not_fit_its_messages_has_none() -> None:
 def test_a_job_without_stages_has_no_turns() -> None:
     trace = Trace(0).step(1, 0, 100).kernel(0, 50)
 
-    store = built(store_of(trace), "timeline")
+    store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT COUNT(*) FROM timeline.microbatch") == [(0,)]
     assert rows_of(store, "SELECT COUNT(*) FROM timeline.bubble") == [(0,)]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, rows_of
+from tests.stories import told
 
 FOUND = "SELECT schedule, stages, microbatches, chunks, ideal_bubble_share FROM timeline.schedule"
 Message = tuple[int, int]
@@ -22,7 +23,7 @@ def _job(stages: int, messages: list[Message]) -> list[Trace]:
 def test_all_forwards_before_the_first_backward_are_gpipe() -> None:
     forwards, backwards = [(0, 1), (1, 2)] * 3, [(2, 1), (1, 0)] * 3
 
-    store = built(store_of(*_job(3, forwards + backwards)), "timeline")
+    store = told(*_job(3, forwards + backwards), stage="timeline")
 
     # (3 - 1) / (3 + 3 - 1)
     assert rows_of(store, FOUND) == [("gpipe", 3, 3, 1, pytest.approx(2 / 5))]
@@ -31,7 +32,7 @@ def test_all_forwards_before_the_first_backward_are_gpipe() -> None:
 def test_a_last_stage_that_alternates_is_1f1b() -> None:
     messages = [*[(0, 1), (1, 2), (2, 1), (1, 0)] * 4]
 
-    store = built(store_of(*_job(3, messages)), "timeline")
+    store = told(*_job(3, messages), stage="timeline")
 
     assert rows_of(store, FOUND) == [("1f1b", 3, 4, 1, pytest.approx(2 / 6))]
 
@@ -41,12 +42,12 @@ def test_messages_from_the_last_stage_to_the_first_show_chunks() -> None:
     forward = [(0, 1), (1, 2), (2, 0), (0, 1), (1, 2)]
     messages = [pair for _ in range(2) for pair in [*forward, *[(other, one) for one, other in reversed(forward)]]]
 
-    store = built(store_of(*_job(3, messages)), "timeline")
+    store = told(*_job(3, messages), stage="timeline")
 
     assert rows_of(store, FOUND) == [("interleaved", 3, 2, 2, pytest.approx(2 / 6))]
 
 
 def test_pairs_that_do_not_agree_tell_no_schedule() -> None:
-    store = built(store_of(*_job(3, [(0, 1), (0, 1), (1, 2), (2, 1)])), "timeline")
+    store = told(*_job(3, [(0, 1), (0, 1), (1, 2), (2, 1)]), stage="timeline")
 
     assert rows_of(store, FOUND) == []

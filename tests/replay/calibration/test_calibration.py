@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.given import MS, US, built, data_parallel_job, rows_of, store_of
+from tests.given import MS, US, data_parallel_job, rows_of
+from tests.stories import told
 from traceforge import api
 from traceforge.replay.calibration import SPREAD, verdict_of
 from traceforge.replay.calibration.measurement import Measurement
@@ -28,14 +29,14 @@ def calibration(store: Store) -> dict[str, tuple[str, str]]:
 
 def test_every_mechanism_has_a_row_and_three_iterations_say_nothing() -> None:
     # given three iterations of one all-reduce on two ranks
-    with built(store_of(*data_parallel_job([[100, 60]] * 3)), "replay") as store:
+    with told(*data_parallel_job([[100, 60]] * 3), stage="replay") as store:
         rows = rows_of(store, "SELECT mechanism, coefficient, low, high, verdict FROM replay.calibration")
 
     assert rows == [(name, None, None, None, "not_identifiable") for name in ALL]
 
 
 def test_the_reason_counts_the_iterations() -> None:
-    with built(store_of(*data_parallel_job([[100, 60]] * 3)), "replay") as store:
+    with told(*data_parallel_job([[100, 60]] * 3), stage="replay") as store:
         found = calibration(store)
 
     assert ": 3, and 20 are needed" in found["arrival_spread"][1]
@@ -44,7 +45,7 @@ def test_the_reason_counts_the_iterations() -> None:
 
 def test_ranks_that_arrive_together_have_no_spread_to_measure() -> None:
     # given thirty iterations in which both ranks compute for the same time
-    with built(store_of(*data_parallel_job([[100 * US, 100 * US]] * 30)), "replay") as store:
+    with told(*data_parallel_job([[100 * US, 100 * US]] * 30), stage="replay") as store:
         found = calibration(store)
 
     assert "less than three times" in found["arrival_spread"][1]
@@ -54,7 +55,7 @@ def test_ranks_that_arrive_together_have_no_spread_to_measure() -> None:
 def test_equal_transfers_after_unequal_waits_leave_no_coupling() -> None:
     # given rank 1 is now 1, now 2, now 3 ms behind, and every transfer takes 10 us
     work = [[1 * MS, (2 + number % 3) * MS] for number in range(30)]
-    with built(store_of(*data_parallel_job(work, transfer_ns=10 * US)), "replay") as store:
+    with told(*data_parallel_job(work, transfer_ns=10 * US), stage="replay") as store:
         rows = rows_of(
             store, "SELECT verdict, ROUND(coefficient, 6) FROM replay.calibration WHERE mechanism = 'arrival_spread'"
         )
@@ -63,7 +64,7 @@ def test_equal_transfers_after_unequal_waits_leave_no_coupling() -> None:
 
 
 def test_without_device_kernels_no_overlap_can_be_measured(tmp_path: Path) -> None:
-    with built(store_of(*(trace_of_host(rank) for rank in range(2))), "replay") as store:
+    with told(*(trace_of_host(rank) for rank in range(2)), stage="replay") as store:
         found = calibration(store)
 
     assert found["waiting_overlap"] == ("not_identifiable", "No device kernels were recorded.")
