@@ -2,8 +2,8 @@
 
 To build the stages takes about a CPU second, however little they hold; a further run in the same store takes a fraction
 of it. So `told(*traces)` gives the run of these traces out of a store of many, which no test may change. Which stories
-there will be, the fixture `told_together` finds out before the first test of a module: it calls each test up to
-its `told`. A test reads as if it had a store of its own, and has one where its story was not foreseen.
+there will be, the fixture `told_together` finds out before the first test of a module: it calls each test, whose runs
+have no answers yet. A test reads as if it had a store of its own, and has one where its story was not foreseen.
 
 Not for tests that change the store, that call what reads a store, and for what compares runs, such as the forecast.
 """
@@ -47,11 +47,16 @@ class Run:
         return self.store.query(_TABLE.sub(rf"\1 (SELECT * FROM \2 WHERE run_id = {self.run_id})", sql), parameters)
 
 
-class _Foreseen(BaseException):  # no error: it ends a test that is called for its story alone
-    """The story of a test."""
+class _Unheard(Run):
+    """What a test is given while it is called for its stories alone: a run without an answer, so that it soon fails."""
 
-    def __init__(self, story: "_Story") -> None:
-        self.story = story
+    def __init__(self) -> None:
+        """No store."""
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
+        import polars as pl
+
+        return pl.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,11 @@ class _Story:
 
 
 class _Told:
-    """The stories told so far; while `foresees`, tests are called for their stories alone."""
+    """The stories told so far; and, while tests are called for their stories alone, what they would tell."""
 
     def __init__(self) -> None:
         self.runs: dict[_Story, Run] = {}
-        self.foresees = False
+        self.foreseen: list[_Story] | None = None
 
     def add(self, stage: str, stories: Sequence[_Story]) -> None:
         """Tell stories that ask for the same stage."""
@@ -87,8 +92,9 @@ def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None
     """The run of these traces, in a store with this stage built and those that it reads."""
     content = hashlib.sha256(repr([vars(trace) for trace in traces]).encode()).hexdigest()
     story = _Story(stage, world_size, content, traces)
-    if _TOLD.foresees:
-        raise _Foreseen(story)
+    if _TOLD.foreseen is not None:
+        _TOLD.foreseen.append(story)
+        return _Unheard()
     if story not in _TOLD.runs:
         _TOLD.add(stage, [story])
     return _TOLD.runs[story]
@@ -99,29 +105,27 @@ def told_together(request: pytest.FixtureRequest) -> Iterator[None]:
     """Builds the stories of a module that has `told`, together. What they hold is let go after its tests."""
     tests = request.session.items if getattr(request.module, "told", None) is told else ()
     here = [test for test in tests if isinstance(test, pytest.Function) and test.module is request.module]
-    stories = list(dict.fromkeys(story for test in here if (story := _foreseen(test)) is not None))
+    stories = list(dict.fromkeys(story for test in here for story in _foreseen(test)))
     for stage in {story.stage for story in stories}:
         _TOLD.add(stage, [story for story in stories if story.stage == stage])
     yield
     _TOLD.runs.clear()
 
 
-def _foreseen(test: pytest.Function) -> _Story | None:
-    """The first story of a test that takes nothing but its parameters."""
+def _foreseen(test: pytest.Function) -> list[_Story]:
+    """The stories of a test that takes nothing but its parameters, up to where it needs an answer."""
     parameters = test.callspec.params if hasattr(test, "callspec") else {}
     takes_more = inspect.signature(test.obj).parameters.keys() - parameters.keys()
     if takes_more or hasattr(test.obj, "hypothesis") or not _tells(test.obj.__code__, vars(test.module), set()):
-        return None
-    _TOLD.foresees = True
+        return []
+    _TOLD.foreseen = stories = []
     try:
         test.obj(**parameters)
-    except _Foreseen as foreseen:
-        return foreseen.story
-    except Exception:  # noqa: BLE001  # what fails here fails again as a test
-        return None
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception):  # noqa: BLE001  # it fails for want of answers
+        return stories
     finally:
-        _TOLD.foresees = False
-    return None
+        _TOLD.foreseen = None
+    return stories
 
 
 def _tells(code: CodeType, module: Mapping[str, object], seen: set[str]) -> bool:

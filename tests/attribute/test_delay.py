@@ -1,28 +1,37 @@
 """The ledger: rows of owners whose delays add up to each iteration's excess to the nanosecond."""
 
+from functools import cache
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.attribute.jobs import STALLS, traces_of
-from tests.given import US, Trace, built, data_parallel_job, rows_of, store_of
+from tests.given import US, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.attribute import delay
 from traceforge.attribute.cause import MODES, causes
 from traceforge.attribute.ledger.rounding import round_to_sum
+from traceforge.store.database import Store
 from traceforge.store.stage import stage_documents
 
 Rows = list[tuple[object, ...]]
 
 
+@cache
+def _ledgers(store: Store) -> pl.DataFrame:
+    # The ledger needs the stages up to the graph only, and runs in which no coupling was measured.
+    store.execute("CREATE SCHEMA replay")
+    store.create(next(one for one in stage_documents("traceforge.replay") if one.name == "replay.calibration"))
+    return delay.rows(store)
+
+
 def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:
-    # The ledger needs the stages up to the graph only, and a run in which no coupling was measured.
-    with built(store_of(*traces), "graph") as store:
-        store.execute("CREATE SCHEMA replay")
-        store.create(next(one for one in stage_documents("traceforge.replay") if one.name == "replay.calibration"))
-        names = columns.split(", ")
-        return delay.rows(store).select(names).sort(names, nulls_last=True).rows()
+    run = told(*traces, stage="graph")
+    names = columns.split(", ")
+    return _ledgers(run.store).filter(run_id=run.run_id).select(names).sort(names, nulls_last=True).rows()
 
 
 @pytest.mark.parametrize("cause", STALLS)

@@ -4,15 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.given import MS, Trace, rows_of, store_of
-from traceforge import api
-from traceforge.store.database import Store
+from tests.given import MS, Trace, rows_of
+from tests.stories import Run, told
 
 TRANSFER = MS
 Work = Callable[[int, int], int]
 
 
-def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Store:
+def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Run:
     """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
 
         stage 0   |compute···|send|        |reduce|
@@ -43,9 +42,7 @@ def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Store:
                 trace.collective(done[rank], last + TRANSFER, group=f"dp{rank % 2}", ranks=list(peers))
             trace.step(n, now, end)
         now = end
-    store = store_of(*traces)
-    api.analyze(store)
-    return store
+    return told(*traces)
 
 
 def _even(n: int, rank: int) -> int:
@@ -53,7 +50,7 @@ def _even(n: int, rank: int) -> int:
     return (40 if rank % 2 else 20) * MS + (n * 7919 + rank * 104_729) % 20_000
 
 
-def _findings(store: Store) -> list[tuple[object, ...]]:
+def _findings(store: Run) -> list[tuple[object, ...]]:
     return rows_of(store, "SELECT subject_kind, subject, cause FROM attribute.finding WHERE confidence <> 'low'")
 
 
@@ -131,8 +128,7 @@ def test_the_share_that_is_matched_counts_messages() -> None:
     ranks = [0, 1, 2]
     first = Trace(0).exchange(50, 90, [("send", 1), ("send", 2)], ranks=ranks)
     second = Trace(1).exchange(60, 90, [("recv", 0)], ranks=ranks)
-    store = store_of(first, second)
-    api.analyze(store)
+    store = told(first, second)
 
     share = "SELECT call_count, matched_share FROM timeline.communicator"
     assert rows_of(store, share) == [(3, pytest.approx(2 / 3))]
