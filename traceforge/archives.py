@@ -11,7 +11,7 @@ import hashlib
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -200,6 +200,24 @@ def open_member(path: Path, inner: PurePosixPath) -> BinaryIO:
         raise InputUnusableError("the archive has no such member", where=str(path / inner))
     copy.seek(0)
     return cast(BinaryIO, copy)
+
+
+def copy_members(path: Path, copies: Mapping[PurePosixPath, Path]) -> None:
+    """Write the bytes of some members, up to damage, to files; an archive is read once for all of them.
+
+    Raises:
+        InputUnusableError: it cannot be opened.
+    """
+    with closing(_open(path)) as reader:
+        try:
+            for place, header in _headers(reader, Counter()):
+                if place in copies:
+                    with copies[place].open("wb") as copy:
+                        for piece in _content(reader, header, path):
+                            copy.write(piece)
+        except _BAD_HEADER:
+            # What precedes the damage is there; `archive_at` reports the rest.
+            pass
 
 
 def _open(path: Path) -> _ArchiveReader:

@@ -2,19 +2,23 @@
 
 Compression (see `inflate`) and archives (see `archives`) are recognised by content, never by name. A member of an
 archive is addressed as if the archive were a folder: `job.tar.gz/rank0.json`. Folders are walked in sorted order, each
-real file once.
+real file once. A folder that a profiler exported with one Parquet file a table counts as one file; its bytes are the
+list of its tables.
+Not handled: such tables at the top of an archive, outside of any folder.
 """
 
 import hashlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from traceforge.archives import HEAD_BYTES, Archive, ArchiveMember, archive_at, is_archive, open_member
+from traceforge.archives import HEAD_BYTES, Archive, ArchiveMember, archive_at, copy_members, is_archive, open_member
 from traceforge.errors import InputUnusableError
 from traceforge.inflate import DAMAGE, inflated
 
@@ -22,6 +26,10 @@ CATALOGUE = "catalogue.duckdb"
 """What lies in a folder that is a trace database."""
 FOLDER_OF_PARTS = "parts"
 """What lies in a folder that will be one, once the parts of a job array are merged."""
+TABLE_LIST = b"Parquet tables:\n"
+"""With what the list of a folder's tables begins."""
+_TEXTS_TABLE = "StringIds.parquet"  # what no export of Nsight Systems lacks
+_TABLE = ".parquet"
 _PIECE_BYTES = 65_536
 _MOST_SEARCHED_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE_START = 1024
@@ -42,7 +50,9 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         check_exists(path)
         for entry in _walk(path):
-            if entry.is_file():
+            if entry.is_dir():
+                found.setdefault(entry.resolve(), entry)
+            elif entry.is_file():
                 for file in _members(entry):
                     found.setdefault(file.resolve(), file)
     return sorted(found.values(), key=_counted)
@@ -94,15 +104,21 @@ def _as_text(path: Path) -> str:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """A path that is no folder, or all that lies below it and is neither a folder nor hidden nor of a database."""
+    """A path that is no folder, or all that lies below it and is neither a folder nor hidden nor of a database.
+
+    Of folders those are named that hold tables, in the place of these.
+    """
     if not path.is_dir():
         yield path
         return
     for folder, folders, names in os.walk(path):
         inner = (name for name in folders if not name.startswith("."))
         folders[:] = sorted(name for name in inner if not Path(folder, name, CATALOGUE).exists())
+        has_tables = _TEXTS_TABLE in names
+        if has_tables:
+            yield Path(folder)
         for name in sorted(names):
-            if not name.startswith("."):
+            if not name.startswith(".") and not (has_tables and name.endswith(_TABLE)):
                 yield Path(folder, name)
 
 
@@ -110,10 +126,39 @@ def _members(file: Path) -> list[Path]:
     """The members of an archive, or the file itself."""
     try:
         with inflated(_open_raw(file)) as content:
-            members = [file / member.path for member in archive_at(file).members] if is_archive(content) else []
+            paths = [member.path for member in archive_at(file).members] if is_archive(content) else []
     except InputUnusableError:
-        members = []
-    return members or [file]
+        paths = []
+    of_tables = {path.parent for path in paths if path.name == _TEXTS_TABLE and path.parent.name}
+    places = [path.parent if path.suffix == _TABLE and path.parent in of_tables else path for path in paths]
+    return [file / place for place in dict.fromkeys(places)] or [file]
+
+
+def tables_of(folder: Path) -> dict[str, Path]:
+    """The tables of a folder that holds some, by name; also where it lies in an archive. Else none."""
+    archive, inner = _split(folder)
+    if inner is not None:
+        found = [archive / member.path for member in archive_at(archive).members if member.path.parent == inner]
+    else:
+        found = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    tables = {path.name.removesuffix(_TABLE): path for path in sorted(found) if path.name.endswith(_TABLE)}
+    return tables if folder / _TEXTS_TABLE in tables.values() else {}
+
+
+@contextmanager
+def plain_tables(folder: Path) -> Iterator[dict[str, Path]]:
+    """The tables of a folder as files with plain names: those of an archive are copied, others linked."""
+    tables = tables_of(folder)
+    archive, inner = _split(folder)
+    with tempfile.TemporaryDirectory(prefix="traceforge-") as scratch:
+        places = {name: Path(scratch, f"{number}{_TABLE}") for number, name in enumerate(tables)}
+        if inner is None:
+            for name, place in places.items():
+                place.symlink_to(tables[name].resolve())
+        else:
+            members = {PurePosixPath(path.relative_to(archive)): places[name] for name, path in tables.items()}
+            copy_members(archive, members)
+        yield places
 
 
 def _member_at(path: Path) -> ArchiveMember | None:
@@ -143,7 +188,9 @@ def archives_of(files: Iterable[Path]) -> dict[Path, Archive]:
 
 
 def size_bytes(path: Path) -> int:
-    """Size of a file on disk, or of a member inside its archive."""
+    """Size of a file on disk, or of a member inside its archive; of a folder of tables that of all of them."""
+    if tables := tables_of(path):
+        return sum(map(size_bytes, tables.values()))
     member = _member_at(path)
     return path.stat().st_size if member is None else member.size_bytes
 
@@ -154,8 +201,14 @@ def open_bytes(path: Path) -> BinaryIO:
     Raises:
         InputUnusableError: the file cannot be opened.
     """
+    if tables := tables_of(path):
+        return BytesIO(_list_of(tables))
     archive, inner = _split(path)
     return inflated(_open_raw(path) if inner is None else open_member(archive, inner))
+
+
+def _list_of(tables: Iterable[str]) -> bytes:
+    return TABLE_LIST + "".join(f"{name}\n" for name in sorted(tables)).encode("utf-8", "backslashreplace")
 
 
 def _split(path: Path) -> tuple[Path, PurePosixPath | None]:
@@ -179,6 +232,8 @@ def read_head(path: Path, most: int = HEAD_BYTES) -> bytes:
     """The first 256 KiB (or so many) of the decompressed bytes; what could be decompressed of a damaged file."""
     pieces: list[bytes] = []
     size = 0
+    if tables := tables_of(path):
+        return _list_of(tables)[:most]
     member = _member_at(path)
     with open_bytes(path) if member is None else inflated(BytesIO(member.head)) as stream:
         # `read1` hands out what precedes damage; `read` would lose it with the damage.
@@ -213,8 +268,11 @@ def read_around(path: Path, marks: Sequence[bytes]) -> bytes:
 def content_hash(path: Path) -> str:
     """SHA-256 (hex) of a file as it lies on disk: cheap, and enough to know an unchanged file again.
 
-    A member of an archive is hashed by its content.
+    A member of an archive is hashed by its content, a folder of tables by the names and hashes of these.
     """
+    if tables := tables_of(path):
+        listed = [f"{name} {content_hash(table)}" for name, table in tables.items()]
+        return hashlib.sha256("\n".join(listed).encode("utf-8", "backslashreplace")).hexdigest()
     if (member := _member_at(path)) is not None:
         return member.content_hash
     with _open_raw(path) as stream:

@@ -3,7 +3,9 @@
 What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
 tried by the times of the calls (`group_inference`). Without any list the group is the whole job: all ranks that it says
 it has, and those below the highest one here, recorded or not. Calls of one name and one list are looked up once.
-Not handled: groups that no file lists.
+A group that files name without its members (NCCL's communicators) is that of the ranks whose files name it, if these
+are as many as it has, or if nothing says how many that is.
+Not handled: other groups that no file lists; such a group with ranks that were not recorded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,6 +47,22 @@ JOIN align.rank_list AS l
   ON l.written = g.ranks AND l.first_rank IS NULL AND l.stride IS NULL
   AND l.group_size IS NOT DISTINCT FROM CASE WHEN CONTAINS(g.ranks, '...') THEN g.size END
 WHERE LEN(l.ranks) > 1
+"""
+
+_NAMED = """
+SELECT r.run_id, g.process_group_name AS name, COALESCE(MIN(g.description), '') AS description,
+  LIST_SORT(LIST(DISTINCT r.rank)) AS ranks
+FROM raw.process_group AS g
+JOIN align.rank AS r USING (source_id)
+WHERE g.process_group_name IS NOT NULL AND (
+  g.size IS NOT NULL OR EXISTS (
+    SELECT 1 FROM align.call AS c
+    WHERE c.run_id = r.run_id AND c.rank = r.rank AND c.process_group_name = g.process_group_name
+  )
+)
+GROUP BY r.run_id, g.process_group_name
+HAVING COUNT(g.ranks) = 0 AND COUNT(DISTINCT r.rank) > 1
+  AND COUNT(DISTINCT r.rank) = COALESCE(MAX(g.size), COUNT(DISTINCT r.rank))
 """
 
 _WORLD_SIZES = "SELECT run_id, world_size FROM meta.run"
@@ -95,7 +113,7 @@ class _Groups:
 def assign_groups(store: Store) -> CallGroups:
     """The group of each call of every run, as far as it is known."""
     lists = {number: tuple(ranks) for number, ranks in store.rows(_LISTS)}
-    listed = store.query(_LISTED)
+    listed = pl.concat([store.query(_LISTED), store.query(_NAMED)], how="vertical_relaxed")
     world_sizes = dict(store.rows(_WORLD_SIZES))
     membership, communicators, unknown = [pl.DataFrame(schema=_MEMBERSHIP)], [pl.DataFrame(schema=_COMMUNICATOR)], {}
     for (run_key,), calls in store.query(_CALLS).group_by("run_id", maintain_order=True):

@@ -31,7 +31,9 @@ TelemetryTool = Annotated[
 TraceFormat = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help="Of the timelines: kineto, nsys (SQLite exports) or pftrace (Perfetto)."
+        "--format",
+        metavar="NAME",
+        help="Of the timelines: kineto, nsys (SQLite exports), nsys_parquet or pftrace (Perfetto).",
     ),
 ]
 Inspector = Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")]

@@ -7,6 +7,7 @@ or not at all, which is said. Not handled: runs of several profilers, whose user
 from collections.abc import Mapping
 from types import MappingProxyType
 
+_NSYS_EXPORT = "nsys export --type sqlite --include-blobs true report.nsys-rep"
 _NSYS = 'nsys profile -t cuda,nvtx,osrt --cuda-graph-trace=node -o "report_%h_rank%q{RANK}" python train.py'
 _ROCPROF = (
     "rocprofv3 --kernel-trace --memory-copy-trace --hip-trace --rccl-trace --marker-trace --output-format json --"
@@ -32,10 +33,13 @@ _NSYS_ADVICE: _Advice = {
         "nsys profile --capture-range=cudaProfilerApi --capture-range-end=stop",
     ),
     "devices": ("Record CUDA.", _NSYS),
-    "process_groups": (f"An export does not name process groups: {_AS_WELL}", _TORCH),
+    "process_groups": (
+        "Export the payloads of NCCL's ranges, which state the communicator of each call.",
+        _NSYS_EXPORT,
+    ),
     "sequence_numbers": _NO_NUMBERS,
-    "sizes": (f"An export does not state the sizes of collectives: {_AS_WELL}", _TORCH),
-    "hosts": ("Export with the information on the system.", "nsys export --type sqlite report.nsys-rep"),
+    "sizes": ("Export the payloads of NCCL's ranges, which state the size of each call.", _NSYS_EXPORT),
+    "hosts": ("Export with the information on the system.", _NSYS_EXPORT),
     "shapes": (
         "Let PyTorch name shapes in its ranges.",
         "with torch.autograd.profiler.emit_nvtx(record_shapes=True):",

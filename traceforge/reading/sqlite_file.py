@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from traceforge.errors import InputUnusableError
 from traceforge.files import open_bytes
+from traceforge.reading.table_file import Row, TableFile, quoted
 
 MAGIC = b"SQLite format 3\0"
 _COPY_BYTES = 1024 * 1024
@@ -26,43 +26,23 @@ _HINT = "copy it again, or export it again (nsys export --type sqlite, rocprofv3
 # The second, where what SQLite says of the damage quotes bytes that are no text.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
-Row = tuple[Any, ...]
 
-
-class SqliteFile:
-    """Tables of a file.
-
-    Attributes:
-        columns: names of the columns of each table.
-    """
+class SqliteFile(TableFile):
+    """Tables of a file of SQLite."""
 
     def __init__(self, connection: sqlite3.Connection, shown: str) -> None:
+        super().__init__(shown)
         self._connection = connection
-        self._shown = shown
-        self._texts: dict[int, str] = {}
-        self.columns: dict[str, frozenset[str]] = {}
         listed = self.rows(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
         )
         for (name,) in listed:
-            info = self.rows(f'PRAGMA table_xinfo("{_quoted(str(name))}")')
+            info = self.rows(f"PRAGMA table_xinfo({quoted(str(name))})")
             # hidden = 0: neither computed nor of a virtual table.
             self.columns[str(name)] = frozenset(str(row[1]) for row in info if row[6] == 0)
 
-    def rows(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """All rows of a small query.
-
-        Raises:
-            InputUnusableError: the file is damaged.
-        """
-        return [row for piece in self.pieces(query, parameters, 10_000) for row in piece]
-
     def pieces(self, query: str, parameters: Sequence[object], most: int) -> Iterator[list[Row]]:
-        """Rows of a query, so many at a time.
-
-        Raises:
-            InputUnusableError: the file is damaged.
-        """
+        """See `TableFile.pieces`."""
         try:
             cursor = self._connection.execute(query, parameters)
             while rows := cursor.fetchmany(most):
@@ -70,39 +50,18 @@ class SqliteFile:
         except _DAMAGE as error:
             raise InputUnusableError(f"the SQLite file is damaged: {error}", where=self._shown, hint=_HINT) from error
 
-    def has(self, table: str, *columns: str) -> bool:
-        """Whether there is a table with these columns."""
-        return table in self.columns and self.columns[table].issuperset(columns)
+    def _held(self, table: str, column: str, kind: str) -> str:
+        name = quoted(column)
+        if kind == "blob":
+            return f"CASE WHEN TYPEOF({name}) IN ('blob', 'text') THEN CAST({name} AS BLOB) END"
+        return f"CASE WHEN TYPEOF({name}) = '{kind}' THEN {name} END"
 
-    def count(self, table: str) -> int:
-        """Rows of a table; 0 where there is none."""
-        return int(self.rows(f'SELECT COUNT(*) FROM "{_quoted(table)}"')[0][0]) if table in self.columns else 0
-
-    def integer(self, table: str, column: str) -> str:
-        """SQL of a column where it holds an integer, else NULL; also where there is no such column."""
-        if column not in self.columns.get(table, frozenset()):
-            return "NULL"
-        return f"CASE WHEN TYPEOF({column}) = 'integer' THEN {column} END"
-
-    def text(self, table: str, column: str) -> str:
-        """SQL of a column where it holds a text, likewise."""
-        if column not in self.columns.get(table, frozenset()):
-            return "NULL"
-        return f"CASE WHEN TYPEOF({column}) = 'text' THEN {column} END"
-
-    def texts(self, ids: Sequence[int | None]) -> dict[int, str]:
-        """What StringIds says of some numbers."""
-        new = sorted({number for number in ids if number is not None} - self._texts.keys())
-        if not self.has("StringIds", "id", "value"):
-            new = []
-        for first in range(0, len(new), _MOST_IDS):
-            asked = new[first : first + _MOST_IDS]
+    def _found_texts(self, ids: Sequence[int]) -> Iterator[Row]:
+        value = self.text("StringIds", "value")
+        for first in range(0, len(ids), _MOST_IDS):
+            asked = ids[first : first + _MOST_IDS]
             marks = ", ".join("?" * len(asked))
-            value = self.text("StringIds", "value")
-            for number, text in self.rows(f"SELECT id, {value} FROM StringIds WHERE id IN ({marks})", asked):
-                if text is not None:
-                    self._texts[int(number)] = text
-        return self._texts
+            yield from self.rows(f"SELECT id, {value} FROM StringIds WHERE id IN ({marks})", asked)
 
 
 @contextmanager
@@ -146,7 +105,3 @@ def _plain_file(path: Path) -> Iterator[Path]:
 
 def _lenient_text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
-
-
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')

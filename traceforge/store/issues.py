@@ -20,6 +20,7 @@ DELETE FROM meta.issue
 WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
 _MOST_NAMES = 20
+_TABLES = ("CUPTI_", "NVTX_", "StringIds")
 _CLOSED = frozenset({".nsys-rep", ".qdrep", ".qdstrm"})
 
 
@@ -54,7 +55,10 @@ class Unused:
 def export_hint(paths: Sequence[Path]) -> str:
     """How to make files of closed formats readable, known by their names alone; empty where there are none."""
     report = next((path.name for path in paths if path.suffix in _CLOSED), None)
-    return f"export reports of Nsight Systems first: nsys export --type sqlite {report}" if report else ""
+    if report:
+        return f"export reports of Nsight Systems first: nsys export --type sqlite {report}"
+    is_table = any(path.suffix == ".parquet" and path.name.startswith(_TABLES) for path in paths)
+    return "give the whole folder that nsys export --type parquetdir wrote, with StringIds.parquet" if is_table else ""
 
 
 def listing_of(files: Sequence[Path], skipped: Sequence[tuple[Path, str]], shown: Callable[[Path], str]) -> Listing:

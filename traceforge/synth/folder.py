@@ -24,7 +24,7 @@ from traceforge.synth.pftrace import pftrace_bytes
 from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
 from traceforge.synth.telemetry_files import telemetry_files, telemetry_truth
 
-TRACE_FORMATS = ("kineto", "nsys", "pftrace")
+TRACE_FORMATS = ("kineto", "nsys", "nsys_parquet", "pftrace")
 
 
 def write_scenario(
@@ -41,8 +41,8 @@ def write_scenario(
         folder: is made where it does not exist.
         compressed: whether traces are written as .json.gz.
         left_out: ranks whose traces are not written, as if they had been lost.
-        trace_format: `kineto` (one .json a rank), `nsys` (SQLite exports of Nsight Systems) or `pftrace` (Perfetto, as
-            PyTorch's CUPTI observer writes it).
+        trace_format: `kineto` (one .json a rank), `nsys` (SQLite exports of Nsight Systems), `nsys_parquet` (its
+            folders of Parquet files) or `pftrace` (Perfetto, as PyTorch's CUPTI observer writes it).
 
     Raises:
         UsageError: there is no such format.
@@ -54,8 +54,8 @@ def write_scenario(
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[str, str] = {}
     ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
-    if trace_format == "nsys":
-        write_reports(job, folder, left_out)
+    if trace_format.startswith("nsys"):
+        write_reports(job, folder, left_out, as_parquet=trace_format == "nsys_parquet")
     elif trace_format == "pftrace":
         for rank in ranks:
             # Compressed under the bare name, as PyTorch writes it.

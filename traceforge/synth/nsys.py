@@ -1,4 +1,5 @@
-"""Exports of Nsight Systems. In: a job that was run. Out: SQLite files as `nsys export --type sqlite` writes them.
+"""Exports of Nsight Systems. In: a job that was run. Out: SQLite files as `nsys export --type sqlite` writes them, or
+folders of Parquet files as `--type parquetdir` does.
 
 A file holds the ranks of one host, each a process with its device. It says what PyTorch's own trace of the job says, as
 far as Nsight Systems records it: no groups, sizes or peers of collectives, steps as NVTX ranges `step N`. Not written:
@@ -22,6 +23,7 @@ _SESSION_NS = 5_000_000_000  # into what the Kineto files call their base time
 _STEP = "ProfilerStep#"
 _COPIES = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
 _MEMORY = {"Pageable": 0, "Pinned": 1, "Device": 2}
+_UNSIGNED = ("globalTid", "globalPid", "globalVid")  # in Parquet
 _SCHEMA = """
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
@@ -43,11 +45,14 @@ CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER
 """
 
 
-def write_reports(job: SimulatedJob, folder: Path, left_out: frozenset[int] = frozenset()) -> None:
+def write_reports(
+    job: SimulatedJob, folder: Path, left_out: frozenset[int] = frozenset(), *, as_parquet: bool = False
+) -> None:
     """Write `HOST.sqlite` for each host of a job.
 
     Args:
         left_out: ranks that were not recorded.
+        as_parquet: write a folder `HOST_pqtdir` in the place of each file.
     """
     cluster = job.scenario.cluster
     hosts: dict[str, list[int]] = {}
@@ -56,9 +61,13 @@ def write_reports(job: SimulatedJob, folder: Path, left_out: frozenset[int] = fr
     for host, ranks in hosts.items():
         if ranks:
             # One file a rank where ranks are of several hosts: nothing in a report of many says who they are.
-            groups = [(f"{host}.sqlite", ranks)] if len(hosts) == 1 else [(f"rank{one}.sqlite", [one]) for one in ranks]
+            groups = [(host, ranks)] if len(hosts) == 1 else [(f"rank{one}", [one]) for one in ranks]
             for name, members in groups:
-                write_report(job, members, folder / name)
+                report = folder / f"{name}.sqlite"
+                write_report(job, members, report)
+                if as_parquet:
+                    write_parquet(report, folder / f"{name}_pqtdir")
+                    report.unlink()
 
 
 def write_report(job: SimulatedJob, ranks: Sequence[int], path: Path) -> None:
@@ -74,6 +83,24 @@ def write_report(job: SimulatedJob, ranks: Sequence[int], path: Path) -> None:
             report.add_process(2_000 + rank, trace["traceEvents"])
         report.add_strings()
         connection.commit()
+    finally:
+        connection.close()
+
+
+def write_parquet(report: Path, folder: Path) -> None:
+    """Write the tables of a SQLite file that have rows as Parquet files of the same names."""
+    import polars as pl
+
+    folder.mkdir(exist_ok=True)
+    connection = sqlite3.connect(report)
+    try:
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            cursor = connection.execute(f"SELECT * FROM {table}")
+            columns = [column[0] for column in cursor.description]
+            frame = pl.DataFrame(cursor.fetchall(), schema=columns, orient="row", infer_schema_length=None)
+            unsigned = [pl.col(name).cast(pl.UInt64) for name in columns if name in _UNSIGNED]
+            if frame.height:
+                frame.with_columns(unsigned).write_parquet(folder / f"{table}.parquet")
     finally:
         connection.close()
 

@@ -1,13 +1,15 @@
-"""Exports of Nsight Systems as SQLite. In: a file of one or many processes. Out: rows of raw.profile and raw.event.
+"""Exports of Nsight Systems. In: SQLite, or a folder of Parquet files. Out: rows of raw.profile and raw.event.
 
 Idea: kernels, copies, CUDA calls and NVTX ranges become the events that Kineto would have written of the same work,
 each process on its own as the rank that it is. Seen: schemas 2.9 (2022) to 3.25 (2026) and hand-made excerpts.
-Not handled: `.nsys-rep` itself (export it), sizes and groups of collectives (match goes by their order).
+Sizes and communicators of collectives stand in the payloads of NCCL's own ranges, which exports hold when asked to.
+Not handled: `.nsys-rep` itself (export it); without those payloads collectives are matched by their order.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
+from traceforge.files import TABLE_LIST
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 
 _MAGIC = b"SQLite format 3\0"
@@ -20,12 +22,12 @@ class NsysSource:
     name = "nsys"
 
     def recognises(self, head: bytes) -> bool:
-        """Whether the first bytes are those of SQLite, and name tables that Nsight Systems writes."""
-        return head.startswith(_MAGIC) and sum(table in head for table in _OWN_TABLES) > 1
+        """Whether SQLite, or a folder of Parquet files, names tables that Nsight Systems writes."""
+        return head.startswith((_MAGIC, TABLE_LIST)) and sum(table in head for table in _OWN_TABLES) > 1
 
     def may_recognise(self, start: bytes) -> bool:
         """Whether the file may be one of ours, by its first bytes."""
-        return start.startswith(_MAGIC)
+        return start.startswith((_MAGIC, TABLE_LIST))
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read one part of an export: the one that the options name, or its only one.

@@ -13,13 +13,16 @@ import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.operation_inputs import OperationInputs
-from traceforge.reading.sqlite_file import SqliteFile
+from traceforge.reading.table_file import TableFile
 from traceforge.reading.timeline_rows import COMPLETE, INSTANT
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
 
 PIECE_ROWS = 122_880  # a row group of DuckDB
 _NO_STREAM = 2**32 - 1  # what CUPTI writes for synchronisation without a stream
 _INT32 = (-(2**31), 2**31 - 1)
+NVTX, KERNEL, RUNTIME = "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
+# Columns that hold no number, by what they mean.
+_NVTX_TEXTS = {"text": ("text", "text"), "payload": ("blob", "binaryData"), "payload_text": ("text", "jsonText")}
 _THREAD_MASK = (1 << THREAD_BITS) - 1
 _PUSH_POP, _START_END, _MARK = 59, 60, 34
 _CUDA_RUNTIME, _CUDA_DRIVER = 0, 1
@@ -34,7 +37,7 @@ _COPY_KINDS |= {10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
 _MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device", 6: "Managed"}
 _SYNC_KINDS = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 
-Named = Callable[[SqliteFile, pl.DataFrame], pl.DataFrame]
+Named = Callable[[TableFile, pl.DataFrame], pl.DataFrame]
 """Gives rows their category, name and record_function_id."""
 
 
@@ -57,15 +60,17 @@ class EventTable:
     kinds: tuple[str, tuple[int, ...]] | None = None
 
 
-def events_of(database: SqliteFile, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
+def events_of(database: TableFile, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
     """The rows of a table that are of one part, some at a time."""
     if not database.has(table.table, "start"):
         return
-    said = [f"{database.integer(table.table, column)} AS {name}" for name, column in table.columns.items()]
-    texts = [f"{database.text(table.table, 'text')} AS text"] if table.table == "NVTX_EVENTS" else []
+    said = [f'{database.integer(table.table, column)} AS "{name}"' for name, column in table.columns.items()]
+    others = _NVTX_TEXTS if table.table == NVTX else {}
+    said += [f'{getattr(database, kind)(table.table, column)} AS "{name}"' for name, (kind, column) in others.items()]
     where, parameters = _where(database, table, part)
-    query = f"SELECT {', '.join([*said, *texts])} FROM {table.table}{where}"
-    schema = {**dict.fromkeys(table.columns, pl.Int64), **({"text": pl.String} if texts else {})}
+    query = f"SELECT {', '.join(said)} FROM {table.table}{where}"
+    texts = {name: pl.Binary if kind == "blob" else pl.String for name, (kind, _) in others.items()}
+    schema = {**dict.fromkeys(table.columns, pl.Int64), **texts}
     for rows in database.pieces(query, parameters, PIECE_ROWS):
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         started = frame.filter(pl.col("start").is_not_null())
@@ -73,28 +78,48 @@ def events_of(database: SqliteFile, table: EventTable, part: ReportPart, issues:
         yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
 
 
-def _where(database: SqliteFile, table: EventTable, part: ReportPart) -> tuple[str, list[int]]:
+def _where(database: TableFile, table: EventTable, part: ReportPart) -> tuple[str, list[int]]:
     """The rows of a table that are events of a part, as SQL with its parameters."""
     conditions, parameters = _of_part(database, table, part)
     if table.kinds and database.has(table.table, table.kinds[0]):
-        conditions = [*conditions, f"{table.kinds[0]} IN {table.kinds[1]}"]
+        conditions = [*conditions, f"{database.integer(table.table, table.kinds[0])} IN {table.kinds[1]}"]
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
-def _of_part(database: SqliteFile, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
+def _of_part(database: TableFile, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
     """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
     if part.process is not None:
         if table.is_device and database.has(table.table, "globalPid"):
-            return ["globalPid = ?"], [part.process]
+            return [f"{database.integer(table.table, 'globalPid')} = ?"], [part.process]
         if not table.is_device and database.has(table.table, "globalTid"):
-            return ["globalTid >= ?", "globalTid < ?"], [part.process, part.process + (1 << THREAD_BITS)]
+            thread = database.integer(table.table, "globalTid")
+            return [f"{thread} >= ?", f"{thread} < ?"], [part.process, part.process + (1 << THREAD_BITS)]
     if part.device is not None and table.is_device and database.has(table.table, "deviceId"):
         nobodys = ["globalPid IS NULL"] if database.has(table.table, "globalPid") else []
-        return ["deviceId = ?", *nobodys], [part.device]
+        return [f"{database.integer(table.table, 'deviceId')} = ?", *nobodys], [part.device]
     return [], []
 
 
-def unread_rows(database: SqliteFile, parts: Sequence[ReportPart]) -> dict[str, int]:
+def launches_of(database: TableFile, part: ReportPart, correlations: pl.Series) -> pl.DataFrame:
+    """Thread, start and correlation of a part's calls to CUDA that have some correlations."""
+    table = TABLES[0]
+    columns = [database.integer(RUNTIME, name) for name in ("globalTid", "start", "correlationId")]
+    where, parameters = _where(database, table, part)
+    schema = {"thread": pl.Int64, "start": pl.Int64, "correlation": pl.Int64}
+    found = [pl.DataFrame(schema=schema)]
+    if database.has(RUNTIME, "start"):
+        for rows in database.pieces(f"SELECT {', '.join(columns)} FROM {RUNTIME}{where}", parameters, PIECE_ROWS):
+            frame = pl.DataFrame(rows, schema=schema, orient="row")
+            found.append(frame.filter(pl.col("correlation").is_in(correlations.implode())))
+    every = pl.concat(found).sort("start").unique("correlation", keep="first", maintain_order=True)
+    return every.with_columns(thread=_thread())
+
+
+def _thread() -> pl.Expr:
+    return (pl.col("thread") & _THREAD_MASK).cast(pl.String).fill_null("main")
+
+
+def unread_rows(database: TableFile, parts: Sequence[ReportPart]) -> dict[str, int]:
     """By table, rows in no part: of processes without a device, repeated calls, names of threads and domains."""
     left = {}
     for table in TABLES:
@@ -114,9 +139,8 @@ def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_devic
         duration_ns=pl.when(pl.col("phase") == INSTANT).then(None).otherwise(duration), raw_start_ns="start"
     )
     if not is_device:
-        thread = (pl.col("thread") & _THREAD_MASK).cast(pl.String)
         process = pl.lit(None if part.pid is None else str(part.pid), dtype=pl.String)
-        return timed.with_columns(process=process.fill_null("host"), thread=thread.fill_null("main"))
+        return timed.with_columns(process=process.fill_null("host"), thread=_thread())
     for name in ("device", "stream"):
         outside = timed.filter(~pl.col(name).is_between(*_INT32) & (pl.col(name) != _NO_STREAM)).height
         issues.add("out_of_range", outside)
@@ -125,24 +149,24 @@ def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_devic
     return timed.with_columns(process=pl.col("device").cast(pl.String).fill_null("device"), thread=stream)
 
 
-def _lookup(database: SqliteFile, numbers: pl.Series) -> pl.Series:
+def _lookup(database: TableFile, numbers: pl.Series) -> pl.Series:
     """The texts of StringIds, NULL where there is none."""
     wanted = numbers.unique().to_list()
     texts = database.texts(wanted)
     return numbers.replace_strict(wanted, [texts.get(number) for number in wanted], return_dtype=pl.String)
 
 
-def _kernels(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _kernels(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     whole, short = _lookup(database, frame["demangled"]), _lookup(database, frame["short"])
     name = pl.select(pl.coalesce(whole, short, pl.lit("kernel"))).to_series()
     return _said(frame, "kernel", name)
 
 
-def _graphs(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _graphs(_database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     return _said(frame, "kernel", pl.Series(["CUDA graph (kernels not recorded)"] * frame.height, dtype=pl.String))
 
 
-def _copies(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _copies(_database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [_copy_name(*row) for row in frame.select("kind", "source", "target").rows()]
     return _said(frame, "gpu_memcpy", pl.Series(texts, dtype=pl.String))
 
@@ -157,24 +181,24 @@ def _memory(kind: int | None) -> str:
     return "Unknown" if kind is None else _MEMORY_KINDS.get(kind, "Unknown")
 
 
-def _sets(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _sets(_database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [f"Memset ({_MEMORY_KINDS.get(kind, 'Device')})" for kind in frame["kind"].to_list()]
     return _said(frame, "gpu_memset", pl.Series(texts, dtype=pl.String))
 
 
-def _synchronisations(_database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _synchronisations(_database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     texts = [_SYNC_KINDS.get(kind, "Sync") for kind in frame["kind"].to_list()]
     return _said(frame, "cuda_sync", pl.Series(texts, dtype=pl.String))
 
 
-def _calls(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     names = [None if name is None else _VERSION.sub("", name) for name in _lookup(database, frame["name_id"])]
     driver = pl.Series([bool(name and re.match(r"cu[A-Z]", name)) for name in names], dtype=pl.Boolean)
     category = pl.select(pl.when(driver).then(pl.lit("cuda_driver")).otherwise(pl.lit("cuda_runtime"))).to_series()
     return _said(frame, category, pl.Series([name or "call" for name in names], dtype=pl.String))
 
 
-def _ranges(database: SqliteFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     registered = _lookup(database, frame["name_id"])
     texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
     said = {text: _range_said(text) for text in set(texts)}
@@ -213,7 +237,7 @@ _KIND = "CUPTI_ACTIVITY_KIND_"
 
 TABLES = (
     EventTable(
-        f"{_KIND}RUNTIME",
+        RUNTIME,
         {**_ON_HOST, "correlation": "correlationId", "name_id": "nameId"},
         is_device=False,
         named=_calls,
@@ -221,14 +245,14 @@ TABLES = (
         kinds=("eventClass", (_CUDA_RUNTIME, _CUDA_DRIVER)),
     ),
     EventTable(
-        "NVTX_EVENTS",
+        NVTX,
         {**_ON_HOST, "event_type": "eventType", "name_id": "textId"},
         is_device=False,
         named=_ranges,
         kinds=("eventType", (_PUSH_POP, _START_END, _MARK)),
     ),
     EventTable(
-        f"{_KIND}KERNEL",
+        KERNEL,
         {**_ON_DEVICE, "demangled": "demangledName", "short": "shortName"},
         is_device=True,
         named=_kernels,

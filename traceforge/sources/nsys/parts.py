@@ -2,16 +2,15 @@
 
 Idea: a report of Nsight Systems covers all processes that ran under it, often all ranks of a host. In training a
 process is a rank, whatever number of devices it uses. An export that does not say which process a kernel is of
-(they are made by hand) is divided by device. A rank is stated by the process's MPI thread name, or by the launcher's
-environment where the report is of one process alone.
-Not handled: ranks in the payload of NCCL's own ranges, which exports leave out by default.
+(they are made by hand) is divided by device. A rank is stated by the process's MPI thread name, by the launcher's
+environment where the report is of one process alone, or by NCCL's own ranges (see `nccl_calls`).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from traceforge.reading.sqlite_file import SqliteFile
+from traceforge.reading.table_file import TableFile
 
 DEVICE_TABLES = (
     "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -48,7 +47,7 @@ class ReportPart:
         return None if self.process is None else (self.process >> THREAD_BITS) & 0xFFFFFF
 
 
-def parts_of(database: SqliteFile) -> list[ReportPart]:
+def parts_of(database: TableFile) -> list[ReportPart]:
     """The parts of an export in order of device and process; one without a device if none of its tables holds rows."""
     used: dict[int | None, set[int]] = {}
     for table in DEVICE_TABLES:
@@ -73,7 +72,7 @@ def _process(process: int, devices: Sequence[int]) -> ReportPart:
     return ReportPart(shown, process, part.device)
 
 
-def stated_rank(database: SqliteFile, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
+def stated_rank(database: TableFile, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
     """Rank and number of ranks that the export states for a part; None where it states none.
 
     Args:
@@ -85,18 +84,19 @@ def stated_rank(database: SqliteFile, part: ReportPart, *, is_alone: bool) -> tu
     return rank, next((stated[name] for name in _SIZES if name in stated), None)
 
 
-def _thread_names(database: SqliteFile, part: ReportPart) -> list[str]:
+def _thread_names(database: TableFile, part: ReportPart) -> list[str]:
     if part.process is None or not database.has("NVTX_EVENTS", "eventType", "text", "globalTid"):
         return []
+    kind, thread = database.integer("NVTX_EVENTS", "eventType"), database.integer("NVTX_EVENTS", "globalTid")
     rows = database.rows(
         f"SELECT {database.text('NVTX_EVENTS', 'text')} FROM NVTX_EVENTS"
-        " WHERE eventType = ? AND globalTid >= ? AND globalTid < ?",
+        f" WHERE {kind} = ? AND {thread} >= ? AND {thread} < ?",
         [THREAD_NAME_EVENT, part.process, part.process + (1 << THREAD_BITS)],
     )
     return [text for (text,) in rows if text is not None]
 
 
-def _environment(database: SqliteFile) -> dict[str, int]:
+def _environment(database: TableFile) -> dict[str, int]:
     """Numbers that launchers give to processes; the rest of the environment may hold secrets and is not kept."""
     texts: list[str] = []
     if database.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
@@ -113,5 +113,5 @@ def _environment(database: SqliteFile) -> dict[str, int]:
     return found
 
 
-def _values(database: SqliteFile, query: str) -> list[str]:
+def _values(database: TableFile, query: str) -> list[str]:
     return [text for (text,) in database.rows(query) if text is not None]

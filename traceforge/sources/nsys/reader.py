@@ -13,11 +13,15 @@ from typing import Any
 import polars as pl
 
 from traceforge.errors import InputUnusableError
+from traceforge.files import size_bytes
 from traceforge.reading.issue_log import IssueLog
-from traceforge.reading.sqlite_file import SqliteFile, open_sqlite
+from traceforge.reading.table_file import TableFile
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.nsys.events import TABLES, events_of, unread_rows
+from traceforge.sources.nsys.events import KERNEL, NVTX, TABLES, events_of, launches_of, unread_rows
+from traceforge.sources.nsys.nccl_calls import NcclCalls
+from traceforge.sources.nsys.nccl_payloads import PayloadReader, are_described
+from traceforge.sources.nsys.opening import open_export
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart, parts_of, stated_rank
 
 KIND = "nsys"
@@ -37,6 +41,12 @@ _MEANINGS = {
         "rows of processes without a device, calls listed twice, and names of threads and domains are not kept",
     ),
     "tables_not_read": ("info", "tables of the export that nothing here reads"),
+    "payload_unreadable": ("warning", "payloads of NCCL's ranges fit no layout that the export states"),
+    "payloads_not_exported": (
+        "info",
+        "sizes and communicators of NCCL's calls were recorded, but left out of the export; use --include-blobs=true",
+    ),
+    "unreadable_table": ("warning", "a Parquet file is damaged, or a column declared as text holds other bytes"),
 }
 _NAMES = frozenset({"StringIds", "ThreadNames", "PROCESSES", "ProcessStreams", "UnwindMethodType"})
 _NO_EVENTS = (
@@ -68,7 +78,7 @@ def part_names(path: Path) -> list[str]:
     Raises:
         InputUnusableError: it is damaged.
     """
-    with open_sqlite(path) as database:
+    with open_export(path) as database:
         return [part.name for part in parts_of(database)]
 
 
@@ -82,7 +92,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         InputUnusableError: nothing of the file can be used.
     """
     issues = IssueLog(_MEANINGS, f"{KIND}_")
-    with open_sqlite(path) as database:
+    with open_export(path) as database:
         parts = parts_of(database)
         part = next((part for part in parts if name in (None, part.name)), None)
         if part is None:
@@ -90,23 +100,34 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         rows = TimelineRows(emit)
         base_ns = _session_start_ns(database)
         issues.add("no_session_start", int(base_ns is None))
+        calls = NcclCalls(PayloadReader(database), issues)
         for table in TABLES:
             before = rows.count
             for frame in events_of(database, table, part, issues):
                 _emit_shapes(frame, rows.count, emit)
+                if table.table == NVTX:
+                    calls.take_ranges(frame, rows.count)
+                elif table.table == KERNEL:
+                    calls.take_kernels(frame, rows.count)
                 rows.add(frame.with_columns(pl.col("raw_start_ns") + (base_ns or 0)))
             if table.table.endswith("GRAPH_TRACE"):
                 issues.add("graphs_as_one", rows.count - before)
             if table.table.endswith("RUNTIME"):
                 issues.add("no_launches", int(rows.count == before))
+        for batch in calls.batches(lambda correlations: launches_of(database, part, correlations)):
+            emit(batch)
+        issues.add("payloads_not_exported", int(not calls.are_read and are_described(database)))
         _name_threads(database, part, rows)
         rows.finish()
         if part is parts[0]:
             _note_unread(database, parts, issues)
+            issues.add("unreadable_table", len(database.unreadable), because=", ".join(database.unreadable[:12]))
         rank, world_size = stated_rank(database, part, is_alone=len(parts) == 1)
+        if rank is None:
+            rank, world_size = calls.job_rank(len(parts))
         host = _host(database)
         emit(Batch("raw.profile", _profile(database, part, base_ns or 0, rank, world_size, host)))
-        options.report_progress(path.stat().st_size if path.is_file() and part is parts[-1] else 0)
+        options.report_progress(size_bytes(path) if part is parts[-1] else 0)
     issues.add("no_events", int(not rows.count))
     return SourceSummary(KIND, rank, host, world_size, rows.count + issues.lost_events, rows.count, tuple(issues))
 
@@ -122,7 +143,7 @@ def _emit_shapes(frame: pl.DataFrame, first: int, emit: Callable[[Batch], None])
             emit(Batch("raw.operation_input", shaped))
 
 
-def _session_start_ns(database: SqliteFile) -> int | None:
+def _session_start_ns(database: TableFile) -> int | None:
     """Start of the session, UTC ns since the epoch."""
     table = "TARGET_INFO_SESSION_START_TIME"
     if not database.has(table, "utcEpochNs"):
@@ -131,7 +152,7 @@ def _session_start_ns(database: SqliteFile) -> int | None:
     return found[0][0] if found and found[0][0] is not None and found[0][0] >= 0 else None
 
 
-def _host(database: SqliteFile) -> str | None:
+def _host(database: TableFile) -> str | None:
     table = "TARGET_INFO_SYSTEM_ENV"
     if not database.has(table, "name", "value"):
         return None
@@ -139,12 +160,12 @@ def _host(database: SqliteFile) -> str | None:
     return (found[0][0] or None) if found else None
 
 
-def _name_threads(database: SqliteFile, part: ReportPart, rows: TimelineRows) -> None:
+def _name_threads(database: TableFile, part: ReportPart, rows: TimelineRows) -> None:
     if part.process is None or not database.has("ThreadNames", "nameId", "globalTid"):
         return
     name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
     found = database.rows(
-        f"SELECT {name}, {thread} FROM ThreadNames WHERE globalTid >= ? AND globalTid < ?",
+        f"SELECT {name}, {thread} FROM ThreadNames WHERE {thread} >= ? AND {thread} < ?",
         [part.process, part.process + (1 << THREAD_BITS)],
     )
     texts = database.texts([number for number, _ in found])
@@ -153,7 +174,7 @@ def _name_threads(database: SqliteFile, part: ReportPart, rows: TimelineRows) ->
             rows.name_thread(str(part.pid), str(thread_id & ((1 << THREAD_BITS) - 1)), text)
 
 
-def _note_unread(database: SqliteFile, parts: Sequence[ReportPart], issues: IssueLog) -> None:
+def _note_unread(database: TableFile, parts: Sequence[ReportPart], issues: IssueLog) -> None:
     """Count the rows that could be events and are not read, by table; once a file."""
     read = {table.table for table in TABLES}
     left = [
@@ -170,7 +191,7 @@ def _note_unread(database: SqliteFile, parts: Sequence[ReportPart], issues: Issu
 
 
 def _profile(
-    database: SqliteFile, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
+    database: TableFile, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
 ) -> pl.DataFrame:
     devices = _devices(database)
     own = next((device for device in devices if device.get("id") == part.device), devices[0] if devices else {})
@@ -189,7 +210,7 @@ def _profile(
     return pl.DataFrame([row], schema={**schema, **texts}, orient="row")
 
 
-def _devices(database: SqliteFile) -> list[dict[str, Any]]:
+def _devices(database: TableFile) -> list[dict[str, Any]]:
     """Devices in the words of Kineto's deviceProperties."""
     table = "TARGET_INFO_GPU"
     if not database.has(table):
@@ -204,7 +225,7 @@ def _devices(database: SqliteFile) -> list[dict[str, Any]]:
     return [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]
 
 
-def _product(database: SqliteFile) -> dict[str, str]:
+def _product(database: TableFile) -> dict[str, str]:
     """What wrote the export."""
     found: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
@@ -218,6 +239,6 @@ def _product(database: SqliteFile) -> dict[str, str]:
     return found
 
 
-def _schema_version(database: SqliteFile) -> int | None:
+def _schema_version(database: TableFile) -> int | None:
     major = _product(database).get("EXPORT_SCHEMA_VERSION", "").partition(".")[0]
     return int(major) if major.isdigit() and len(major) < 6 else None
