@@ -139,9 +139,16 @@ class Trace:
         """A device kernel, launched by the training thread at `launch_ns` (by default when it starts)."""
         return self._launched("kernel", name, start_ns, end_ns, start_ns if launch_ns is None else launch_ns)
 
-    def copy(self, start_ns: int, end_ns: int) -> Self:
-        """A copy on the device."""
-        return self._launched("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", start_ns, end_ns, start_ns)
+    def copy(
+        self,
+        start_ns: int,
+        end_ns: int,
+        name: str = "Memcpy HtoD (Pinned -> Device)",
+        *,
+        launch_ns: int | None = None,
+    ) -> Self:
+        """A copy on the device, launched as a kernel is."""
+        return self._launched("gpu_memcpy", name, start_ns, end_ns, start_ns if launch_ns is None else launch_ns)
 
     def unlaunched_kernel(self, start_ns: int, end_ns: int, name: str = _ALL_REDUCE_KERNEL) -> Self:
         """A kernel whose launch lies before the window, as at the head of many traces."""

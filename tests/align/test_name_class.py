@@ -36,6 +36,10 @@ CLASSES = [
     ("kernel", "void c10d::symmetric_memory::two_shot_all_reduce_kernel<float>(float*)", "communication"),
     ("kernel", "void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(Params)", "communication"),
     ("kernel", "_combine_all_to_all_kernel", "communication"),
+    # Copies between devices.
+    ("gpu_memcpy", "Memcpy PtoP (Device -> Device)", "communication"),
+    ("gpu_memcpy", "Memcpy PtoP", "communication"),
+    ("gpu_memcpy", "Memcpy DtoD (Device -> Device)", "copy"),
     # What only quotes such a name computes.
     ("kernel", "void deep_ep::layout::get_dispatch_layout<32, 8>(long const*)", "compute"),
     ("kernel", "void route<deep_ep::intranode::Config>(ncclComm*)", "compute"),

@@ -53,10 +53,10 @@ def test_two_culprits_alike_stand_together() -> None:
 
 
 def test_a_delay_that_others_have_too_speaks_against_one_rank() -> None:
-    # given rank 0 that is 40 us late in every second iteration, and the two others in turn by 30 in the rest
-    late = {(i, 0): 40 * US for i in range(0, 12, 2)} | {(i, 1 + i // 2 % 2): 30 * US for i in range(1, 12, 2)}
+    # given rank 0 that is 40 us late in every second of 30 iterations, and the four others in turn by 30 in the rest
+    late = {(i, 0): 40 * US for i in range(0, 30, 2)} | {(i, 1 + i // 2 % 4): 30 * US for i in range(1, 30, 2)}
 
-    found = evidence_of(*traces_of(late, iterations=12))
+    found = evidence_of(*traces_of(late, iterations=30, ranks=5))
 
     assert any("other ranks have it too" in str(statement) for direction, statement in found if direction == "against")
 

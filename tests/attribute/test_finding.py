@@ -286,3 +286,13 @@ def test_a_job_without_devices_is_told_of_none() -> None:
     ((cause, summary),) = rows_of(store, "SELECT cause, summary FROM attribute.finding WHERE confidence = 'high'")
     assert cause == "host_stall"
     assert str(summary).startswith("Rank 2 pauses in code that no recorded operation explains, in 12 of 12 iterations")
+
+
+def test_work_that_evening_out_would_hardly_shorten_is_no_finding() -> None:
+    # given four ranks of which one works as usual, the others 4, 8 and 12 us longer, in turns: iterations of 122 us
+    late = {(i, rank): 4 * ((i + rank) % 4) * US for i in range(12) for rank in range(4)}
+
+    # then the last rank is 8 us behind the usual one, 6.6 %, but an even division would save 6 us, 4.9 %
+    finding = only(findings_of(*traces_of(late, iterations=12, ranks=4)), pattern="rotating", confidence="low")
+    assert finding["ledger_ns_per_iteration"] == 8 * US
+    assert finding["delay_ns_per_iteration"] == 6 * US

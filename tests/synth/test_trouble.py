@@ -47,6 +47,13 @@ def test_several_ranks_are_named_together_and_as_a_host_where_they_are_one() -> 
     assert one(Injection("gc_pause", 1, trouble="x"), cluster=Cluster(2, 1)) == ("rank", "1", (1,))
 
 
+def test_what_strikes_the_ranks_of_all_hosts_is_the_jobs() -> None:
+    every = [Injection("host_slow_compute", host, trouble="all") for host in range(2)]
+
+    (trouble,) = troubles_of(Cluster(2, 4), every)
+    assert (trouble.subject_kind, trouble.subject, trouble.ranks) == ("job", "all", tuple(range(8)))
+
+
 def test_injections_without_a_word_in_common_stay_apart() -> None:
     pair = [Injection("gc_pause", 1), Injection("gc_pause", 2, trouble="x"), Injection("gc_pause", 3, trouble="x")]
 

@@ -213,3 +213,30 @@ class TestHostRank:
         store = told(trace, stage="timeline")
 
         assert rows_of(store, ACTIVITIES, [0]) == [("compute", None, 30), ("runtime", "garbage_collection", 30)]
+
+
+PEER = "Memcpy PtoP (Device -> Device)"
+
+
+def test_copies_between_devices_communicate_and_are_a_call_where_a_collective_launches_them() -> None:
+    # given a gather by two copies between devices on each of two ranks, and a copy that no collective launches
+    #   gather 10–40 | compute 40–60 | copy 60–80
+    traces = []
+    for rank in (0, 1):
+        trace = Trace(rank).step(1, 0, 100)
+        trace.collectives.append({"event_id": len(trace.events), "collective_name": "_allgather_base"})
+        trace.host_work("record_param_comms", 2, 8)
+        trace.copy(10, 25, PEER, launch_ns=3).copy(25, 40, PEER, launch_ns=5)
+        traces.append(trace.kernel(40, 60).copy(60, 80, PEER, launch_ns=45))
+
+    run = told(*traces, world_size=2, stage="timeline")
+
+    calls = rows_of(run, "SELECT rank, op, raw_arrival_ns, raw_end_ns FROM align.call ORDER BY rank")
+    assert calls == [(0, "all_gather", 10, 40), (1, "all_gather", 10, 40)]
+    assert dict(rows_of(run, PHASES, [0])) == {
+        "transfer": 30,
+        "compute": 20,
+        "communication": 20,
+        "idle": 28,
+        "runtime": 2,
+    }

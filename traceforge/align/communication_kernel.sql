@@ -2,7 +2,8 @@
 --
 -- Kernels are tied to their call through the launch: kernel -> launch call (correlation) -> the record_param_comms of
 -- the same thread that contains it. Counting kernels instead would go wrong, as kernels that were launched before the
--- window stand at the head of some ranks' traces.
+-- window stand at the head of some ranks' traces. A copy from one device to another is one of them only within such a
+-- record: programs also copy without meeting anyone.
 -- Scope: rank
 -- In parts by: align.rank_batch
 -- Reads: align.rank
@@ -71,4 +72,5 @@ ASOF LEFT JOIN record AS r
   ON r.source_id = l.source_id AND r.track_id = l.launch_track_id AND l.raw_launch_ns >= r.raw_start_ns
 ASOF LEFT JOIN named_call AS a
   ON a.source_id = l.source_id AND a.track_id = l.launch_track_id AND l.raw_launch_ns >= a.raw_start_ns
+WHERE l.canonical_category <> 'gpu_memcpy' OR r.raw_end_ns >= l.raw_launch_ns
 ORDER BY l.run_id, l.rank, l.event_id

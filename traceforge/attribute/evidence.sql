@@ -195,8 +195,13 @@ statement AS (
   WHERE gain_if_fixed < hidden_gain * share
   UNION ALL
   SELECT run_id, finding_id, 10, 'against',
-    FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.', REPLACE(companion_of, '_', ' '),
-      subject_kind)
+    CASE
+      WHEN cause = 'slow_transfer'
+        THEN FORMAT('It may be a by-product of {}: transfers are slow when ranks wait for that, and hardly else.',
+          REPLACE(companion_of, '_', ' '))
+      ELSE FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.',
+        REPLACE(companion_of, '_', ' '), subject_kind)
+    END
   FROM attribute.finding
   WHERE companion_of IS NOT NULL
   UNION ALL

@@ -18,8 +18,10 @@ from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, 
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
 from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
+from traceforge.attribute.findings.routing import saved_by_even_routing
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
+from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, calibration_rows
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
@@ -126,7 +128,14 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         bool(store.value(ON_DEVICE, [run_id])),
         store.query(_MESSAGES, [run_id]),
         _nics(store, run_id),
+        saved_by_even_routing(store, run_id),
+        _may_transfers_grow(store, run_id),
     )
+
+
+def _may_transfers_grow(store: Store, run_id: int) -> bool:
+    found = calibration_rows(store, run_id).get(MECHANISMS["spread"])
+    return found is None or found.verdict not in (IDENTIFIABLE, ABSENT)
 
 
 def _nics(store: Store, run_id: int) -> dict[tuple[str, str], dict[int, list[int]]]:
@@ -165,14 +174,18 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "p_value": effect.p_value,
         "clock_residual_ns": run.residual_ns,
         "companion_of": found.companion_of,
-        "cost_note": cost_note(cost, known) if found.confidence != "low" else None,
+        "cost_note": cost_note(cost, known, found.beside_ns) if found.confidence != "low" else None,
     }
     return row | {former: row[name] for former, name in _FORMER_NAMES.items()}
 
 
 def _confidence(found: FindingCandidate, cost: FindingCost, run: JudgedRun, is_matched: bool) -> dict[str, object]:
-    """What hardly saves anything does not count; where most calls have no partner, only what is certain does."""
-    is_small = cost.delay.mean_ns < thresholds.REPORTED_SHARE * float(run.durations_ns.mean())
+    """What hardly saves anything does not count; where most calls have no partner, only what is certain does.
+
+    What ranks lose in turns is above the usual rank's time, but evening it out saves what is above the mean.
+    """
+    least = thresholds.ROTATING_SHARE if found.is_in_turns else thresholds.REPORTED_SHARE
+    is_small = cost.delay.mean_ns < least * float(run.durations_ns.mean())
     is_hint = is_small or (not is_matched and found.confidence != "high")
     return {"confidence": "low" if is_hint else found.confidence}
 

@@ -82,7 +82,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   p_value DOUBLE,
   -- Largest clock residual among the ranks, ns.
   clock_residual_ns BIGINT NOT NULL,
-  -- Cause of the same subject that is far greater, and of which this may be a by-product; NULL where there is none.
+  -- Cause of the same subject that is far greater, or of ranks that are late when these transfers are slow, of which
+  -- this may be a by-product; NULL where there is none.
   companion_of VARCHAR,
   -- What else is in its cost: a coupling whose size the run does not show, or what a replay would leave out. NULL
   -- where nothing; couplings that are neither measured (replay.calibration) nor named here are taken for absent.

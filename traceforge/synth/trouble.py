@@ -45,7 +45,7 @@ def _trouble(cluster: Cluster, injections: Sequence[Injection], numbers: Sequenc
     modes = tuple(sorted({faults()[one.fault].mode for one in own}))
     kinds = {faults()[one.fault].subject_kind for one in own}
     ranks = tuple(sorted({rank for one in own for rank in _struck(cluster, one)}))
-    if "job" in kinds:
+    if "job" in kinds or (kinds <= {"rank", "host", "stage"} and len(ranks) == cluster.ranks > 1):
         return Trouble(tuple(numbers), modes, "job", "all", ranks)
     if kinds == {"communicator"}:
         groups = [group for one in own for group in faults()[one.fault].groups(cluster, one.place)]

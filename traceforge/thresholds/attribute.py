@@ -71,6 +71,12 @@ OVERWHELMING_SHARE: Annotated[
 OVERWHELMING_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "The part of it that has to be one rank's.", "confidence")
 ] = 0.9
+IN_EACH_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the mean iteration", "So much of each iteration on one rank alone counts, however few.", "confidence"
+    ),
+] = 0.1
 FEW_ITERATIONS: Annotated[
     int, Meaning("iterations", "Fewer do not show that a delay recurs.", "confidence, evidence")
 ] = 3
@@ -141,6 +147,14 @@ COMPANION_FACTOR: Annotated[
         "ratio of delays", "A cause so much smaller than another of its subject may be its by-product.", "companion_of"
     ),
 ] = 4
+COINCIDING_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of slow iterations",
+        "Transfers that are slow in so many of a delay's iterations may be slow because of it.",
+        "companion_of",
+    ),
+] = 0.9
 HOST_SHARE: Annotated[
     float,
     Meaning("share of a host's ranks", "A delay of this many of them at the same times is the host's.", "subject_kind"),

@@ -259,8 +259,21 @@ def test_three_iterations_suffice_where_one_rank_takes_most_of_each() -> None:
     assert found.effect.p_value is not None
     assert found.effect.p_value > 0.03
 
-    # and a tenth of the iteration in three of three does not
-    delays[:, 2] = 10
+    # and a tenth of each is likely, a twentieth is not, nor is a tenth of two of them
+    delays[:, 2] = 10.5
+    (likely,) = judged(delays)
+    assert subjects([likely]) == [("rank", "2", "slow_compute", "persistent", "medium")]
+    delays[2, 2] = 0.1
+    assert not is_believed(judged(delays))
+    delays[:, 2] = 5
+    assert not is_believed(judged(delays))
+
+
+def test_a_tenth_of_each_of_three_iterations_counts_on_no_rank_where_others_lose_as_well() -> None:
+    # given rank 2 that loses 12 in each, and rank 0 that loses 3
+    delays = np.full((3, 4), 0.1)
+    delays[:, 2], delays[:, 0] = 12, 3
+
     assert not is_believed(judged(delays))
 
 

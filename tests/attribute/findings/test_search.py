@@ -209,3 +209,18 @@ def test_a_pause_of_one_rank_after_the_other_is_nobodys_in_particular(has_device
     # then it is the job's, unless other programs that take cores look like it
     expected = [("job", "all", "host_stall", "rotating", "high")] if has_device else []
     assert subjects(found_in(run, lost({"host_stall": stalls}))) == expected
+
+
+def test_a_rank_that_only_leads_more_often_than_others_is_not_named_for_all() -> None:
+    # given four ranks that lose 10 in turns: rank 2 in 13 of 24 iterations, which chance does once in a hundred runs
+    delays = np.zeros((24, 4))
+    leaders = [2] * 13 + [0] * 4 + [1] * 4 + [3] * 3
+    delays[np.arange(24), np.random.default_rng(5).permutation(leaders)] = 10
+
+    found = found_in(judged_run(24, 4), lost({"slow_compute": delays}))
+    assert subjects(found) == [("job", "all", "slow_compute", "rotating", "medium")]
+
+    # and rank 2 is, where the others lose next to nothing
+    delays[:, [0, 1, 3]] /= 20
+    (found_alone,) = found_in(judged_run(24, 4), lost({"slow_compute": delays}))
+    assert found_alone.subject.name == "2"

@@ -54,7 +54,9 @@ def test_what_is_stated_is_what_the_search_finds(factor: float) -> None:
 def test_few_iterations_see_only_the_large() -> None:
     three = seen(np.full((3, 8), 0.1))["rank slow_compute persistent"].smallest_ns
 
-    assert three is None or three > 20
+    # A tenth of each, on one rank alone, counts from three iterations on.
+    assert three is not None
+    assert 10 <= three < 11
 
 
 def test_slow_transfers_of_all_from_first_to_last_are_not_seen() -> None:

@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceforge.attribute.cause import causes
+from traceforge.attribute.cause import cause_of_work, causes
+from traceforge.attribute.findings.coinciding import with_coinciding
 from traceforge.attribute.findings.counterfactual import BlamedTime, blamed_transfers, blamed_work
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime, by_owner, lost_time
+from traceforge.attribute.findings.routing import saved_of
 from traceforge.attribute.findings.search import search
 from traceforge.attribute.findings.slow_transfer_search import search_transfers, unexplained_transfers
 from traceforge.thresholds import attribute as thresholds
+
+_COMPUTING = cause_of_work("compute", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ def candidates(run: JudgedRun, delays: pl.DataFrame) -> Searched:
     """All that stands out of a run; `delays` are its rows of attribute.delay: iteration, owner, cause, delay_ns."""
     lost = lost_time(run, delays)
     found = _without_companions([*_without_parts(list(search(run, lost))), *search_transfers(run, delays)])
+    if run.may_transfers_grow:
+        found = with_coinciding(found, len(run.iterations))
     claimed = [name for name, cause in causes().items() if cause.claims_transfer is not None]
     transfers = by_owner(run, delays.filter(pl.col("cause").is_in(claimed)), run.ledger.communicators)
     return Searched(run, found, lost, unexplained_transfers(transfers, found))
@@ -86,7 +92,12 @@ def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
     affected = [run.places[i] for i in found.effect.affected]
     if claim is None:
         only = affected if found.subject.kind == "job" and not found.is_in_turns else None
-        return blamed_work(model, list(found.parts), found.subject.places, in_turns=found.is_in_turns, iterations=only)
+        blamed = blamed_work(
+            model, list(found.parts), found.subject.places, in_turns=found.is_in_turns, iterations=only
+        )
+        is_routed = set(found.parts) == {_COMPUTING} and not found.is_in_turns and only is None
+        ranks = [run.ranks[place] for place in blamed.rank_places]
+        return blamed.scaled(saved_of(run.even_routing, ranks)) if is_routed and run.even_routing else blamed
     if found.communicators:
         return blamed_transfers(model, np.isin(run.ledger.communicator, found.communicators))
     lacking = np.isin(run.ledger.communicator, sorted(run.ledger.lacking))

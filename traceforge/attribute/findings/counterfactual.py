@@ -53,6 +53,11 @@ class BlamedTime:
             work = self.transfer_ns.max(axis=2, initial=0).sum(axis=1)
         return np.asarray(work, dtype=np.float64)
 
+    def scaled(self, shares: Sequence[float]) -> "BlamedTime":
+        """A share of each rank's work."""
+        arrival, wait = (_whole(work * np.asarray(shares)) for work in (self.before_arrival_ns, self.before_wait_ns))
+        return BlamedTime(self.rank_places, arrival, wait, self.transfer_ns)
+
 
 def blamed_work(
     model: StepModel,

@@ -15,7 +15,9 @@ class FindingCandidate:
         parts: of its delay by cause, ns an iteration.
         is_in_turns: whether its ranks lose it in turns.
         communicators: places in the ledger of the communicators whose transfers are slow; empty for work, and for all.
-        companion_of: a far greater cause of the same subject, of which this may be a by-product.
+        companion_of: a far greater cause of the same subject, or one that strikes at the same times, of which this may
+            be a by-product.
+        beside_ns: slow transfers that may be its by-product, ns an iteration.
     """
 
     cause: Cause
@@ -25,6 +27,7 @@ class FindingCandidate:
     is_in_turns: bool = False
     communicators: tuple[int, ...] = ()
     companion_of: str | None = None
+    beside_ns: float = 0.0
 
     @property
     def confidence(self) -> str:

@@ -121,7 +121,8 @@ def finding_costs(
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
             estimate = widened(_estimate(likely[n, kind], effect, known, rng), ends)
-            estimates[kind] = _corrected(estimate, left[n], len(effect.affected) / len(places))
+            estimate = _corrected(estimate, left[n], len(effect.affected) / len(places))
+            estimates[kind] = _reaching(estimate, one.beside_ns)
         delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
         if (n, "delay") in likely:
             hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
@@ -182,6 +183,11 @@ def _corrected(estimate: CostEstimate, left: ReplayResidual, part: float) -> Cos
         return CostEstimate(mean + moved, None, None)
     there = CostEstimate(mean + moved, estimate.low_ns + moved, estimate.high_ns + moved)
     return widened(there, [[mean + part * left.low_ns, mean + part * left.high_ns]])
+
+
+def _reaching(estimate: CostEstimate, beside_ns: float) -> CostEstimate:
+    """An estimate that may be larger by what may follow from the same delay."""
+    return estimate if estimate.high_ns is None else replace(estimate, high_ns=estimate.high_ns + beside_ns)
 
 
 def _costs(

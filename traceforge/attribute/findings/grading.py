@@ -49,6 +49,11 @@ def grade_of_ranks(found: GradeInputs, limits: GradeLimits) -> str:
     is_hard_hit = found.share >= thresholds.HARD_HIT_SHARE and found.dominance >= thresholds.MEDIUM_DOMINANCE
     if found.affected == found.iterations < thresholds.FEW_ITERATIONS and is_hard_hit:
         return "medium"
+    # Few iterations can never be unlikely by counting; but one rank that loses much in each, and no other, is no noise.
+    is_in_each = found.affected == found.iterations >= thresholds.FEW_ITERATIONS
+    is_large = found.share >= max(thresholds.IN_EACH_SHARE, limits.medium_share)
+    if is_in_each and is_large and found.dominance >= thresholds.OVERWHELMING_DOMINANCE:
+        return "medium"
     # What happens once shows what was lost and by whom, but not whether it recurs.
     is_one_off = found.stands_alone and found.hit_share >= limits.one_off_share
     if is_one_off and found.share >= limits.medium_share and found.dominance >= thresholds.SOLE_DOMINANCE:

@@ -25,6 +25,8 @@ class JudgedRun:
 
     Attributes:
         messages: iteration, low and high rank of both ends, size_bytes, transfer_ns; None where none was recorded.
+        even_routing: by rank with a hot expert, the share of its extra work that even routing would save.
+        may_transfers_grow: whether it is not known if transfers grow with the spread of arrivals.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
 
@@ -38,6 +40,8 @@ class JudgedRun:
     has_device: bool
     messages: pl.DataFrame | None = None
     nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] = field(default_factory=dict)
+    even_routing: Mapping[int, float] = field(default_factory=dict)
+    may_transfers_grow: bool = False
 
     @property
     def places(self) -> list[int]:

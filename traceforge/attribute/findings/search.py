@@ -128,7 +128,18 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     # Who is slow shows in the ranks' own work; of ranks that are slow alike the ledger may blame the last alone.
     slow = _slow_subjects(run, own, known)
     by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
-    return min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
+    best = min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
+    return None if _leads_in_turns(run, cost, node, best, limits) else best
+
+
+def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: FindingCandidate, limits: GradeLimits) -> bool:
+    """Whether a rank only leads more often than others that lose in turns with it: nothing is surely its own."""
+    effect = best.effect
+    is_sure = (effect.p_value or 0.0) <= thresholds.HIGH_P_VALUE or effect.dominance >= thresholds.HIGH_DOMINANCE
+    if best.subject.kind != "rank" or is_sure or not _takes_turns(run, node):
+        return False
+    turns = effect_in_turns(cost, run.durations_ns, limits)
+    return turns is not None and turns.confidence != "low"
 
 
 def _is_part_of_everyone(lost: LostTime, node: CauseNode, one: FindingCandidate) -> bool:
@@ -215,9 +226,7 @@ def _what_is_left(
     cost, _ = lost.of(node.numbers)
     limits = limits_of(run, node, lost.causes)
     of_ranks = node.cause.mode == "synchronization_amplification"
-    # Taken cores strike ranks in turns as well.
-    takes_turns = of_ranks or not (run.shares_cores and node.cause.is_like_taken_cores)
-    if takes_turns and node.cause is not UNEXPLAINED and run.ledger.model.rule is ReferenceRule.MEDIAN:
+    if _takes_turns(run, node):
         places = np.setdiff1d(np.arange(len(run.ranks)), [place for one in counted for place in one.subject.places])
         effect = effect_in_turns(cost[:, places], run.durations_ns, limits)
         if effect is not None and effect.confidence != "low":
@@ -233,6 +242,13 @@ def _what_is_left(
         effect = effect_on_ranks(cost, [place], run.durations_ns, limits, len(run.ranks))
         if effect is not None:
             yield _candidate(run, lost, node, rank_of(run, place), replace(effect, confidence="low"))
+
+
+def _takes_turns(run: JudgedRun, node: CauseNode) -> bool:
+    """Whether ranks that lose time in turns are a finding: where cores are shared, taken ones strike so as well."""
+    of_ranks = node.cause.mode == "synchronization_amplification"
+    is_known = of_ranks or not (run.shares_cores and node.cause.is_like_taken_cores)
+    return is_known and node.cause is not UNEXPLAINED and run.ledger.model.rule is ReferenceRule.MEDIAN
 
 
 def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject, effect: Effect) -> FindingCandidate:

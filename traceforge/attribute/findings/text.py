@@ -31,9 +31,19 @@ def _has_peers(subject: Subject, run: JudgedRun) -> bool:
     return bool({role[place] for place in others} & {role[one] for one in subject.places})
 
 
-def cost_note(cost: FindingCost, known: CouplingScenarios) -> str | None:
-    """What else is in a finding's cost: a coupling that was assumed, or a residual of the replay; None if nothing."""
+def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.0) -> str | None:
+    """What else is in a finding's cost: a coupling that was assumed, or a residual of the replay; None if nothing.
+
+    Args:
+        beside_ns: slow transfers that may follow from it, and that its interval counts.
+    """
     notes = [known.assumption] if known.assumption else []
+    if beside_ns > 0:
+        notes.append(
+            f"Transfers are slower by {format_ns(beside_ns)} an iteration, in these iterations and hardly in others. "
+            "If they are because ranks wait, this costs as much more, which its interval includes; if the network is "
+            "slow by itself then, it does not. A longer recording tells which."
+        )
     if cost.coupled_ns is not None and cost.coupled_ns > 0:
         notes.append(f"{format_ns(cost.coupled_ns)} of it because transfers take longer while ranks wait.")
     if cost.left_ns:

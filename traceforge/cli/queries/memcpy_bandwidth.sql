@@ -6,6 +6,6 @@ SELECT k.run_id, k.rank, e.name AS direction, COUNT(*) AS copies, SUM(e.size_byt
 FROM raw.event AS e
 JOIN align.rank AS k USING (source_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name IS NOT DISTINCT FROM e.name
-WHERE c.class = 'copy' AND e.stream IS NOT NULL AND e.duration_ns > 0
+WHERE c.canonical_category IN ('gpu_memcpy', 'gpu_memset') AND e.stream IS NOT NULL AND e.duration_ns > 0
 GROUP BY k.run_id, k.rank, e.name
 ORDER BY k.run_id, ms DESC, k.rank, direction

@@ -1,0 +1,46 @@
+"""Slow transfers that come with a delay of ranks. In: candidates. Out: the same, where one may follow from the other.
+
+Transfers may slow down while ranks wait. Where a run is too short to measure that (`replay.calibration`) and transfers
+are slow in the iterations in which some ranks are late, and hardly in others, they may be all that ranks' doing: then
+the network is not accused, and the ranks' delay may cost as much more. Not handled: a network that is slow by itself at
+just these moments, which nothing in such a run tells from it; the note on the cost says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.thresholds import attribute as thresholds
+
+
+def with_coinciding(found: Sequence[FindingCandidate], iterations: int) -> list[FindingCandidate]:
+    """Candidates, of which slow transfers that come with ranks' delay are taken for its by-product."""
+    result = list(found)
+    for n, transfers in enumerate(found):
+        if transfers.cause.claims_transfer != "fabric" or transfers.confidence == "low":
+            continue
+        for m, late in enumerate(found):
+            if late.confidence != "low" and _comes_with(transfers, late, iterations):
+                result[n] = replace(transfers, companion_of=late.cause.name)
+                result[m] = replace(result[m], beside_ns=transfers.effect.delay_ns_per_iteration)
+                break
+    return result
+
+
+def _comes_with(transfers: FindingCandidate, late: FindingCandidate, iterations: int) -> bool:
+    """Whether transfers are slow in the iterations of a delay of work, and so many would hardly coincide by chance."""
+    if late.cause.claims_transfer is not None or late.is_in_turns:
+        return False
+    slow, struck = transfers.effect.affected, late.effect.affected
+    shared = len(np.intersect1d(slow, struck))
+    if shared < thresholds.COINCIDING_SHARE * len(slow):
+        return False
+    ways = comb(iterations, len(slow))
+    likely = sum(
+        comb(len(struck), both) * comb(iterations - len(struck), len(slow) - both)
+        for both in range(shared, min(len(slow), len(struck)) + 1)
+    )
+    return likely / ways <= thresholds.HIGH_P_VALUE
