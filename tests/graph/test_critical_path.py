@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.given import Trace, data_parallel_job, rows_of
 from tests.stories import told
-from traceforge.graph.critical_path import Chains, CollectiveEvent, Piece, critical_path
+from traceforge.graph.critical_path import Beginning, Chains, CollectiveEvent, Piece, critical_path
 from traceforge.store.database import Store
 
 
@@ -18,7 +18,7 @@ def test_the_path_leads_from_the_end_over_the_transfer_to_the_rank_that_came_las
             (3, 0): [CollectiveEvent(arrival_ns=4, awaited=5, awaited_end_ns=9, work_ns=0)],
             (3, 1): [CollectiveEvent(arrival_ns=7, awaited=5, awaited_end_ns=9, work_ns=0)],
         },
-        last={5: (7, 1, 0)},
+        last={5: Beginning(7, 1, 0, None)},
     )
 
     assert critical_path(chains) == [
@@ -37,7 +37,7 @@ def test_a_rank_that_was_not_blocked_keeps_the_path() -> None:
             (0, 0): [CollectiveEvent(arrival_ns=2, awaited=1, awaited_end_ns=5, work_ns=6)],
             (0, 1): [CollectiveEvent(arrival_ns=3, awaited=1, awaited_end_ns=5, work_ns=0)],
         },
-        last={1: (3, 1, 0)},
+        last={1: Beginning(3, 1, 0, None)},
     )
 
     assert {piece.rank for piece in critical_path(chains)} == {0}

@@ -1,13 +1,17 @@
 """Collectives that stand behind one another on their stream, drawn by hand; and a run of them replayed."""
 
 import numpy as np
+import pytest
 
 from tests.given import Trace, built, rows_of, store_of
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
 from traceforge.store.database import Store
 
-JOINTS = "SELECT position, arrival_ns, end_ns, awaited_position, queued_position FROM graph.arrival WHERE rank = ?"
+JOINTS = """
+SELECT position, arrival_ns, end_ns, awaited_position, queued_position, behind_position FROM graph.arrival WHERE rank = ?
+"""
+PATH = "SELECT kind, start_ns, duration_ns FROM graph.critical_path ORDER BY piece"
 
 
 def queue_of(*ready_ns: int) -> Store:
@@ -33,13 +37,16 @@ def test_a_rank_has_reached_a_collective_that_its_stream_holds_back_when_its_wor
     store = queue_of(40, 50)
 
     # given it has waited for its stream, it was ready at 40 although the kernel started at 60
-    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None), (1, 40, 100, 1, 0)]
-    assert rows_of(store, JOINTS, [1]) == [(0, 20, 60, None, None), (1, 50, 100, 1, 0)]
+    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None, None), (1, 40, 100, 1, 0, 0)]
+    assert rows_of(store, JOINTS, [1]) == [(0, 20, 60, None, None, None), (1, 50, 100, 1, 0, 0)]
 
 
-def test_a_collective_that_starts_late_on_a_free_stream_stands_behind_nothing() -> None:
-    # compute      |0––20|20–––––––––––––––––80|         |100–110|
-    # collectives        |A 20–––––––60|        |B 80–100|
+def late_on_a_free_stream() -> Store:
+    """Two ranks whose second collective comes when the first has long ended.
+
+    compute      |0––20|20–––––––––––––––––80|         |100–110|
+    collectives        |A 20–––––––60|        |B 80–100|
+    """
     traces = [
         Trace(rank)
         .step(1, 0, 110)
@@ -50,10 +57,33 @@ def test_a_collective_that_starts_late_on_a_free_stream_stands_behind_nothing() 
         .kernel(100, 110, launch_ns=8)
         for rank in range(2)
     ]
+    return built(store_of(*traces), "graph")
 
-    store = built(store_of(*traces), "graph")
 
-    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None), (1, 80, 100, 1, None)]
+def test_a_collective_that_starts_late_on_a_free_stream_was_held_up_by_nothing() -> None:
+    store = late_on_a_free_stream()
+
+    assert rows_of(store, JOINTS, [0]) == [(0, 20, 60, None, None, None), (1, 80, 100, 1, None, 0)]
+
+
+@pytest.mark.parametrize(("longer", "end"), [(0, 110), (20, 110), (30, 120)])
+def test_a_slower_collective_holds_up_the_next_one_of_its_stream_where_it_did_not_before(longer: int, end: int) -> None:
+    model = load_model(late_on_a_free_stream(), 0)
+    assert model is not None
+    durations = measured(model)
+
+    # when A takes 40 + longer: it ends at 60 + longer, and B, ready at 80, takes 20 from then on
+    transfer = durations.transfer_ns + np.array([longer, 0])[None, :, None]
+    slower = type(durations)(durations.before_arrival_ns, durations.before_wait_ns, transfer)
+
+    assert replay(model, slower).end_ns.tolist() == [[end, end]]
+
+
+def test_the_critical_path_goes_over_all_transfers_that_stand_behind_one_another() -> None:
+    # given B, ready at 50 on the last rank, held up by A until 60
+    store = queue_of(40, 50)
+
+    assert rows_of(store, PATH) == [("work", 0, 20), ("transfer", 20, 40), ("transfer", 60, 40), ("work", 100, 10)]
 
 
 def test_were_the_first_collective_faster_the_second_would_start_when_its_ranks_are_ready() -> None:

@@ -154,11 +154,6 @@ def _what_ifs(
     if not quiet:
         print_frame(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
         _note_reasons([(str(one["edit"]), str(one["reason"])) for one in found])
-        if given.model.queued is None or (given.model.queued < 0).any():
-            note(
-                "Collectives that did not queue on their stream in the recording do not queue here: where a change"
-                " would make them, it is worth less than this says, beyond the interval."
-            )
         if not given.known.is_measured:
             note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
     return found

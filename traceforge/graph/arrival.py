@@ -83,7 +83,8 @@ met AS (
 SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings, a.is_last_begun,
   a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
   w.end_ns AS window_end_ns, w.start_ns,
-  b.collective_id AS queued, CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
+  b.collective_id AS behind, CASE WHEN q.is_held THEN b.collective_id END AS queued,
+  CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
 FROM met AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
@@ -132,6 +133,7 @@ _COLUMNS = (
     "end_ns",
     "awaited_position",
     "queued_position",
+    "behind_position",
     "is_regular",
     "also_awaited",
 )
@@ -185,7 +187,7 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
 def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
     """Those with a position, by which the others they await and stand behind are told; only what is needed later."""
     arrivals = _with_other_meetings(arrivals.filter(pl.col("position").is_not_null()))
-    for name in ("awaited", "queued"):
+    for name in ("awaited", "queued", "behind"):
         which = arrivals.select(*KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position"))
         arrivals = arrivals.join(which, on=[*KEY, name], how="left", maintain_order="left")
     return arrivals.with_columns(

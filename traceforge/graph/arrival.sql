@@ -27,6 +27,9 @@ CREATE OR REPLACE TABLE graph.arrival (
   -- Position of the collective on the same stream that has to end before this one can start; NULL where the stream was
   -- free.
   queued_position INTEGER,
+  -- Position of the collective before it on the same stream, whether it held this one up or the stream was free by then;
+  -- NULL for the first of a stream.
+  behind_position INTEGER,
   -- True where all ranks issue equally many collectives in this iteration, in one order, or all collectives in it have all
   -- their members and no call is without a partner; only such are replayed.
   is_regular BOOLEAN NOT NULL,

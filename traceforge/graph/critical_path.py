@@ -1,9 +1,9 @@
 """What set the length of the run. Reads graph.arrival, graph.work and timeline.window; fills graph.critical_path.
 
 Walked backwards from the last end: a rank's own work leads to the collective event (an arrival and the wait after it)
-before it; a wait in which the rank was blocked leads over the collective's transfer to the rank that arrived last, and
-on from there. The pieces tile the time between the first start and the last end exactly. Not handled: dependencies
-inside a stretch of work; collectives that stand behind one another on a stream, which count for one transfer.
+before it; a wait in which the rank was blocked leads over the collective's transfer to the rank that began it last, and
+on from there: to its arrival, or over the transfer of the collective that held up its stream. The pieces tile the time
+between the first start and the last end exactly. Not handled: dependencies inside a stretch of work.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,14 @@ SELECT run_id, rank, iteration, start_ns, end_ns FROM timeline.window ORDER BY r
 
 _EVENTS = """
 SELECT a.run_id, a.iteration, a.rank, a.position, a.collective_id, a.arrival_ns, b.collective_id AS awaited,
-  COALESCE(b.end_ns, a.arrival_ns) AS awaited_end_ns, COALESCE(w.work_ns, 0) AS work_ns
+  COALESCE(b.end_ns, a.arrival_ns) AS awaited_end_ns, COALESCE(w.work_ns, 0) AS work_ns,
+  q.collective_id AS held_by, q.end_ns AS free_ns
 FROM graph.arrival AS a
 LEFT JOIN graph.arrival AS b
   ON b.run_id = a.run_id AND b.iteration = a.iteration AND b.rank = a.rank AND b.position = a.awaited_position
+LEFT JOIN graph.arrival AS q
+  ON q.run_id = a.run_id AND q.iteration = a.iteration AND q.rank = a.rank AND q.position = a.queued_position
+    AND q.end_ns > a.arrival_ns
 LEFT JOIN (
   SELECT run_id, iteration, rank, position, CAST(SUM(duration_ns) AS BIGINT) AS work_ns
   FROM graph.work WHERE part = 'before_wait' GROUP BY ALL
@@ -58,6 +62,22 @@ class CollectiveEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a collective began on the member that was last; ns on the aligned clock.
+
+    Attributes:
+        begun_ns: when the member had arrived and its stream was free.
+        place: of the arrival among the rank's events.
+        held_by: the collective that held up its stream; None where the rank arrived when it was free.
+    """
+
+    begun_ns: int
+    rank: int
+    place: int
+    held_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of the path; ns on the aligned clock."""
 
@@ -77,12 +97,12 @@ class Chains:
         windows: by rank, (iteration, start, end) in order of time, ns.
         events: by (iteration, rank), in order of position; absent where the iteration is not in the graph, or the
             rank has none.
-        last: by collective, (arrival, rank, place among the rank's events) of the last arriver.
+        last: by collective, the member that began it last.
     """
 
     windows: dict[int, list[tuple[int, int, int]]]
     events: dict[tuple[int, int], list[CollectiveEvent]]
-    last: dict[int, tuple[int, int, int]]
+    last: dict[int, Beginning]
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -104,12 +124,13 @@ def _chains(windows: pl.DataFrame, events: pl.DataFrame) -> Chains:
     for _, rank, iteration, start_ns, end_ns in windows.iter_rows():
         by_rank.setdefault(rank, []).append((iteration, start_ns, end_ns))
     chains = Chains(by_rank, {}, {})
-    for _, iteration, rank, _, collective, arrival, *wait in events.iter_rows():
+    for _, iteration, rank, _, collective, arrival, *wait, held_by, free_ns in events.iter_rows():
         own = chains.events.setdefault((iteration, rank), [])
         own.append(CollectiveEvent(arrival, *wait))
-        # Of ranks that arrive together the lowest stands for all.
-        if collective not in chains.last or arrival > chains.last[collective][0]:
-            chains.last[collective] = (arrival, rank, len(own) - 1)
+        begun = Beginning(arrival if held_by is None else free_ns, rank, len(own) - 1, held_by)
+        # Of ranks that begin together the lowest stands for all.
+        if collective not in chains.last or begun.begun_ns > chains.last[collective].begun_ns:
+            chains.last[collective] = begun
     return chains
 
 
@@ -137,11 +158,10 @@ def _backwards(chains: Chains, rank: int) -> Iterator[Piece]:
         until_ns = reached_ns
         if position:
             event = events[position - 1]
-            jump = _wait(chains, iteration, rank, event)
-            if jump is not None:
-                piece, rank, position = jump
-                yield piece
-                until_ns = piece.start_ns
+            transfers, last = _wait(chains, iteration, rank, event)
+            if last is not None:
+                yield from transfers
+                rank, position, until_ns = last.rank, last.place, transfers[-1].start_ns
                 place = _place(chains, rank, iteration)
                 continue
             position -= 1
@@ -157,15 +177,18 @@ def _backwards(chains: Chains, rank: int) -> Iterator[Piece]:
         until_ns = before_ns
 
 
-def _wait(chains: Chains, iteration: int, rank: int, event: CollectiveEvent) -> tuple[Piece, int, int] | None:
-    """The transfer that a blocked rank waited for, and where the path goes on; None where it goes on by itself."""
-    if event.awaited is None or not event.is_blocked:
-        return None
-    arrival_ns, last_rank, position = chains.last[event.awaited]
-    if arrival_ns >= event.awaited_end_ns:
-        return None
-    piece = Piece(iteration, rank, "transfer", event.awaited, arrival_ns, event.awaited_end_ns)
-    return piece, last_rank, position
+def _wait(
+    chains: Chains, iteration: int, rank: int, event: CollectiveEvent
+) -> tuple[list[Piece], Beginning | None]:
+    """The transfers that a blocked rank waited for, the last one first, and where the path goes on; None: by itself."""
+    transfers: list[Piece] = []
+    found: Beginning | None = None
+    collective, until_ns = event.awaited if event.is_blocked else None, event.awaited_end_ns
+    while collective is not None and chains.last[collective].begun_ns < until_ns:
+        found = chains.last[collective]
+        transfers.append(Piece(iteration, rank, "transfer", collective, found.begun_ns, until_ns))
+        rank, collective, until_ns = found.rank, found.held_by, found.begun_ns
+    return transfers, found
 
 
 def _place(chains: Chains, rank: int, iteration: int) -> int:

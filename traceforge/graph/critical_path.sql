@@ -11,7 +11,7 @@ CREATE OR REPLACE TABLE graph.critical_path (
   iteration INTEGER NOT NULL,
   -- Rank on which the piece lies.
   rank INTEGER NOT NULL,
-  -- work (of the rank), transfer (of a collective, after its last arrival), pause (before an iteration) or unknown
+  -- work (of the rank), transfer (of a collective, after it began on its last member), pause (before an iteration) or unknown
   -- (an iteration that is not in the graph, or a wait that the clocks cannot place).
   kind VARCHAR NOT NULL,
   -- Collective of a transfer; joins timeline.collective.collective_id. NULL for other kinds.

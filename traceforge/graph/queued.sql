@@ -1,8 +1,8 @@
--- Collectives that wait for their stream: when a rank was ready for each, and behind which call it had to stand.
+-- Collectives in the order of their stream: behind which call each stands, and when a rank was ready for it.
 --
 -- Kernels of one stream run one after another, so a collective that starts as soon as another one of its stream ends
 -- has not been waiting for its rank. The rank was ready once its host had launched it and the device work launched
--- before it was done. Calls that start on a free stream, and those of host threads, are absent.
+-- before it was done. The first call of a stream, calls of one stream that overlap, and those of host threads are absent.
 -- Scope: rank
 -- In parts by: align.rank_batch
 CREATE OR REPLACE TABLE graph.queued (
@@ -12,9 +12,11 @@ CREATE OR REPLACE TABLE graph.queued (
   rank,
   -- Joins align.call.call_id within the rank.
   call_id,
-  -- Call before it on the same stream, at whose end it starts; joins align.call.call_id.
+  -- Call before it on the same stream; joins align.call.call_id.
   behind_call_id,
-  -- By how much the rank was ready before the kernel started, ns.
+  -- True where it starts at the end of that call and not when its rank is ready.
+  is_held,
+  -- By how much the rank was ready before the kernel started, ns; 0 where the stream was free.
   ahead_ns
 ) AS
 WITH event AS (
@@ -54,12 +56,14 @@ collective AS (
 ),
 queued AS (
   -- From the end of a kernel to the start of one that waits behind it some µs pass.
-  SELECT * FROM collective
-  WHERE raw_launch_ns < raw_free_ns AND behind_call_id < call_id
+  SELECT *,
+    raw_launch_ns < raw_free_ns
     AND ABS(raw_arrival_ns - raw_free_ns) <= LEAST(
       (SELECT value FROM meta.threshold WHERE name = 'graph.LONGEST_HANDOVER_NS'),
       behind_duration_ns * (SELECT value FROM meta.threshold WHERE name = 'graph.LONGEST_HANDOVER_SHARE')
-    )
+    ) AS is_held
+  FROM collective
+  WHERE behind_call_id < call_id
 ),
 work AS (
   SELECT source_id, raw_launch_ns, MAX(raw_end_ns) OVER before AS raw_done_ns
@@ -68,8 +72,13 @@ work AS (
   WINDOW before AS (PARTITION BY source_id ORDER BY raw_launch_ns)
 )
 SELECT
-  q.run_id, q.rank, q.call_id, q.behind_call_id,
-  GREATEST(0, q.raw_arrival_ns - GREATEST(q.raw_launch_ns, COALESCE(w.raw_done_ns, q.raw_launch_ns)))
+  q.run_id, q.rank, q.call_id, q.behind_call_id, q.is_held,
+  CASE
+    WHEN q.is_held
+      THEN GREATEST(0, q.raw_arrival_ns - GREATEST(q.raw_launch_ns, COALESCE(w.raw_done_ns, q.raw_launch_ns)))
+    ELSE 0
+  END
 FROM queued AS q
 ASOF LEFT JOIN work AS w ON w.source_id = q.source_id AND q.raw_launch_ns >= w.raw_launch_ns
+WHERE q.is_held OR q.raw_arrival_ns >= q.raw_free_ns
 ORDER BY q.run_id, q.rank, q.call_id

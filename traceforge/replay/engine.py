@@ -168,7 +168,8 @@ class _Iterations:
         unhindered: bool = False,
     ) -> None:
         self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
-        self._met, self._awaited, self._queued = met, model.awaited, model.queued
+        self._met, self._awaited = met, model.awaited
+        self._behind = model.queued if model.behind is None else model.behind
         self._calls: list[int] = model.calls.tolist()
         # Ranks of several roles join different numbers of collectives.
         self._joined = None if model.role is None else np.maximum((model.group >= 0).sum(axis=1), 1)
@@ -258,9 +259,9 @@ class _Iterations:
 
     def _begun(self, i: int, p: int, time: Times, ends: Sequence[Times]) -> Times:
         """When the collective at place `p` begins on each rank that arrives at `time`: once its stream is free."""
-        if self._queued is None:
+        if self._behind is None:
             return time
-        begun: Times = np.maximum(time, _reached(ends, self._queued[i, p], time))
+        begun: Times = np.maximum(time, _reached(ends, self._behind[i, p], time))
         return begun
 
     def _arrive(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:

@@ -27,7 +27,7 @@ ORDER BY w.iteration, w.rank
 
 _ARRIVALS = """
 SELECT a.iteration, a.rank, a.position, a.collective_id, GREATEST(a.arrival_ns, COALESCE(q.end_ns, a.arrival_ns)) AS
-  started_ns, a.end_ns, a.awaited_position, a.queued_position, a.also_awaited
+  started_ns, a.end_ns, a.awaited_position, a.queued_position, a.behind_position, a.also_awaited
 FROM graph.arrival AS a
 LEFT JOIN graph.arrival AS q
   ON q.run_id = a.run_id AND q.iteration = a.iteration AND q.rank = a.rank AND q.position = a.queued_position
@@ -65,6 +65,8 @@ class StepModel:
         before_wait_ns: own work between each arrival and the wait after it, shape (I, P, R, K).
         queued: position of the collective that has to end on the rank's stream before this one starts, -1 for none,
             shape (I, P, R); None where streams are always free.
+        behind: position of the collective before this one on the rank's stream, held up by it or not, -1 for none,
+            shape (I, P, R); None where no two share a stream. Changed durations may make it hold this one up.
         role: number shared by ranks that do the same work (stages of a pipeline), shape (R,); None where all do.
         leaves_host: whether the collective joins ranks of several hosts, shape (I, P, R); None where all ranks have one
             role: replicas of a stage may lie differently.
@@ -84,6 +86,7 @@ class StepModel:
     before_arrival_ns: Times
     before_wait_ns: Times
     queued: NDArray[np.int64] | None = None
+    behind: NDArray[np.int64] | None = None
     role: NDArray[np.int64] | None = None
     leaves_host: NDArray[np.bool_] | None = None
     rule: ReferenceRule = ReferenceRule.MEDIAN
@@ -137,9 +140,8 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         kinds=kinds,
         before_arrival_ns=before_arrival,
         before_wait_ns=before_wait,
-        queued=None
-        if arrivals["queued_position"].is_null().all()
-        else _dense(arrivals, "queued_position", shape, fill=-1),
+        queued=_positions_before(arrivals, "queued_position", shape),
+        behind=_positions_before(arrivals, "behind_position", shape),
         role=role,
         leaves_host=None if role is None else _leaves_host(arrivals, store.query(_HOSTS, [run_id]), shape),
         rule=ReferenceRule(store.value("SELECT reference FROM meta.analysis")),
@@ -150,6 +152,10 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         if isinstance(values, np.ndarray):
             values.flags.writeable = False
     return model
+
+
+def _positions_before(arrivals: pl.DataFrame, name: str, shape: tuple[int, int, int]) -> NDArray[np.int64] | None:
+    return None if arrivals[name].is_null().all() else _dense(arrivals, name, shape, fill=-1)
 
 
 def _roles(store: Store, run_id: int, ranks: pl.Series) -> NDArray[np.int64] | None:

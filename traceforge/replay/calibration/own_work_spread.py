@@ -36,6 +36,7 @@ def own_work_waits(model: StepModel) -> Amounts:
         before_wait_ns=before_wait[..., None],
         kinds=(("compute", None),),
         queued=None,
+        behind=None,
     )
     return record(alone).spread_ns
 
