@@ -92,7 +92,7 @@ NO_JUDGEMENT = {
     ("fabric/load.sql", ""): "quantiles that the columns are said to be",
     ("timeline/mesh.py", "_MOST_*"): "how many are tried together",
     ("fabric/nic_distance.sql", ""): "digits of an address; NCCL's own definition of PIX",
-    ("forecast/all_reduce.py", "NVLINK_*"): "what a link is taken to do where none was measured",
+    ("replay/all_reduce.py", "NVLINK_*"): "what a link is taken to do where none was measured",
     ("forecast/goodput.py", "*"): "assumptions that a user may set, from published field data",
     ("forecast/fitting.py", "_*"): "rounds and guards of a solver",
     ("forecast/models/*", "_*"): "grid and guards of a solver",

@@ -15,6 +15,7 @@ FINDING = {
     "delay_ns_per_iteration": 20e6, "delay_low_ns": 16e6, "delay_high_ns": 24e6,
 }  # fmt: skip
 ONE_HOST = Recorded(hosts=1, collectives=2.0)
+UNKNOWN = Recorded(hosts=None, collectives=0.0)
 
 
 def test_a_fix_is_told_in_gpus_and_money() -> None:
@@ -41,14 +42,40 @@ def test_where_scaling_is_worse_a_gain_is_worth_more_gpus() -> None:
 
 
 def test_one_scale_does_not_tell_latency_from_bandwidth() -> None:
-    found = {change.kind: change for change in changes_of(POINT, None, ONE_HOST, Assumptions())}
+    found = {change.kind: change for change in changes_of(POINT, None, UNKNOWN, Assumptions())}
 
     # all latency: a fabric of twice the bandwidth brings nothing; all bytes: half of the exposed 10 ms
     fabric = found["faster_fabric"]
     assert (fabric.low, fabric.high) == pytest.approx((1.0, 100 / 95))
-    assert "all latency" in fabric.basis
+    assert "one scale" in fabric.basis
     assert found["tree"].low < 1 < found["tree"].high  # type: ignore[operator]
     assert "hierarchical" not in found
+
+
+def test_no_more_of_a_transfer_is_latency_than_its_steps_may_take() -> None:
+    # given 2 collectives of 14 steps: at most 14 µs each, 0.392 ms of the 20 ms, half of which show
+    found = {change.kind: change for change in changes_of(POINT, None, ONE_HOST, Assumptions())}
+
+    fabric = found["faster_fabric"]
+    assert (fabric.low, fabric.high) == pytest.approx((100 / (90 + (0.392 + 19.608 / 2) / 2), 100 / 95))
+
+
+def test_within_one_host_no_other_form_is_offered() -> None:
+    found = {change.kind for change in changes_of(POINT, None, ONE_HOST, Assumptions())}
+
+    assert found == {"faster_fabric"}
+
+
+def test_each_rank_of_a_host_sends_its_own_part_of_the_bytes_between_hosts() -> None:
+    # given 8 ranks on 2 hosts that move 2 x 7/8 x 200 MB in 20 ms, all bytes, and NVLink at 300 GB/s
+    point = ScalePoint("run", 8, 80.0, terms=POINT.terms, facts={"size_bytes": 2e8})
+    recorded = Recorded(hosts=2, collectives=1e-9)
+
+    (found,) = (one for one in changes_of(point, None, recorded, Assumptions()) if one.kind == "hierarchical")
+
+    # then 2 x 3/4 x 200 MB go within hosts, and a quarter of 2 x 1/2 x 200 MB between them
+    communication_s = 1.5 * 2e8 / 300e9 + 20e-3 * (1 / 4) / (2 * 7 / 8)
+    assert found.throughput_ratio == pytest.approx(0.1 / (0.09 + communication_s / 2), rel=1e-6)
 
 
 def test_scales_that_tell_them_apart_narrow_the_interval() -> None:

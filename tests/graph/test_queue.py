@@ -9,7 +9,9 @@ from traceforge.replay.model import load_model
 from traceforge.store.database import Store
 
 JOINTS = """
-SELECT position, arrival_ns, end_ns, awaited_position, queued_position, behind_position FROM graph.arrival WHERE rank = ?
+SELECT position, arrival_ns, end_ns, awaited_position, queued_position, behind_position
+FROM graph.arrival
+WHERE rank = ?
 """
 PATH = "SELECT kind, start_ns, duration_ns FROM graph.critical_path ORDER BY piece"
 

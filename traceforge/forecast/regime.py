@@ -8,8 +8,8 @@ boundary. Not known from traces: where racks end.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from traceforge.forecast.all_reduce import bytes_factor
 from traceforge.forecast.scale_point import Array, ScalePoint, ranks_of
+from traceforge.replay.all_reduce import bytes_factor
 from traceforge.thresholds import forecast as thresholds
 from traceforge.units import plural
 

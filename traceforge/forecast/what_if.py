@@ -14,15 +14,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.forecast.all_reduce import NVLINK_BYTES_PER_S, NVLINK_LATENCY_S, bytes_factor, steps
 from traceforge.forecast.ensemble import Ensemble
 from traceforge.forecast.goodput import Assumptions
 from traceforge.forecast.models.structural import TermFit
 from traceforge.forecast.points import curves
 from traceforge.forecast.scale_point import ScalePoint, StepTerms
+from traceforge.replay.all_reduce import NVLINK_BYTES_PER_S, Transfer, as_tree, bytes_factor, in_two_levels, steps
 from traceforge.stats import percentile_interval
 from traceforge.store.database import Store
 from traceforge.thresholds import forecast as thresholds
+from traceforge.thresholds.replay import MOST_STEP_LATENCY_NS
 
 Array = NDArray[np.float64]
 Finding = Mapping[str, Any]
@@ -33,6 +34,7 @@ FABRIC_FACTOR = 2.0
 _EDITS = {
     "scale_transfer": ("faster_fabric", "Transfers in half the time, as over a fabric twice as fast"),
     "local_sgd": ("local_sgd", "Exchange gradients every 4 steps (local SGD)"),
+    "tree": ("tree", "All-reduce by tree in the place of ring"),
     "hierarchical": ("hierarchical", "All-reduce in two levels, hosts first (rail-optimised)"),
 }
 _REPLAYED = "replay of the recorded iterations; what it does to convergence is not judged"
@@ -109,14 +111,16 @@ def changes_of(
     terms = point.terms
     if terms is None or point.ranks < 2 or terms.exposed_s + terms.hidden_s <= 0:
         return []
-    split = _split(point, terms, ensemble)
+    split = _split(point, terms, ensemble, recorded)
     basis = (
-        "alpha-beta fit of the measured scales" if split.is_separated else "one scale: between all latency, all bytes"
+        "alpha-beta fit of the measured scales"
+        if split.is_separated
+        else "one scale: between the most latency that steps may take, and all bytes"
     )
     shown = terms.exposed_s / (terms.exposed_s + terms.hidden_s)
     result = []
-    for kind, change, latency_s, bytes_s in _networks(point, split, recorded):
-        exposed = shown * (latency_s + bytes_s + terms.contention_s)
+    for kind, change, communication_s in _networks(point, split, recorded):
+        exposed = shown * (communication_s + terms.contention_s)
         ratios: Array = point.step_s / (point.step_s - terms.exposed_s + exposed)
         result.append(_row(point, ensemble, assumed, kind, change, ratios, basis))
     return result
@@ -166,45 +170,49 @@ def gpus_for(point: ScalePoint, ensemble: Ensemble | None, ratio: float, gpus_pe
     return float(above - 1 + part) * gpus_per_rank
 
 
-def _networks(
-    point: ScalePoint, split: CommunicationSplit, recorded: Recorded
-) -> Iterator[tuple[str, str, Array, Array]]:
+def _networks(point: ScalePoint, split: CommunicationSplit, recorded: Recorded) -> Iterator[tuple[str, str, Array]]:
     n = np.array([float(point.ranks)])
-    latency, transferred = split.latency_s, split.bytes_s
-    yield "faster_fabric", f"Fabric of {FABRIC_FACTOR:.0f} times the bandwidth", latency, transferred / FABRIC_FACTOR
-    if point.facts.get("algorithm") != "tree" and point.ranks > 2:
-        fewer = float((steps(n, "tree") / steps(n))[0])
-        more = float((bytes_factor(n, "tree") / bytes_factor(n))[0])
-        yield "tree", "All-reduce by tree in the place of ring", latency * fewer, transferred * more
-    inside = point.ranks / recorded.hosts if recorded.hosts else 1.0
+    ring = Transfer(split.latency_s, split.bytes_s)
+    yield (
+        "faster_fabric",
+        f"Fabric of {FABRIC_FACTOR:.0f} times the bandwidth",
+        ring.latency + ring.carried / FABRIC_FACTOR,
+    )
+    hosts = np.array([float(min(recorded.hosts or point.ranks, point.ranks))])
+    if point.facts.get("algorithm") != "tree" and hosts[0] > 1 and point.ranks > 2:
+        yield "tree", "All-reduce by tree in the place of ring", as_tree(ring, n, hosts).total
     size = point.facts.get("size_bytes")
-    if recorded.hosts and recorded.hosts > 1 and inside > 1 and isinstance(size, int | float):
-        of_host, hosts = np.array([inside]), np.array([float(recorded.hosts)])
-        within_latency = recorded.collectives * float(steps(of_host)[0]) * NVLINK_LATENCY_S
-        within_bytes = size * float(bytes_factor(of_host)[0]) / NVLINK_BYTES_PER_S
-        yield (
-            "hierarchical",
-            "All-reduce in two levels, hosts first (rail-optimised)",
-            latency * float((steps(hosts) / steps(n))[0]) + within_latency,
-            # Each rank of a host sends its own part of the bytes to the others.
-            transferred * float((bytes_factor(hosts) / bytes_factor(n))[0]) / inside + within_bytes,
-        )
+    if recorded.hosts and 1 < recorded.hosts < point.ranks and isinstance(size, int | float):
+        speed = NVLINK_BYTES_PER_S * ring.carried / (size * bytes_factor(n))
+        two_levels = in_two_levels(ring, n, hosts, np.maximum(speed, 1.0))
+        yield "hierarchical", "All-reduce in two levels, hosts first (rail-optimised)", two_levels.total
 
 
-def _split(point: ScalePoint, terms: StepTerms, ensemble: Ensemble | None) -> CommunicationSplit:
+def _split(point: ScalePoint, terms: StepTerms, ensemble: Ensemble | None, recorded: Recorded) -> CommunicationSplit:
     total = terms.exposed_s + terms.hidden_s - terms.contention_s
+    most = _most_latency(point, recorded, total)
     structural = next((one for one in ensemble.members if one.model.name == "structural"), None) if ensemble else None
     fits = [structural.fit, structural.drawn] if structural else []
     by_term = [fit.fit for fit in fits if fit is not None and isinstance(fit.fit, TermFit)]
     if not by_term:
         # The value lies in the middle of the two cases.
-        return CommunicationSplit(total * np.array([0.5, 0.0, 1.0]), total * np.array([0.5, 1.0, 0.0]), False)
+        latency = most * np.array([0.5, 0.0, 1.0])
+        return CommunicationSplit(latency, total - latency, False)
     latency = np.concatenate([fit.latency_s for fit in by_term]) * float(steps(np.array([float(point.ranks)]))[0])
     transferred = np.concatenate([fit.byte_s for fit in by_term]) * float(
         bytes_factor(np.array([float(point.ranks)]))[0]
     )
     share = latency / np.maximum(latency + transferred, 1e-15)
-    return CommunicationSplit(total * share, total * (1 - share), True)
+    found = np.minimum(total * share, most)
+    return CommunicationSplit(found, total - found, True)
+
+
+def _most_latency(point: ScalePoint, recorded: Recorded, total_s: float) -> float:
+    """What steps may take at most of a communication, s: no network's step takes longer than a known one's."""
+    if not recorded.collectives:
+        return total_s
+    ns = recorded.collectives * float(steps(np.array([float(point.ranks)]))[0]) * MOST_STEP_LATENCY_NS
+    return min(total_s, ns / 1e9)
 
 
 def _row(

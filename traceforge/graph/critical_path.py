@@ -177,9 +177,7 @@ def _backwards(chains: Chains, rank: int) -> Iterator[Piece]:
         until_ns = before_ns
 
 
-def _wait(
-    chains: Chains, iteration: int, rank: int, event: CollectiveEvent
-) -> tuple[list[Piece], Beginning | None]:
+def _wait(chains: Chains, iteration: int, rank: int, event: CollectiveEvent) -> tuple[list[Piece], Beginning | None]:
     """The transfers that a blocked rank waited for, the last one first, and where the path goes on; None: by itself."""
     transfers: list[Piece] = []
     found: Beginning | None = None

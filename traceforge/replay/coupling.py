@@ -121,6 +121,19 @@ def more_work(work_ns: Times, share: Amounts, given: Strengths, now: Cover, then
     return result
 
 
+def slowed_by(
+    work_ns: Times, share: Amounts, couplings: Couplings, begin_ns: Times, last_ns: Times, end_ns: Times
+) -> Amounts:
+    """What of recorded work (shape (R,)) is due to a collective beside it that waits until `last` and ends at `end`."""
+    wait, transfer = _covered(Cover(begin_ns, last_ns, end_ns))
+    waited = np.minimum(wait, work_ns)
+    transferred = np.minimum(transfer, work_ns - waited)
+    result: Amounts = waited * _slowed(share * couplings.waiting) + transferred * _slowed(
+        share * couplings.transferring
+    )
+    return result
+
+
 def _covered(cover: Cover) -> tuple[Times, Times]:
     wait = np.maximum(cover.last_ns - cover.begin_ns, 0)
     return wait, np.maximum(cover.end_ns - np.maximum(cover.last_ns, cover.begin_ns), 0)

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from traceforge.errors import PluginError, UsageError
 from traceforge.registry import discover
-from traceforge.replay.coupling import Baseline
+from traceforge.replay.coupling import NO_COUPLING, Baseline, Couplings
 from traceforge.replay.model import StepModel, Times
 from traceforge.replay.places import Places
 from traceforge.replay.reference import references
 from traceforge.replay.settings import Settings, parse_settings
+from traceforge.replay.unslowed import unslowed
 
 
 class InsufficientData(Exception):  # noqa: N818 - an answer, not an error of anybody's
@@ -33,12 +34,14 @@ class EditedJob:
 
     Attributes:
         samples_share: samples of an iteration, as a share of those of the recorded run.
+        couplings: as measured; what they cost is in no reference.
     """
 
     model: StepModel
     places: Places
     recorded: Baseline
     samples_share: float = 1.0
+    couplings: Couplings = NO_COUPLING
 
     def with_model(self, **changes: object) -> "EditedJob":
         """The job with other arrays in its model."""
@@ -60,17 +63,21 @@ class EditedJob:
         )
 
     def without_excess(self, ranks: Sequence[int] | None = None, kinds: Sequence[int] | None = None) -> "EditedJob":
-        """The job in which work of these ranks and kinds never exceeds the reference of its place; all by default."""
+        """The job in which work of these ranks and kinds never exceeds the reference of its place; all by default.
+
+        What is held against the reference is what work would take alone; what a collective beside it costs stays.
+        """
         model = self.model
         chosen = np.zeros((len(model.ranks), len(model.kinds)), dtype=bool)
         every_rank, every_kind = (range(count) for count in chosen.shape)
         chosen[np.ix_(every_rank if ranks is None else ranks, every_kind if kinds is None else kinds)] = True
         before_arrival, before_wait = model.before_arrival_ns.copy(), model.before_wait_ns.copy()
-        of_length = references(model)
+        alone = unslowed(model, self.recorded, self.couplings)
+        of_length = references(alone)
         for i, calls in enumerate(model.calls.tolist()):
-            reference = of_length[calls]
-            _cut(before_arrival[i, : calls + 1], reference.before_arrival_ns, chosen)
-            _cut(before_wait[i, :calls], reference.before_wait_ns, chosen)
+            reference, arrivals, waits = of_length[calls], slice(calls + 1), slice(calls)
+            _cut(before_arrival[i, arrivals], alone.before_arrival_ns[i, arrivals], reference.before_arrival_ns, chosen)
+            _cut(before_wait[i, waits], alone.before_wait_ns[i, waits], reference.before_wait_ns, chosen)
         return self.with_model(before_arrival_ns=before_arrival, before_wait_ns=before_wait)
 
 
@@ -92,11 +99,15 @@ def _of_ranks(holder: Holder, kept: NDArray[np.bool_], axes: Mapping[str, int], 
     return replace(holder, **arrays)
 
 
-def _cut(work_ns: Times, reference_ns: NDArray[np.float64], chosen: NDArray[np.bool_]) -> None:
-    """Cut work (places, R, K) down to references (places, K) or (places, R, K) where it is chosen (R, K), in place."""
+def _cut(work_ns: Times, alone_ns: Times, reference_ns: NDArray[np.float64], chosen: NDArray[np.bool_]) -> None:
+    """Take out of work (places, R, K) by how much it exceeds, alone, references (places, K) or (places, R, K).
+
+    Args:
+        work_ns: changed in place, where it is chosen (R, K).
+    """
     limit = np.rint(reference_ns).astype(np.int64)
     limit = limit if limit.ndim > 2 else limit[:, None, :]
-    np.minimum(work_ns, limit, out=work_ns, where=chosen)
+    np.subtract(work_ns, np.maximum(alone_ns - limit, 0), out=work_ns, where=chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +122,7 @@ class Edit:
         usual: settings to try on every run, from the run; replayed when the database is built.
         changes_transfers: whether it takes the time after the last arrival for transfer, which it is only where every
             member was recorded.
+        others: settings that the run cannot tell from those chosen; the interval holds what they give.
     """
 
     name: str
@@ -119,6 +131,7 @@ class Edit:
     apply: Callable[[EditedJob, Settings], EditedJob]
     usual: Callable[[EditedJob], Sequence[Settings]]
     changes_transfers: bool = False
+    others: Callable[[EditedJob, Settings], Sequence[Settings]] = lambda _job, _settings: ()
 
 
 @cache

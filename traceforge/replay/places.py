@@ -3,7 +3,8 @@
 What-if edits choose collectives by these: by communicator, operation, size, or whether they leave a host.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,16 @@ FROM timeline.collective AS c
 JOIN timeline.communicator AS k USING (run_id, communicator_id)
 WHERE c.run_id = ?
 ORDER BY c.collective_id
+"""
+# Along an axis ranks lie that differ in that coordinate.
+_AXES = """
+SELECT k.communicator_id, m.axis
+FROM timeline.communicator AS k
+JOIN timeline.mesh AS m ON m.run_id = k.run_id AND LIST_CONTAINS(k.ranks, m.rank)
+WHERE k.run_id = ?
+GROUP BY ALL
+HAVING COUNT(DISTINCT m.coordinate) > 1
+ORDER BY ALL
 """
 _HOST_NAMES = "SELECT rank, host FROM align.rank WHERE run_id = ?"
 
@@ -34,6 +45,7 @@ class Places:
         hosts: hosts of the communicator's ranks; 1 where they are not known.
         ops: names of operations.
         host_of: host of each rank, shape (R,); empty texts where unknown.
+        axes: by communicator, the axes of the mesh along which its ranks lie; empty where the layout is not known.
     """
 
     communicator: NDArray[np.int64]
@@ -43,6 +55,7 @@ class Places:
     hosts: NDArray[np.int64]
     ops: tuple[str, ...]
     host_of: tuple[str, ...]
+    axes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def is_op(self, *names: str) -> NDArray[np.bool_]:
         """Where one of these operations is."""
@@ -66,7 +79,10 @@ def load_places(store: Store, run_id: int, model: StepModel) -> Places:
     columns = ("communicator_id", "op", "size_bytes", "members", "hosts")
     communicator, op, size_bytes, members, at_hosts = (_at_places(model, facts, column) for column in columns)
     host_of = tuple(hosts.get(rank) or "" for rank in model.ranks.tolist())
-    return Places(communicator, op, size_bytes, members, at_hosts, ops, host_of)
+    axes: dict[int, frozenset[str]] = {}
+    for one, axis in store.rows(_AXES, [run_id]):
+        axes[one] = axes.get(one, frozenset()) | {axis}
+    return Places(communicator, op, size_bytes, members, at_hosts, ops, host_of, axes)
 
 
 def _at_places(model: StepModel, facts: pl.DataFrame, column: str) -> NDArray[np.int64]:

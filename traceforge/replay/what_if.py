@@ -7,15 +7,18 @@ Where none was measured, transfers are assumed not to change with the spread of 
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import exp, log
 
 import polars as pl
 
 from traceforge.replay.edit import Edit, EditedJob, InsufficientData, edits
-from traceforge.replay.engine import Arm, measured, replay_arms
+from traceforge.replay.engine import Arm, Replay, measured, replay_arms
 from traceforge.replay.places import Places, load_places
 from traceforge.replay.replay_input import ReplayInput, load_replay_input
 from traceforge.replay.settings import Settings, format_settings
+from traceforge.stats import Interval
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 
 _PIPELINES = """
 SELECT run_id, microbatches, iteration_ns, even_saved_ns, more_microbatches, more_iteration_ns
@@ -81,7 +84,7 @@ def of_pipelines(store: Store) -> list[WhatIf]:
 
 def job_of(run: ReplayInput, places: Places) -> EditedJob:
     """The run before any edit."""
-    return EditedJob(run.model, places, run.recorded)
+    return EditedJob(run.model, places, run.recorded, couplings=run.known.point)
 
 
 def try_edits(run: ReplayInput, job: EditedJob, chosen: Sequence[tuple[Edit, Settings]]) -> WhatIf:
@@ -93,28 +96,60 @@ def try_edits(run: ReplayInput, job: EditedJob, chosen: Sequence[tuple[Edit, Set
     name = "+".join(edit.name for edit, _ in chosen)
     parameters = ";".join(format_settings(settings) for _, settings in chosen)
     try:
-        for edit, settings in chosen:
-            if edit.changes_transfers and not run.is_split:
-                raise InsufficientData(_NOT_SPLIT)
-            job = edit.apply(job, settings)
+        edited, others = _edited(run, job, chosen)
     except InsufficientData as missing:
         return WhatIf(run.run_id, name, parameters, None, None, None, None, None, str(missing))
     ends = (run.known.low, run.known.point, run.known.high)
     distinct = list(dict.fromkeys(ends))
     arms = [Arm(couplings=couplings) for couplings in distinct]
-    found = replay_arms(job.model, measured(job.model), arms, recorded=job.recorded)
+    found = replay_arms(edited.model, measured(edited.model), arms, recorded=edited.recorded)
     low, point, high = (found[distinct.index(end)] for end in ends)
-    interval = run.ratio_interval(low, point, high)
-    ratio = job.samples_share * run.elapsed_ns / max(run.elapsed_of(point), 1)
+    times = run.ratio_interval(low, point, high)
+    faster = run.elapsed_ns / max(run.elapsed_of(point), 1)
+    as_well = [faster, *(run.elapsed_ns / max(run.elapsed_of(_replayed(run, one)), 1) for one in others)]
+    interval = _with_model_error(times, faster, as_well)
+    share = edited.samples_share
     was, is_now = (round(float(run.steps_ns(end_ns).mean())) for end_ns in (run.model.end_ns, point.end_ns))
     return WhatIf(
         run.run_id,
         name,
         parameters,
-        ratio,
-        min(interval.low * job.samples_share, ratio),
-        max(interval.high * job.samples_share, ratio),
+        share * faster,
+        share * interval.low,
+        share * interval.high,
         is_now,
         was - is_now,
         " ".join(edit.description for edit, _ in chosen),
     )
+
+
+def _edited(
+    run: ReplayInput, job: EditedJob, chosen: Sequence[tuple[Edit, Settings]]
+) -> tuple[EditedJob, list[EditedJob]]:
+    """The run with all edits, and what it may be as well: one edit with other settings that suit the run no less."""
+    done, others = job, list[EditedJob]()
+    for edit, settings in chosen:
+        if edit.changes_transfers and not run.is_split:
+            raise InsufficientData(_NOT_SPLIT)
+        others = [edit.apply(one, settings) for one in others]
+        others += [edit.apply(done, other) for other in edit.others(done, settings)]
+        done = edit.apply(done, settings)
+    return done, others
+
+
+def _replayed(run: ReplayInput, job: EditedJob) -> Replay:
+    couplings = run.known.point
+    return replay_arms(job.model, measured(job.model), [Arm(couplings=couplings)], recorded=job.recorded)[0]
+
+
+def _with_model_error(times: Interval, faster: float, as_well: Sequence[float]) -> Interval:
+    """An interval of recorded over replayed time, with what parameters and the model may be off by.
+
+    Args:
+        times: with the error of the couplings and of the steps.
+        faster: the value.
+        as_well: the value, and what it is with other settings that suit the run no less.
+    """
+    error = exp(thresholds.LEAST_MODEL_ERROR + thresholds.MODEL_ERROR_OF_CHANGE * abs(log(faster)))
+    low, high = min(times.low, faster) / faster, max(times.high, faster) / faster
+    return Interval(min(as_well) * low / error, max(as_well) * high * error)

@@ -96,3 +96,34 @@ STEP_SPREADS: Annotated[
 STEP_SHARE: Annotated[
     float, Meaning("share of the rank's work", "A smaller step does not change what is usual.", "references")
 ] = 0.03
+
+# From NCCL's own model of rings between hosts (tuning.cc): protocol LL, and Simple; the middle one by ratio.
+STEP_LATENCY_NS: Annotated[
+    float, Meaning("ns", "A ring's step between hosts, where no setting says another.", "replay.what_if")
+] = 6_000
+
+LEAST_STEP_LATENCY_NS: Annotated[
+    float, Meaning("ns", "A ring's step between hosts takes no less.", "replay.what_if")
+] = 2_700
+
+MOST_STEP_LATENCY_NS: Annotated[
+    float, Meaning("ns", "A ring's step between hosts takes no more.", "replay.what_if")
+] = 14_000
+
+LEAST_SPEED_QUANTILE: Annotated[
+    float,
+    Meaning("quantile", "Of measured speeds, what one may be as low as; the rest above, as high.", "replay.what_if"),
+] = 0.25
+
+MOST_WITHIN_SPEED: Annotated[
+    float, Meaning("ratio", "Links within a host are no faster, over those between hosts.", "replay.what_if")
+] = 20.0
+
+# Set on generated jobs that were run again with the change: largest error 0.1 % of the time.
+LEAST_MODEL_ERROR: Annotated[
+    float, Meaning("share of the time", "A replay of a changed job may be off by as much.", "replay.what_if")
+] = 0.0015
+
+MODEL_ERROR_OF_CHANGE: Annotated[
+    float, Meaning("share of the change", "And by this, as logarithms.", "replay.what_if")
+] = 0.005

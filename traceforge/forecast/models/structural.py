@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceforge.forecast.all_reduce import Algorithm, bytes_factor, steps
 from traceforge.forecast.fitting import Array, fit_nonnegative
 from traceforge.forecast.model import FittedModel, SumFit
 from traceforge.forecast.regime import of_largest
 from traceforge.forecast.scale_point import ScalePoint, StepTerms, ranks_of, steps_of
 from traceforge.forecast.waiting import fit_waiting
+from traceforge.replay.all_reduce import Algorithm, bytes_factor, steps
 
 _LEAST = 1e-12
 

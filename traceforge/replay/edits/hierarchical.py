@@ -12,46 +12,51 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.replay.all_reduce import in_two_levels
 from traceforge.replay.edit import Edit, EditedJob, InsufficientData
+from traceforge.replay.pricing import Speed, check_prices, measured_speed, members_of, other_settings, rings
 from traceforge.replay.settings import Settings
 
 
 def _apply(job: EditedJob, settings: Settings) -> EditedJob:
+    check_prices(settings)
+    chosen = _chosen(job)
+    speed = _speed(job, settings, chosen).value
+    hosts = np.maximum(job.places.hosts, 1).astype(np.float64)
+    priced = in_two_levels(rings(job, settings), members_of(job.places), hosts, speed).total
+    return job.with_model(transfer_ns=np.where(chosen, np.rint(priced).astype(np.int64), job.model.transfer_ns))
+
+
+def _chosen(job: EditedJob) -> NDArray[np.bool_]:
     places = job.places
     chosen = places.is_op("all_reduce") & (places.hosts > 1) & (places.members > places.hosts)
     if not chosen.any():
         raise InsufficientData("No all-reduce spans several ranks on each of several hosts.")
-    speed = float(settings["within_speed"]) or _measured_speed(job, chosen)
-    members, hosts = places.members[chosen].astype(float), places.hosts[chosen].astype(float)
-    each = members / hosts
-    flat = 2 * (members - 1) / members
-    within, between = 2 * (each - 1) / each / speed, 2 * (hosts - 1) / (hosts * each)
-    transfer = job.model.transfer_ns.copy()
-    transfer[chosen] = np.rint(transfer[chosen] * np.minimum(1.0, (within + between) / flat))
-    return job.with_model(transfer_ns=transfer)
+    return chosen
 
 
-def _measured_speed(job: EditedJob, between: NDArray[np.bool_]) -> float:
-    """Bus bandwidth of all-reduces within hosts over that between them, both medians."""
-    places, transfer = job.places, job.model.transfer_ns
-    bytes_moved = places.size_bytes * 2 * (places.members - 1) / np.maximum(places.members, 1)
-    is_known = (places.size_bytes > 0) & (transfer > 0)
-    within = places.is_op("all_reduce") & (places.hosts == 1) & (places.members > 1) & is_known
-    if not within.any() or not (between & is_known).any():
+def _speed(job: EditedJob, settings: Settings, chosen: NDArray[np.bool_]) -> Speed:
+    given = float(settings["within_speed"])
+    found = Speed(given, given, given) if given else measured_speed(job, chosen)
+    if found is None:
         raise InsufficientData("No all-reduce within a host was recorded to take its speed from; give within_speed.")
-    speeds = [np.median(bytes_moved[chosen] / transfer[chosen]) for chosen in (within, between & is_known)]
-    return float(max(speeds[0] / speeds[1], 1.0))
+    return found
+
+
+def _others(job: EditedJob, settings: Settings) -> Sequence[Settings]:
+    return other_settings(settings, _speed(job, settings, _chosen(job)))
 
 
 def _usual(_job: EditedJob) -> Sequence[Settings]:
-    return [{"within_speed": 0.0}]
+    return [{"within_speed": 0.0, "step_us": -1.0}]
 
 
 EDIT = Edit(
     "hierarchical",
     "All-reduces over several hosts reduce within hosts first, then between them; within_speed 0 means as measured.",
-    MappingProxyType({"within_speed": 0.0}),
+    MappingProxyType({"within_speed": 0.0, "step_us": -1.0}),
     _apply,
     _usual,
     changes_transfers=True,
+    others=_others,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traceforge.forecast.all_reduce import bytes_factor, steps
+from traceforge.replay.all_reduce import bytes_factor, steps
 
 
 def at_bus_bandwidth_s(size_bytes: float, bytes_per_s: float, ranks: int) -> float:
