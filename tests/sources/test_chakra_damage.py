@@ -112,3 +112,16 @@ def test_a_length_beyond_the_file_does_not_hide_what_follows(tmp_path: Path) -> 
 
     assert len(reading.nodes) == len(NODES)
     assert "chakra_undecodable_node" in reading.codes
+
+
+def test_an_id_that_no_column_holds_costs_its_edges_alone_and_is_counted(tmp_path: Path) -> None:
+    # given the one id that is kept as NULL is, of a node and in dependencies, and the ids beside it
+    odd = 2**63
+    nodes = [node(1), node(odd), node(3, control=[odd, 1]), node(4, data=[odd - 1, odd, odd + 1])]
+
+    reading = read_chakra(framed(HEAD, *nodes), tmp_path)
+
+    assert reading.ids == [1, None, 3, 4]
+    assert reading.edges == [(1, 3, "control"), (odd - 1, 4, "data"), (1 - odd, 4, "data")]
+    assert reading.issue("chakra_out_of_range").count == 3
+    assert reading.is_accounted

@@ -16,7 +16,7 @@ _MEANINGS = {
     "second_trace": ("warning", "the file holds several traces; each is kept as a part of its own"),
     "invalid_utf8": ("info", "bytes that are no UTF-8 were replaced by U+FFFD"),
     "wrong_type": ("warning", "a value has an unexpected type and became NULL"),
-    "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "out_of_range": ("warning", "a number does not fit its column: it became NULL, or its edge was left out"),
     "unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read as tensors"),
     "unreadable_groups": ("warning", "a list of process groups cannot be read"),
     "unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),

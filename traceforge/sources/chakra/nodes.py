@@ -10,7 +10,7 @@ import polars as pl
 
 from traceforge.reading.chakra_rows import ABSENT, frame_of, repeated
 from traceforge.reading.issue_log import IssueLog
-from traceforge.reading.wire import LENGTH, VARINT, Int64s, UInt64s, read_packed
+from traceforge.reading.wire import LENGTH, VARINT, Bools, Int64s, UInt64s, read_packed
 from traceforge.sources.chakra.attributes import Attributes
 from traceforge.sources.chakra.framing import NodeBlock
 from traceforge.sources.chakra.schema import (
@@ -45,6 +45,7 @@ class NodeColumns:
         self.block = block
         self._issues = issues
         self.ids = self._numbers(ID).view(np.int64)
+        self.usable(self.ids, np.arange(len(self.ids)))
         self.types = self._numbers(TYPE).astype(np.int64)
         self.names = self._names(texts)
         unknown = block.fields.number > ATTRIBUTE
@@ -82,6 +83,14 @@ class NodeColumns:
             self._issues.add("out_of_range", int((~fits).sum()), at=f"node {first}")
         usable = fits & (values > 0)
         return np.where(usable, np.where(usable, values, 0).astype(np.int64) * 1000, ABSENT)
+
+    def usable(self, ids: Int64s, nodes: Int64s) -> Bools:
+        """Which ids, stated by some nodes, can be kept; others are counted (2^63 is stored as `ABSENT` is)."""
+        usable: Bools = ids != ABSENT
+        if not usable.all():
+            first = self.block.positions[nodes[np.flatnonzero(~usable)[0]]]
+            self._issues.add("out_of_range", int((~usable).sum()), at=f"node {first}")
+        return usable
 
     def key(self) -> dict[str, Int64s]:
         """Columns that identify a node."""
@@ -138,12 +147,15 @@ def _edges(columns: NodeColumns, number: int, issues: IssueLog) -> pl.DataFrame:
         first = block.positions[lists.owner[np.flatnonzero(damaged)[0]]]
         issues.add("undecodable_list", int(damaged.sum()), at=f"node {first}")
     nodes = np.concatenate([lists.owner[owner], single.owner])
+    others = np.concatenate([values, single.value]).view(np.int64)
+    kept = columns.usable(others, nodes)
+    nodes, others = nodes[kept], others[kept]
     kind, origin = _EDGES[number]
     return frame_of(
         "raw.chakra_edge",
         {
             "part": np.full(len(nodes), block.part),
-            "from_node_id": np.concatenate([values, single.value]).view(np.int64),
+            "from_node_id": others,
             "to_node_id": columns.ids[nodes],
             "kind": repeated(kind, pl.String(), len(nodes)),
             "origin": repeated(origin, pl.String(), len(nodes)),
