@@ -3,7 +3,8 @@
 import pytest
 
 from tests.sources.reading import Read
-from traceforge.sources.kineto import tracks
+from traceforge.sources.kineto import kinds, tracks
+from traceforge.sources.kineto.kinds import OTHER_NAMES
 from traceforge.sources.kineto.tracks import LONGEST_TEXT
 
 PLAIN = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
@@ -51,3 +52,35 @@ def test_threads_beyond_the_bound_are_left_out_of_events_and_counted(
     ]
     # the event and the name of the third, which are of two kinds
     assert reading.issue("kineto_too_many_tracks").count == 2
+
+
+def test_events_of_threads_that_are_left_out_share_one_kind(read_kineto: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given names of a thread that is kept and of a hundred that are not, each a kind of its own as written
+    monkeypatch.setattr(tracks, "MOST_TRACKS", 1)
+    named = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": str(tid)}} for tid in range(101)]
+
+    reading = read_kineto(named)
+
+    assert [(row["name"], row["track_id"]) for row in reading.rows("event_kind")] == [
+        ("thread_name", 0),
+        ("thread_name", None),
+    ]
+    assert [row["thread_name"] for row in reading.rows("track")] == ["0"]
+    assert reading.issue("kineto_too_many_tracks").count == 100
+    assert reading.summary.stored_count == 101
+
+
+@pytest.mark.parametrize(("names", "characters"), [(2, 10**9), (10**9, 1)])
+def test_names_beyond_the_bound_become_one_and_are_counted(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch, names: int, characters: int
+) -> None:
+    # given six names of one character each where two may be kept, or more than one character
+    monkeypatch.setattr(kinds, "MOST_NAMES", names)
+    monkeypatch.setattr(kinds, "MOST_NAME_CHARACTERS", characters)
+
+    reading = read_kineto([{**PLAIN, "name": name} for name in "abcdefab"])
+
+    assert reading.names == ["a", "b", *[OTHER_NAMES] * 4, "a", "b"]
+    assert len(reading.rows("event_kind")) == 3
+    assert reading.issue("kineto_too_many_names").count == 4
+    assert reading.summary.stored_count == 8

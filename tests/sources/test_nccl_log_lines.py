@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.sources.nccl_logs import HEAD, LogReading, call, init
-from traceforge.sources.nccl_log import SOURCE
+from traceforge.sources.nccl_log import SOURCE, processes
 
 ReadLog = Callable[..., LogReading]
 SETTING = HEAD + "NCCL_DEBUG set by environment to INFO"
@@ -69,6 +69,20 @@ def test_text_glued_to_a_known_host_does_not_make_a_process(read_log: ReadLog) -
     log = read_log(SETTING, "12.5" + SETTING)
 
     assert [row["host"] for row in log.rows("process")] == ["node-1"]
+
+
+def test_records_of_processes_beyond_the_bound_are_kept_without_theirs(
+    read_log: ReadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given three processes where two may be kept, with calls of each, and the first once more
+    monkeypatch.setattr(processes, "MOST_PROCESSES", 2)
+
+    log = read_log(*(call(host=f"node-{host}", op_count=count) for count, host in enumerate((1, 2, 3, 3, 1))))
+
+    assert [row["process_id"] for row in log.rows("record")] == [0, 1, None, None, 0]
+    assert [(row["host"], row["record_count"]) for row in log.rows("process")] == [("node-1", 2), ("node-2", 1)]
+    assert [row["op_count"] for row in log.rows("collective_call")] == [0, 1, 2, 3, 4]
+    assert next(issue.count for issue in log.summary.issues if issue.code == "nccl_too_many_processes") == 2
 
 
 def test_carriage_returns_and_a_missing_last_newline_do_no_harm(read_log: ReadLog) -> None:

@@ -18,6 +18,10 @@ _MEANINGS = {
     "negative_duration": ("warning", "a negative duration was set to 0"),
     "event_without_timestamp": ("warning", "an event other than metadata has no readable start"),
     "long_text": ("warning", "a name of more than 16,384 characters was cut there"),
+    "too_many_names": (
+        "warning",
+        "events whose names come after 131,072 others, or 32 Mi characters of them, are kept as (other names)",
+    ),
     "too_many_tracks": ("warning", "beyond 65,536 threads of a file, events are kept without their thread"),
     "unreadable_metadata": ("warning", "what stands beside the events is damaged and was read in part"),
     "base_time_not_added": ("error", "baseTimeNanoseconds stands behind the events and was not added"),

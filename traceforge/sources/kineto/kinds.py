@@ -2,8 +2,8 @@
 
 Idea: phase, category, name, process and thread come in few combinations ("kinds"); one dictionary look-up an event
 replaces five columns of Python objects, and questions about a name are asked once a kind. A text beyond
-`LONGEST_TEXT` is cut, which is counted: no profiler writes one, and whatever reads it later would take for ever.
-Not handled well: files in which every event has a name of its own (correct, but slower).
+`LONGEST_TEXT` is cut, which is counted: no profiler writes one, and whatever reads it later would take for ever. So are
+names beyond the first `MOST_NAMES`, or `MOST_NAME_CHARACTERS` of them: their events are kept under `OTHER_NAMES`.
 """
 
 import hashlib
@@ -20,10 +20,15 @@ from traceforge.sources.kineto.decode import Event
 from traceforge.sources.kineto.tracks import LONGEST_TEXT, NAMING_EVENTS, TrackNames, shortened
 
 FLOW_PHASES = frozenset("stf")
+MOST_NAMES = 131_072
+MOST_NAME_CHARACTERS = 32 * 1024 * 1024
+OTHER_NAMES = "(other names)"
 _LARGEST_TABLE = 16_384
 
 KindKey = tuple[str | None, str | None, str | None, int | str | None, int | str | None]
 """Phase, category, name, pid and tid."""
+KindRow = tuple[str | None, str | None, str | None, int | None]
+"""Phase, category, name and track."""
 KindIds = npt.NDArray[np.int32]
 FlagArray = npt.NDArray[np.uint8]
 
@@ -78,7 +83,10 @@ class Kinds:
         self._tracks = tracks
         self._issues = issues
         self._ids: dict[KindKey, int] = {}
-        self._rows: list[tuple[str | None, str | None, str | None, int | None]] = []
+        self._names: set[int] = set()
+        self._name_characters = 0
+        self._bounded: dict[KindRow, int] = {}
+        self._rows: list[KindRow] = []
         self._flags = bytearray()
         self.first_id = 0
 
@@ -100,12 +108,31 @@ class Kinds:
 
     def _learn(self, key: KindKey) -> None:
         phase, category, name, pid, tid = key
-        self._ids[key] = self.first_id + len(self._flags)
+        next_id = self.first_id + len(self._flags)
         if not _is_short(key):
-            self._issues.add("long_text", at=f"kind {self._ids[key]}")
+            self._issues.add("long_text", at=f"kind {next_id}")
             phase, category, name = shortened(phase), shortened(category), shortened(name)
-        self._rows.append((phase, category, name, self._tracks.id_of(pid, tid)))
-        self._flags.append(_flags(phase, category, name))
+        kept_name, track = self._bounded_name(name, next_id), self._tracks.id_of(pid, tid)
+        row = phase, category, kept_name, track
+        # What was left out differs from kind to kind, and what is left of it need not be kept twice.
+        is_nowhere = track is None and not (pid is None and tid is None)
+        is_cut = is_nowhere or kept_name != name
+        self._ids[key] = self._bounded.setdefault(row, next_id) if is_cut else next_id
+        if self._ids[key] == next_id:
+            flags = _flags(phase, category, kept_name)
+            self._rows.append(row)
+            self._flags.append(flags & ~Flag.NAMES_A_TRACK if is_nowhere else flags)
+
+    def _bounded_name(self, name: str | None, kind_id: int) -> str | None:
+        """A name, unless there are too many others already."""
+        if name is None or (told := hash(name)) in self._names:
+            return name
+        if len(self._names) >= MOST_NAMES or self._name_characters > MOST_NAME_CHARACTERS:
+            self._issues.add("too_many_names", at=f"kind {kind_id}")
+            return OTHER_NAMES
+        self._names.add(told)
+        self._name_characters += len(name)
+        return name
 
     def flags(self, ids: KindIds) -> FlagArray:
         """`Flag`s of every event."""
@@ -124,6 +151,7 @@ class Kinds:
         self._rows = []
         if len(self._ids) > _LARGEST_TABLE:
             self._ids.clear()
+            self._bounded.clear()
             self.first_id += len(self._flags)
             self._flags.clear()
         return frame.insert_column(0, pl.Series("kind_id", ids))

@@ -78,10 +78,12 @@ class LineReader:
             return Record(record_id, number, None, None, None, framed.level, time_ns, None, framed.message)
         if head["us"] is not None and time_ns is None and len(head["us"]) <= 16:
             time_ns = int(head["us"]) * _MICROSECOND_NS
+        process = self._state.processes.of(head["host"].decode("ascii"), int(head["pid"]))
+        self._state.issues.add("too_many_processes", int(process is None), at=f"line {number}")
         return Record(
             record_id=record_id,
             line=number,
-            process_id=self._state.processes.of(head["host"].decode("ascii"), int(head["pid"])).process_id,
+            process_id=None if process is None else process.process_id,
             tid=int(head["tid"]),
             device=None if head["device"] is None else int(head["device"]),
             level=framed.level,

@@ -1,13 +1,16 @@
 """Processes of a log. In: heads of records. Out: small numbers, and raw.nccl_process.
 
 Idea: host and pid name a process. Text that was glued in front of a host name (torn lines) is cut off where the rest is
-a known host with the same pid. Not handled: a process whose first record is torn so counts as another one.
+a known host with the same pid. Memory is bounded: records of processes beyond `MOST_PROCESSES` are kept without theirs.
+Not handled: a process whose first record is torn so counts as another one.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 from traceforge.sources.nccl_log.tables import Tables
+
+MOST_PROCESSES = 131_072
 
 
 @dataclass(slots=True)
@@ -56,8 +59,8 @@ class Processes:
         self._by_name: dict[tuple[str, int], Process] = {}
         self._by_pid: dict[int, list[Process]] = {}
 
-    def of(self, host: str, pid: int) -> Process:
-        """The process of a host name and pid as printed."""
+    def of(self, host: str, pid: int) -> Process | None:
+        """The process of a host name and pid as printed; None where there are too many already."""
         process = self._by_name.get((host, pid))
         if process is not None:
             return process
@@ -65,6 +68,8 @@ class Processes:
             if host.endswith(known.host):
                 self.glued_count += 1
                 return known
+        if len(self.all) >= MOST_PROCESSES:
+            return None
         process = Process(len(self.all), host, pid)
         self.all.append(process)
         self._by_name[host, pid] = process
