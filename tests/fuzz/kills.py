@@ -32,7 +32,7 @@ from tests.conftest import ROOT
 from traceforge.store.database import Store
 
 PATIENCE_S = 5.0
-_LONGEST_S = 300.0
+_LONGEST_S = 3600.0
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _TABLES = """
 SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name NOT IN ('main') AND NOT temporary

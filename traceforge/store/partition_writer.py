@@ -62,7 +62,7 @@ class PartitionWriter:
         """
         if batch.rows.is_empty():
             return
-        rows = _fitted(batch)
+        rows = fitted(batch)
         self._held[batch.table].append(rows)
         self._held_bytes[batch.table] += int(rows.estimated_size())
         if self._held_bytes[batch.table] >= _PART_BYTES:
@@ -92,7 +92,7 @@ class PartitionWriter:
         self._written[table].append((rows.height, path.stat().st_size))
 
 
-def _fitted(batch: Batch) -> "pl.DataFrame":
+def fitted(batch: Batch) -> "pl.DataFrame":
     """The rows with all columns of their table, in order and in its types."""
     import polars as pl
 
