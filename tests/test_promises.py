@@ -31,6 +31,8 @@ PROMISES = {
         "tests/store/test_budget.py::test_a_file_that_costs_too_much_is_an_issue_and_the_others_are_read",
         "tests/store/test_budget.py::test_the_limits_are_options_of_the_command",
         "tests/sources/test_kineto_bounds.py::test_threads_beyond_the_bound_are_left_out_of_events_and_counted",
+        "tests/sources/test_kineto_bounds.py::test_names_beyond_the_bound_become_one_and_are_counted",
+        "tests/sources/test_nccl_log_lines.py::test_records_of_processes_beyond_the_bound_are_kept_without_theirs",
     ),
     "run an interrupted ingest again to finish it": (
         "tests/store/test_interruption.py::test_after_kill_9_at_any_moment_files_are_whole_and_running_again_finishes",
@@ -50,6 +52,22 @@ PROMISES = {
         "tests/report/test_names.py::test_the_page_holds_only_our_own_scripts",
         "tests/report/test_names.py::test_nothing_is_loaded_from_anywhere",
         "tests/e2e/test_hostile_names.py::test_a_report_holds_names_as_text_in_all_its_forms",
+    ),
+    "It works offline and sends nothing anywhere.": (
+        "tests/e2e/test_offline.py::test_no_command_asks_the_network",
+        "tests/report/test_names.py::test_nothing_is_loaded_from_anywhere",
+    ),
+    "a prompt on a terminal; read-only": (
+        "tests/cli/test_sql.py::test_files_settings_and_the_database_itself_are_out_of_reach",
+        "tests/store/test_trust.py::test_sql_reaches_nothing_beside_the_database",
+    ),
+    "whole up to the last second after `kill -9`": (
+        "tests/live/test_recorder.py::test_a_killed_process_leaves_what_it_had_flushed",
+    ),
+    "whatever fails in a hook leaves training alone": (
+        "tests/live/test_recorder.py::test_a_hook_that_fails_is_counted_and_given_up",
+        "tests/live/test_recorder.py::test_a_disk_that_fails_ends_the_recording_and_not_the_job",
+        "tests/live/test_pacing.py::test_a_policy_that_fails_ends_pacing_and_not_training",
     ),
     "`--redact` leaves names out": (
         "tests/export/test_redacted.py::test_parquet_tells_no_name_and_keeps_every_row",
