@@ -1,5 +1,7 @@
 """Collectives that stand behind one another on their stream, drawn by hand; and a run of them replayed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,12 @@ def test_were_the_first_collective_faster_the_second_would_start_when_its_ranks_
     faster = type(durations)(durations.before_arrival_ns, durations.before_wait_ns, transfer)
 
     assert replay(model, faster).end_ns.tolist() == [[100, 100]]
+
+
+def test_a_run_says_where_nobody_waited_for_the_end_of_a_collective() -> None:
+    # given A, whose end at 60 nobody awaits, as compute hides it
+    model = load_model(late_on_a_free_stream(), 0)
+    assert model is not None
+
+    assert model.has_unfelt_ends
+    assert not replace(model, awaited=np.array([[[0, 0], [1, 1]]])).has_unfelt_ends

@@ -154,6 +154,11 @@ def _what_ifs(
     if not quiet:
         print_frame(pl.DataFrame(found, infer_schema_length=None).drop("run_id", "reason"))
         _note_reasons([(str(one["edit"]), str(one["reason"])) for one in found])
+        if given.model.has_unfelt_ends:
+            note(
+                "Collectives whose end no rank stood still for in the recording hold up nothing but their stream here:"
+                " where a change would make ranks wait for them, it is worth less than this says, beyond the interval."
+            )
         if not given.known.is_measured:
             note("Transfers are taken not to change with the spread of arrivals, as that could not be measured.")
     return found

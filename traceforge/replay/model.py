@@ -92,6 +92,14 @@ class StepModel:
     rule: ReferenceRule = ReferenceRule.MEDIAN
     usual: NDArray[np.bool_] | None = None
 
+    @property
+    def has_unfelt_ends(self) -> bool:
+        """Whether there are collectives whose end no rank awaits, so that it is not known who would."""
+        felt = np.zeros(self.group.shape[:2], dtype=np.bool_)
+        iteration, place, rank = np.nonzero(self.awaited >= 0)
+        felt[iteration, self.awaited[iteration, place, rank]] = True
+        return bool(((self.group >= 0).any(axis=2) & ~felt).any())
+
 
 def started(arrival_ns: Times, ends_ns: Times, queued: NDArray[np.int64]) -> Times:
     """When collectives start on ranks, given when they arrive and when what their streams are busy with ends.
