@@ -39,6 +39,11 @@ def said(store: Store) -> list[tuple[str, str]]:
     return rows_of(store, "SELECT direction, statement FROM attribute.evidence WHERE statement LIKE 'Telemetry%'")
 
 
+def step(store: Store) -> str:
+    ((found,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE confidence = 'high'")
+    return str(found)
+
+
 @pytest.mark.parametrize("tool", ["nvidia_smi", "dcgmi", "prometheus"])
 def test_a_lower_clock_is_evidence_with_its_reason(tmp_path: Path, tool: str) -> None:
     # given a rank whose power is capped: at 20 % of an iteration more compute, its clock falls from 1,755 MHz
@@ -47,6 +52,7 @@ def test_a_lower_clock_is_evidence_with_its_reason(tmp_path: Path, tool: str) ->
             store, "SELECT status, sm_clock_mhz, peer_sm_clock_mhz, held_by, held_share FROM attribute.finding_device"
         )
         ((direction, statement),) = said(store)
+        advised = step(store)
 
     # then
     assert (status, clock, peers, reason, share) == ("slower_clock", 1425, 1755, "power cap", 1)
@@ -57,6 +63,8 @@ def test_a_lower_clock_is_evidence_with_its_reason(tmp_path: Path, tool: str) ->
     # 1755 / 1425
     assert "accounts for 23 % longer compute" in statement
     assert ("prints no times" in statement) == (tool == "dcgmi")
+    assert "clocks at 1,425 against 1,755 MHz (power cap): compare its power limit" in advised
+    assert "batch, sequence lengths" not in advised
 
 
 def test_a_clock_like_the_peers_speaks_against_the_device(tmp_path: Path) -> None:
@@ -65,8 +73,10 @@ def test_a_clock_like_the_peers_speaks_against_the_device(tmp_path: Path) -> Non
 
     with analysed(scenario, tmp_path) as store:
         ((direction, statement),) = said(store)
+        advised = step(store)
 
     assert direction == "against"
+    assert "clocks of its device" not in advised
     assert "1,755 MHz, the median peer's 1,755" in statement
 
 
@@ -81,6 +91,7 @@ def test_readings_seconds_apart_are_too_coarse_to_tell(tmp_path: Path) -> None:
 
     with analysed(replace(CAPPED, telemetry=telemetry), tmp_path) as store:
         ((direction, statement),) = said(store)
+        assert "Telemetry is too coarse to tell whether its device was slowed down: read it every 100 ms" in step(store)
 
     assert direction == "against"
     assert statement.startswith("Telemetry too coarse to tell whether its device was slowed down: ")

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.attribute.delay import ON_DEVICE
+from traceforge.attribute.finding_clock import with_device_clocks
 from traceforge.attribute.finding_operation import with_named_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
@@ -77,7 +78,9 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id in store.run_ids():
         found = store.once(load_findings, run_id)
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
-    return with_named_operations(store, pl.DataFrame(result, infer_schema_length=None))
+    found = pl.DataFrame(result, infer_schema_length=None)
+    usual = found["next_step"] if found.height else pl.Series([], dtype=pl.String)
+    return with_device_clocks(store, with_named_operations(store, found), usual)
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:

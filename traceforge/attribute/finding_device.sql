@@ -45,9 +45,8 @@ WITH limits AS (
 ),
 slow AS (
   SELECT f.run_id, f.finding_id, f.ranks, MIN(i.start_ns) AS start_ns, MAX(i.start_ns + i.duration_ns) AS end_ns
-  FROM attribute.finding AS f
+  FROM attribute.finding_time AS f
   JOIN timeline.iteration AS i ON i.run_id = f.run_id AND i.iteration BETWEEN f.first_iteration AND f.last_iteration
-  WHERE f.cause = 'slow_compute' AND f.subject_kind IN ('rank', 'ranks', 'host')
   GROUP BY ALL
 ),
 reading AS (
