@@ -12,6 +12,8 @@ import polars as pl
 
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
+from traceforge.attribute.mixed_formats import profilers_of
+from traceforge.attribute.profiler_steps import step_of
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
@@ -174,8 +176,18 @@ def rows(store: Store) -> pl.DataFrame:
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
     details = _Details(store)
     unmarked = set(store.query(_UNMARKED)["run_id"])
+    profilers = profilers_of(store)
     found = [
-        _told(place, own, {**_joined(place, busy, kernels, host), "is_marked": place[0] not in unmarked}, details)
+        _told(
+            place,
+            own,
+            {
+                **_joined(place, busy, kernels, host),
+                "is_marked": place[0] not in unmarked,
+                "profilers": profilers.get(place[0], {}),
+            },
+            details,
+        )
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
     ]
@@ -222,18 +234,32 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
         if not computing:
-            sentence, step = _of_nothing(measured, facts), _NOTHING_RUNS
+            sentence, step = _of_nothing(measured, facts), step_of(facts["profilers"], "nothing_runs", _NOTHING_RUNS)
     else:
         named = other
         late = details.late(*place) if other["bound"] == "launch_bound" else None
         if other["bound"] == "launch_bound":
-            step = phrases(late)[2]
+            told_as = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
+            step = step_of(facts["profilers"], told_as, phrases(late)[2])
         sentence = _of_part(other, computing, measured, facts, late)
         copies = details.copies(*place) if other["bound"] == "copy_bound" else None
         if copies:
-            sentence, step = f"{sentence} {copies.sentence}", copies.next_step or ""
+            usual = copies.next_step or _NEXT_STEPS["copy_bound"]
+            sentence, step = f"{sentence} {copies.sentence}", step_of(facts["profilers"], "copy_bound", usual)
+        sentence += _of_unexplained(named, measured)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
-    return (*place, named["bound"], named["share"], *shares, sentence, step or _NEXT_STEPS.get(named["bound"], _LOOK))
+    step = step or step_of(facts["profilers"], named["bound"], _NEXT_STEPS.get(named["bound"], _LOOK))
+    return (*place, named["bound"], named["share"], *shares, sentence, step)
+
+
+def _of_unexplained(named: Mapping[str, Any], parts: Parts) -> str:
+    """What nothing recorded explains, where that is more than the part that is named."""
+    share = next((part["share"] for part in parts if part["bound"] == "unexplained"), 0.0)
+    if share <= named["share"]:
+        return ""
+    return (
+        f" For {format_share(share)} nothing runs and no call of the host is recorded: what it waits for is not known."
+    )
 
 
 def _share(part: Mapping[str, Any]) -> float:

@@ -1,8 +1,8 @@
 """The next step of a finding whose devices telemetry was read of. In: findings, finding_device. Out: these findings.
 
-Idea: what holds a device's clock down is looked for where it is: at its power, its cooling or its settings. A clock like
-the peers' rules the device out, and readings that cannot tell are worth repeating. Where an operation says that a rank
-has more to do, that stays the first thing to look at, and the clock is named beside it.
+Idea: what holds a device's clock down is looked for where it is: at its power, its cooling or its settings. A clock
+like the peers' rules the device out, and readings that cannot tell are worth repeating. Where an operation says that a
+rank has more to do, that stays the first thing to look at, and the clock is named beside it.
 """
 
 from collections.abc import Mapping

@@ -7,6 +7,8 @@ reason is said instead of the symptom. Not handled: formats that would match (th
 from collections.abc import Mapping
 from typing import Any
 
+from traceforge.store.database import Store
+
 _NOT_MATCHED = frozenset({"unmatched", "mostly_unmatched", "irregular"})
 _NAMES = {
     "kineto": "PyTorch's profiler",
@@ -17,7 +19,7 @@ _NAMES = {
     "rocprof": "rocprofv3",
     "rocpd": "rocprofv3 (rocpd)",
 }
-FORMATS = """
+_FORMATS = """
 SELECT r.run_id, s.kind, LIST(r.rank ORDER BY r.rank) AS ranks
 FROM align.rank AS r
 JOIN meta.source AS s USING (source_id)
@@ -25,6 +27,14 @@ GROUP BY r.run_id, s.kind
 ORDER BY r.run_id, ranks
 """
 _MOST_RANKS = 4
+
+
+def profilers_of(store: Store) -> dict[int, dict[str, list[int]]]:
+    """By run, which profiler recorded which ranks."""
+    recorded: dict[int, dict[str, list[int]]] = {}
+    for run_id, kind, ranks in store.query(_FORMATS).iter_rows():
+        recorded.setdefault(run_id, {})[kind] = ranks
+    return recorded
 
 
 def of_mixed_formats(state: Mapping[str, Any], recorded: Mapping[str, list[int]]) -> dict[str, object]:

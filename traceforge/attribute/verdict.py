@@ -3,14 +3,14 @@
 What is said follows from the state that SQL computes; here is only how it is said.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from traceforge.attribute.mixed_formats import FORMATS, of_mixed_formats
+from traceforge.attribute.mixed_formats import of_mixed_formats, profilers_of
+from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_text import (
     headline_of_stages,
     is_unbalanced,
@@ -142,6 +142,19 @@ _NEXT_STEPS = MappingProxyType(
     }
 )
 
+_UNCONNECTED = frozenset({"no_communication", "unmatched", "mostly_unmatched"})
+_IRREGULAR = MappingProxyType(
+    {
+        "steps": "Mark the iterations: call profiler.step() in the training loop; under Nsight Systems, put each into "
+        'an NVTX range (torch.cuda.nvtx.range(f"step {n}")).',
+        "regular": "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has "
+        "all its members and each message both its ends.",
+    }
+)
+_MORE_STEPS = (
+    "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise."
+)
+
 _ON_TIME = MappingProxyType(
     {
         "median": "at median durations",
@@ -154,13 +167,9 @@ _ON_TIME = MappingProxyType(
 def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
-    recorded: dict[int, dict[str, list[int]]] = defaultdict(dict)
-    for run_id, kind, ranks in store.query(FORMATS).iter_rows():
-        recorded[run_id][kind] = ranks
-    told = [
-        _row(store, state) | _of_one_rank(state) | of_mixed_formats(state, recorded[state["run_id"]])
-        for state in states
-    ]
+    profilers = profilers_of(store)
+    known = [state | {"profilers": profilers.get(state["run_id"], {})} for state in states]
+    told = [_row(store, state) | _of_one_rank(state) | of_mixed_formats(state, state["profilers"]) for state in known]
     return pl.DataFrame(told, infer_schema_length=None)
 
 
@@ -321,22 +330,13 @@ def _from_logs(state: State) -> str:
 
 def _next_step(state: State) -> str:
     if state["state"] in _NEXT_STEPS:
-        return _filled(_NEXT_STEPS[state["state"]], state)
-    if state["state"] == "irregular" and not state["has_steps"]:
-        return (
-            "Mark the iterations: call profiler.step() in the training loop; under Nsight Systems, put each into an "
-            'NVTX range (torch.cuda.nvtx.range(f"step {n}")).'
-        )
+        usual = _filled(_NEXT_STEPS[state["state"]], state)
+        return step_of(state["profilers"], "communication", usual) if state["state"] in _UNCONNECTED else usual
     if state["state"] == "irregular":
-        return (
-            "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has all its "
-            "members and each message both its ends."
-        )
+        what = "regular" if state["has_steps"] else "steps"
+        return step_of(state["profilers"], what, _IRREGULAR[what])
     if state["iterations"] < thresholds.SURE_NEGATIVE_ITERATIONS:
-        return (
-            "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from "
-            "noise."
-        )
+        return step_of(state["profilers"], "more_steps", _MORE_STEPS)
     if state["state"] == "uncertain":
         return _filled(
             "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
