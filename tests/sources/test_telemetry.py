@@ -118,7 +118,7 @@ def test_a_value_that_is_no_number_is_counted(tmp_path: Path, value: str) -> Non
     ids=["nvidia_smi", "dcgm", "prometheus"],
 )
 def test_series_beyond_what_any_job_has_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("traceforge.sources.telemetry.series.MOST_SERIES", 1)
+    monkeypatch.setattr("traceforge.reading.telemetry_series.MOST_SERIES", 1)
 
     reading = read(tmp_path, text)
 

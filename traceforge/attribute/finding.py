@@ -78,9 +78,9 @@ def rows(store: Store) -> pl.DataFrame:
     for run_id in store.run_ids():
         found = store.once(load_findings, run_id)
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
-    found = pl.DataFrame(result, infer_schema_length=None)
-    usual = found["next_step"] if found.height else pl.Series([], dtype=pl.String)
-    return with_device_clocks(store, with_named_operations(store, found), usual)
+    every = pl.DataFrame(result, infer_schema_length=None)
+    usual = every["next_step"] if every.height else pl.Series([], dtype=pl.String)
+    return with_device_clocks(store, with_named_operations(store, every), usual)
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:

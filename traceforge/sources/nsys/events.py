@@ -2,7 +2,7 @@
 
 Idea: each table is one query whose columns stand for Kineto's; names stay numbers of StringIds until a piece is
 whole, so that each is looked up once. Rows without a start are counted, not kept.
-Not handled: samples of stacks, scheduling, GPU metrics, operating system calls (counted as tables that are not read).
+Not handled: samples of stacks, scheduling, operating system calls (counted as tables that are not read).
 """
 
 import re

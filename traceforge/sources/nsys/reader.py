@@ -6,7 +6,7 @@ Not handled: the monotonic clock of newer exports, which would align reports of 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from traceforge.reading.table_file import TableFile
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nsys.events import KERNEL, NVTX, TABLES, events_of, launches_of, unread_rows
+from traceforge.sources.nsys.gpu_metrics import TABLE as GPU_METRICS
+from traceforge.sources.nsys.gpu_metrics import emit_gpu_metrics
 from traceforge.sources.nsys.nccl_calls import NcclCalls
 from traceforge.sources.nsys.nccl_payloads import PayloadReader, are_described
 from traceforge.sources.nsys.opening import open_export
@@ -119,13 +121,15 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         issues.add("payloads_not_exported", int(not calls.are_read and are_described(database)))
         _name_threads(database, part, rows)
         rows.finish()
+        host = _host(database)
         if part is parts[0]:
-            _note_unread(database, parts, issues)
+            devices = {device["id"]: device for device in _devices(database) if "id" in device}
+            sampled = emit_gpu_metrics(database, emit, host=host, base_ns=base_ns or 0, devices=devices)
+            _note_unread(database, parts, issues, {GPU_METRICS: sampled})
             issues.add("unreadable_table", len(database.unreadable), because=", ".join(database.unreadable[:12]))
         rank, world_size = stated_rank(database, part, is_alone=len(parts) == 1)
         if rank is None:
             rank, world_size = calls.job_rank(len(parts))
-        host = _host(database)
         emit(Batch("raw.profile", _profile(database, part, base_ns or 0, rank, world_size, host)))
         options.report_progress(size_bytes(path) if part is parts[-1] else 0)
     issues.add("no_events", int(not rows.count))
@@ -174,11 +178,15 @@ def _name_threads(database: TableFile, part: ReportPart, rows: TimelineRows) -> 
             rows.name_thread(str(part.pid), str(thread_id & ((1 << THREAD_BITS) - 1)), text)
 
 
-def _note_unread(database: TableFile, parts: Sequence[ReportPart], issues: IssueLog) -> None:
-    """Count the rows that could be events and are not read, by table; once a file."""
+def _note_unread(database: TableFile, parts: Sequence[ReportPart], issues: IssueLog, partly: Mapping[str, int]) -> None:
+    """Count the rows that could be events and are not read, by table; once a file.
+
+    Args:
+        partly: of tables that are read in part, how many rows were.
+    """
     read = {table.table for table in TABLES}
     left = [
-        (table, database.count(table))
+        (table, database.count(table) - partly.get(table, 0))
         for table in sorted(database.columns)
         if table not in read | _NAMES and not table.startswith(_NO_EVENTS)
     ]

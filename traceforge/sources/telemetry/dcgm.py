@@ -14,9 +14,9 @@ import polars as pl
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.lines import bounded_lines
 from traceforge.reading.stream import ByteStream
+from traceforge.reading.telemetry_series import SAMPLE_SCHEMA, MeasuredThing, SeriesRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.telemetry.metrics import TelemetryMetric, dmon_metric
-from traceforge.sources.telemetry.series import SAMPLE_SCHEMA, MeasuredThing, SeriesRows
 
 _BATCH_ROWS = 100_000
 _LONGEST_LINE_BYTES = 64 * 1024

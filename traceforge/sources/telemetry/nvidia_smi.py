@@ -15,9 +15,9 @@ from traceforge.errors import InputUnusableError
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.lines import bounded_lines
 from traceforge.reading.stream import ByteStream
+from traceforge.reading.telemetry_series import MeasuredThing, SeriesRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.telemetry.metrics import TelemetryMetric, smi_columns, smi_metric
-from traceforge.sources.telemetry.series import MeasuredThing, SeriesRows
 
 _PIECE_LINES = 40_000
 _LONGEST_LINE_BYTES = 64 * 1024

@@ -15,9 +15,9 @@ from traceforge.errors import InputUnusableError
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_values import UNDECODABLE
 from traceforge.reading.stream import read_whole
+from traceforge.reading.telemetry_series import MeasuredThing, SeriesRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.telemetry.metrics import exported_metric
-from traceforge.sources.telemetry.series import MeasuredThing, SeriesRows
 
 _MOST_BYTES = 256 * 1024**2
 _MS_NS = 1_000_000
