@@ -5,7 +5,8 @@ TraceforgeError            exit 1   something traceforge itself did wrong or cou
 ├── InputUnusableError     exit 3   a file, folder or database cannot be used at all
 │   ├── NotATraceError     exit 3   the bytes are no trace that any source reads
 │   ├── StoreTooNewError   exit 3   a newer traceforge wrote the database
-│   └── StoreBusyError     exit 3   another process holds the database
+│   ├── StoreBusyError     exit 3   another process holds the database
+│   └── ClusterError       exit 3   the machines of a cluster cannot read the files
 ├── QueryError             exit 2   a user's SQL was refused by the database
 ├── PartialDataError       exit 4   `--strict` was asked for and something was skipped or repaired
 └── PluginError            exit 1   a plug-in file does not keep its contract
@@ -73,6 +74,10 @@ class StoreTooNewError(InputUnusableError):
 
 class StoreBusyError(InputUnusableError):
     """The database is held by another process."""
+
+
+class ClusterError(InputUnusableError):
+    """Machines of a cluster cannot read: they are lost, full, of another version, or do not see the files."""
 
 
 class PartialDataError(TraceforgeError):

@@ -12,8 +12,11 @@ ORDER BY 1
 
 def tables_of(store: Store) -> dict[str, list[tuple[object, ...]]]:
     """Rows by table; where SQL promises no order, in that of their values."""
-    names = [str(name) for (name,) in store.query(_NAMES).rows()]
-    return {name: store.query(f"FROM {name}{_order(name)}").rows() for name in names}
+    return {name: store.query(f"FROM {name}{_order(name)}").rows() for name in _names(store)}
+
+
+def _names(store: Store) -> list[str]:
+    return [str(name) for (name,) in store.query(_NAMES).rows()]
 
 
 def _order(name: str) -> str:
@@ -22,5 +25,11 @@ def _order(name: str) -> str:
 
 def differing(one: Store, other: Store) -> list[str]:
     """Names of the tables that two databases do not share, or that hold other rows."""
-    these, those = tables_of(one), tables_of(other)
-    return [name for name in sorted(these.keys() | those.keys()) if these.get(name) != those.get(name)]
+    these, those = _names(one), _names(other)
+    shared = [name for name in these if name in those]
+    unequal = [
+        name
+        for name in shared
+        if not one.query(f"FROM {name}{_order(name)}").equals(other.query(f"FROM {name}{_order(name)}"))
+    ]
+    return sorted({*unequal, *(set(these) ^ set(those))})

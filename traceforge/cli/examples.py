@@ -15,6 +15,7 @@ _EXAMPLES = {
         "traceforge ingest rank*.json.gz --db runs.duckdb --run tuesday",
         "traceforge ingest traces/large --db large/ --jobs 8",
         "traceforge ingest traces/large --db large/ --part 3/64",
+        "traceforge ingest traces/large --db large/ --executor dask://login1:8786",
     ),
     "compare": (
         "traceforge compare good.duckdb bad.duckdb",

@@ -1,5 +1,6 @@
 """`traceforge ingest PATH... --db FILE`: trace files into a database, every stage built."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,8 @@ from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.units import plural
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from traceforge.store.database import Store
     from traceforge.store.ingest import IngestResult
 
@@ -72,6 +75,10 @@ def ingest(
         str | None,
         typer.Option(metavar="I/N", help="Read part I of N alone, as a job array does; `merge` makes a database."),
     ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="dask://HOST:PORT", help="Have the workers of a Dask cluster read (extra `cluster`)."),
+    ] = None,
 ) -> None:
     """Read traces into a database and analyse them. Files it already holds are not read again.
 
@@ -85,14 +92,37 @@ def ingest(
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     limits = limits_of(file_seconds, file_memory_mib)
     options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits)
+    if executor is not None:
+        _check_shared(paths, db, part, jobs)
     if part is not None:
         _ingest_part(paths, db, part, options, strict=strict)
         return
-    with without_standard_input(paths) as given, Store(db) as store:
+    with without_standard_input(paths) as given, _readers(executor) as readers, Store(db) as store:
         if store.folder is None and (advice := folder_advice(Path(db), sum(map(size_bytes, find_files(given))))):
             note(advice)
-        result = ingest_shown(given, store, options)
+        result = ingest_shown(given, store, options, readers)
         say_result(store, result, db, strict=strict)
+
+
+def _check_shared(paths: list[Path], db: str, part: str | None, jobs: int | None) -> None:
+    """Refuse what the machines of a cluster cannot do together."""
+    from traceforge.store.folder import is_folder_name
+
+    if part is not None or jobs is not None:
+        raise UsageError("--executor and --part or --jobs exclude one another", hint="a cluster has workers of its own")
+    if not is_folder_name(db):
+        hint = f"name a folder that all machines share: --db {Path(db).with_suffix('')}/"
+        raise UsageError("--executor needs a database that is a folder, which all workers write", where=db, hint=hint)
+    if STANDARD_INPUT in paths:
+        raise UsageError("workers of a cluster read files, not standard input", hint="name the folder of all traces")
+
+
+def _readers(executor: str | None) -> "AbstractContextManager[Executor | None]":
+    if executor is None:
+        return nullcontext()
+    from traceforge.cluster import readers_at
+
+    return readers_at(executor)
 
 
 def _ingest_part(paths: list[Path], db: str, text: str, options: "ShownOptions", *, strict: bool) -> None:
@@ -156,14 +186,18 @@ def limits_of(file_seconds: float | None, file_memory_mib: int | None) -> ReadLi
     return limits if file_memory_mib is None else replace(limits, memory_bytes=file_memory_mib * _MIB)
 
 
-def ingest_shown(paths: list[Path], store: "Store", options: ShownOptions) -> "IngestResult":
+def ingest_shown(
+    paths: list[Path], store: "Store", options: ShownOptions, executor: "Executor | None" = None
+) -> "IngestResult":
     """Ingest with a progress bar, and say on stderr what could not be used."""
     from traceforge import api
     from traceforge.files import find_files
 
     with progress(find_files(paths)) as shown:
         given = {field.name: getattr(options, field.name) for field in fields(options)}
-        result = api.ingest(paths, store, **given, on_progress=shown.on_progress, on_table=shown.on_table)
+        result = api.ingest(
+            paths, store, **given, executor=executor, on_progress=shown.on_progress, on_table=shown.on_table
+        )
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     return result

@@ -1,7 +1,7 @@
 """What a failure ends. In: whatever was raised while one file was read or added. Out: an error of that file alone.
 
 Idea: any error of a reader costs its file, not the job. Only what would meet the next file as well ends the job: a full
-disk, or a database that can no longer be written.
+disk, a database that can no longer be written, or a cluster that cannot read.
 """
 
 import errno
@@ -9,7 +9,7 @@ import os
 import traceback
 from pathlib import Path
 
-from traceforge.errors import InputUnusableError, TraceforgeError
+from traceforge.errors import ClusterError, InputUnusableError, TraceforgeError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _LONGEST_REASON = 300
@@ -21,7 +21,7 @@ def failure_of(path: Path, error: Exception) -> TraceforgeError:
     Raises:
         Exception: the error itself, where no other file could be added either.
     """
-    if isinstance(error, TraceforgeError):
+    if isinstance(error, TraceforgeError) and not isinstance(error, ClusterError):
         return error
     if _ends_the_job(error):
         raise error
@@ -38,7 +38,7 @@ def failure_of(path: Path, error: Exception) -> TraceforgeError:
 def _ends_the_job(error: Exception) -> bool:
     import duckdb
 
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+    if isinstance(error, ClusterError) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
         return True
     if any(os.strerror(number) in str(error) for number in _NO_ROOM):
         return True

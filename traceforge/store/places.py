@@ -74,9 +74,13 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_own(folder: Path) -> None:
-    """Remove a folder if it is marked."""
+    """Remove a folder if it is marked; readers on other machines that still write there find it gone at once."""
     if is_ours(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+        gone = folder.with_name(f"{folder.name}.gone-{secrets.token_hex(8)}")
+        with contextlib.suppress(OSError):
+            folder.rename(gone)
+        for path in (folder, gone):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def sweep(parent: Path, pattern: str) -> None:

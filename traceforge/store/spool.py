@@ -11,11 +11,12 @@ Workers that outlive a killed ingest stop at the next batch, since their own fol
 import shutil
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from traceforge import files
 from traceforge.archives import HEAD_BYTES
@@ -33,6 +34,7 @@ _MOST_HELD_BYTES = 2 * 1024 * 1024
 _MOST_AHEAD = 128
 _MOST_BYTES_AHEAD = 4 * 1024**3  # of input
 _ALWAYS_AHEAD = 16
+_MOST_PARTITIONED_AHEAD = 4_096  # whose rows wait where they will stay
 
 
 Identity = tuple[str, str | None]
@@ -230,13 +232,16 @@ def read_by_workers(
     todo, ahead = deque(tasks), deque[Task]()
     jobs: dict[Future[Examined], Task] = {}
     done: dict[tuple[Path, str | None], Examined] = {}
+    ended: SimpleQueue[Future[Examined]] = SimpleQueue()
     try:
         while todo or jobs:
             while todo and _has_room(ahead, todo[0]):
                 task = todo.popleft()
-                jobs[executor.submit(read_task, _to_worker(task))] = task
+                job = executor.submit(read_task, _to_worker(task))
+                jobs[job] = task
+                job.add_done_callback(ended.put)
                 ahead.append(task)
-            for future in _some_completed(jobs):
+            for future in _some_ended(ended):
                 task = jobs.pop(future)
                 done[task.key] = _result(future, task, executor)
                 if done[task.key].is_read:
@@ -253,11 +258,13 @@ def read_by_workers(
             job.cancel()
         left = set(jobs)
         while left:
-            left -= _some_completed(left)
+            left -= set(_some_ended(ended))
 
 
 def _has_room(ahead: Sequence[Task], task: Task) -> bool:
     """Whether one more file may be read before the first of those that are ahead is handed over."""
+    if task.in_partitions:
+        return len(ahead) < _MOST_PARTITIONED_AHEAD
     size = sum(one.size_bytes for one in ahead) + task.size_bytes
     return len(ahead) < _MOST_AHEAD and (size <= _MOST_BYTES_AHEAD or len(ahead) < _ALWAYS_AHEAD)
 
@@ -291,9 +298,11 @@ def _read_alone(task: Task, executor: Executor) -> Examined | None:
         return Examined("", error=InputUnusableError(what, where=str(task.path), hint=hint))
 
 
-def _some_completed(futures: Iterable[Future[Examined]]) -> set[Future[Examined]]:
-    """Those that have ended. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
-    return wait(futures, timeout=_PAUSE_S, return_when=FIRST_COMPLETED).done
+def _some_ended(ended: SimpleQueue[Future[Examined]]) -> list[Future[Examined]]:
+    """Those that have. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
+    with suppress(Empty):
+        return [ended.get(timeout=_PAUSE_S), *(ended.get() for _ in range(ended.qsize()))]
+    return []
 
 
 def _remove_tables(spooled: Spooled) -> None:

@@ -1,0 +1,89 @@
+"""A Dask cluster of real processes for tests. In: how many workers. Out: its address on standard output, until it ends.
+
+`python -m tests.local_cluster 2 /scratch`; it ends with its standard input. `started` runs it for a test. The scheduler
+gives a task up when the second worker dies of it, where usually the fourth has to.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+
+@contextmanager
+def started(scratch: Path, workers: int = 2) -> Iterator["tuple[str, subprocess.Popen[str]]"]:
+    """The address of a cluster, as `--executor` takes it, and the process of its scheduler."""
+    command = [sys.executable, "-m", "tests.local_cluster", str(workers), str(scratch)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.stdin.close()
+            process.wait(60)
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A source in whose reader workers die, after its first rows.
+
+    Attributes:
+        inner: reads the files.
+        deaths: how many in all, by the name of a file.
+        marks: folder where each death is counted; the process of the test sees it, too.
+    """
+
+    inner: object
+    deaths: dict[str, int]
+    marks: Path
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__") or name in ("inner", "deaths", "marks"):
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def read(self, path: Path, emit: object, options: object) -> object:
+        """Read, and perhaps die of it."""
+
+        def emit_and_die(batch: object) -> None:
+            emit(batch)  # type: ignore[operator]
+            for death in range(self.deaths.get(path.name, 0)):
+                mark = self.marks / f"{path.name}-{death}"
+                if not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), 9)
+
+        return self.inner.read(path, emit_and_die, options)  # type: ignore[attr-defined]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the cluster until standard input ends."""
+    import dask
+    from distributed import LocalCluster
+
+    workers, scratch = arguments
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1, "temporary-directory": scratch}),
+        LocalCluster(n_workers=int(workers), threads_per_worker=1, dashboard_address=None) as cluster,
+    ):
+        print(cluster.scheduler_address.replace("tcp://", "dask://"), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
