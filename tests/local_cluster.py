@@ -7,6 +7,7 @@ gives a task up when the second worker dies of it, where usually the fourth has 
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Dying:
                 mark = self.marks / f"{path.name}-{death}"
                 if not mark.exists():
                     mark.touch()
+                    time.sleep(1)  # a nanny that has not quite begun would give up a worker that dies so early
                     os.kill(os.getpid(), 9)
 
         return self.inner.read(path, emit_and_die, options)  # type: ignore[attr-defined]

@@ -156,7 +156,7 @@ class ClusterReaders(Executor):
         seen = time.monotonic()
         while not self._done.wait(_PAUSE_S):
             is_lost = self.client.status not in ("running", "connecting")
-            if not is_lost and self.client.scheduler_info(n_workers=1)["workers"]:
+            if not is_lost and self.client.scheduler_info(n_workers=1).get("workers"):
                 seen = time.monotonic()
             if is_lost or time.monotonic() - seen > _NO_WORKER_S:
                 why = "its scheduler is gone" if is_lost else f"it had no worker for {_NO_WORKER_S:.0f} s"
