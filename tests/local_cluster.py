@@ -79,8 +79,13 @@ def main(arguments: Sequence[str]) -> None:
     from distributed import LocalCluster
 
     workers, scratch = arguments
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.deploy.lost-worker-timeout": "10 minutes",  # a busy machine takes its time to start one again
+        "temporary-directory": scratch,
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1, "temporary-directory": scratch}),
+        dask.config.set(settings),
         LocalCluster(n_workers=int(workers), threads_per_worker=1, dashboard_address=None) as cluster,
     ):
         print(cluster.scheduler_address.replace("tcp://", "dask://"), flush=True)

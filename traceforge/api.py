@@ -4,6 +4,7 @@
 is a shell around the functions here.
 """
 
+import fnmatch
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -336,7 +337,7 @@ def info(store: Store) -> "Inventory":
 
 
 def run_id(store: Store, name: str | None) -> int:
-    """Identifier of a run by name, or of the only run."""
+    """Identifier of a run by name or by a pattern that one name matches, or of the only run."""
     runs = dict(store.rows("SELECT run_name, run_id FROM meta.run ORDER BY run_id"))
     if not runs:
         raise InputUnusableError("the database holds no run", where=str(store.path), hint="ingest traces first")
@@ -344,6 +345,8 @@ def run_id(store: Store, name: str | None) -> int:
     whole = [one for one in runs if all(other == one or other.startswith(f"{one} [") for other in runs)]
     if name is None and whole:
         return int(runs[whole[0]])
+    if name is not None and name not in runs and len(matching := fnmatch.filter(runs, name)) == 1:
+        return int(runs[matching[0]])
     if name not in runs:
         what = "the database holds several runs" if name is None else f"there is no run `{name}`"
         raise UsageError(what, where=str(store.path), hint=f"name one with --run: {', '.join(runs)}")

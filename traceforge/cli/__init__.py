@@ -13,6 +13,7 @@ import sys
 import traceback
 
 from traceforge.cli.console import print_error
+from traceforge.cli.loudness import Loudness, say_timings, speak
 from traceforge.cli.plain_questions import is_answered
 from traceforge.cli.process import prepared
 from traceforge.errors import InputUnusableError, TraceforgeError
@@ -38,11 +39,15 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does, where the encoding lacks a character
     try:
+        speak(Loudness.usual)
         with prepared():
             if not is_answered(sys.argv[1:]):
                 from traceforge.cli.app import app
 
-                app()
+                try:
+                    app()
+                finally:
+                    say_timings()
     except SystemExit as ending:
         # Libraries end the process with 1 where the reader of our output has gone (`| head`): it has what it wanted.
         is_cut = isinstance(ending.__context__, BrokenPipeError)

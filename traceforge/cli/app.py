@@ -6,6 +6,7 @@ Apart from `main`, since to load the parser takes longer than some questions tak
 import typer
 
 from traceforge.cli.check import check
+from traceforge.cli.command import audible
 from traceforge.cli.compare import compare
 from traceforge.cli.demo import demo
 from traceforge.cli.doctor import doctor
@@ -53,7 +54,7 @@ for command in (
     thresholds,
     mcp,
 ):
-    app.command(epilog=examples_of(command.__name__))(command)
+    app.command(epilog=examples_of(command.__name__))(audible(command))
 app.add_typer(export, name="export")
 app.add_typer(history, name="history")
 

@@ -62,7 +62,7 @@ def check(
     from traceforge.check import refuse_unlike
 
     if list_metrics:
-        _print_metrics()
+        _print_metrics(as_json=as_json)
         return
     earlier = None if baseline is None else _summary_of(baseline)
     limits = _limits(maximum or [], earlier, tolerance or [], where=str(baseline))
@@ -172,9 +172,13 @@ def _document(result: "LimitResult") -> "Mapping[str, object]":
     }
 
 
-def _print_metrics() -> None:
+def _print_metrics(*, as_json: bool) -> None:
     from traceforge.check import METRICS
 
+    if as_json:
+        listed = [{"name": one.name, "about": one.about, "is_compared": one.compared} for one in METRICS.values()]
+        print_json({"metrics": listed})
+        return
     for metric in METRICS.values():
         print(f"{metric.name:<29}{metric.about}{' *' if metric.compared else ''}")
     note("* compared with a baseline without being named")

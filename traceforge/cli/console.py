@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from traceforge.cli.loudness import is_quiet
 from traceforge.store.preview import COUNTED
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def print_error(text: str) -> None:
 
 def note(text: str) -> None:
     """A remark on stderr."""
-    print(printable(text), file=sys.stderr)
+    if not is_quiet():
+        print(printable(text), file=sys.stderr)
 
 
 _STYLES = {"finding": "1;31", "nothing_significant": "1;32", "unsure": "1;33", "cannot_be_known": "1;33"}

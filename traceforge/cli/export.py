@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from traceforge.cli.command import audible
 from traceforge.cli.console import note
+from traceforge.cli.inputs import TARGET_HELP, opened
 
 if TYPE_CHECKING:
     from traceforge.redaction import Redaction
@@ -26,8 +28,9 @@ def _formats() -> None:
 
 
 @export.command()
+@audible
 def chakra(
-    db: Annotated[Path, typer.Argument(help="Trace database that holds execution traces.")],
+    db: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path(),
     run: Annotated[str | None, typer.Option(help="Name of the run, where the database holds several.")] = None,
     prefix: Annotated[str | None, typer.Option(help="Files are PREFIX.RANK.et; by default the run's name.")] = None,
@@ -37,7 +40,7 @@ def chakra(
     from traceforge import api
     from traceforge.export.chakra import export_chakra
 
-    with api.open_built(db) as store:
+    with opened(db) as store:
         run_id = api.run_id(store, run)
         name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
         redaction = _redaction(store, redact)
@@ -49,8 +52,9 @@ def chakra(
 
 
 @export.command()
+@audible
 def perfetto(
-    db: Annotated[Path, typer.Argument(help="Trace database.")],
+    db: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Archive to write.")] = Path("perfetto.tar"),
     traces: Annotated[
         list[Path] | None,
@@ -71,7 +75,7 @@ def perfetto(
     from traceforge import api
     from traceforge.export.perfetto import export_perfetto
 
-    with api.open_built(db) as store:
+    with opened(db) as store:
         made = export_perfetto(store, api.run_id(store, run), traces or [], output, _redaction(store, redact))
     typer.echo(made.path)
     note(f"{len(made.ranks)} traces; clocks drift by up to {made.largest_drift_ns / 1e3:.1f} us within a file")
@@ -84,8 +88,9 @@ def perfetto(
 
 
 @export.command()
+@audible
 def parquet(
-    db: Annotated[Path, typer.Argument(help="Trace database.")],
+    db: Annotated[Path, typer.Argument(help=TARGET_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write, new or empty.")],
     run: Annotated[str | None, typer.Option(help="Name of a run; all runs without it.")] = None,
     facts: Annotated[bool, typer.Option("--facts", help="Also write raw.*, by far the largest part.")] = False,
@@ -95,7 +100,7 @@ def parquet(
     from traceforge import api
     from traceforge.export.parquet import export_parquet
 
-    with api.open_built(db) as store:
+    with opened(db) as store:
         run_id = None if run is None else api.run_id(store, run)
         redaction = _redaction(store, redact)
         tables = export_parquet(store, output, run_id=run_id, with_facts=facts, redaction=redaction)

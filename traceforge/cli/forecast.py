@@ -1,5 +1,6 @@
 """`traceforge forecast DB...`: throughput, cost and limits at other numbers of ranks, from several runs or a table."""
 
+import fnmatch
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -9,22 +10,26 @@ import typer
 
 from traceforge.cli.console import note, printable
 from traceforge.cli.forecast_text import curve_lines, one_scale_lines
+from traceforge.cli.inputs import TARGET_HELP, opened
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from traceforge.forecast.answer import Answer, MeasuredRun
+    from traceforge.store.database import Store
 
 SCHEMA_VERSION = 2
 
 
 def forecast(
     databases: Annotated[
-        list[Path] | None, typer.Argument(metavar="DB", help="Databases made by `ingest`; runs of all are joined.")
+        list[Path] | None,
+        typer.Argument(metavar="DB", help=f"Several may be given, their runs are joined. {TARGET_HELP}"),
     ] = None,
     run: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Run to take, where not all; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Runs to take, where not all, such as 'night*'; may be repeated."),
     ] = None,
     points: Annotated[
         Path | None,
@@ -37,7 +42,8 @@ def forecast(
     samples: Annotated[
         float | None, typer.Option(min=1e-3, metavar="N", help="Work of the whole job, in samples.")
     ] = None,
-    price: Annotated[float, typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour, in any currency.")] = 2.5,
+    price: Annotated[float, typer.Option("--price", "--price-per-gpu-hour", min=0, help="Price of a GPU-hour.")] = 2.5,
+    currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
     mtbf_hours: Annotated[
         float,
         typer.Option(
@@ -61,7 +67,7 @@ def forecast(
     from traceforge.forecast.goodput import Assumptions
     from traceforge.forecast.points_file import read_points
 
-    assumed = Assumptions(price, mtbf_hours, checkpoint_s, restart_s, gpus_per_rank, batch, watts, samples)
+    assumed = Assumptions(price, mtbf_hours, checkpoint_s, restart_s, gpus_per_rank, batch, watts, samples, currency)
     runs, dropped = _runs(databases or [], run or [])
     listed = read_points(points) if points else []
     if not runs and not listed:
@@ -123,17 +129,19 @@ def document(found: "Answer") -> dict[str, Any]:
     }
 
 
-def _runs(databases: list[Path], names: list[str]) -> "tuple[list[MeasuredRun], list[tuple[str, str]]]":
+def _runs(databases: list[Path], patterns: list[str]) -> "tuple[list[MeasuredRun], list[tuple[str, str]]]":
     """The runs that make points, and those that do not, with why."""
-    from traceforge import api
     from traceforge.forecast.answer import NOTHING_MEASURED, NOTHING_MEASURED_HINT, dropped_runs, measured_runs
 
     found, dropped = [], []
     for path in databases:
-        with api.open_built(path) as store:
+        with opened(path) as store:
+            names = _matching(store, patterns)
+            if patterns and not names:
+                continue
             found += measured_runs(store, names)
             dropped += [(f"{name} ({path.name})", why) for name, why in dropped_runs(store, names)]
-    missing = set(names) - {one.point.name for one in found}
+    missing = {one for one in patterns if not fnmatch.filter([run.point.name for run in found], one)}
     where = ", ".join(map(str, databases))
     reasons = "".join(f"; {name}: {why}" for name, why in dropped)
     if missing:
@@ -141,6 +149,11 @@ def _runs(databases: list[Path], names: list[str]) -> "tuple[list[MeasuredRun], 
     if databases and not found:
         raise InputUnusableError(NOTHING_MEASURED + reasons, where=where, hint=NOTHING_MEASURED_HINT)
     return found, dropped
+
+
+def _matching(store: "Store", patterns: list[str]) -> list[str]:
+    names = [str(name) for (name,) in store.rows("SELECT run_name FROM meta.run ORDER BY run_id")]
+    return [name for name in names if any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)]
 
 
 def _numbers(text: str) -> list[int]:

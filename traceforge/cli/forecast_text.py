@@ -207,7 +207,8 @@ def _assumed(found: "Answer") -> str:
     low, high = found.sensitivity["mtbf_hours"]
     at = plural(found.points[-1].ranks, "rank")
     return (
-        f"Assumed: {assumed.price:g} a GPU-hour, {assumed.gpus_per_rank} GPU a rank, a failure every"
+        f"Assumed: {assumed.price:g} {assumed.currency or ''}".rstrip()
+        + f" a GPU-hour, {assumed.gpus_per_rank} GPU a rank, a failure every"
         f" {assumed.mtbf_hours:g} GPU-hours (half or twice that: {low * 1e6:.3g} or {high * 1e6:.3g} for 1M"
         f" {found.unit} at {at}), checkpoint {assumed.checkpoint_s:g} s, restart {assumed.restart_s:g} s"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.check import EXCEEDED
+from traceforge.cli.command import audible
 from traceforge.cli.console import note, printable
 from traceforge.cli.examples import examples_of
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json, write_text
@@ -30,6 +31,7 @@ def _about() -> None:
 
 
 @history.command(epilog=examples_of("history add"))
+@audible
 def add(
     file: Annotated[Path, typer.Argument(metavar="HISTORY", help="File to add to; made where there is none.")],
     targets: Annotated[list[Path], typer.Argument(metavar="RUN", help=TARGET_HELP)],
@@ -74,13 +76,16 @@ def _summaries(target: Path, pattern: str, said: "Said") -> "list[Summary]":
 
 
 @history.command(epilog=examples_of("history report"))
+@audible
 def report(
     file: File,
     output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")] = Path("fleet.html"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all as JSON; - for stdout.")] = None,
     md_file: Annotated[Path | None, typer.Option("--md", help="Also write the first screen as Markdown.")] = None,
     job: Job = None,
-    price: Annotated[float | None, typer.Option(min=0, metavar="PRICE", help="Price of a GPU-hour.")] = None,
+    price: Annotated[
+        float | None, typer.Option("--price", "--price-per-gpu-hour", min=0, help="Price of a GPU-hour.")
+    ] = None,
     currency: Annotated[str, typer.Option(help="Currency of that price.")] = "USD",
 ) -> None:
     """Write a page over all runs.
@@ -109,6 +114,7 @@ def report(
 
 
 @history.command(epilog=examples_of("history check"))
+@audible
 def check(
     file: File,
     job: Job = None,
@@ -140,6 +146,7 @@ def check(
 
 
 @history.command(epilog=examples_of("history metrics"))
+@audible
 def metrics(
     file: File,
     output: Annotated[
@@ -164,6 +171,7 @@ def metrics(
 
 
 @history.command(epilog=examples_of("history dashboard"))
+@audible
 def dashboard() -> None:
     """Write a Grafana dashboard over these metrics."""
     from traceforge.history.dashboard import dashboard as made

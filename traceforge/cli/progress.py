@@ -7,10 +7,12 @@ the usual shares of the stages tell it. Not handled: how far a table is that tak
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from traceforge.cli.loudness import is_quiet, turn_to, watched
 
 if TYPE_CHECKING:
     from traceforge.store.meter import OnProgress
@@ -61,8 +63,19 @@ def done_share(table: str, share_of_stage: float) -> float:
 
 @contextmanager
 def progress(files: Sequence[Path] = ()) -> Iterator[Shown]:
-    """A bar on stderr while files are read and then while stages are built, where stderr is a terminal."""
-    if not sys.stderr.isatty():
+    """A bar on stderr while files are read and then while stages are built, where stderr is a terminal.
+
+    Under `--quiet` there is none; under `--verbose` each stage is timed.
+    """
+    turn_to("reading" if files else "opening")
+    with _bars(files) as shown:
+        yield replace(shown, on_table=watched(shown.on_table))
+    turn_to("answer")
+
+
+@contextmanager
+def _bars(files: Sequence[Path]) -> Iterator[Shown]:
+    if is_quiet() or not sys.stderr.isatty():
         yield Shown()
         return
     with ExitStack() as bars:

@@ -1,6 +1,5 @@
 """`traceforge replay DB`: what a pacing policy or another change would have done, and how far to believe it."""
 
-import json
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from traceforge.cli.console import note, print_frame
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 def replay(
-    db: Annotated[Path, typer.Argument(help="Database made by `ingest`.")],
+    target: Annotated[Path | None, typer.Argument(help=f"{TARGET_HELP} --list needs none.")] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,7 +40,7 @@ def replay(
         typer.Option(
             metavar="EDIT",
             help="Change the job, such as fix_rank:rank=2 or scale_transfer:factor=0.5; of several each alone and all "
-            "together. `--what-if list` shows them.",
+            "together. `--list` shows them.",
         ),
     ] = None,
     sweep: Annotated[
@@ -52,6 +52,7 @@ def replay(
     ] = None,
     run: Annotated[str | None, typer.Option(help="Run to replay, where the database holds several.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the policies and the changes to a job.")] = False,
 ) -> None:
     """Replay the run under pacing policies, or with a change.
 
@@ -64,20 +65,22 @@ def replay(
     from traceforge.replay.policy_file import choose
     from traceforge.replay.replay_input import load_replay_input
 
-    if what_if and "list" in what_if:
-        _list_edits()
+    if show_list or (what_if and "list" in what_if):
+        _list(as_json=as_json)
         return
+    if target is None:
+        raise UsageError("nothing to replay", hint="name traces or a database; --list alone shows policies and changes")
     edits = [parse_edit(text) for text in what_if or ()]
     chosen = [(one.policy, one.parameters) for one in map(choose, policy or (() if edits else policies()))]
     _check_saved(save_policy, chosen, sweep=sweep)
-    with api.open_built(db) as store:
+    with opened(target) as store:
         run_id = api.run_id(store, run)
         given = load_replay_input(store, run_id)
         places = None if given is None or not edits else load_places(store, run_id, given.model)
     if given is None:
         hint = "FROM meta.issue and FROM attribute.verdict say what is missing"
-        raise InputUnusableError("no iteration with matched collectives to replay", where=str(db), hint=hint)
-    document: dict[str, object] = {"schema_version": 1}
+        raise InputUnusableError("no iteration with matched collectives to replay", where=str(target), hint=hint)
+    document: dict[str, object] = {}
     if places is not None:
         document["what_if"] = _what_ifs(given, places, edits, quiet=as_json)
     if chosen and sweep:
@@ -86,7 +89,7 @@ def replay(
         document["outcomes"] = found = _outcomes(given, chosen, quiet=as_json)
         _save(save_policy, found[0])
     if as_json:
-        print(json.dumps(document, indent=2))
+        print_json(document)
 
 
 def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
@@ -177,11 +180,24 @@ def _note_reasons(shown: "Sequence[tuple[str, str]]") -> None:
         note(f"{together}: {' '.join(sentences)}")
 
 
-def _list_edits() -> None:
+def _list(*, as_json: bool) -> None:
+    """Policies and changes to a job, as the options take them."""
     import polars as pl
 
     from traceforge.replay.edit import edits
+    from traceforge.replay.policy import policies
     from traceforge.replay.settings import format_settings
 
-    rows = [(edit.name, format_settings(edit.defaults), edit.description) for edit in edits().values()]
-    print_frame(pl.DataFrame(rows, schema=["edit", "parameters", "description"], orient="row"))
+    listed: dict[str, list[Policy | Edit]] = {"policy": [*policies().values()], "edit": [*edits().values()]}
+    found = {
+        kind: [
+            {"name": one.name, "parameters": format_settings(one.defaults), "description": one.description}
+            for one in those
+        ]
+        for kind, those in listed.items()
+    }
+    if as_json:
+        print_json({"policies": found["policy"], "edits": found["edit"]})
+        return
+    for kind, rows in found.items():
+        print_frame(pl.DataFrame(rows).rename({"name": kind}))

@@ -29,7 +29,7 @@ class Assumptions:
     """What no trace contains; all of it can be given on the command line.
 
     Attributes:
-        price: of one GPU for an hour, in any currency.
+        price: of one GPU for an hour.
         mtbf_hours: mean time between failures that stop the job, of one GPU.
         checkpoint_s: time the job stands still to write a checkpoint.
         restart_s: time from a failure to the first repeated iteration.
@@ -37,6 +37,7 @@ class Assumptions:
         batch: samples per rank and iteration; None where it is not known.
         watts: power of one GPU with its share of the host; None where it is not known.
         samples: work of the whole job; None where it is not stated.
+        currency: of the price, any short name; None where it is not named.
     """
 
     price: float = 2.5
@@ -47,6 +48,7 @@ class Assumptions:
     batch: float | None = None
     watts: float | None = None
     samples: float | None = None
+    currency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
