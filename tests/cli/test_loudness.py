@@ -72,8 +72,10 @@ def test_metrics_are_listed_as_json() -> None:
 
 
 def test_a_run_is_named_by_a_pattern(two_runs: Path) -> None:
-    assert json.loads(run("top", two_runs, "--run", "heal*", "--json").stdout)["rows"]
-    several = run("top", two_runs, "--run", "*")
+    one = run("doctor", two_runs, "--run", "heal*", "--json")
+    assert one.returncode == 0, one.stderr
+    assert one.stdout == run("doctor", two_runs, "--run", "healthy", "--json").stdout
+    several = run("doctor", two_runs, "--run", "*")
     assert several.returncode == 2
     assert "hint: name one with --run: " in several.stderr
 

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 
 
+Databases = Annotated[
+    list[Path] | None, typer.Argument(metavar="DB", help=f"Several may be given, their runs are joined. {TARGET_HELP}")
+]
+
+
 def forecast(
-    databases: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="DB", help=f"Several may be given, their runs are joined. {TARGET_HELP}"),
-    ] = None,
+    databases: Databases = None,
     run: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Runs to take, where not all, such as 'night*'; may be repeated."),

@@ -58,12 +58,9 @@ def replay(
 
     A gain from pacing is predicted only where the run itself shows that early arrivals slow something down.
     """
-    from traceforge import api
     from traceforge.replay.edit import parse_edit
-    from traceforge.replay.places import load_places
     from traceforge.replay.policy import policies
     from traceforge.replay.policy_file import choose
-    from traceforge.replay.replay_input import load_replay_input
 
     if show_list or (what_if and "list" in what_if):
         _list(as_json=as_json)
@@ -73,13 +70,7 @@ def replay(
     edits = [parse_edit(text) for text in what_if or ()]
     chosen = [(one.policy, one.parameters) for one in map(choose, policy or (() if edits else policies()))]
     _check_saved(save_policy, chosen, sweep=sweep)
-    with opened(target) as store:
-        run_id = api.run_id(store, run)
-        given = load_replay_input(store, run_id)
-        places = None if given is None or not edits else load_places(store, run_id, given.model)
-    if given is None:
-        hint = "FROM meta.issue and FROM attribute.verdict say what is missing"
-        raise InputUnusableError("no iteration with matched collectives to replay", where=str(target), hint=hint)
+    given, places = _loaded(target, run, with_places=bool(edits))
     document: dict[str, object] = {}
     if places is not None:
         document["what_if"] = _what_ifs(given, places, edits, quiet=as_json)
@@ -90,6 +81,21 @@ def replay(
         _save(save_policy, found[0])
     if as_json:
         print_json(document)
+
+
+def _loaded(target: Path, run: str | None, *, with_places: bool) -> "tuple[ReplayInput, Places | None]":
+    """What a replay of the run needs, and its places where the job is to be changed."""
+    from traceforge import api
+    from traceforge.replay.places import load_places
+    from traceforge.replay.replay_input import load_replay_input
+
+    with opened(target) as store:
+        run_id = api.run_id(store, run)
+        given = load_replay_input(store, run_id)
+        if given is None:
+            hint = "FROM meta.issue and FROM attribute.verdict say what is missing"
+            raise InputUnusableError("no iteration with matched collectives to replay", where=str(target), hint=hint)
+        return given, load_places(store, run_id, given.model) if with_places else None
 
 
 def _outcomes(given: "ReplayInput", chosen: "Chosen", *, quiet: bool) -> "Rows":
