@@ -43,7 +43,7 @@ def test_the_issue_s_list_is_there() -> None:
         "job_checkpoint", "job_pause", "launch_stall", "load_imbalance", "oversubscribed_uplink", "p2p_lost",
         "power_cap", "random_jitter", "rotating_pause", "rotating_straggler", "slow_host_link", "slow_link", "slow_nic",
         "small_pauses",
-        "stage_slow_compute", "thermal_drift",
+        "stage_slow_backward", "stage_slow_compute", "thermal_drift",
     }  # fmt: skip
 
 
