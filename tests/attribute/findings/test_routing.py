@@ -1,9 +1,19 @@
 """What evening out tokens over experts saves, worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from tests.attribute.findings.runs import judged_run
+from tests.replay.models import lockstep_model
+from traceforge.attribute.cause import causes
+from traceforge.attribute.findings.candidates import blamed_time
 from traceforge.attribute.findings.counterfactual import BlamedTime
+from traceforge.attribute.findings.effects import Effect
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.routing import _saved, saved_of
+from traceforge.attribute.findings.subjects import Subject
+from traceforge.attribute.ledger.ledger_input import LedgerInput, by_cause
 
 
 def test_what_a_hot_expert_has_more_is_shared_by_all_of_its_group() -> None:
@@ -28,3 +38,17 @@ def test_a_share_of_what_is_blamed_is_taken_rank_by_rank() -> None:
     assert scaled.before_arrival_ns.tolist() == [[[75, 50], [75, 50]]]
     assert scaled.before_wait_ns.tolist() == [[[6, 4]]]
     assert scaled.rank_places == (3, 7)
+
+
+def test_of_a_rank_with_a_hot_expert_only_what_evening_out_saves_is_blamed() -> None:
+    # given rank 2 of four that computes 140 where the others compute 100, because it gets more tokens
+    model = by_cause(lockstep_model([[[100, 100, 140, 100]]] * 4, transfer_ns=10))
+    run = replace(judged_run(4, 4), ledger=LedgerInput(model, (0,), np.zeros(model.group.shape, dtype=np.int64)))
+    effect = Effect(40.0, None, 0.25, "high", "persistent", np.arange(4), 40.0, np.full(4, 40.0))
+    found = FindingCandidate(
+        causes()["slow_compute"], effect, Subject("rank", "2", (2,), "rank 2"), {"slow_compute": 40}
+    )
+
+    # then each would compute 110 with as many tokens as any other; a rank that is slow by itself would save all
+    assert blamed_time(run, found).rank_seconds_ns().tolist() == [40.0] * 4
+    assert blamed_time(replace(run, even_routing={2: 0.75}), found).rank_seconds_ns().tolist() == [30.0] * 4
