@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,13 +180,20 @@ def reading_version() -> str:
 def _code_version(names: Sequence[str], folders: Sequence[str]) -> str:
     """The version and a hash of code: who runs from a checkout changes it without a new version."""
     digest = hashlib.sha256()
-    root = Path(str(resources.files("traceforge")))
+    root = Path(__file__).parent
     for name in names:
         digest.update((root / name).read_bytes())
     for folder in (root / name for name in folders):
-        for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.py"), *folder.rglob("*.toml"))):
-            digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+        for parts in sorted(_sources_below(folder)):
+            digest.update("/".join(parts).encode() + folder.joinpath(*parts).read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def _sources_below(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Parts of the path of each source file below a folder."""
+    for where, _, names in os.walk(folder):
+        above = Path(where).parts[len(folder.parts) :]
+        yield from ((*above, name) for name in names if name.endswith((".sql", ".py", ".toml")))
 
 
 def _facts_hash(store: Store) -> str:

@@ -3,7 +3,7 @@
 The data source is chosen at import; jobs are a variable of the page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _JOB = '{job=~"$job"}'
@@ -35,11 +35,6 @@ def dashboard() -> dict[str, object]:
         "templating": {"list": [_data_sources(), _jobs()]},
         "panels": [_panel(place, *panel) for place, panel in enumerate(_PANELS)],
     }
-
-
-def expressions() -> Sequence[str]:
-    """What the panels ask for."""
-    return [panel[3] for panel in _PANELS]
 
 
 def _data_sources() -> Mapping[str, object]:

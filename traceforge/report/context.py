@@ -34,7 +34,6 @@ class Limits:
     Attributes:
         marks: areas, lines and points a chart.
         heat_rows, heat_columns: cells of the lateness chart along ranks and iterations.
-        lane_rows: ranks shown in the picture of one iteration.
         table_rows: rows of a table behind a figure.
         bars: rows of a chart with one row a rank.
         pictures: iterations of the timeline, where it cannot hold them all.
@@ -44,7 +43,6 @@ class Limits:
     marks: int = 9_000
     heat_rows: int = 120
     heat_columns: int = 256
-    lane_rows: int = 64
     table_rows: int = 200
     bars: int = 128
     pictures: int = 60

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _LARGEST_PAGE_BYTES = 5_000_000
 _LIMITS = (
     Limits(),
-    Limits(4_000, heat_rows=60, heat_columns=128, lane_rows=32, table_rows=60, bars=64, pictures=24, runs=60_000),
-    Limits(1_000, heat_rows=24, heat_columns=40, lane_rows=12, table_rows=20, bars=24, pictures=6, runs=4_000),
+    Limits(4_000, heat_rows=60, heat_columns=128, table_rows=60, bars=64, pictures=24, runs=60_000),
+    Limits(1_000, heat_rows=24, heat_columns=40, table_rows=20, bars=24, pictures=6, runs=4_000),
 )
 
 

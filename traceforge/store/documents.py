@@ -19,7 +19,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from traceforge.errors import PluginError
-from traceforge.vocabulary import fill_placeholders
 
 _CREATE = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW|MACRO) (\w+\.\w+) ?\($", re.MULTILINE)
 _COLUMN = re.compile(r"^  (\w+)\b(?: ([A-Z]+(?:\[\])?))?( NOT NULL)?")
@@ -84,7 +83,10 @@ def parse_document(text: str, origin: str) -> Document:
     Raises:
         PluginError: the text is not of the form described above.
     """
-    text = fill_placeholders(text)
+    if "{" in text:  # else nothing needs the vocabulary, which takes as long to load as a question to answer
+        from traceforge.vocabulary import fill_placeholders
+
+        text = fill_placeholders(text)
     match = _CREATE.search(text)
     if match is None:
         raise PluginError("no `CREATE TABLE|VIEW|MACRO schema.name (` line", where=origin)

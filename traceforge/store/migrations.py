@@ -7,7 +7,7 @@ Migrations are `schema/NNNN_sentence.sql`, applied in order, each in one transac
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from traceforge.errors import StoreTooNewError
 from traceforge.store.documents import Document, comment_statements, parse_schema
@@ -29,7 +29,7 @@ COMMENT ON COLUMN main.traceforge_migration.title IS 'What it does.';
 
 def migrations() -> list[tuple[int, str, str]]:
     """Number, title and SQL text of every migration, in order."""
-    folder = resources.files("traceforge.store") / "schema"
+    folder = Path(__file__).parent / "schema"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [
         (int(name[:4]), name[5:-4].replace("_", " "), (folder / name).read_text(encoding="utf-8")) for name in names

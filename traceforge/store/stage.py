@@ -9,7 +9,6 @@ A table in parts is filled by its query once for each row of the table of its pa
 
 import importlib
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 from traceforge.store.database import Store
@@ -21,7 +20,7 @@ OnTable = Callable[[str, float], None]
 
 def stage_documents(package: str) -> list[Document]:
     """The documented tables and views of a stage such as `traceforge.timeline`, in build order."""
-    folder = Path(str(resources.files(package)))
+    (folder,) = map(Path, importlib.import_module(package).__path__)
     return load_folder(folder, package.rpartition(".")[2])
 
 

@@ -144,10 +144,6 @@ class Cluster:
         """Name of the rank's host."""
         return f"node{self.node_of(rank)}"
 
-    def stage_of(self, rank: int) -> int:
-        """Number of the rank's pipeline stage."""
-        return rank // self.ranks_per_stage
-
     def ranks_of_stage(self, stage: int) -> tuple[int, ...]:
         """Ranks of a pipeline stage; the ranks at one place of two stages send to one another."""
         return tuple(range(stage * self.ranks_per_stage, (stage + 1) * self.ranks_per_stage))

@@ -267,10 +267,6 @@ def _filled(kind: Any, table: dict[str, Any], where: str) -> Any:
     return kind(**values)
 
 
-def _are_whole(values: list[Any]) -> bool:
-    return all(isinstance(value, int) for value in values)
-
-
 def table_of(part: Any) -> dict[str, Any]:
     """A scenario, or a part of it, as plain values."""
     result = {}
