@@ -143,7 +143,8 @@ def _runs(databases: list[Path], patterns: list[str]) -> "tuple[list[MeasuredRun
                 continue
             found += measured_runs(store, names)
             dropped += [(f"{name} ({path.name})", why) for name, why in dropped_runs(store, names)]
-    missing = {one for one in patterns if not fnmatch.filter([run.point.name for run in found], one)}
+    taken = [run.point.name for run in found]
+    missing = {one for one in patterns if one not in taken and not fnmatch.filter(taken, one)}
     where = ", ".join(map(str, databases))
     reasons = "".join(f"; {name}: {why}" for name, why in dropped)
     if missing:
