@@ -76,7 +76,9 @@ class NcclCalls:
         self._issues.add("payload_unreadable", unread)
 
     def take_kernels(self, frame: pl.DataFrame, first: int) -> None:
-        """Take the kernels of NCCL among those of a piece, likewise."""
+        """Take the kernels of NCCL among those of a piece, likewise; none where no payload tells of them."""
+        if not self._payloads:
+            return
         own = _numbered(frame, first).filter(pl.col("name").str.contains("(?i)nccl"))
         self._kernels.append(own.select(list(_KERNEL)))
 
