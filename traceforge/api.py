@@ -18,6 +18,7 @@ from traceforge.files import find_files, find_special, shown_name, size_bytes
 from traceforge.records import ReadLimits, ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
+from traceforge.replay.assumptions import are_assumed, assume
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.folder import is_folder_database, is_writable
@@ -66,6 +67,7 @@ def ingest(
     on_table: "OnTable | None" = None,
     rank_regex: str | None = None,
     reference: ReferenceRule | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> "IngestResult":
     """Add trace files to a database and build every stage.
 
@@ -81,6 +83,7 @@ def ingest(
         on_table: called before each table of a stage is made.
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
         reference: which durations count as on time; None keeps what the database has, at first the median.
+        rates: what the hardware can do, per second (see `operation.stated_rates`); None keeps what the database has.
 
     Raises:
         InputUnusableError: a path does not exist, or nothing of it is a usable trace.
@@ -90,10 +93,7 @@ def ingest(
     from traceforge.store.ingest import ingest_files
     from traceforge.store.naming import rank_pattern
 
-    files = find_files(paths)
-    if not files:
-        hint = "give the folder that holds the files that torch.profiler wrote"
-        raise InputUnusableError("there are no files", where=", ".join(map(str, paths)), hint=hint)
+    files = _files_of(paths)
     name = run or run_name_of(paths)
     with readers(executor, jobs, files) as workers:
         result = ingest_files(
@@ -109,10 +109,17 @@ def ingest(
             skipped=find_special(paths),
         )
     split_runs(store, result.run_id)
-    if reference is not None:
-        choose_reference(store, reference)
+    assume(store, reference, rates)
     analyze(store, on_table)
     return result
+
+
+def _files_of(paths: Sequence[Path]) -> list[Path]:
+    files = find_files(paths)
+    if not files:
+        hint = "give the folder that holds the files that torch.profiler wrote"
+        raise InputUnusableError("there are no files", where=", ".join(map(str, paths)), hint=hint)
+    return files
 
 
 def sources() -> Mapping[str, Source]:
@@ -142,20 +149,6 @@ def analyze(store: Store, on_table: "OnTable | None" = None) -> None:
     with store.transaction():
         store.execute("DELETE FROM meta.build")
         store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])
-
-
-def choose_reference(store: Store, rule: ReferenceRule) -> None:
-    """Have the stages built anew by this rule, by the next `analyze`, where they were built by another one."""
-    if chosen_reference(store) is rule:
-        return
-    with store.transaction():
-        store.execute("UPDATE meta.analysis SET reference = ?", [rule.value])
-        store.execute("DELETE FROM meta.build")
-
-
-def chosen_reference(store: Store) -> ReferenceRule:
-    """Which durations count as on time in this database."""
-    return ReferenceRule(store.value("SELECT reference FROM meta.analysis"))
 
 
 def is_current(store: Store) -> bool:
@@ -200,18 +193,24 @@ def _facts_hash(store: Store) -> str:
     return hashlib.sha256(str(store.value(_FACTS_HASH)).encode()).hexdigest()
 
 
-def open_built(path: Path, reference: ReferenceRule | None = None, on_table: "OnTable | None" = None) -> Store:
+def open_built(
+    path: Path,
+    reference: ReferenceRule | None = None,
+    on_table: "OnTable | None" = None,
+    rates: Mapping[str, float] | None = None,
+) -> Store:
     """A database for reading, its stages rebuilt first where they are not current.
 
     Args:
         reference: which durations are to count as on time; None keeps what the database has.
         on_table: called before each table is made that has to be.
+        rates: what the hardware can do, as of `ingest`.
 
     Raises:
         InputUnusableError: it is no trace database, or must be rebuilt and cannot be written.
     """
     store = Store(path, read_only=True)
-    if is_current(store) and reference in {None, chosen_reference(store)}:
+    if is_current(store) and are_assumed(store, reference, rates):
         return store
     store.close()
     if not is_writable(path):
@@ -219,8 +218,7 @@ def open_built(path: Path, reference: ReferenceRule | None = None, on_table: "On
         what = "its stages were built in another way, and they cannot be rebuilt here: it is write-protected"
         raise InputUnusableError(what, where=str(path), hint=hint)
     with Store(path) as writable:
-        if reference is not None:
-            choose_reference(writable, reference)
+        assume(writable, reference, rates)
         analyze(writable, on_table)
     return Store(path, read_only=True)
 

@@ -5,13 +5,14 @@ are built on that one machine.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from traceforge import api
 from traceforge.align.runs import split_runs
 from traceforge.files import find_files, find_special, shown_name
 from traceforge.records import ReadLimits, ReadOptions
+from traceforge.replay.assumptions import assume
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.array_manifest import JobPart, Manifest, Settings
 from traceforge.store.array_merge import merge_parts, remove_parts, whole_parts
@@ -60,11 +61,17 @@ def ingest_part(
         return read_part(folder, listed, part, settings, api.sources(), options, workers, on_progress)
 
 
-def merge(database: Path, *, reference: ReferenceRule | None = None, on_table: OnTable | None = None) -> IngestResult:
+def merge(
+    database: Path,
+    *,
+    reference: ReferenceRule | None = None,
+    rates: Mapping[str, float] | None = None,
+    on_table: OnTable | None = None,
+) -> IngestResult:
     """Make a database of all parts that lie in a folder, and build every stage.
 
     Args:
-        reference, on_table: as of `ingest`.
+        reference, rates, on_table: as of `ingest`.
 
     Raises:
         InputUnusableError: parts are missing, are damaged or do not belong together.
@@ -75,8 +82,7 @@ def merge(database: Path, *, reference: ReferenceRule | None = None, on_table: O
     with Store(f"{folder.path}{os.sep}") as store:
         result = merge_parts(store, manifests)
         split_runs(store, result.run_id)
-        if reference is not None:
-            api.choose_reference(store, reference)
+        assume(store, reference, rates)
         api.analyze(store, on_table)
     remove_parts(folder)
     return result

@@ -16,7 +16,7 @@ A notebook shows escaped text and pictures: nothing that a trace contains is exe
 database, which is opened read-only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -232,13 +232,21 @@ class Run:
         return verdict_html(diagnosis) + findings_html(diagnosis)
 
 
-def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, reference: ReferenceRule | None = None) -> Run:
+def open_run(
+    path: Path | str,
+    *,
+    run: str | None = None,
+    jobs: int = 1,
+    reference: ReferenceRule | None = None,
+    rates: Mapping[str, float] | None = None,
+) -> Run:
     """Open a run of a database, or of traces, which are read into memory.
 
     Args:
         path: a database made by `ingest`, a folder of traces, or a trace.
         run: name of the run, where the database holds several.
         reference: which durations count as on time; None keeps what a database has, at first the median.
+        rates: what the hardware can do, by name, per second (see `operation.stated_rates`); None keeps what is known.
         jobs: files read at once; more than one needs a script that guards its start by `__name__ == "__main__"`.
 
     Raises:
@@ -248,10 +256,10 @@ def open_run(path: Path | str, *, run: str | None = None, jobs: int = 1, referen
     target = Path(path)
     check_exists(target)
     has_tables = is_database(target)
-    store = api.open_built(target, reference) if has_tables else Store(None)
+    store = api.open_built(target, reference, rates=rates) if has_tables else Store(None)
     try:
         if not has_tables:
-            api.ingest([target], store, run=run, jobs=jobs, reference=reference)
+            api.ingest([target], store, run=run, jobs=jobs, reference=reference, rates=rates)
         api.run_id(store, run)
     except BaseException:
         store.close()

@@ -3,8 +3,8 @@
 Idea: the phases of a rank fill its iterations without overlap; the time of its device without work is divided by the
 cause of each gap, the time of its kernels by what limits them. Kernels that run at once share the time in proportion
 to their durations. Rounding to whole ns is done once, so that parts still sum.
-What a pipeline's rank waits for other stages is its bubble, not waiting or transfer.
-Not handled: what transfers could take at line rate, bubbles of pipelines whose turns are unknown.
+What a pipeline's rank waits for other stages is its bubble, not waiting or transfer. Exposed communication is divided
+at the line rate of its links, where that is known. Not handled: bubbles of pipelines whose turns are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from traceforge.attribute.bottleneck_parts import StepPart, divided, kernel_parts
+from traceforge.attribute.exposed import line_rate_shares
 from traceforge.store.database import Store
 
 # Time of the judged iterations of each rank by phase, by what the host did meanwhile, and by gap.
@@ -115,6 +116,8 @@ _BASIS = MappingProxyType(
         "unmodelled_kernels": "kernels whose work or whose device's peak is not known",
         "host_compute": "host operations; no device was recorded",
         "communication_bound": "only communication runs, and all recorded ranks have arrived",
+        "communication_at_line_rate": "what the same communication takes at the line rate of its links "
+        "(attribute.line_rate)",
         "imbalance_bound": "only communication runs, and another rank has not arrived",
         "pipeline_bubble": "only messages between stages run, or collectives in which stages meet",
         "copy_bound": "only copies run, or the host is inside of a copy call while nothing runs",
@@ -147,6 +150,7 @@ def rows(store: Store) -> pl.DataFrame:
     """Parts of each rank, and of the job."""
     spent = _by_rank(store.query(_SPENT))
     kernels = _by_rank(store.query(_KERNELS))
+    at_line_rate = line_rate_shares(store)
     result: Rows = []
     for (run_key,), ranks in store.query(_ITERATIONS).group_by("run_id", maintain_order=True):
         run_id, of_job = int(str(run_key)), dict[str, int]()
@@ -154,6 +158,7 @@ def rows(store: Store) -> pl.DataFrame:
         for rank in ranks.iter_rows(named=True):
             place = (run_id, rank["rank"])
             parts = _parts(spent.get(place, []), kernels.get(place, []))
+            parts = _divided_at_line_rate(parts, at_line_rate.get(place))
             result += _rows_of(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone))
             for name, duration_ns in parts.items():
                 of_job[name] = of_job.get(name, 0) + duration_ns
@@ -179,6 +184,18 @@ def _parts(spent: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, An
             name = _name(row)
             found[name] = found.get(name, 0) + row["duration_ns"]
     return found
+
+
+def _divided_at_line_rate(parts: dict[str, int], share: float | None) -> dict[str, int]:
+    """Exposed communication in two: what it takes at line rate, and what it takes above that."""
+    exposed_ns = parts.get("communication_bound", 0)
+    if share is None or not exposed_ns:
+        return parts
+    at_line_rate_ns = round(exposed_ns * share)
+    return parts | {
+        "communication_at_line_rate": at_line_rate_ns,
+        "communication_bound": exposed_ns - at_line_rate_ns,
+    }
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@
 -- is the job: the mean over ranks, which sums to the mean iteration of the job where clocks are aligned. It needs no other
 -- ranks, and sees what is always slow for everyone, to which delays above the usual are blind.
 -- Scope: run
--- Reads: operation.judged_iteration, operation.kernel, operation.device, timeline.rank_iteration, timeline.iteration, timeline.segment, timeline.gap, timeline.bubble_phase, align.rank, align.clock
+-- Reads: operation.judged_iteration, operation.kernel, operation.device, timeline.rank_iteration, timeline.iteration, timeline.segment, timeline.gap, timeline.bubble_phase, align.rank, align.clock, attribute.exposed_transfer
 CREATE OR REPLACE TABLE attribute.bottleneck (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -14,7 +14,8 @@ CREATE OR REPLACE TABLE attribute.bottleneck (
   place INTEGER NOT NULL,
   -- Part: ideal (arithmetic at the device's peak), compute_bound, memory_bound (kernels above it, by their roofline),
   -- small_kernels (too short to fill a device), unmodelled_kernels (their work or the device's peak is not known),
-  -- host_compute (no device), communication_bound (exposed transfer), imbalance_bound (waiting for later ranks),
+  -- host_compute (no device), communication_at_line_rate (exposed transfer as long as its links need, where their rate is
+  -- known), communication_bound (the rest of it), imbalance_bound (waiting for later ranks),
   -- pipeline_bubble (waiting for other stages of a pipeline, and messages between them; timeline.bubble says why),
   -- copy_bound, input_bound, launch_bound (the host is late with launching), synchronisation_bound, device_queue (held up
   -- on the device), allocator, garbage_collection, checkpoint, idle, stagger (the rank's own step is shorter than the

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from traceforge.attribute.copies import Copies, CopiesAlone
+from traceforge.attribute.exposed import Exposed, ExposedTransfers
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
 from traceforge.attribute.mixed_formats import profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -85,6 +86,9 @@ GROUP BY s.run_id, s.rank
 _UNMARKED = "SELECT DISTINCT run_id FROM align.step WHERE NOT is_marked"
 
 _KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute")
+_EXPOSED = MappingProxyType(
+    {"communication_at_line_rate": "communication_bound", "communication_bound": "communication_bound"}
+)
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
 
 _PHRASES = MappingProxyType(
@@ -121,8 +125,7 @@ _NEXT_STEPS = MappingProxyType(
         "unmodelled_kernels": "Record the shapes of operations (record_shapes=True in torch.profiler), so that kernels "
         "can be compared with what the device can do; the largest operations come first.",
         "host_compute": "Look at the largest operations first; a trace of a device needs activities CPU and CUDA.",
-        "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less; "
-        "compare its bandwidth with the links'.",
+        "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less.",
         "imbalance_bound": "See which rank the others wait for.",
         "pipeline_bubble": "Use more micro-batches or chunks, and even out what stages compute; timeline.bubble says "
         "what the stages wait for.",
@@ -203,12 +206,13 @@ def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any
 
 
 class _Details:
-    """What hosts do before late launches, and what is copied alone: looked up once a run, where a sentence needs it."""
+    """What is known of late launches, lone copies and exposed communication: looked up once a run, where it is told."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._late: dict[int, LateLaunches | None] = {}
         self._copies: dict[int, CopiesAlone] = {}
+        self._exposed: dict[int, ExposedTransfers] = {}
 
     def late(self, run_id: int, rank: int | None) -> LateLaunches | None:
         """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
@@ -223,9 +227,20 @@ class _Details:
             self._copies[run_id] = CopiesAlone(self._store, run_id)
         return self._copies[run_id].of(rank)
 
+    def exposed(self, run_id: int, rank: int | None) -> Exposed | None:
+        """Of a rank, or of all."""
+        if run_id not in self._exposed:
+            self._exposed[run_id] = ExposedTransfers(self._store, run_id)
+        return self._exposed[run_id].of(rank)
+
+    def more(self, place: tuple[int, int | None], bound: str) -> Copies | Exposed | None:
+        """What else is to be said of this bound."""
+        look = {"copy_bound": self.copies, "communication_bound": self.exposed}.get(bound)
+        return look(*place) if look else None
+
 
 def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
-    measured, step = [part for part in parts if part["duration_ns"]], ""
+    measured, step = _together([part for part in parts if part["duration_ns"]]), ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
@@ -242,10 +257,10 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
             told_as = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
             step = step_of(facts["profilers"], told_as, phrases(late)[2])
         sentence = _of_part(other, computing, measured, facts, late)
-        copies = details.copies(*place) if other["bound"] == "copy_bound" else None
-        if copies:
-            usual = copies.next_step or _NEXT_STEPS["copy_bound"]
-            sentence, step = f"{sentence} {copies.sentence}", step_of(facts["profilers"], "copy_bound", usual)
+        more = details.more(place, other["bound"])
+        if more:
+            usual = more.next_step or _NEXT_STEPS[other["bound"]]
+            sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
         sentence += _of_unexplained(named, measured)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _NEXT_STEPS.get(named["bound"], _LOOK))
@@ -260,6 +275,20 @@ def _of_unexplained(named: Mapping[str, Any], parts: Parts) -> str:
     return (
         f" For {format_share(share)} nothing runs and no call of the host is recorded: what it waits for is not known."
     )
+
+
+def _together(parts: Parts) -> list[Mapping[str, Any]]:
+    """The parts, exposed communication as one, largest avoidable first."""
+    of_links = [part for part in parts if part["bound"] in _EXPOSED]
+    if len(of_links) < 2:
+        return [{**part, "bound": _EXPOSED.get(part["bound"], part["bound"])} for part in parts]
+    summed = {name: sum(part[name] for part in of_links) for name in ("duration_ns", "share")}
+    rest = [part for part in parts if part["bound"] not in _EXPOSED]
+    return sorted([{**of_links[0], "bound": "communication_bound", **summed}, *rest], key=_place)
+
+
+def _place(part: Mapping[str, Any]) -> tuple[bool, float]:
+    return not part["is_avoidable"], -part["share"]
 
 
 def _share(part: Mapping[str, Any]) -> float:

@@ -1,5 +1,6 @@
 """`traceforge ingest PATH... --db FILE`: trace files into a database, every stage built."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -45,6 +46,21 @@ Reference = Annotated[
         "or those of the best rank (best_rank).",
     ),
 ]
+Peaks = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="What a device can do at most, before what is known of it: bf16, tf32, fp32, fp8 in dense TFLOP/s, memory "
+        "in GB/s. Repeatable.",
+    ),
+]
+LineRates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="What each rank can send in one direction, GB/s: link to its host, nic to other hosts. Repeatable.",
+    ),
+]
 FileSeconds = Annotated[
     float | None,
     typer.Option(min=0, metavar="S", help="CPU time after which a file is left out, as an issue of it (600)."),
@@ -67,6 +83,8 @@ def ingest(
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
     reference: Reference = None,
+    peak: Peaks = None,
+    line_rate: LineRates = None,
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     file_seconds: FileSeconds = None,
     file_memory_mib: FileMemory = None,
@@ -85,13 +103,15 @@ def ingest(
     A database is a DuckDB file, or a folder of Parquet partitions with a catalogue, which all workers write at once.
     """
     from traceforge.files import find_files, size_bytes
+    from traceforge.operation.stated_rates import parsed_rates
     from traceforge.store.database import Store
     from traceforge.store.folder_advice import folder_advice
 
     if args not in ("communication", "all"):
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     limits = limits_of(file_seconds, file_memory_mib)
-    options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits)
+    rates = parsed_rates(peak or (), line_rate or ())
+    options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits, rates)
     if executor is not None:
         _check_shared(paths, db, part, jobs)
     if part is not None:
@@ -136,11 +156,13 @@ def _ingest_part(paths: list[Path], db: str, text: str, options: "ShownOptions",
     if not is_folder_name(db):
         hint = f"name a folder: --db {Path(db).with_suffix('')}/"
         raise UsageError("--part needs a database that is a folder, which all parts can write", where=db, hint=hint)
-    if options.reference is not None or strict:
-        raise UsageError("--reference and --strict are not of a part", hint="give them to `traceforge merge`")
+    if options.reference is not None or options.rates or strict:
+        what = "--reference, --peak, --line-rate and --strict are not of a part"
+        raise UsageError(what, hint="give them to `traceforge merge`")
     if STANDARD_INPUT in paths:
         raise UsageError("--part reads files, not standard input", hint="name the folder that holds all traces")
-    given = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "reference"}
+    of_stages = ("reference", "rates")
+    given = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in of_stages}
     with progress(part.of(sorted(find_files(paths)))) as shown:
         manifest = job_array.ingest_part(paths, Path(db), part, **given, on_progress=shown.on_progress)
     for one in manifest.files:
@@ -176,6 +198,7 @@ class ShownOptions:
     keep_all_args: bool = False
     reference: ReferenceRule | None = None
     limits: ReadLimits | None = None
+    rates: Mapping[str, float] | None = None
 
 
 def limits_of(file_seconds: float | None, file_memory_mib: int | None) -> ReadLimits:

@@ -38,7 +38,8 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     check_exists(target)
     if is_database(target):
         with progress() as shown:
-            built = api.open_built(target, options.reference if options else None, shown.on_table)
+            chosen = options or ShownOptions()
+            built = api.open_built(target, chosen.reference, shown.on_table, chosen.rates)
         with built as store:
             yield store
         return

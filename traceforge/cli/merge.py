@@ -6,13 +6,15 @@ from typing import Annotated
 import typer
 
 from traceforge.cli.console import note
-from traceforge.cli.ingest import Reference, Strict, say_result
+from traceforge.cli.ingest import LineRates, Peaks, Reference, Strict, say_result
 from traceforge.cli.progress import progress
 
 
 def merge(
     folder: Annotated[Path, typer.Argument(help="Folder into which `ingest --part` read all parts.")],
     reference: Reference = None,
+    peak: Peaks = None,
+    line_rate: LineRates = None,
     strict: Strict = False,
 ) -> None:
     """Make a database of the parts that `ingest --part` read.
@@ -20,9 +22,11 @@ def merge(
     All parts must be there. The tables are those that one `ingest` of all files makes.
     """
     from traceforge import api, job_array
+    from traceforge.operation.stated_rates import parsed_rates
 
+    rates = parsed_rates(peak or (), line_rate or ())
     with progress() as shown:
-        result = job_array.merge(folder, reference=reference, on_table=shown.on_table)
+        result = job_array.merge(folder, reference=reference, rates=rates, on_table=shown.on_table)
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     with api.open_store(folder) as store:

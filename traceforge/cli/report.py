@@ -3,7 +3,9 @@
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +17,8 @@ from traceforge.cli.ingest import (
     FileMemory,
     FileSeconds,
     Jobs,
+    LineRates,
+    Peaks,
     RankRegex,
     Reference,
     ShownOptions,
@@ -59,6 +63,8 @@ def report(
     jobs: Jobs = None,
     rank_regex: RankRegex = None,
     reference: Reference = None,
+    peak: Peaks = None,
+    line_rate: LineRates = None,
     file_seconds: FileSeconds = None,
     file_memory_mib: FileMemory = None,
     strict: Strict = False,
@@ -69,20 +75,20 @@ def report(
 ) -> None:
     """Explain why the job scales badly, its cost and what helps."""
     from traceforge import api
+    from traceforge.operation.stated_rates import parsed_rates
     from traceforge.report.cost import Price
 
     limits = limits_of(file_seconds, file_memory_mib)
-    options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits)
+    rates = parsed_rates(peak or (), line_rate or ())
+    options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits, rates=rates)
     with opened(target, options) as store, ExitStack() as stack:
         comparison = None
         if baseline is not None:
-            earlier = (
-                store
-                if baseline.resolve() == target.resolve()
-                else stack.enter_context(opened(baseline, ShownOptions(reference=reference, limits=limits)))
-            )
+            is_same = baseline.resolve() == target.resolve()
+            of_baseline = replace(options, run=None, jobs=None, rank_regex=None)
+            earlier = store if is_same else stack.enter_context(opened(baseline, of_baseline))
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
-        command = "traceforge report PATH --redact" if redact else _command(target, baseline, reference)
+        command = _command(target, baseline, reference, {"--peak": peak, "--line-rate": line_rate}, redact=redact)
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
         made = api.report(
             store, run=run, command=command, baseline=comparison, price=price, redact=redact, as_fragment=embed
@@ -99,11 +105,22 @@ def report(
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
 
 
-def _command(target: Path, baseline: Path | None, reference: ReferenceRule | None) -> str:
+def _command(
+    target: Path,
+    baseline: Path | None,
+    reference: ReferenceRule | None,
+    stated: Mapping[str, list[str] | None],
+    *,
+    redact: bool,
+) -> str:
     """The command that makes the same report, for its appendix."""
+    if redact:
+        return "traceforge report PATH --redact"
     command = f"traceforge report {shlex.quote(_shown(target))}"
     if baseline is not None:
         command += f" --baseline {shlex.quote(_shown(baseline))}"
+    for option, values in stated.items():
+        command += "".join(f" {option} {shlex.quote(value)}" for value in values or ())
     return command if reference is None else f"{command} --reference {reference.value}"
 
 

@@ -1,6 +1,7 @@
-"""What devices can do at most. Reads raw.profile and `peaks.toml`; fills operation.device.
+"""What devices can do at most. Reads raw.profile, meta.stated_rate and `peaks.toml`; fills operation.device.
 
-A device is recognised by the name in deviceProperties; one that the file does not know has no peaks.
+A device is recognised by the name in deviceProperties; one that the file does not know has no peaks but those that the
+user states, which go before the file's.
 """
 
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from traceforge.operation.stated_rates import stated_rates
 from traceforge.reading.json_values import UNDECODABLE
 from traceforge.store.database import Store
 
@@ -32,9 +34,13 @@ _SCHEMA = {
     "fp32_flops_per_s": pl.Float64,
     "fp8_flops_per_s": pl.Float64,
     "memory_bytes_per_s": pl.Float64,
+    "link_bytes_per_s": pl.Float64,
     "records_stacks": pl.Boolean,
     "source": pl.String,
 }
+
+_PEAKS = ("bf16", "tf32", "fp32", "fp8", "memory", "link")
+_STATED = "as stated with --peak"
 
 
 class Peaks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +54,7 @@ class Peaks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tf32: float | None = None
     fp32: float | None = None
     fp8: float | None = None
+    link: float | None = None
 
 
 class _Device(msgspec.Struct):
@@ -67,13 +74,16 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank with a device."""
-    found = []
+    found, stated = [], stated_rates(store)
     for run_id, rank, metadata, number in store.rows(_FILES):
         properties = _properties(metadata)
         device = _device(properties.devices, number)
         peaks = peaks_of(device.name, device.memory_bytes)
-        own = (peaks.bf16, peaks.tf32, peaks.fp32, peaks.fp8, peaks.memory) if peaks else (None,) * 5
-        found.append((run_id, rank, device.name, *own, properties.with_stack > 0, peaks.source if peaks else None))
+        own = [stated.get(name, getattr(peaks, name, None)) for name in _PEAKS]
+        sources = [_STATED] if stated.keys() & set(_PEAKS) - {"link"} else []
+        sources += [peaks.source] if peaks else []
+        source = ", else ".join(sources) or None
+        found.append((run_id, rank, device.name, *own, properties.with_stack > 0, source))
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 

@@ -1,6 +1,7 @@
--- What each rank's device is, and what it can do at most: one row a rank with a device. Peaks are dense, from peaks.toml.
+-- What each rank's device is, and what it can do at most: one row a rank with a device. Peaks are dense, from
+-- peaks.toml or the user.
 -- Scope: rank
--- Reads: align.rank, raw.profile, raw.event
+-- Reads: align.rank, raw.profile, raw.event, meta.stated_rate
 CREATE OR REPLACE TABLE operation.device (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -18,8 +19,10 @@ CREATE OR REPLACE TABLE operation.device (
   fp8_flops_per_s DOUBLE,
   -- Peak of the device's memory, bytes/s; NULL as above.
   memory_bytes_per_s DOUBLE,
+  -- What it can send to the other devices of its host in one direction, bytes/s; NULL as above.
+  link_bytes_per_s DOUBLE,
   -- Whether Python stacks were recorded, which slows the host.
   records_stacks BOOLEAN NOT NULL,
-  -- Document that states the peaks; NULL where there are none.
+  -- Document that states the peaks, or that the user does; NULL where there are none.
   source VARCHAR
 )

@@ -365,3 +365,14 @@ LOADED_SHARE: Annotated[
 POWER_LIMIT_SHARE: Annotated[
     float, Meaning("share of the limit", "From here on the power is at its limit.", "evidence")
 ] = 0.97
+
+# How the pace of exposed communication is judged.
+NEAR_LINE_RATE: Annotated[
+    float, Meaning("share of line rate", "From here on only overlap or fewer bytes make transfers shorter.", "exposed")
+] = 0.7
+FAR_BELOW_LINE_RATE: Annotated[
+    float, Meaning("share of line rate", "Below it something other than the links sets the pace.", "exposed")
+] = 0.4
+LATENCY_BOUND_BYTES: Annotated[
+    int, Meaning("bytes of a call", "Smaller calls wait for latency more than for bandwidth.", "exposed")
+] = 1_000_000

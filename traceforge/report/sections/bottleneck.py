@@ -14,9 +14,9 @@ from traceforge.report.plugin import Plugin
 # From what the device could do to what keeps it waiting; parts of other names follow.
 _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
-    "communication_bound", "imbalance_bound", "pipeline_bubble", "copy_bound", "input_bound", "launch_bound",
-    "synchronisation_bound", "device_queue", "allocator", "garbage_collection", "checkpoint", "idle", "stagger",
-    "unexplained",
+    "communication_at_line_rate", "communication_bound", "imbalance_bound", "pipeline_bubble", "copy_bound",
+    "input_bound", "launch_bound", "synchronisation_bound", "device_queue", "allocator", "garbage_collection",
+    "checkpoint", "idle", "stagger", "unexplained",
 )  # fmt: skip
 _LABELS = {
     "ideal": "Arithmetic at the device's peak",
@@ -25,6 +25,7 @@ _LABELS = {
     "small_kernels": "Small kernels",
     "unmodelled_kernels": "Kernels without a model",
     "host_compute": "Operations of the host",
+    "communication_at_line_rate": "Communication at line rate",
     "communication_bound": "Communication alone",
     "imbalance_bound": "Waiting for later ranks",
     "pipeline_bubble": "Pipeline bubble",

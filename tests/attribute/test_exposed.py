@@ -1,0 +1,150 @@
+"""What a job bound by communication is told: which, how fast it is, and what the hardware allows."""
+
+import pytest
+
+from tests.fabric.logs import Process, add_logs
+from tests.given import MS, US, Trace, built, rows_of, store_of
+from traceforge.operation.stated_rates import parsed_rates, state_rates
+from traceforge.store.database import Store
+
+H100 = "NVIDIA H100 80GB HBM3"
+BOUND = "SELECT bound, sentence, next_step FROM attribute.bound WHERE rank IS NULL"
+PARTS = """
+SELECT bound, duration_ns_per_iteration FROM attribute.bottleneck
+WHERE rank IS NULL AND duration_ns_per_iteration IS NOT NULL ORDER BY place
+"""
+RATES = "SELECT op, crosses_hosts, bus_bandwidth_bytes_per_s / 1e9, basis FROM attribute.line_rate ORDER BY op"
+DP = [("0", "dp", [0, 1])]
+
+
+def job(elements: int, transfer_ns: int, hosts: str = "aa", device: str = H100, op: str = "allreduce") -> list[Trace]:
+    """Six steps of two ranks: half a ms of work, then an all-reduce of `elements` floats.
+
+    |kernel 500 us|all-reduce|
+    """
+    ranks = list(range(len(hosts)))
+    traces = [Trace(rank, host=host, groups=[("0", "dp", ranks)]).on_device(device) for rank, host in enumerate(hosts)]
+    for trace in traces:
+        for number in range(6):
+            start = number * (500 * US + transfer_ns)
+            done = start + 500 * US
+            trace.step(number, start, done + transfer_ns).kernel(start, done)
+            trace.collective(done, done + transfer_ns, op=op, group="0", ranks=ranks, elements=elements)
+    return traces
+
+
+def told(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = (), world_size: int = 2) -> Store:
+    store = store_of(*traces, world_size=world_size)
+    state_rates(store, parsed_rates(peaks, line_rates) or {})
+    return built(store, "attribute")
+
+
+def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int) -> Store:
+    """Logs beside the traces: each host has one NIC."""
+    store = store_of(*traces, world_size=len(traces))
+    processes = [Process(rank, host=host).init() for rank, host in enumerate(hosts)]
+    for process in processes:
+        process.says(
+            f"NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed={mbit_per_s} context=0x5 pciPath=/sys/x ar=0",
+            "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>",
+        )
+    add_logs(store, processes)
+    return built(store, "attribute")
+
+
+def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -> None:
+    # 180 MB in 1 ms are 180 GB/s (of two ranks bus and algorithm bandwidth are the same): 40 % of 450 GB/s.
+    store = told(*job(45_000_000, MS))
+
+    assert rows_of(store, PARTS)[:2] == [("communication_bound", 600 * US), ("communication_at_line_rate", 400 * US)]
+    ((bound, sentence, _),) = rows_of(store, BOUND)
+    assert bound == "communication_bound"
+    assert str(sentence).startswith("Communication-bound: for 67 % of each 1.50 ms step")
+    assert str(sentence).endswith(
+        "100 % of the exposed communication is all_reduce (dp, 2 ranks): 180 MB a call (median), 180 GB/s bus "
+        f"bandwidth, 40 % of line rate (450 GB/s: links of {H100})."
+    )
+
+
+def test_across_hosts_it_is_held_against_the_nics_that_logs_state() -> None:
+    # One NIC of 400 Gbit/s a host, one rank a host: 50 GB/s; 12.5 MB in 1 ms are a quarter of it.
+    store = with_nics(job(3_125_000, MS, "ab"), "ab", 400_000)
+
+    assert rows_of(store, RATES) == [("all_reduce", True, 50.0, "1 NIC a host with 50.0 GB/s, by the logs")]
+    ((_, sentence, step),) = rows_of(store, BOUND)
+    assert ", 12.5 GB/s bus bandwidth, 25 % of line rate" in str(sentence)
+    assert "look for what slows it" in str(step)
+
+
+@pytest.mark.parametrize(
+    ("op", "limit"),
+    [
+        ("allreduce", 50.0),  # a ring crosses once from each host, with the shares of both its ranks
+        ("all_to_all", 37.5),  # of three peers two lie on the other host: 25 x 3 / 2
+    ],
+)
+def test_ranks_of_a_host_share_its_nic(op: str, limit: float) -> None:
+    kernel_free = job(3_125_000, MS, "aabb", op=op)
+
+    ((_, crosses, rate, _),) = rows_of(with_nics(kernel_free, "aabb", 400_000), RATES)
+
+    assert (crosses, rate) == (True, limit)
+
+
+def test_what_the_user_states_goes_before_documents() -> None:
+    store = told(*job(45_000_000, MS), line_rates=("link=200", "nic=10"))
+
+    assert rows_of(store, RATES) == [("all_reduce", False, 200.0, "as stated with --line-rate link")]
+    ((_, _, step),) = rows_of(store, BOUND)
+    assert str(step).startswith("It runs near line rate: overlap it")
+
+
+def test_small_calls_are_told_to_be_small() -> None:
+    # 20 kB in 1 ms
+    ((_, sentence, step),) = rows_of(told(*job(5_000, MS)), BOUND)
+
+    assert "20.0 kB a call (median), 20.0 MB/s" in str(sentence)
+    assert str(step).startswith("Its calls are small")
+
+
+def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:
+    store = told(*job(45_000_000, MS, device="a device nobody knows"))
+
+    ((_, sentence, step),) = rows_of(store, BOUND)
+    assert str(sentence).endswith(
+        ", 180 GB/s bus bandwidth, its fastest call reaches 180 GB/s; the line rate is not known (--line-rate)."
+    )
+    assert "line rate" not in str(step)
+    assert "communication_at_line_rate" not in dict(rows_of(store, PARTS))
+
+
+def test_of_one_rank_the_pace_is_a_lower_bound() -> None:
+    store = told(job(45_000_000, MS)[0])
+
+    ((_, sentence, _),) = rows_of(store, BOUND)
+    assert (
+        "180 MB a call (median), 180 GB/s bus bandwidth or more, as waiting for ranks without traces is in it"
+        in str(sentence)
+    )
+
+
+def test_calls_without_bytes_have_no_pace() -> None:
+    traces = job(45_000_000, MS)
+    for trace in traces:
+        for call in trace.collectives:
+            call["in_elements"] = call["out_elements"] = None
+
+    ((_, sentence, _),) = rows_of(told(*traces), BOUND)
+
+    assert str(sentence).endswith("its bytes were not recorded, so that its pace is not known.")
+
+
+def test_a_peak_that_is_stated_makes_arithmetic_known() -> None:
+    # 2 * 4096^3 FLOP at 100 TFLOP/s take 1.374 ms of the 2 ms that the product lasts.
+    trace = Trace().step(0, 0, 2 * MS).on_device("a device nobody knows")
+    trace.operation("aten::mm", 0, 10 * US, [[4096, 4096], [4096, 4096]], ["c10::Half"] * 2)
+    trace.kernel(0, 2 * MS, "gemm", launch_ns=0)
+
+    parts = dict(rows_of(told(trace, peaks=("bf16=100", "memory=1000"), world_size=1), PARTS))
+
+    assert parts["ideal"] == 1_374_390
