@@ -57,6 +57,8 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
     store = told(*job(45_000_000, MS))
 
     assert rows_of(store, PARTS)[:2] == [("communication_bound", 600 * US), ("communication_at_line_rate", 400 * US)]
+    basis = "SELECT basis FROM attribute.bottleneck WHERE rank IS NULL AND bound = 'communication_bound'"
+    assert "for longer than it would at the line rate" in str(rows_of(store, basis))
     ((bound, sentence, _),) = rows_of(store, BOUND)
     assert bound == "communication_bound"
     assert str(sentence).startswith("Communication-bound: for 67 % of each 1.50 ms step")

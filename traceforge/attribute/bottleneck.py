@@ -131,6 +131,7 @@ _BASIS = MappingProxyType(
     }
 )
 _FROM_ONE_RANK = "only communication runs; from one rank transfer and waiting for others cannot be told apart"
+_ABOVE_LINE_RATE = "only communication runs, for longer than it would at the line rate of its links"
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -234,6 +235,8 @@ def _rows_of(
     """Rows of one rank or the job: parts of an iteration, the largest avoidable one first."""
     mean = round(total_ns / iterations)
     means = divided(mean, [StepPart(name, duration_ns) for name, duration_ns in parts.items() if duration_ns])
+    if "communication_at_line_rate" in parts:
+        notes = {"communication_bound": _ABOVE_LINE_RATE, **notes}
     known = sorted(means, key=lambda part: (part.name in _UNAVOIDABLE, -part.duration_ns, part.name))
     shown: Rows = []
     for number, part in enumerate(known, start=1):

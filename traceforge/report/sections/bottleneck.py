@@ -85,6 +85,8 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
 
 
 def _label(part: Row) -> str:
+    if part["bound"] == "communication_bound" and "line rate" in part.get("basis", ""):
+        return "Communication above line rate"
     return _LABELS.get(part["bound"]) or capital(spaced(part["bound"]))
 
 
