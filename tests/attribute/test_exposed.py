@@ -63,7 +63,7 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
     assert bound == "communication_bound"
     assert str(sentence).startswith("Communication-bound: for 67 % of each 1.50 ms step")
     assert str(sentence).endswith(
-        "100 % of the exposed communication is all_reduce (dp, 2 ranks): 180 MB a call (median), 180 GB/s bus "
+        "All of the exposed communication is all_reduce (dp, 2 ranks): 180 MB a call (median), 180 GB/s bus "
         f"bandwidth, 40 % of line rate (450 GB/s: links of {H100})."
     )
 
@@ -101,12 +101,17 @@ def test_what_the_user_states_goes_before_documents() -> None:
     assert str(step).startswith("It runs near line rate: overlap it")
 
 
-def test_small_calls_are_told_to_be_small() -> None:
-    # 20 kB in 1 ms
-    ((_, sentence, step),) = rows_of(told(*job(5_000, MS)), BOUND)
+def test_short_calls_are_told_to_be_short() -> None:
+    # 20 kB in 50 us; the step must be bound by them, so that the kernel takes less.
+    traces = [Trace(rank, groups=[("0", "dp", [0, 1])]).on_device(H100) for rank in (0, 1)]
+    for trace in traces:
+        trace.step(0, 0, 60 * US).kernel(0, 10 * US)
+        trace.collective(10 * US, 60 * US, group="0", ranks=[0, 1], elements=5_000)
 
-    assert "20.0 kB a call (median), 20.0 MB/s" in str(sentence)
-    assert str(step).startswith("Its calls are small")
+    ((_, sentence, step),) = rows_of(told(*traces), BOUND)
+
+    assert "20.0 kB a call (median), 400 MB/s bus bandwidth" in str(sentence)
+    assert str(step).startswith("Its calls are short")
 
 
 def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:

@@ -15,7 +15,7 @@ from traceforge.units import format_bytes, format_share
 
 _EXPOSED = """
 SELECT e.rank, e.communicator_id, e.op, e.calls, e.exposed_ns, e.paced_ns, e.at_line_rate_ns, e.has_waiting,
-  e.bus_bandwidth_bytes_per_s, e.best_bus_bandwidth_bytes_per_s, e.size_bytes,
+  e.bus_bandwidth_bytes_per_s, e.best_bus_bandwidth_bytes_per_s, e.size_bytes, e.call_ns,
   COALESCE(NULLIF(k.description, ''), NULLIF(k.name, '')) AS communicator, k.size,
   l.bus_bandwidth_bytes_per_s AS line_rate, l.basis
 FROM attribute.exposed_transfer AS e
@@ -30,7 +30,7 @@ _AT_PACE = (
     "precision, fewer synchronisations)."
 )
 _SMALL = (
-    "Its calls are small, so that latency sets their pace: send fewer and larger ones (bucket_cap_mb, fused or "
+    "Its calls are short, so that latency sets their pace: send fewer and larger ones (bucket_cap_mb, fused or "
     "coalesced collectives)."
 )
 _SLOW = (
@@ -47,6 +47,7 @@ class Exposed:
         text: what they are.
         share: 0..1 of the exposed time that they take.
         size_bytes: median bytes of a call; None when unknown.
+        call_ns: median time of a call; None when unknown.
         bandwidth: median bus bandwidth, bytes/s; None when unknown.
         best: bus bandwidth of the fastest call, bytes/s; None when unknown.
         line_rate: bus bandwidth that the hardware allows, bytes/s; None when unknown.
@@ -58,6 +59,7 @@ class Exposed:
     text: str
     share: float
     size_bytes: int | None
+    call_ns: float | None
     bandwidth: float | None
     best: float | None
     line_rate: float | None
@@ -68,7 +70,9 @@ class Exposed:
     @property
     def sentence(self) -> str:
         """What it is, its size and pace, and how that compares with the hardware."""
-        text = f"{format_share(self.share)} of the exposed communication is {self.text}"
+        part = "all" if self.share >= 1 else format_share(self.share)
+        text = f"{part} of the exposed communication is {self.text}"
+        text = text[0].upper() + text[1:]
         if self.bandwidth is None or self.size_bytes is None:
             return f"{text}; its bytes were not recorded, so that its pace is not known."
         text += f": {format_bytes(self.size_bytes)} a call (median), {_pace(self.bandwidth)} bus bandwidth"
@@ -87,7 +91,7 @@ class Exposed:
         """What helps; None where the pace does not tell."""
         if self.at_line_rate is not None and self.at_line_rate >= thresholds.NEAR_LINE_RATE:
             return _AT_PACE
-        if self.size_bytes is not None and self.size_bytes < thresholds.LATENCY_BOUND_BYTES:
+        if self.call_ns is not None and self.call_ns < thresholds.LATENCY_BOUND_NS:
             return _SMALL
         is_slow = self.at_line_rate is not None and self.at_line_rate < thresholds.FAR_BELOW_LINE_RATE
         return _SLOW if is_slow and not self.has_waiting else None
@@ -106,7 +110,7 @@ class ExposedTransfers:
             return None
         sums = rows.group_by("communicator_id", "op", maintain_order=True).agg(
             pl.col("exposed_ns", "paced_ns", "at_line_rate_ns").sum(),
-            pl.col("bus_bandwidth_bytes_per_s", "best_bus_bandwidth_bytes_per_s", "size_bytes").median(),
+            pl.col("bus_bandwidth_bytes_per_s", "best_bus_bandwidth_bytes_per_s", "size_bytes", "call_ns").median(),
             pl.col("line_rate", "basis", "communicator", "size").first(),
             pl.col("has_waiting").any(),
         )
@@ -116,6 +120,7 @@ class ExposedTransfers:
             text=_named(most["op"], most["communicator"], most["size"]),
             share=most["exposed_ns"] / int(rows["exposed_ns"].sum()),
             size_bytes=None if most["size_bytes"] is None else round(most["size_bytes"]),
+            call_ns=most["call_ns"],
             bandwidth=most["bus_bandwidth_bytes_per_s"],
             best=most["best_bus_bandwidth_bytes_per_s"],
             line_rate=most["line_rate"],

@@ -27,7 +27,9 @@ CREATE OR REPLACE TABLE attribute.exposed_transfer (
   -- Bus bandwidth of the fastest call of this communicator and operation, bytes/s; NULL as above.
   best_bus_bandwidth_bytes_per_s,
   -- Median bytes of a call; NULL when unknown.
-  size_bytes
+  size_bytes,
+  -- Median time of a call whose pace is known, hidden parts included, ns; NULL where there is none.
+  call_ns
 ) AS
 WITH called AS (
   SELECT
@@ -36,7 +38,8 @@ WITH called AS (
     CASE
       WHEN c.complete THEN c.bus_bandwidth_bytes_per_s
       ELSE c.size_bytes * f.bus_factor / NULLIF((a.end_ns - a.arrival_ns) / 1e9, 0)
-    END AS bus_bandwidth_bytes_per_s
+    END AS bus_bandwidth_bytes_per_s,
+    CASE WHEN c.complete THEN c.transfer_ns ELSE a.end_ns - a.arrival_ns END AS call_ns
   FROM timeline.exposure AS e
   JOIN timeline.collective AS c USING (run_id, collective_id)
   JOIN operation.judged_iteration AS j ON j.run_id = c.run_id AND j.iteration = c.iteration
@@ -64,7 +67,8 @@ SELECT
   BOOL_OR(c.has_waiting) AS has_waiting,
   MEDIAN(c.bus_bandwidth_bytes_per_s) AS bus_bandwidth_bytes_per_s,
   ANY_VALUE(b.bandwidth) AS best_bus_bandwidth_bytes_per_s,
-  CAST(MEDIAN(c.size_bytes) AS BIGINT) AS size_bytes
+  CAST(MEDIAN(c.size_bytes) AS BIGINT) AS size_bytes,
+  CAST(MEDIAN(c.call_ns) FILTER (c.bus_bandwidth_bytes_per_s IS NOT NULL) AS BIGINT) AS call_ns
 FROM called AS c
 JOIN best AS b ON b.run_id = c.run_id AND b.communicator_id = c.communicator_id AND b.op IS NOT DISTINCT FROM c.op
 LEFT JOIN attribute.line_rate AS l ON l.run_id = c.run_id AND l.communicator_id = c.communicator_id AND l.op = c.op

@@ -373,6 +373,6 @@ NEAR_LINE_RATE: Annotated[
 FAR_BELOW_LINE_RATE: Annotated[
     float, Meaning("share of line rate", "Below it something other than the links sets the pace.", "exposed")
 ] = 0.4
-LATENCY_BOUND_BYTES: Annotated[
-    int, Meaning("bytes of a call", "Smaller calls wait for latency more than for bandwidth.", "exposed")
-] = 1_000_000
+LATENCY_BOUND_NS: Annotated[
+    int, Meaning("ns of a call", "Shorter calls wait for latency more than for bandwidth.", "exposed")
+] = 100_000
