@@ -59,15 +59,19 @@ def test_events_of_threads_that_are_left_out_share_one_kind(read_kineto: Read, m
     monkeypatch.setattr(tracks, "MOST_TRACKS", 1)
     named = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": str(tid)}} for tid in range(101)]
 
-    reading = read_kineto(named)
+    late = [{"ph": "M", "name": "process_name", "pid": pid, "tid": 7, "args": {"name": str(pid)}} for pid in (1, 2)]
+
+    reading = read_kineto([*named, *late])
 
     assert [(row["name"], row["track_id"]) for row in reading.rows("event_kind")] == [
         ("thread_name", 0),
         ("thread_name", None),
+        ("process_name", None),
     ]
-    assert [row["thread_name"] for row in reading.rows("track")] == ["0"]
-    assert reading.issue("kineto_too_many_tracks").count == 100
-    assert reading.summary.stored_count == 101
+    # events that share a kind no longer say which thread they are of, so they name none
+    assert [(row["thread_name"], row["process_name"]) for row in reading.rows("track")] == [("0", None)]
+    assert reading.issue("kineto_too_many_tracks").count == 102
+    assert reading.summary.stored_count == 103
 
 
 @pytest.mark.parametrize(("names", "characters"), [(2, 10**9), (10**9, 1)])
