@@ -83,6 +83,13 @@ def test_what_json_has_no_number_for_is_a_text_and_the_document_stays_valid(heal
     assert document["rows"] == [["inf", "nan", [1.5, "-inf"], {"x": "inf"}, None]]
 
 
+def test_the_list_of_tables_and_queries_is_one_document(healthy: Path) -> None:
+    document = json.loads(run("sql", healthy, "--list", "--about", "line_rate", "--format", "json").stdout)
+
+    names = {(kind, name) for kind, name, _ in document["rows"]}
+    assert {("table", "attribute.line_rate"), ("named query", "line_rate")} <= names
+
+
 def test_lists_and_structs_are_json_in_csv(healthy: Path) -> None:
     result = run("sql", healthy, STRANGE, "--format", "csv")
 

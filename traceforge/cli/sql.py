@@ -84,8 +84,7 @@ def sql(
     with opened_for_sql(db) as store:
         store.lock_down()
         if show_tables:
-            _write(_tables(store, output_format, about), output_format)
-            _write(_listed(about), output_format)
+            _write_lists(_tables(store, output_format, about), _listed(about), output_format)
         elif describe is not None:
             _write(_describe(store, describe), output_format)
         elif query is None and name is None and sys.stdin.isatty():
@@ -153,6 +152,21 @@ def _listed(about: str = "") -> "pl.DataFrame":
 
     rows = [(query.stage, query.name, query.purpose) for query in named_queries(about)]
     return pl.DataFrame(rows, schema={"about": pl.String, "named query": pl.String, "purpose": pl.String}, orient="row")
+
+
+def _write_lists(tables: "pl.DataFrame", queries: "pl.DataFrame", output_format: Format) -> None:
+    """Tables and named queries: two tables for people, one for programs."""
+    import polars as pl
+
+    if output_format is Format.table:
+        _write(tables, output_format)
+        _write(queries, output_format)
+        return
+    found = [
+        tables.select(kind=pl.lit("table"), name="table", purpose="comment"),
+        queries.select(kind=pl.lit("named query"), name="named query", purpose="purpose"),
+    ]
+    _write(pl.concat(found), output_format)
 
 
 def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -> None:

@@ -168,7 +168,7 @@ class _Iterations:
         unhindered: bool = False,
     ) -> None:
         self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
-        self._met, self._awaited = met, model.awaited
+        self._awaited = model.awaited
         self._behind = model.queued if model.behind is None else model.behind
         self._calls: list[int] = model.calls.tolist()
         # Ranks of several roles join different numbers of collectives.
