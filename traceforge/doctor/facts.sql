@@ -53,9 +53,11 @@ SELECT
   (
     SELECT COUNT(*) FROM recorded AS d
     WHERE EXISTS (SELECT 1 FROM raw.operation_input AS o WHERE o.source_id = d.source_id)
-      OR EXISTS (SELECT 1 FROM raw.profile AS f WHERE f.source_id = d.source_id AND f.metadata->>'record_shapes' = '1')
+      OR EXISTS (
+        SELECT 1 FROM raw.profile AS f WHERE f.source_id = d.source_id AND (f.metadata->>'record_shapes') = '1'
+      )
   ) AS shaped,
-  (SELECT COUNT(*) FROM kineto WHERE metadata->>'with_stack' = '1') AS stacked,
+  (SELECT COUNT(*) FROM kineto WHERE (metadata->>'with_stack') = '1') AS stacked,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND is_marked) AS marked_steps,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND origin = 'profiler_step') AS profiler_steps,
   (SELECT COUNT(*) FROM iteration) AS iterations,

@@ -24,7 +24,7 @@ SELECT
    JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.backend IS NOT NULL) AS backends,
   (SELECT LIST(DISTINCT f.metadata->>'pytorch_version') FROM raw.profile AS f
    JOIN meta.source AS s USING (source_id)
-   WHERE s.run_id = r.run_id AND f.metadata->>'pytorch_version' IS NOT NULL) AS pytorch_versions,
+   WHERE s.run_id = r.run_id AND (f.metadata->>'pytorch_version') IS NOT NULL) AS pytorch_versions,
   (SELECT LIST(DISTINCT v.version ORDER BY v.version) FROM (
      SELECT f.nccl_version AS version, s.run_id FROM raw.profile AS f JOIN meta.source AS s USING (source_id)
      UNION SELECT p.nccl_version, p.run_id FROM fabric.process AS p
