@@ -71,16 +71,16 @@ class Exposed:
     def sentence(self) -> str:
         """What it is, its size and pace, and how that compares with the hardware."""
         part = "all" if self.share >= 1 else format_share(self.share)
-        text = f"{part} of the exposed communication is {self.text}"
+        text = f"{part} of that communication is {self.text}"
         text = text[0].upper() + text[1:]
         if self.bandwidth is None or self.size_bytes is None:
-            return f"{text}; its bytes were not recorded, so that its pace is not known."
+            return f"{text}; its bytes were not recorded."
         text += f": {format_bytes(self.size_bytes)} a call (median), {_pace(self.bandwidth)} bus bandwidth"
         if self.has_waiting:
-            text += " or more, as waiting for ranks without traces is in it"
+            text += " or more (waiting for other ranks is in it)"
         if self.line_rate is None:
-            best = "" if self.best is None else f", its fastest call reaches {_pace(self.best)}"
-            return f"{text}{best}; the line rate is not known (--line-rate)."
+            best = "" if self.best is None or self.has_waiting else f", at best {_pace(self.best)}"
+            return f"{text}{best}; its line rate is not known (--line-rate)."
         return f"{text}, {format_share(self.bandwidth / self.line_rate)} of line rate ({self._limit()})."
 
     def _limit(self) -> str:

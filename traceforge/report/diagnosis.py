@@ -158,7 +158,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
     verdicts = [
         Verdict(
             kind=str(row["kind"]),
-            headline=clean(row["headline"], 300),
+            headline=clean(row["headline"], 400),
             explanation=_sentence(row["explanation"]),
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),

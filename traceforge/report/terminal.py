@@ -23,7 +23,7 @@ def verdict_lines(context: Context) -> list[str]:
         return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
     confidence = f" (confidence {verdict.shown_confidence})" if verdict.shown_confidence else ""
     headline = wrap(
-        f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=3, placeholder=" …", break_on_hyphens=False
+        f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=5, placeholder=" …", break_on_hyphens=False
     )
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
     trust = _labelled("trust", _trust(context), 2)
