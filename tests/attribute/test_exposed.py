@@ -33,8 +33,8 @@ def job(elements: int, transfer_ns: int, hosts: str = "aa", device: str = H100, 
     return traces
 
 
-def told(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = (), world_size: int = 2) -> Store:
-    store = store_of(*traces, world_size=world_size)
+def told(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = ()) -> Store:
+    store = store_of(*traces, world_size=max(2, len(traces)))
     state_rates(store, parsed_rates(peaks, line_rates) or {})
     return built(store, "attribute")
 
@@ -53,8 +53,8 @@ def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int) -> Store:
 
 
 def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -> None:
-    # 180 MB in 1 ms are 180 GB/s (of two ranks bus and algorithm bandwidth are the same): 40 % of 450 GB/s.
-    store = told(*job(45_000_000, MS))
+    # 120 MB in 1 ms of four ranks are 180 GB/s on the bus (x 2 x 3 / 4): 40 % of 450 GB/s.
+    store = told(*job(30_000_000, MS, "aaaa"))
 
     assert rows_of(store, PARTS)[:2] == [("communication_bound", 600 * US), ("communication_at_line_rate", 400 * US)]
     basis = "SELECT basis FROM attribute.bottleneck WHERE rank IS NULL AND bound = 'communication_bound'"
@@ -63,9 +63,22 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
     assert bound == "communication_bound"
     assert str(sentence).startswith("Communication-bound: for 67 % of each 1.50 ms step")
     assert str(sentence).endswith(
-        "All of that communication is all_reduce (dp, 2 ranks): 180 MB a call (median), 180 GB/s bus "
+        "All of that communication is all_reduce (dp, 4 ranks): 120 MB a call (median), 180 GB/s bus "
         f"bandwidth, 40 % of line rate (450 GB/s: links of {H100})."
     )
+
+
+def test_two_devices_of_a_host_may_share_few_of_their_links() -> None:
+    # Two of eight H100 reach each other by all links, two of four wired in pairs do not: not known which these are.
+    ((_, sentence, _),) = rows_of(told(*job(45_000_000, MS)), BOUND)
+
+    assert "its line rate is not known (--line-rate)" in str(sentence)
+
+
+def test_faster_than_the_line_rate_is_no_share_of_it() -> None:
+    ((_, sentence, _),) = rows_of(told(*job(45_000_000, MS), line_rates=("link=100",)), BOUND)
+
+    assert "180 GB/s bus bandwidth, no less than line rate (100 GB/s" in str(sentence)
 
 
 def test_across_hosts_it_is_held_against_the_nics_that_logs_state() -> None:
@@ -149,6 +162,6 @@ def test_a_peak_that_is_stated_makes_arithmetic_known() -> None:
     trace.operation("aten::mm", 0, 10 * US, [[4096, 4096], [4096, 4096]], ["c10::Half"] * 2)
     trace.kernel(0, 2 * MS, "gemm", launch_ns=0)
 
-    parts = dict(rows_of(told(trace, peaks=("bf16=100", "memory=1000"), world_size=1), PARTS))
+    parts = dict(rows_of(told(trace, peaks=("bf16=100", "memory=1000")), PARTS))
 
     assert parts["ideal"] == 1_374_390

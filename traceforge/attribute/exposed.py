@@ -81,6 +81,8 @@ class Exposed:
         if self.line_rate is None:
             best = "" if self.best is None or self.has_waiting else f", at best {_pace(self.best)}"
             return f"{text}{best}; its line rate is not known (--line-rate)."
+        if self.bandwidth > self.line_rate:
+            return f"{text}, no less than line rate ({self._limit()})."
         return f"{text}, {format_share(self.bandwidth / self.line_rate)} of line rate ({self._limit()})."
 
     def _limit(self) -> str:

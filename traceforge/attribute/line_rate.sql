@@ -1,6 +1,6 @@
 -- What bus bandwidth the hardware lets each communicator reach: one row a communicator and operation of which that is known.
 --
--- Inside a host it is what a device's links can send. Across hosts it is what the host's NICs leave to the members: a
+-- Inside a host it is what a device's links can send, for groups of so many devices that they use all links. Across hosts it is what the host's NICs leave to the members: a
 -- ring crosses from each host once, so that members on one host use their shares of its NICs together; in an all-to-all
 -- each member sends to every other one, of which only those on other hosts cost NICs. What the user states goes before
 -- documents and logs. Not handled: oversubscribed switches, reductions inside of the network.
@@ -43,7 +43,7 @@ nic AS (
   GROUP BY run_id, host
 ),
 member AS (
-  SELECT k.run_id, k.communicator_id, k.size, r.rank, r.host, d.link_bytes_per_s, d.device,
+  SELECT k.run_id, k.communicator_id, k.size, r.rank, r.host, d.link_bytes_per_s, d.link_devices, d.device,
     n.speed / h.ranks AS nic_bytes_per_s, n.nics, n.speed
   FROM (SELECT run_id, communicator_id, size, UNNEST(ranks) AS rank FROM align.communicator WHERE size > 1) AS k
   JOIN align.rank AS r USING (run_id, rank)
@@ -54,7 +54,8 @@ member AS (
 ),
 placed AS (
   SELECT run_id, communicator_id, host, ANY_VALUE(size) AS size, COUNT(*) AS members,
-    MIN(link_bytes_per_s) AS link, COUNT(link_bytes_per_s) AS linked, MIN(device) AS device,
+    MIN(link_bytes_per_s) AS link, MIN(device) AS device,
+    COUNT(*) FILTER (link_bytes_per_s IS NOT NULL AND size >= link_devices) AS linked,
     ANY_VALUE(nic_bytes_per_s) AS nic, ANY_VALUE(nics) AS nics, ANY_VALUE(speed) AS speed
   FROM member
   GROUP BY ALL

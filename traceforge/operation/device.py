@@ -35,11 +35,13 @@ _SCHEMA = {
     "fp8_flops_per_s": pl.Float64,
     "memory_bytes_per_s": pl.Float64,
     "link_bytes_per_s": pl.Float64,
+    "link_devices": pl.Int32,
     "records_stacks": pl.Boolean,
     "source": pl.String,
 }
 
-_PEAKS = ("bf16", "tf32", "fp32", "fp8", "memory", "link")
+_PEAKS = ("bf16", "tf32", "fp32", "fp8", "memory")
+_LINK = ("link", "link_devices")
 _STATED = "as stated with --peak"
 
 
@@ -55,6 +57,7 @@ class Peaks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fp32: float | None = None
     fp8: float | None = None
     link: float | None = None
+    link_devices: int | None = None
 
 
 class _Device(msgspec.Struct):
@@ -80,10 +83,11 @@ def rows(store: Store) -> pl.DataFrame:
         device = _device(properties.devices, number)
         peaks = peaks_of(device.name, device.memory_bytes)
         own = [stated.get(name, getattr(peaks, name, None)) for name in _PEAKS]
-        sources = [_STATED] if stated.keys() & set(_PEAKS) - {"link"} else []
+        links = [getattr(peaks, name, None) for name in _LINK]
+        sources = [_STATED] if stated.keys() & set(_PEAKS) else []
         sources += [peaks.source] if peaks else []
         source = ", else ".join(sources) or None
-        found.append((run_id, rank, device.name, *own, properties.with_stack > 0, source))
+        found.append((run_id, rank, device.name, *own, *links, properties.with_stack > 0, source))
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 

@@ -21,6 +21,8 @@ CREATE OR REPLACE TABLE operation.device (
   memory_bytes_per_s DOUBLE,
   -- What it can send to the other devices of its host in one direction, bytes/s; NULL as above.
   link_bytes_per_s DOUBLE,
+  -- How many devices of its host a group has to have at least to use all of that; NULL as above.
+  link_devices INTEGER,
   -- Whether Python stacks were recorded, which slows the host.
   records_stacks BOOLEAN NOT NULL,
   -- Document that states the peaks, or that the user does; NULL where there are none.
