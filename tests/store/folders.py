@@ -22,6 +22,16 @@ def write_trace(path: Path, rank: int, count: int = 20) -> Path:
     return path
 
 
+def write_job(traces: Path, ranks: int) -> Path:
+    """A folder of so many ranks, two of them of the same bytes, one that is cut, and a file that is no trace."""
+    for rank in range(ranks):
+        write_trace(traces / f"rank{rank}.json", rank)
+    (traces / "copy.json").write_bytes((traces / "rank2.json").read_bytes())
+    (traces / "rank9.json").write_text('{"traceEvents": [')
+    (traces / "notes.txt").write_text("bring milk")
+    return traces
+
+
 def ingested(store: Store, traces: Path, executor: Executor | None = None) -> IngestResult:
     """Files below a folder as facts, no stage built."""
     files = find_files([traces])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.store.folders import write_trace
+from tests.store.folders import write_job, write_trace
 from tests.store.tables import differing, tables_of
 from traceforge import api, job_array
 from traceforge.errors import InputUnusableError
@@ -36,14 +36,7 @@ def one_process(traces: Path) -> Store:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Four ranks, two of them of the same bytes, one that is cut, and a file that is no trace."""
-    traces = tmp_path / "night"
-    for rank in range(4):
-        write_trace(traces / f"rank{rank}.json", rank)
-    (traces / "copy.json").write_bytes((traces / "rank2.json").read_bytes())
-    (traces / "rank9.json").write_text('{"traceEvents": [')
-    (traces / "notes.txt").write_text("bring milk")
-    return traces
+    return write_job(tmp_path / "night", ranks=4)
 
 
 @pytest.mark.parametrize("order", ["1/1", "2/2 1/2", "4/5 2/5 5/5 1/5 3/5"])

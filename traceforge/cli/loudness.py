@@ -7,6 +7,7 @@ Not handled: CPU time of readers on other machines.
 import os
 import sys
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -54,35 +55,31 @@ class Timings:
             print(f"{stage:<10} {elapsed:8.2f} s  {cpu:8.2f} CPU s", file=sys.stderr)
 
 
-@dataclass
-class _Said:
-    loudness: Loudness = Loudness.usual
-    timings: Timings | None = None
-
-
-_now = _Said()
+_loudness: ContextVar[Loudness] = ContextVar("_loudness", default=Loudness.usual)
+_timings: ContextVar[Timings | None] = ContextVar("_timings", default=None)
 
 
 def is_quiet() -> bool:
     """Whether nothing but data and errors is said."""
-    return _now.loudness is Loudness.quiet
+    return _loudness.get() is Loudness.quiet
 
 
 def speak(loudness: Loudness) -> None:
     """Have what follows said like this."""
-    _now.loudness = loudness
-    _now.timings = Timings() if loudness is Loudness.verbose else None
+    _loudness.set(loudness)
+    _timings.set(Timings() if loudness is Loudness.verbose else None)
 
 
 def turn_to(stage: str) -> None:
     """Another stage of the work begins, where anybody wants to know."""
-    if _now.timings is not None:
-        _now.timings.turn_to(stage)
+    timings = _timings.get()
+    if timings is not None:
+        timings.turn_to(stage)
 
 
 def watched(on_table: "OnTable | None") -> "OnTable | None":
     """The same call, with the stage of each table noted where anybody wants to know."""
-    if _now.timings is None:
+    if _timings.get() is None:
         return on_table
 
     def turn(table: str, share: float) -> None:
@@ -95,5 +92,6 @@ def watched(on_table: "OnTable | None") -> "OnTable | None":
 
 def say_timings() -> None:
     """What each stage took, on stderr, where it was asked for."""
-    if _now.timings is not None:
-        _now.timings.say()
+    timings = _timings.get()
+    if timings is not None:
+        timings.say()
