@@ -5,15 +5,18 @@ gives a task up when the second worker dies of it, where usually the fourth has 
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import ROOT
+
+_END_S = 30
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def started(scratch: Path, workers: int = 2) -> Iterator["tuple[str, subprocess.
         text=True,
         env=environment,
         cwd=ROOT,
+        start_new_session=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -36,7 +40,10 @@ def started(scratch: Path, workers: int = 2) -> Iterator["tuple[str, subprocess.
             yield process.stdout.readline().strip(), process
         finally:
             process.stdin.close()
-            process.wait(60)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_END_S)
+            with suppress(ProcessLookupError):  # what does not end by itself, as workers do that just start again
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)

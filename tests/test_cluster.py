@@ -11,7 +11,7 @@ import pytest
 from tests.cli.running import run
 from tests.conftest import ROOT
 from tests.local_cluster import Dying, started
-from tests.store.folders import ingested, write_trace
+from tests.store.folders import ingested, write_job, write_trace
 from tests.store.tables import differing, tables_of
 from traceforge import api, cluster
 from traceforge.errors import ClusterError
@@ -35,14 +35,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Six ranks, two of them of the same bytes, one that is cut, and a file that is no trace."""
-    traces = tmp_path / "night"
-    for rank in range(6):
-        write_trace(traces / f"rank{rank}.json", rank)
-    (traces / "copy.json").write_bytes((traces / "rank2.json").read_bytes())
-    (traces / "rank9.json").write_text('{"traceEvents": [')
-    (traces / "notes.txt").write_text("bring milk")
-    return traces
+    return write_job(tmp_path / "night", ranks=6)
 
 
 def sets(tmp_path: Path) -> list[Path]:
@@ -153,6 +146,19 @@ def test_workers_of_another_version_are_named(
     assert "and this is 9.9.9+0123" in result.stderr
 
 
+def test_a_worker_that_cannot_run_traceforge_is_named_and_one_that_died_is_not(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.readers_at(address) as readers:
+        answers: dict[str, object] = {"tcp://a:1": "1.0+2", "tcp://b:1": OSError("gone")}
+        monkeypatch.setattr(readers.client, "run", lambda *_, **__: answers)
+        assert readers.workers() == {"tcp://a:1": "1.0+2"}
+
+        answers["tcp://c:1"] = ModuleNotFoundError("No module named 'traceforge'")
+        with pytest.raises(ClusterError, match="worker tcp://c:1: it cannot run traceforge: No module"):
+            readers.workers()
+
+
 def test_a_worker_that_does_not_see_the_shared_folder_is_named(tmp_path: Path, address: str, job: Path) -> None:
     trace = job / "rank1.json"
     tasks = [
@@ -184,6 +190,7 @@ def test_rows_that_this_machine_does_not_see_are_an_error(
 
 def test_a_cluster_that_is_lost_ends_the_ingest(tmp_path: Path, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_FETCH_S", 1)
+    monkeypatch.setattr(cluster, "_CONNECT_S", 3)  # also how long a client looks for a scheduler that is gone
     scratch = tmp_path / "dask"
     with (
         started(scratch, workers=1) as (place, process),

@@ -35,6 +35,7 @@ _NO_WORKER_S = 300.0
 _FETCH_S = 30.0  # for some hundred bytes
 _SEEN_S = 60.0  # file systems of clusters show the files of other machines late
 _PAUSE_S = 0.5
+_INSTALL = "install the same version there, and start it again"
 _MOST_SUBMITS = 2  # the scheduler itself gives up a task when four workers died of it
 
 Arguments = ParamSpec("Arguments")
@@ -106,9 +107,16 @@ class ClusterReaders(Executor):
         self._done.set()
 
     def workers(self) -> dict[str, str]:
-        """Which version each worker reads with, by its address."""
+        """Which version each worker reads with, by its address; those that just died are left out.
+
+        Raises:
+            ClusterError: one cannot run traceforge at all.
+        """
         found = self.client.run(_version_here, on_error="return")
-        return {worker: str(version) for worker, version in found.items()}
+        for worker, answer in sorted(found.items()):
+            if isinstance(answer, Exception) and not isinstance(answer, OSError):
+                raise ClusterError(f"it cannot run traceforge: {answer}", where=f"worker {worker}", hint=_INSTALL)
+        return {worker: answer for worker, answer in found.items() if isinstance(answer, str)}
 
     def _check_workers(self) -> None:
         with suppress(TimeoutError):
@@ -233,7 +241,7 @@ def _size_bytes(path: Path) -> int:
 
 def _other_version(worker: str, version: str, wanted: str) -> ClusterError:
     what = f"it reads with traceforge {version}, and this is {wanted}"
-    return ClusterError(what, where=f"worker {worker}", hint="install the same version there, and start it again")
+    return ClusterError(what, where=f"worker {worker}", hint=_INSTALL)
 
 
 def _place_of(address: str) -> dict[str, str]:

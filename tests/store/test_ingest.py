@@ -1,13 +1,15 @@
 """Files become facts once, whole, or not at all; whatever is left out is counted."""
 
+import errno
 import gzip
 import json
 import tarfile
 import tempfile
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -356,6 +358,19 @@ def test_what_is_still_waiting_when_an_ingest_is_interrupted_is_not_read(
 
     assert "c.json" not in source.reads
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_an_ingest_ends_though_all_readers_found_the_disk_full_at_once(tmp_path: Path) -> None:
+    class Full(Executor):
+        def submit(self, *_: object, **__: object) -> Future[Any]:
+            answer: Future[Any] = Future()
+            answer.set_exception(OSError(errno.ENOSPC, "No space left on device"))
+            return answer
+
+    files = [_write(tmp_path / f"{name}.json", "forward", rank=n) for n, name in enumerate("abc")]
+
+    with pytest.raises(OSError, match="No space left"):
+        _ingest(Store(None, is_kept=False), files, executor=Full())
 
 
 def test_no_more_files_are_read_ahead_than_may_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

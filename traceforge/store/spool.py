@@ -256,9 +256,8 @@ def read_by_workers(
         # After an interruption nobody wants the rest; what is being read ends before its folder goes.
         for job in jobs:
             job.cancel()
-        left = set(jobs)
-        while left:
-            left -= set(_some_ended(ended))
+        while not all(job.done() for job in jobs):
+            _some_ended(ended)
 
 
 def _has_room(ahead: Sequence[Task], task: Task) -> bool:
