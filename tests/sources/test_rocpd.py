@@ -68,6 +68,15 @@ def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path) -
     assert reading.codes == []
 
 
+def test_a_marker_of_pytorch_is_an_operation_by_its_plain_name(tmp_path: Path) -> None:
+    more = "UPDATE rocpd_string{u} SET string = 'aten::mm, seq = 3, op_id = 17' WHERE string = 'step 3';"
+
+    reading = read(database(tmp_path / "a.db", "", more=more))
+
+    assert ("cpu_op", "aten::mm") in [(event["category"], event["name"]) for event in reading.events]
+    assert not [event for event in reading.events if event["category"] == "user_annotation"]
+
+
 def test_each_process_is_a_part(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", "_018f", "_018e")
     with sqlite3.connect(path) as connection:

@@ -74,6 +74,19 @@ def test_copies_and_markers_have_their_names(tmp_path: Path) -> None:
     assert said == {("gpu_memcpy", "Memcpy HtoD", 64, 0), ("user_annotation", "step 3", None, None)}
 
 
+def test_a_marker_of_pytorch_is_an_operation_by_its_plain_name(tmp_path: Path) -> None:
+    marked = process(marker_api=[record(0, 9, 5, kind=3, operation=0), record(0, 9, 6, kind=3, operation=0)])
+    texts = [{"key": 5, "value": "aten::mm, seq = 3, op_id = 17"}, {"key": 6, "value": "load, then train"}]
+    marked["strings"] = {"buffer_records": OPERATIONS, "marker_api": texts}
+
+    reading = read(tmp_path, marked)
+
+    assert [(e["category"], e["name"]) for e in reading.events] == [
+        ("cpu_op", "aten::mm"),
+        ("user_annotation", "load, then train"),
+    ]
+
+
 def test_the_device_is_the_one_that_was_used(tmp_path: Path) -> None:
     (profile,) = read(tmp_path, process(kernel_dispatch=[dispatch(1, 2)])).rows("profile")
 

@@ -14,12 +14,13 @@ from traceforge.records import Batch, ReadOptions
 from traceforge.sources.xplane import XplaneSource
 from traceforge.store.database import Store
 
-CORRELATION = 9
+CORRELATION, STEP = 9, 7
 START_NS = 1_700_000_000_000_000_000
 
 
-def event(name: int, offset_ps: int, duration_ps: int, correlation: int = 0) -> bytes:
+def event(name: int, offset_ps: int, duration_ps: int, correlation: int = 0, step: int | None = None) -> bytes:
     stat = field(4, field(1, CORRELATION) + field(3, correlation)) if correlation else b""
+    stat += field(4, field(1, STEP) + field(4, step)) if step is not None else b""
     # As proto3 writes it: zeros are left out.
     times = (field(2, offset_ps) if offset_ps else b"") + (field(3, duration_ps) if duration_ps else b"")
     return field(1, name) + times + stat
@@ -41,7 +42,11 @@ def plane(name: str, *lines: bytes, events: dict[str, int] | None = None, stats:
     tables = named(4, **(events or {"gemm.kd": 1, "hipModuleLaunchKernel": 2, "step": 3}))
     return field(
         1,
-        field(2, name) + b"".join(lines) + tables + named(5, correlation_id=CORRELATION, profile_start_time=8) + stats,
+        field(2, name)
+        + b"".join(lines)
+        + tables
+        + named(5, correlation_id=CORRELATION, step_num=STEP, profile_start_time=8)
+        + stats,
     )
 
 
@@ -85,6 +90,21 @@ def test_devices_are_parts_and_launches_go_to_the_one_they_are_for(tmp_path: Pat
 
     assert XplaneSource().parts(tmp_path / "host.xplane.pb") == ["/device:GPU:0", "/device:GPU:1"]
     assert [(e["name"], e["correlation"]) for e in second.events] == [("gemm", 6), ("hipModuleLaunchKernel", 6)]
+
+
+def test_a_step_of_the_process_is_one_of_each_of_its_devices(tmp_path: Path) -> None:
+    # given what StepTraceAnnotation("step", step_num=4) leaves, and an annotation without a number
+    planes = [
+        plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 0, 1000, 5))),
+        plane("/device:GPU:1", line("Stream #17(Kernel)", event(1, 0, 1000, 6))),
+        plane("/host:CPU", line("python", event(3, 0, 7000, step=4), event(3, 7000, 1000))),
+    ]
+
+    first, second = (read(tmp_path, *planes, part=f"/device:GPU:{number}").events[1:] for number in (0, 1))
+
+    step = ("user_annotation", "step 4", 7)
+    assert [(e["category"], e["name"], e["duration_ns"]) for e in first] == [step, ("cpu_op", "step", 1)]
+    assert [(e["category"], e["name"], e["duration_ns"]) for e in second] == [step]
 
 
 def test_operations_of_a_tpu_are_device_time_and_derived_lines_are_counted(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ TraceFormat = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="Of the timelines: kineto, nsys (SQLite exports), nsys_parquet or pftrace (Perfetto).",
+        help="Of the timelines: kineto, nsys (SQLite exports), nsys_parquet, pftrace (Perfetto), rocprof (JSON), rocpd "
+        "or xplane.",
     ),
 ]
 Inspector = Annotated[bool, typer.Option("--inspector", help="Write files of the NCCL Inspector.")]

@@ -16,6 +16,7 @@ import polars as pl
 
 from traceforge.errors import InputUnusableError
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.range_names import range_said
 from traceforge.reading.sqlite_file import MAGIC, SqliteFile, open_sqlite
 from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
@@ -183,7 +184,7 @@ class _RocpdReading:
         thread = pl.col("thread").cast(pl.String)
         fits = pl.col("stream").is_between(-(2**31), 2**31 - 1)
         self._issues.add("out_of_range", frame.filter(~fits).height)
-        return frame.with_columns(
+        placed = frame.with_columns(
             phase=pl.lit(COMPLETE),
             category=pl.when(on_device).then(pl.col("category")).otherwise(category),
             name=name,
@@ -193,6 +194,7 @@ class _RocpdReading:
             process=pl.when(on_device).then(device.cast(pl.String)).otherwise(pl.lit("host")),
             thread=pl.when(on_device).then(pl.format("stream {}", "stream")).otherwise(thread),
         )
+        return _with_ranges(placed)
 
     def _profile(self, host: str | None) -> pl.DataFrame:
         devices = [{"id": number, "name": name} for number, name in self._devices.values() if name]
@@ -208,6 +210,19 @@ _JOINED = {
     "dispatch": "kernel_dispatch", "copy": "memory_copy", "region": "region", "symbol": "info_kernel_symbol",
     "event": "event", "string": "string",
 }  # fmt: skip
+
+
+def _with_ranges(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose ranges have the category and name that their text says."""
+    is_range = pl.col("category") == "user_annotation"
+    texts = frame.filter(is_range)["name"].unique().to_list()
+    said = [range_said(text)[:2] for text in texts]
+    plain = [
+        pl.when(is_range).then(pl.col("name").replace_strict(texts, values, default=None, return_dtype=pl.String))
+        .otherwise(pl.col(column)).alias(column)
+        for column, values in (("category", [one[0] for one in said]), ("name", [one[1] for one in said]))
+    ]  # fmt: skip
+    return frame.with_columns(plain) if texts else frame
 
 
 _TYPES = tuple(str if kind == pl.String else int for kind in _SCHEMA.values())

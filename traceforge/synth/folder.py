@@ -21,10 +21,13 @@ from traceforge.synth.nccl_inspector import inspector_files
 from traceforge.synth.nccl_log import log_files
 from traceforge.synth.nsys import write_reports
 from traceforge.synth.pftrace import pftrace_bytes
-from traceforge.synth.scenario import FaultCost, Scenario, cost_of, run, table_of
+from traceforge.synth.rocpd import write_rocpd
+from traceforge.synth.rocprof import rocprof_text
+from traceforge.synth.scenario import FaultCost, Scenario, SimulatedJob, cost_of, run, table_of
 from traceforge.synth.telemetry_files import telemetry_files, telemetry_truth
+from traceforge.synth.xplane import xplane_bytes
 
-TRACE_FORMATS = ("kineto", "nsys", "nsys_parquet", "pftrace")
+TRACE_FORMATS = ("kineto", "nsys", "nsys_parquet", "pftrace", "rocprof", "rocpd", "xplane")
 
 
 def write_scenario(
@@ -42,7 +45,8 @@ def write_scenario(
         compressed: whether traces are written as .json.gz.
         left_out: ranks whose traces are not written, as if they had been lost.
         trace_format: `kineto` (one .json a rank), `nsys` (SQLite exports of Nsight Systems), `nsys_parquet` (its
-            folders of Parquet files) or `pftrace` (Perfetto, as PyTorch's CUPTI observer writes it).
+            folders of Parquet files), `pftrace` (Perfetto, as PyTorch's CUPTI observer writes it), `rocprof` (JSON of
+            rocprofv3), `rocpd` (its SQLite databases) or `xplane` (JAX).
 
     Raises:
         UsageError: there is no such format.
@@ -54,15 +58,12 @@ def write_scenario(
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[str, str] = {}
     ranks = [rank for rank in range(scenario.cluster.ranks) if rank not in left_out]
-    if trace_format.startswith("nsys"):
-        write_reports(job, folder, left_out, as_parquet=trace_format == "nsys_parquet")
-    elif trace_format == "pftrace":
-        for rank in ranks:
-            # Compressed under the bare name, as PyTorch writes it.
-            data = pftrace_bytes(job, rank)
-            (folder / f"rank{rank}.pftrace").write_bytes(gzip.compress(data, 1, mtime=0) if compressed else data)
-    else:
+    if trace_format == "kineto":
         texts = {f"rank{rank}.pt.trace.json": trace_text(job, rank) for rank in ranks}
+    elif trace_format == "rocprof":
+        texts = {f"rank{rank}_results.json": rocprof_text(job, rank) for rank in ranks}
+    else:
+        _write_binary(job, folder, left_out, trace_format, compressed=compressed)
     if scenario.execution_traces:
         texts |= {f"rank{rank}.et.json": execution_trace_text(job, rank) for rank in ranks}
     if scenario.nccl.version:
@@ -77,6 +78,24 @@ def write_scenario(
     truth = truth_of(scenario, cost) | parallel_truth(job) | telemetry_truth(job)
     (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     return cost
+
+
+def _write_binary(
+    job: SimulatedJob, folder: Path, left_out: frozenset[int], trace_format: str, *, compressed: bool
+) -> None:
+    """Write the timelines of a format that is no text."""
+    if trace_format.startswith("nsys"):
+        write_reports(job, folder, left_out, as_parquet=trace_format == "nsys_parquet")
+        return
+    for rank in sorted(set(range(job.scenario.cluster.ranks)) - left_out):
+        if trace_format == "rocpd":
+            write_rocpd(job, rank, folder / f"rank{rank}_results.db")
+        elif trace_format == "xplane":
+            (folder / f"rank{rank}.xplane.pb").write_bytes(xplane_bytes(job, rank))
+        else:
+            # Compressed under the bare name, as PyTorch writes it.
+            data = pftrace_bytes(job, rank)
+            (folder / f"rank{rank}.pftrace").write_bytes(gzip.compress(data, 1, mtime=0) if compressed else data)
 
 
 def truth_of(scenario: Scenario, cost: FaultCost) -> dict[str, Any]:

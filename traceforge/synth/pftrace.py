@@ -13,6 +13,7 @@ from typing import Any
 
 from traceforge.synth.kineto import trace_text
 from traceforge.synth.scenario import SimulatedJob
+from traceforge.synth.wire import message_field, number_field
 
 _BASE_NS = 1_735_689_600_000_000_000
 _STATE_CLEARED, _NEEDS_STATE = 1, 2
@@ -49,48 +50,50 @@ class _Trace:
         for category in _GROUPS:
             group = [event for event in self._host if event["cat"] == category]
             packets += [self._begin(event) for event in group]
-            packets += [self._slice(_END, _end_ns(event), event, b"", _number(13, 0)) for event in group]
+            packets += [self._slice(_END, _end_ns(event), event, b"", number_field(13, 0)) for event in group]
         packets += [self._stage(event) for event in self._device]
-        return b"".join(_message(1, packet) for packet in packets)
+        return b"".join(message_field(1, packet) for packet in packets)
 
     def _clocks(self) -> bytes:
-        clocks = [_message(1, _number(1, clock) + _number(2, _BASE_NS)) for clock in (6, 1)]
-        return _number(8, _BASE_NS) + _number(10, 1) + _message(6, b"".join(clocks))
+        clocks = [message_field(1, number_field(1, clock) + number_field(2, _BASE_NS)) for clock in (6, 1)]
+        return number_field(8, _BASE_NS) + number_field(10, 1) + message_field(6, b"".join(clocks))
 
     def _tracks(self) -> Iterable[bytes]:
         pids = sorted({event["pid"] for event in self._host})
         for pid in pids:
-            process = _number(1, pid) + _message(6, b"python")
-            yield _message(60, _number(1, _uuid(pid, None)) + _message(3, process))
+            process = number_field(1, pid) + message_field(6, b"python")
+            yield message_field(60, number_field(1, _uuid(pid, None)) + message_field(3, process))
         for pid, tid in sorted({(event["pid"], event["tid"]) for event in self._host}):
-            thread = _number(1, pid) + _number(2, tid) + _message(5, b"thread %d" % tid)
-            yield _message(60, _number(1, _uuid(pid, tid)) + _number(5, _uuid(pid, None)) + _message(4, thread))
+            thread = number_field(1, pid) + number_field(2, tid) + message_field(5, b"thread %d" % tid)
+            yield message_field(
+                60, number_field(1, _uuid(pid, tid)) + number_field(5, _uuid(pid, None)) + message_field(4, thread)
+            )
 
     def _interned(self) -> bytes:
         tables = [(2, self._names), (1, self._categories), (24, self._specifications)]
         entries = [
-            _message(field, _number(1, iid) + _message(2, name.encode()))
+            message_field(field, number_field(1, iid) + message_field(2, name.encode()))
             for field, table in tables
             for name, iid in table.items()
         ]
         kernels = [event["name"] for event in self._device if event["cat"] == "kernel"]
         entries += [
-            _message(1000, _number(1, self._names[name]) + _message(3, name.encode()))
+            message_field(1000, number_field(1, self._names[name]) + message_field(3, name.encode()))
             for name in dict.fromkeys(kernels)
         ]
-        return _number(10, 1) + _number(13, _STATE_CLEARED) + _message(12, b"".join(entries))
+        return number_field(10, 1) + number_field(13, _STATE_CLEARED) + message_field(12, b"".join(entries))
 
     def _begin(self, event: Event) -> bytes:
-        named = _number(3, self._categories[event["cat"]]) + _number(10, self._names[event["name"]])
-        named += b"".join(_message(4, _annotation(key, value)) for key, value in event["args"].items())
+        named = number_field(3, self._categories[event["cat"]]) + number_field(10, self._names[event["name"]])
+        named += b"".join(message_field(4, _annotation(key, value)) for key, value in event["args"].items())
         correlation = event["args"].get("correlation")
         if correlation in self._event_ids:
-            named += _message(3000, _number(1, self._event_ids[correlation]))
-        return self._slice(_BEGIN, _start_ns(event), event, named, _number(13, _NEEDS_STATE))
+            named += message_field(3000, number_field(1, self._event_ids[correlation]))
+        return self._slice(_BEGIN, _start_ns(event), event, named, number_field(13, _NEEDS_STATE))
 
     def _slice(self, kind: int, at_ns: int, event: Event, named: bytes, flags: bytes) -> bytes:
-        track = _number(9, kind) + _number(11, _uuid(event["pid"], event["tid"]))
-        return _number(8, at_ns) + _number(10, 1) + flags + _message(11, track + named)
+        track = number_field(9, kind) + number_field(11, _uuid(event["pid"], event["tid"]))
+        return number_field(8, at_ns) + number_field(10, 1) + flags + message_field(11, track + named)
 
     def _stage(self, event: Event) -> bytes:
         lane = f"[{event['tid']:02d}] stream {event['tid']}"
@@ -99,16 +102,24 @@ class _Trace:
             extra["bytes"] = str(event["args"]["bytes"])
         stage = b"".join(
             [
-                _number(1, self._event_ids[event["args"]["correlation"]]),
-                _number(2, _end_ns(event) - _start_ns(event)),
-                *(_message(6, _message(1, key.encode()) + _message(2, value.encode())) for key, value in extra.items()),
-                _number(11, event["args"]["device"]),
-                _number(13, self._specifications[lane]),
-                _number(14, self._specifications[_STAGES[event["cat"]]]),
-                _number(20, self._names[event["name"]]),
+                number_field(1, self._event_ids[event["args"]["correlation"]]),
+                number_field(2, _end_ns(event) - _start_ns(event)),
+                *(
+                    message_field(6, message_field(1, key.encode()) + message_field(2, value.encode()))
+                    for key, value in extra.items()
+                ),
+                number_field(11, event["args"]["device"]),
+                number_field(13, self._specifications[lane]),
+                number_field(14, self._specifications[_STAGES[event["cat"]]]),
+                number_field(20, self._names[event["name"]]),
             ]
         )
-        return _number(8, _start_ns(event)) + _number(10, 1) + _number(13, _NEEDS_STATE) + _message(53, stage)
+        return (
+            number_field(8, _start_ns(event))
+            + number_field(10, 1)
+            + number_field(13, _NEEDS_STATE)
+            + message_field(53, stage)
+        )
 
 
 def choice_of(size_bytes: int) -> tuple[str, str, int]:
@@ -148,35 +159,14 @@ def _end_ns(event: Event) -> int:
 
 def _annotation(key: str, value: object) -> bytes:
     """A DebugAnnotation: a name and a typed value."""
-    return _message(10, key.encode()) + _value(value)
+    return message_field(10, key.encode()) + _value(value)
 
 
 def _value(value: object) -> bytes:
     if isinstance(value, bool):
-        return _number(2, int(value))
+        return number_field(2, int(value))
     if isinstance(value, int):
-        return _tag(4, 0) + _varint(value)
+        return number_field(4, value)
     if isinstance(value, list):
-        return b"".join(_message(12, _value(item)) for item in value)
-    return _message(6, str(value).encode())
-
-
-def _tag(field: int, wire: int) -> bytes:
-    return _varint(field << 3 | wire)
-
-
-def _varint(value: int) -> bytes:
-    rest, data = value % 2**64, bytearray()
-    while rest > 0x7F:
-        data.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    data.append(rest)
-    return bytes(data)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _tag(field, 0) + _varint(value)
-
-
-def _message(field: int, data: bytes) -> bytes:
-    return _tag(field, 2) + _varint(len(data)) + data
+        return b"".join(message_field(12, _value(item)) for item in value)
+    return message_field(6, str(value).encode())

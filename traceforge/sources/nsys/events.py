@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
-from traceforge.reading.operation_inputs import OperationInputs
+from traceforge.reading.range_names import range_said
 from traceforge.reading.table_file import TableFile
 from traceforge.reading.timeline_rows import COMPLETE, INSTANT
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
@@ -27,11 +27,6 @@ _THREAD_MASK = (1 << THREAD_BITS) - 1
 _PUSH_POP, _START_END, _MARK = 59, 60, 34
 _CUDA_RUNTIME, _CUDA_DRIVER = 0, 1
 _VERSION = re.compile(r"_v\d+$")
-# What `torch.autograd.profiler.emit_nvtx` appends to the name of an operation.
-_PYTORCH_RANGE = re.compile(r"^(?P<name>.+?)(?:, (?:seq|op_id|sizes|input_op_ids) = .*)$", re.DOTALL)
-_OPERATION_ID = re.compile(r", op_id = (\d{1,18})")
-_SHAPES = re.compile(r", sizes = (\[[\[\], 0-9]*\])")
-_NCCL_CALL = re.compile(r"^nccl[A-Z]\w*$")
 _COPY_KINDS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH"}
 _COPY_KINDS |= {10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
 _MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device", 6: "Managed"}
@@ -201,7 +196,7 @@ def _calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
 def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     registered = _lookup(database, frame["name_id"])
     texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
-    said = {text: _range_said(text) for text in set(texts)}
+    said = {text: range_said(text) for text in set(texts)}
     named = _said(
         frame,
         pl.Series([said[text][0] for text in texts], dtype=pl.String),
@@ -213,16 +208,6 @@ def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
         record_function_id=pl.Series([said[text][2] for text in texts], dtype=pl.Int64),
         shapes=pl.Series([said[text][3] for text in texts], dtype=pl.String),
     )
-
-
-def _range_said(text: str) -> tuple[str, str, int | None, str | None]:
-    """Category, name and number of operation of a range, and the shapes of its inputs."""
-    if operation := _PYTORCH_RANGE.match(text):
-        number, shapes = _OPERATION_ID.search(text), _SHAPES.search(text)
-        is_shaped = shapes is not None and OperationInputs.is_wanted(COMPLETE, "cpu_op", operation["name"])
-        own = shapes[1] if shapes is not None and is_shaped else None
-        return "cpu_op", operation["name"], int(number[1]) if number else None, own
-    return ("cpu_op" if _NCCL_CALL.match(text) else "user_annotation"), text, None, None
 
 
 def _said(frame: pl.DataFrame, category: str | pl.Series, name: pl.Series) -> pl.DataFrame:

@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.range_names import range_said
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, SourceSummary
 from traceforge.sources.rocprof.layout import Agent, BufferRecord, DispatchInfo, ProfiledProcess
@@ -108,10 +109,10 @@ class ProcessReading:
                 self._issues.add("event_without_timestamp", lost_events=1)
 
     def _called(self, name: str, record: BufferRecord) -> Said:
-        said = self._operation(record)
-        if name == "marker_api":
-            said = self._messages.get(record.correlation_id.internal) or said
-        return _CALLS[name], said, str(self._process.metadata.pid), str(record.thread_id), None, None
+        category, said = _CALLS[name], self._operation(record)
+        if name == "marker_api" and (text := self._messages.get(record.correlation_id.internal)):
+            category, said, *_ = range_said(text)
+        return category, said, str(self._process.metadata.pid), str(record.thread_id), None, None
 
     def _operation(self, record: BufferRecord) -> str:
         """Name of what a record is of, by the file's own table."""

@@ -2,7 +2,8 @@
 
 Idea: one process of JAX or TensorFlow drives all devices of its host; each device is what a rank is elsewhere. Lines of
 streams (GPU) and of XLA operations (TPU) are device time; lines that the profiler derived from them are not. Host calls
-go to the device whose work they launched; all other host events to the first device, whose process they are.
+go to the device whose work they launched, steps (`StepTraceAnnotation`) to every device of the process, and all other
+host events to the first one.
 A TPU's `barrier-cores`, in which it waits for the other chips, is a barrier that all of them meet in.
 Not handled: a file above 512 MiB, as it is read whole; operations inside fused kernels.
 """
@@ -30,7 +31,7 @@ _MOST_BYTES = 512 * 1024**2
 _DEVICE = re.compile(r"^/device:(?P<kind>[A-Z]+):(?P<number>\d{1,6})")
 _STREAM = re.compile(r"^Stream #(?P<number>\d{1,9})\b.*\((?P<what>\w+)\)")
 _COPY = re.compile(r"Mem(?:cpy|ory)(?P<from>[HD])(?:2|to)(?P<to>[HD])", re.IGNORECASE)
-_LAUNCH = re.compile(r"^(?:cu|hip)[A-Z]")
+_LAUNCH = re.compile(r"^(?:cu(?:da)?|hip)[A-Z]")
 _OPERATION = re.compile(r"^%?([^\s=]+) = ")
 # The end of an asynchronous copy is the time that the core waits for it.
 _XLA_COPY = re.compile(r"^(?:async-)?copy(?:-start|-done)?(?:\.\d+)?$")
@@ -157,16 +158,21 @@ class _Reading:
         self._rows.add(frame.with_columns(places[0].alias("device"), places[1].alias("stream")))
 
     def _add_host(self, plane: Plane, base_ns: int) -> None:
-        """Hand over launches of this device's work; and all else if the process is counted here."""
+        """Hand over launches of this device's work; steps; and all else if the process is counted here."""
         for number, line in enumerate(plane.lines()):
             if self._is_first:
                 self._issues.add("sums", line.sums, lost_events=line.sums)
             is_launch = np.array([bool(_LAUNCH.match(name)) for name in line.names], np.bool_)
             own = np.isin(line.correlation, list(self._correlation)) & (line.correlation > 0)
-            kept = own | (self._is_first & ~(is_launch & (line.correlation > 0)))
-            categories = ["cuda_runtime" if launch else "cpu_op" for launch in is_launch[kept].tolist()]
+            is_step = line.steps >= 0
+            kept = own | is_step | (self._is_first & ~(is_launch & (line.correlation > 0)))
+            kinds = np.select([is_step, is_launch], ["user_annotation", "cuda_runtime"], "cpu_op")
             chosen = _taken(line, kept)
-            frame = self._frame(chosen, chosen.names, categories, "host", str(number), base_ns)
+            names = [
+                f"step {step}" if step >= 0 else name
+                for name, step in zip(chosen.names, chosen.steps.tolist(), strict=True)
+            ]
+            frame = self._frame(chosen, names, kinds[kept].tolist(), "host", str(number), base_ns)
             self._rows.name_thread("host", str(number), line.name)
             self._rows.add(frame)
 
@@ -208,7 +214,7 @@ class _Reading:
 
 def _taken(line: Line, kept: NDArray[np.bool_]) -> Line:
     names = [name for name, keep in zip(line.names, kept.tolist(), strict=True) if keep]
-    return Line(line.name, names, line.starts_ns[kept], line.ends_ns[kept], line.correlation[kept])
+    return Line(line.name, names, line.starts_ns[kept], line.ends_ns[kept], line.correlation[kept], line.steps[kept])
 
 
 def _short(name: str) -> str:

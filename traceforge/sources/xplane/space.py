@@ -34,6 +34,7 @@ class Line:
         names: of the events.
         starts_ns, ends_ns: since the start of the profile.
         correlation: what joins a launch to what it launched; 0 where not stated.
+        steps: number of the training step that an event is; -1 where it is none.
         sums: events left out, as they stand for many and have no time.
     """
 
@@ -42,6 +43,7 @@ class Line:
     starts_ns: Int64s
     ends_ns: Int64s
     correlation: Int64s
+    steps: Int64s
     sums: int = 0
 
 
@@ -128,11 +130,13 @@ class Plane:
         starts = start_ns + offset_ps // _PS
         ends = start_ns + (offset_ps + lasts_ps) // _PS
         named = [self._event_names.get(number, "") for number in _column(fields, _EVENT_NAME, count).tolist()]
-        return Line(name, named, starts, ends, self._correlation(fields, count), int(is_sum.sum()))
+        correlation = self._statistic("correlation_id", fields, np.zeros(count, np.int64))
+        steps = self._statistic("step_num", fields, np.full(count, -1, np.int64))
+        return Line(name, named, starts, ends, correlation, steps, int(is_sum.sum()))
 
-    def _correlation(self, fields: Fields, count: int) -> Int64s:
-        found = np.zeros(count, np.int64)
-        wanted = next((number for number, name in self._stat_names.items() if name == "correlation_id"), None)
+    def _statistic(self, name: str, fields: Fields, found: Int64s) -> Int64s:
+        """A whole number that events state; `found` holds what stands for those that do not."""
+        wanted = next((number for number, said in self._stat_names.items() if said == name), None)
         chosen = (fields.number == _EVENT_STATS) & (fields.wire == LENGTH)
         if wanted is None or not chosen.any():
             return found
