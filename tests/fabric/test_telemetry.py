@@ -15,7 +15,7 @@ def ranks(*devices: int | None, host: str = "n0", pci: str | None = None) -> lis
 
 
 def device(**known: object) -> dict[str, object]:
-    return {"device": None, "uuid": None, "pci_address": None} | known
+    return {"source_id": None, "device": None, "uuid": None, "pci_address": None} | known
 
 
 class TestRank:

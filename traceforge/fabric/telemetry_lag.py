@@ -151,7 +151,8 @@ def _loads(store: Store, run_id: int, timed: pl.DataFrame, zone_ns: int) -> list
     first_ns, last_ns = store.rows(_SPAN, [run_id])[0]
     near = thresholds.MOST_LAG_NS + 2 * _interval_ns(timed)
     chosen = timed.filter(
-        (pl.col("metric") == metric) & (pl.col("at_ns") - zone_ns).is_between(first_ns - near, last_ns + near)
+        pl.col("metric").eq_missing(pl.lit(metric))
+        & (pl.col("at_ns") - zone_ns).is_between(first_ns - near, last_ns + near)
     ).head(_MOST_RANKS * _MOST_SAMPLES)
     ranks = chosen["rank"].unique().sort().to_list()[:_MOST_RANKS]
     compute = store.query(_COMPUTE, [run_id, ranks])

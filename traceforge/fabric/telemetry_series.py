@@ -1,7 +1,8 @@
 """Whose each series of telemetry is. Reads raw.telemetry_series, align.rank; fills fabric.telemetry_series.
 
-Idea: a UUID or a PCI address names a device for good; the number of a device is that of the trace as long as no two
-ranks of a host claim it (CUDA_VISIBLE_DEVICES gives every process its own device 0). What stays unclear has no rank.
+Idea: what a trace itself samples of the device that it used is its rank's. A UUID or a PCI address names a device for
+good; the number of a device is that of the trace as long as no two ranks of a host claim it (CUDA_VISIBLE_DEVICES gives
+every process its own device 0). What stays unclear has no rank.
 Not handled: devices whose order CUDA_VISIBLE_DEVICES changes while each rank still has a number of its own.
 """
 
@@ -27,7 +28,7 @@ JOIN meta.source AS s USING (source_id)
 ORDER BY s.run_id, t.source_id, t.series_id
 """
 _RANKS = """
-SELECT r.run_id, r.rank, r.host, p.metadata, MIN(e.device) AS first_device, MAX(e.device) AS last_device
+SELECT r.run_id, r.rank, r.source_id, r.host, p.metadata, MIN(e.device) AS first_device, MAX(e.device) AS last_device
 FROM align.rank AS r
 JOIN raw.profile AS p USING (source_id)
 LEFT JOIN raw.occurrence AS e ON e.source_id = r.source_id AND e.stream IS NOT NULL
@@ -67,6 +68,7 @@ class RankDevice:
 
     Attributes:
         number: in its process.
+        source_id: its trace.
     """
 
     rank: int
@@ -74,6 +76,7 @@ class RankDevice:
     number: int | None
     uuid: str | None
     pci: Pci | None
+    source_id: int | None = None
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -102,11 +105,11 @@ def _ranks(store: Store) -> dict[int, list[RankDevice]]:
     """The devices of all ranks, by run."""
     logged = {(run_id, rank): pci_key(text) for run_id, rank, text in store.rows(_LOGGED)}
     found: dict[int, list[RankDevice]] = {}
-    for run_id, rank, host, metadata, first, last in store.rows(_RANKS):
+    for run_id, rank, source_id, host, metadata, first, last in store.rows(_RANKS):
         number = first if first == last else None
         own = _own_device(metadata, number)
         pci = pci_key(own.pci_address) or logged.get((run_id, rank))
-        found.setdefault(run_id, []).append(RankDevice(rank, host, number, own.uuid, pci))
+        found.setdefault(run_id, []).append(RankDevice(rank, host, number, own.uuid, pci, source_id))
     return found
 
 
@@ -165,6 +168,8 @@ def _candidates(
     series: Mapping[str, Any], host: str | None, ranks: Sequence[RankDevice]
 ) -> Iterator[tuple[str, list[RankDevice]]]:
     """Ranks that fit a device, by what it is told apart by; the surest first."""
+    in_it = [one for one in ranks if one.source_id is not None and one.source_id == series["source_id"]]
+    yield "trace", [one for one in in_it if one.number is not None and one.number == series["device"]]
     uuid, pci = _plain_uuid(series["uuid"]), pci_key(series["pci_address"])
     yield "uuid", [one for one in ranks if uuid is not None and _plain_uuid(one.uuid) == uuid]
     local = [one for one in ranks if _same_host(one.host, host)]

@@ -18,8 +18,8 @@ CREATE OR REPLACE TABLE fabric.telemetry_series (
   nic VARCHAR,
   -- Rank that computes on the device; NULL of a NIC, and where nothing joins it.
   rank INTEGER,
-  -- How the rank is known: uuid, pci (addresses in the trace or in NCCL's log), index (the device number of the only
-  -- rank of the host that uses it); NULL where it is not.
+  -- How the rank is known: trace (the trace itself sampled the device that it used), uuid, pci (addresses in the trace or in
+  -- NCCL's log), index (the device number of the only rank of the host that uses it); NULL where it is not.
   joined_by VARCHAR,
   -- Rank whose clock tells the host's time: its own, else the first of the host; NULL where the host is not known.
   clock_rank INTEGER

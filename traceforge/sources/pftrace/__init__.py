@@ -3,7 +3,8 @@
 Idea: by the writer's source (`cuspy_pftrace.cpp`, August 2026) slices of the host are begins and then ends of equal
 order, and the device's work is one render stage each; so the same events as in the JSON of the run come out. No public
 file is known: what is read here was checked with files of our own writer by that source only.
-Not handled: other Perfetto traces; GPU counters (counted); `export perfetto`, which is ours to write and not to read.
+Not handled: other Perfetto traces; counters other than clocks, power, heat and load (counted); `export perfetto`, which
+is ours to write and not to read.
 """
 
 from collections.abc import Callable

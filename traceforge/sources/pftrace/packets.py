@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from traceforge.reading.wire import LENGTH, VARINT, Bytes, Fields, WireDamageError, padded, read_fields, walk
 
 Int64s = NDArray[np.int64]
-TIMESTAMP, TRACK_EVENT, INTERNED, RENDER_STAGE, TRACK = 8, 11, 12, 53, 60
-_COUNTER = 52
+TIMESTAMP, TRACK_EVENT, INTERNED, COUNTER, RENDER_STAGE, TRACK = 8, 11, 12, 52, 53, 60
 _PACKET, _CLOCK_SNAPSHOT, _CLOCKS, _CLOCK_ID, _CLOCK_TIME = 1, 6, 1, 1, 2
 _REALTIME, _BOOTTIME = 1, 6
 _CATEGORIES, _NAMES, _SPECIFICATIONS, _KERNELS = 1, 2, 24, 1000
@@ -54,7 +53,6 @@ class Packets:
         count: number of packets.
         damaged: packets that are no sound messages.
         lost_bytes: behind damage between packets.
-        counters: packets of GPU counters.
     """
 
     data: bytes
@@ -63,7 +61,6 @@ class Packets:
     count: int
     damaged: int
     lost_bytes: int
-    counters: int
 
     def times_ns(self) -> Int64s:
         """Time stamp of each packet; 0 where it has none."""
@@ -116,8 +113,7 @@ def packets_of(data: bytes) -> Packets:
     buffer = padded(data)
     fields = read_fields(buffer, found[:, 0], found[:, 1])
     damaged = int(fields.damaged.sum())
-    counters = int((fields.number == _COUNTER).sum())
-    return Packets(data, buffer, fields, len(places), damaged, len(data) - end, counters)
+    return Packets(data, buffer, fields, len(places), damaged, len(data) - end)
 
 
 def names_of(packets: Packets) -> TraceNames:
@@ -129,7 +125,7 @@ def names_of(packets: Packets) -> TraceNames:
     }  # fmt: skip
     data = packets.data
     for _, start, end in zip(*packets.payloads(INTERNED), strict=True):
-        for number, wire, _, first, last in _sound(data, int(start), int(end)):
+        for number, wire, _, first, last in sound_fields(data, int(start), int(end)):
             if number in tables and wire == LENGTH:
                 iid, text = _named(data, first, last)
                 tables[number][iid] = text
@@ -142,7 +138,7 @@ def names_of(packets: Packets) -> TraceNames:
 def _named(data: bytes, start: int, end: int) -> tuple[int, str]:
     """Number and name of an interned entry: its last text, since kernels have theirs in a field of their own."""
     iid, text = 0, ""
-    for number, wire, value, first, last in _sound(data, start, end):
+    for number, wire, value, first, last in sound_fields(data, start, end):
         if number == _IID and wire == VARINT:
             iid = value
         elif wire == LENGTH:
@@ -152,11 +148,11 @@ def _named(data: bytes, start: int, end: int) -> tuple[int, str]:
 
 def _track(data: bytes, start: int, end: int) -> tuple[int, NamedTrack]:
     uuid, pid, tid, name = 0, 0, None, ""
-    for number, wire, value, first, last in _sound(data, start, end):
+    for number, wire, value, first, last in sound_fields(data, start, end):
         if number == _UUID and wire == VARINT:
             uuid = value
         elif number in (_PROCESS, _THREAD) and wire == LENGTH:
-            for inner, _, said, begin, behind in _sound(data, first, last):
+            for inner, _, said, begin, behind in sound_fields(data, first, last):
                 if inner == _PID:
                     pid = _signed(said)
                 elif inner == _TID and number == _THREAD:
@@ -166,7 +162,7 @@ def _track(data: bytes, start: int, end: int) -> tuple[int, NamedTrack]:
     return uuid, NamedTrack(pid, tid, name)
 
 
-def _sound(data: bytes, start: int, end: int) -> list[tuple[int, int, int, int, int]]:
+def sound_fields(data: bytes, start: int, end: int) -> list[tuple[int, int, int, int, int]]:
     """Fields of a message up to its damage."""
     found: list[tuple[int, int, int, int, int]] = []
     with suppress(WireDamageError):

@@ -24,6 +24,7 @@ from traceforge.reading.timeline_rows import COMPLETE, INSTANT, TimelineRows
 from traceforge.reading.wire import Fields, read_fields
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.pftrace.annotations import Arguments, annotations_of, extra_data_of
+from traceforge.sources.pftrace.gpu_counters import emit_gpu_counters
 from traceforge.sources.pftrace.packets import (
     RENDER_STAGE,
     TRACK_EVENT,
@@ -63,7 +64,7 @@ _ISSUES = {
     "event_without_timestamp": ("warning", "events without a time were left out"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
     "wrong_type": ("warning", "a value of an unexpected type became NULL"),
-    "counters_not_read": ("info", "samples of GPU counters are not read"),
+    "counters_not_read": ("info", "samples of GPU counters other than clocks, power, heat and load are not read"),
 }
 _CHOICE = {"event_id": pl.Int64, "algorithm": pl.String, "protocol": pl.String, "channel_count": pl.Int32,
            "sequence": pl.Int64}  # fmt: skip
@@ -111,9 +112,9 @@ class _TraceReading:
         """Hand over all rows, and say what was lost."""
         self._issues.add("truncated", self._packets.lost_bytes)
         self._issues.add("damaged_packet", self._packets.damaged)
-        self._issues.add("counters_not_read", self._packets.counters)
         self._add_slices()
         self._add_stages()
+        self._issues.add("counters_not_read", emit_gpu_counters(self._packets, self._emit))
         for batch in [*self._communication.flush(), *self._inputs.flush()]:
             self._emit(batch)
         if self._choices:
