@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.given import rows_of
 from tests.sources.reading import Reading
+from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.nsys import NsysSource
+from traceforge.store.database import Store
 
 EPOCH = 1_700_000_000_000_000_000
 MACHINE = 1 << 48
@@ -122,6 +125,54 @@ def test_ranges_of_pytorch_are_its_operations_and_others_are_annotations(export:
         ("cpu_op", "ncclAllReduce", "X", None),
         ("user_annotation", "here", "i", None),
     ]
+
+
+def test_calls_to_the_operating_system_are_those_of_threads_that_call_cuda(export: Export) -> None:
+    # given a lock that the launching thread waits for, and one that a thread without CUDA calls waits for
+    waits = {"nameId": 6, "eventClass": 27}
+    path = export(
+        StringIds=[{"id": number, "value": text} for number, text in {**STRINGS, 6: "pthread_cond_wait"}.items()],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(100, 110)],
+        OSRT_API=[
+            {"start": 10, "end": 90, "globalTid": process(7) + 7, **waits},
+            {"start": 0, "end": 900, "globalTid": process(7) + 8, **waits},
+        ],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(150, 190)],
+    )
+
+    reading = read(path)
+
+    found = [(e["name"], e["raw_start_ns"], e["duration_ns"]) for e in reading.events if e["category"] == "os_runtime"]
+    assert found == [("pthread_cond_wait", 10, 80)]
+    assert "(OSRT_API 1)" in reading.issue("nsys_rows_of_no_rank").detail
+
+
+def test_without_cuda_calls_no_call_to_the_operating_system_is_kept(export: Export) -> None:
+    path = export(
+        OSRT_API=[{"start": 10, "end": 90, "globalTid": process(7) + 7, "nameId": 4}],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(150, 190)],
+    )
+
+    assert [event["category"] for event in read(path).events] == ["kernel"]
+
+
+def test_a_gap_in_which_the_host_waits_for_a_lock_is_a_system_call(export: Export) -> None:
+    # given four steps of 1,000 ns: the host waits until 700, launches, and the device computes from 750 on
+    steps = range(0, 4_000, 1_000)
+    on_thread = {"globalTid": process(7) + 7}
+    path = export(
+        NVTX_EVENTS=[nvtx(f"step {at // 1000}", at, at + 1_000) for at in steps]
+        + [nvtx(f"aten::mm, op_id = {at}", at + 700, at + 740) for at in steps],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(at + 700, at + 740, correlationId=at + 1) for at in steps],
+        OSRT_API=[{"start": at, "end": at + 700, "nameId": 4, **on_thread} for at in steps],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(at + 750, at + 1_000, correlationId=at + 1) for at in steps],
+    )
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([path], store, jobs=1)
+        gaps = rows_of(store, "SELECT cause, cause_ns, duration_ns FROM timeline.gap ORDER BY start_ns")
+
+    assert gaps == [("system_call", 700, 750)] * 4
 
 
 def test_shapes_that_ranges_name_are_inputs_of_their_operations(export: Export) -> None:

@@ -104,6 +104,7 @@ _OF_ACTIVITY = MappingProxyType(
         "allocator": "allocator",
         "synchronisation": "synchronisation_bound",
         "launch": "launch_bound",
+        "system_call": "system_call",
     }
 )
 _UNAVOIDABLE = frozenset({"ideal", "unmodelled_kernels", "host_compute", "stagger", "unexplained"})
@@ -125,6 +126,7 @@ _BASIS = MappingProxyType(
         "launch_bound": "nothing runs, and what runs next was launched later than that",
         "synchronisation_bound": "nothing runs, and the host is inside of a call that waits for the device",
         "device_queue": "nothing runs although work was launched: streams, events or the device hold it up",
+        "system_call": "nothing runs, and the host is inside of a call to the operating system",
         "idle": "nothing runs, and the host does nothing under a name",
         "stagger": "the rank's own step begins later or ends earlier than the job's",
         "unexplained": "the trace does not say why nothing runs",

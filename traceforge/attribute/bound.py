@@ -103,6 +103,10 @@ _PHRASES = MappingProxyType(
         "allocator": ("Bound by the allocator", "the device is idle while the host allocates or frees memory"),
         "garbage_collection": ("Bound by garbage collection", "the device is idle while Python collects garbage"),
         "checkpoint": ("Bound by checkpoints", "the device is idle while the host saves the model"),
+        "system_call": (
+            "Bound by the operating system",
+            "the device is idle while the host reads, writes or waits for a lock",
+        ),
         "idle": ("Idle", "nothing runs, and the host does nothing under a name"),
     }
 )
@@ -138,6 +142,7 @@ _NEXT_STEPS = MappingProxyType(
         "allocator": "Keep allocations out of the step: expandable_segments, buffers of fixed size, no empty_cache.",
         "garbage_collection": "Collect garbage between steps at a chosen moment (gc.disable, gc.collect).",
         "checkpoint": "Save asynchronously, or less often.",
+        "system_call": "See which calls these are (category os_runtime in raw.event): files, locks, other threads.",
         "idle": "Record the stacks of the host (with_stack=True in torch.profiler): then the trace says what it does.",
     }
 )

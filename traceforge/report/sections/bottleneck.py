@@ -16,7 +16,7 @@ _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
     "communication_at_line_rate", "communication_bound", "imbalance_bound", "pipeline_bubble", "copy_bound",
     "input_bound", "launch_bound", "synchronisation_bound", "device_queue", "allocator", "garbage_collection",
-    "checkpoint", "idle", "stagger", "unexplained",
+    "checkpoint", "system_call", "idle", "stagger", "unexplained",
 )  # fmt: skip
 _LABELS = {
     "ideal": "Arithmetic at the device's peak",

@@ -1,8 +1,9 @@
 """Events of one process. In: tables of an export. Out: frames for `TimelineRows`, in bounded pieces.
 
 Idea: each table is one query whose columns stand for Kineto's; names stay numbers of StringIds until a piece is
-whole, so that each is looked up once. Rows without a start are counted, not kept.
-Not handled: samples of stacks, scheduling, operating system calls (counted as tables that are not read).
+whole, so that each is looked up once. Rows without a start are counted, not kept. Of calls to the operating system
+those of threads that call CUDA are kept: what else a process waits for tells nothing of its device.
+Not handled: samples of stacks, scheduling (counted as tables that are not read).
 """
 
 import re
@@ -46,6 +47,7 @@ class EventTable:
         is_device: on a stream of a device; else on a thread of the host.
         named: gives them their names.
         kinds: a column, and which of its values are events; other rows say something else.
+        is_of_callers: of threads that call CUDA only.
     """
 
     table: str
@@ -53,6 +55,7 @@ class EventTable:
     is_device: bool
     named: Named
     kinds: tuple[str, tuple[int, ...]] | None = None
+    is_of_callers: bool = False
 
 
 def events_of(database: TableFile, table: EventTable, part: ReportPart, issues: IssueLog) -> Iterator[pl.DataFrame]:
@@ -78,6 +81,11 @@ def _where(database: TableFile, table: EventTable, part: ReportPart) -> tuple[st
     conditions, parameters = _of_part(database, table, part)
     if table.kinds and database.has(table.table, table.kinds[0]):
         conditions = [*conditions, f"{database.integer(table.table, table.kinds[0])} IN {table.kinds[1]}"]
+    if table.is_of_callers:
+        callers = f"(SELECT {database.integer(RUNTIME, 'globalTid')} FROM {RUNTIME})"
+        is_known = database.has(RUNTIME, "globalTid") and database.has(table.table, "globalTid")
+        own = f"{database.integer(table.table, 'globalTid')} IN {callers}"
+        conditions = [*conditions, own if is_known else "1 = 0"]
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
@@ -193,6 +201,10 @@ def _calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     return _said(frame, category, pl.Series([name or "call" for name in names], dtype=pl.String))
 
 
+def _system_calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
+    return _said(frame, "os_runtime", _lookup(database, frame["name_id"]).fill_null("call"))
+
+
 def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     registered = _lookup(database, frame["name_id"])
     texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
@@ -236,6 +248,7 @@ TABLES = (
         named=_ranges,
         kinds=("eventType", (_PUSH_POP, _START_END, _MARK)),
     ),
+    EventTable("OSRT_API", {**_ON_HOST, "name_id": "nameId"}, is_device=False, named=_system_calls, is_of_callers=True),
     EventTable(
         KERNEL,
         {**_ON_DEVICE, "demangled": "demangledName", "short": "shortName"},

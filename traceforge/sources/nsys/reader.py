@@ -40,7 +40,7 @@ _MEANINGS = {
     ),
     "rows_of_no_rank": (
         "info",
-        "rows of processes without a device, calls listed twice, and names of threads and domains are not kept",
+        "rows of processes without a device, system calls of threads that never call CUDA, calls listed twice, names",
     ),
     "tables_not_read": ("info", "tables of the export that nothing here reads"),
     "payload_unreadable": ("warning", "payloads of NCCL's ranges fit no layout that the export states"),
