@@ -110,6 +110,23 @@ def test_a_device_that_computes_all_the_time_is_bound_by_its_kernels() -> None:
     assert "is not measured" in str(sentence)
 
 
+def test_work_that_moves_data_is_held_against_the_memory() -> None:
+    # An addition of 2^20 floats moves 12.6 MB, which 3.35 TB/s take 3.76 us of its 40 us; a copy takes the other 60 us.
+    trace = Trace().on_device("NVIDIA H100 80GB HBM3").step(0, 0, 100 * US)
+    trace.operation("aten::add", 0, 5 * US, [[1024, 1024], [1024, 1024], []], ["float", "float", "Scalar"])
+    trace.operation("aten::copy_", 5 * US, 10 * US, [[1024, 1024], [1024, 1024], []], ["float", "float", "Scalar"])
+    trace.kernel(0, 40 * US, "elementwise_kernel", launch_ns=0).kernel(40 * US, 100 * US, "copy", launch_ns=6 * US)
+
+    ((bound, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert bound == "memory_bound"
+    # 12.6 and 8.4 MB in 100 us; the copy's 8.4 MB would take 2.5 us of 60
+    assert str(sentence).endswith(
+        "What memory bounds moves 210 GB/s, 6.3 % of the memory's peak; 60 % of its time is aten::copy_, "
+        "at 4.2 % of it."
+    )
+
+
 def test_the_job_is_the_mean_of_its_ranks_and_of_what_lies_between_them() -> None:
     store = attributed(*data_parallel_job([[20 * MS, 40 * MS]] * 6, transfer_ns=10 * MS))
 

@@ -78,6 +78,7 @@ NO_JUDGEMENT = {
     ("report/sections/trust.py", "_cautious_percent"): "digits",
     ("report/sections/waterfall.*", "*"): "how many bars are drawn, and how far the axis reaches",
     ("operation/work.py", "*"): "arithmetic: closed forms, and the places of arguments",
+    ("operation/inputs.py", "_BYTES"): "sizes of element types",
     ("operation/call_groups.py", "_grouped"): "the quantile that the column is named after",
     ("operation/kernel.py", "_LARGEST"): "what fits a column",
     ("attribute/finding_operation.py", "_LONGEST_NAME"): "length of a text",

@@ -40,6 +40,16 @@ def test_a_convolution_slides_over_what_stride_and_padding_leave() -> None:
     assert moved == 2 * (128 + 72 + 64)
 
 
+def test_a_transposed_convolution_spreads_each_input_over_the_kernel() -> None:
+    # 5x5 with a 2x2 kernel and stride 2 become 10x10; each of 3 x 25 inputs meets 4 channels x 4 places.
+    shapes = [[1, 3, 5, 5], [3, 4, 2, 2], [], [], [], [], [], [], []]
+    values = ["", "", "", "[2, 2]", "[0, 0]", "[1, 1]", "True", "[0, 0]", "1"]
+    moved = 2 * (75 + 48 + 400)
+    assert amounts("aten::convolution", shapes, *values) == (2 * 75 * 16, moved)
+    own = ["", "", "[0, 0]", "[0, 0]", "[2, 2]", "[1, 1]", "1"]
+    assert amounts("aten::cudnn_convolution_transpose", shapes, *own) == (2 * 75 * 16, moved)
+
+
 def test_a_backward_convolution_counts_each_gradient_that_is_asked_for() -> None:
     shapes = [[1, 4, 4, 4], [1, 2, 8, 8], [4, 2, 3, 3], [], [], [], [], [], [], [], []]
     values = ["", "", "", "[4]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"]
@@ -67,7 +77,6 @@ def test_backward_attention_is_five_products() -> None:
 @pytest.mark.parametrize(
     ("operation", "shapes", "concrete"),
     [
-        ("aten::add", [[3, 5], [3, 5]], []),
         ("aten::mm", [[3, 5], [6, 7]], []),
         ("aten::mm", [[3, 5]], []),
         ("aten::mm", [[[3, 5]], [[5, 7]]], []),

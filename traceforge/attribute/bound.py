@@ -13,6 +13,7 @@ import polars as pl
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
+from traceforge.attribute.memory_work import MemoryBoundWork, MemoryWork
 from traceforge.attribute.mixed_formats import profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.store.database import Store
@@ -211,13 +212,14 @@ def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any
 
 
 class _Details:
-    """What is known of late launches, lone copies and exposed communication: looked up once a run, where it is told."""
+    """What is known of late launches, copies, communication and memory: looked up once a run, where it is told."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._late: dict[int, LateLaunches | None] = {}
         self._copies: dict[int, CopiesAlone] = {}
         self._exposed: dict[int, ExposedTransfers] = {}
+        self._memory: dict[int, MemoryBoundWork] = {}
 
     def late(self, run_id: int, rank: int | None) -> LateLaunches | None:
         """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
@@ -238,6 +240,12 @@ class _Details:
             self._exposed[run_id] = ExposedTransfers(self._store, run_id)
         return self._exposed[run_id].of(rank)
 
+    def memory(self, run_id: int, rank: int | None) -> MemoryWork | None:
+        """Of a rank, or of all."""
+        if run_id not in self._memory:
+            self._memory[run_id] = MemoryBoundWork(self._store, run_id)
+        return self._memory[run_id].of(rank)
+
     def more(self, place: tuple[int, int | None], bound: str) -> Copies | Exposed | None:
         """What else is to be said of this bound."""
         look = {"copy_bound": self.copies, "communication_bound": self.exposed}.get(bound)
@@ -253,6 +261,9 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
     if other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
+        moved = details.memory(*place) if named["bound"] == "memory_bound" else None
+        if moved:
+            sentence += f" {moved.sentence}"
         if not computing:
             sentence, step = _of_nothing(measured, facts), step_of(facts["profilers"], "nothing_runs", _NOTHING_RUNS)
     else:
@@ -321,7 +332,8 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes {format_share(computing)} "
     text += _step(parts, facts)
     if facts.get("largest"):
-        text += f", most of it in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
+        part = "most of it" if 2 * facts["largest_share"] > 1 else "longest"
+        text += f", {part} in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
     if who == "host":
         return f"{text}."
     if peak is None:
@@ -329,7 +341,7 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     if facts["modelled_share"] >= thresholds.MODELLED_SHARE:
         return f"{text}; it reaches {format_share(peak)} of the device's peak."
     known = format_share(facts["modelled_share"])
-    return f"{text}; arithmetic is known for {known} of it, which alone is {format_share(peak)} of the device's peak."
+    return f"{text}; work is known for {known} of it, whose arithmetic is {format_share(peak)} of the device's peak."
 
 
 def _of_class(name: str) -> tuple[str, str]:

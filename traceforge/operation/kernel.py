@@ -53,7 +53,6 @@ _SCHEMA = {
 
 _LARGEST = 2**63 - 1
 _NAMES = ("name", "operation", "annotation", "module")
-_INPUT = ("shapes", "types", "concrete")
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
@@ -77,9 +76,13 @@ def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, A
     is_host = joined == "host"
     short = None if is_host else short_name(name)
     operation = text["operation"]
-    work = work_of(operation, *(row[key] for key in _INPUT)) if operation and row["shapes"] else None
-    done = _amounts(work, row, name, rank)
     event_class = names["class"][int(row["name"])]
+    work = (
+        work_of(operation, row["shapes"], row["types"], row["concrete"], name) if operation and row["shapes"] else None
+    )
+    if work is not None and work.flops is None and event_class != "compute":
+        work = None  # a copy between host and device is not made at the pace of the device's memory
+    done = _amounts(work, row, name, rank)
     module = text["module"]
     return {
         "run_id": rank["run_id"],
@@ -125,13 +128,15 @@ def _amounts(work: Work | None, row: Mapping[str, Any], kernel: str, rank: Mappi
     count = int(row["operation_calls"])
     if work is None or not count:
         return _Amounts()
-    flops, moved = work.flops * count, None if work.moved_bytes is None else work.moved_bytes * count
-    if max(flops, moved or 0) > _LARGEST:
+    flops = None if work.flops is None else work.flops * count
+    moved = None if work.moved_bytes is None else work.moved_bytes * count
+    if max(flops or 0, moved or 0) > _LARGEST:
         return _Amounts()
     peak, memory = peak_flops_per_s(work.dtype, kernel, rank), rank["memory_bytes_per_s"]
-    if moved is None or peak is None or memory is None:
+    if moved is None or memory is None or (flops is not None and peak is None):
         return _Amounts(flops, moved)
-    arithmetic_ns, memory_ns = flops / peak * 1e9, moved / memory * 1e9
+    arithmetic_ns = flops / peak * 1e9 if flops is not None and peak is not None else 0.0
+    memory_ns = moved / memory * 1e9
     bound = "compute" if arithmetic_ns >= memory_ns else "memory"
     return _Amounts(flops, moved, round(arithmetic_ns), round(memory_ns), bound)
 

@@ -42,13 +42,15 @@ CREATE OR REPLACE TABLE operation.kernel (
   p95_ns BIGINT NOT NULL,
   -- Calls of the operation that are counted here, each in the row of its longest kernel.
   operation_calls BIGINT NOT NULL,
-  -- Arithmetic of these, by closed forms; NULL where not known.
+  -- Arithmetic of these, by closed forms; NULL where not known, and of operations of which bytes alone are counted
+  -- (norms, softmax, element-wise work, copies, embeddings, reductions, optimisers).
   flops BIGINT,
   -- Bytes these have to move at least; NULL where not known.
   bytes BIGINT,
   -- Achieved arithmetic, FLOP/s, over the row's time; NULL where not known.
   flops_per_s DOUBLE,
-  -- Time that the arithmetic would take at the device's peak, ns; NULL where arithmetic, bytes or peaks are not known.
+  -- Time that the arithmetic would take at the device's peak, ns; 0 where bytes alone are counted, NULL where arithmetic,
+  -- bytes or peaks are not known.
   arithmetic_duration_ns BIGINT,
   -- Time that the bytes would take at the pace of the device's memory, ns; NULL as above.
   memory_duration_ns BIGINT,

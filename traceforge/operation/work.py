@@ -1,10 +1,10 @@
 """How much arithmetic and memory a call takes. In: name and inputs of an operation. Out: `Work`: FLOPs and bytes.
 
 Closed forms of products, convolutions and attention; a multiplication and an addition are two FLOPs, an added bias is
-one an element of the result. Bytes are those of inputs and result, each moved once. What the inputs do not tell (a
-stride that was not recorded, whether attention is causal, the lengths of packed sequences) makes the result unknown:
-nothing is guessed. Not handled: element-wise work, norms, embeddings, optimisers, sparse and grouped products, kernels
-of Triton.
+one an element of the result. Bytes are those of inputs and result, each moved once. Of what does little arithmetic for
+its bytes (see `moved_bytes`) the bytes alone are counted. What the inputs do not tell (a stride that was not recorded,
+whether attention is causal, the lengths of packed sequences) makes the result unknown: nothing is guessed.
+Not handled: sparse and grouped products, kernels of Triton.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,53 +12,24 @@ from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
-import msgspec
-
+from traceforge.operation.inputs import Inputs, Shape, element_bytes, inputs_of
+from traceforge.operation.moved_bytes import moved_bytes_of
 from traceforge.reading.json_values import UNDECODABLE
 
-Shape = tuple[int, ...]
-
-_BYTES = MappingProxyType(
-    {
-        "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "signed char": 1,
-        "unsigned char": 1, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
-        "c10::Float8_e5m2fnuz": 1,
-    }
-)  # fmt: skip
 _BACKWARD_ATTENTION = 2.5  # five products against the two of forward
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """Inputs of one call: shapes (of what is no tensor, empty), element types, and values of what is no tensor."""
-
-    shapes: Sequence[Shape]
-    types: Sequence[str]
-    values: Sequence[str]
-
-    def value(self, place: int) -> object:
-        """The value of an input that is no tensor; None where it was not recorded."""
-        text = self.values[place] if place < len(self.values) else ""
-        if text in ("True", "False"):
-            return text == "True"
-        try:
-            return msgspec.json.decode(text.replace("True", "true").replace("False", "false"))
-        except UNDECODABLE:
-            return None
-
-    def integers(self, place: int, count: int) -> list[int] | None:
-        """A list of `count` integers, of which one may stand for all; None where it was not recorded."""
-        value = self.value(place)
-        if not isinstance(value, list) or not all(isinstance(one, int) for one in value):
-            return None
-        return value * count if len(value) == 1 else value if len(value) == count else None
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
-    """One call: FLOPs, bytes (None where a type is unknown), element type of the first tensor (None where unknown)."""
+    """One call.
 
-    flops: int
+    Attributes:
+        flops: None of operations of which bytes alone are counted.
+        moved_bytes: None where a type is unknown.
+        dtype: element type of the first tensor; None where unknown.
+    """
+
+    flops: int | None
     moved_bytes: int | None
     dtype: str | None
 
@@ -68,39 +39,30 @@ _Parts = tuple[float, Sequence[Shape]]
 _Model = Callable[[Inputs], _Parts | None]
 
 
-def work_of(operation: str, shapes: str, types: str | None, concrete: str | None) -> Work | None:
+def work_of(operation: str, shapes: str, types: str | None, concrete: str | None, kernel: str = "") -> Work | None:
     """Work of one call; None where the operation has no model or its inputs do not tell.
 
     Args:
         operation: name, such as `aten::mm`.
         shapes, types, concrete: JSON lists as the trace has them.
+        kernel: full name of the longest kernel that it launched.
     """
-    model = _MODELS.get(operation)
-    if model is None:
-        return None
     try:
-        inputs = Inputs(_shapes(shapes), _texts(types), _texts(concrete))
-        found = model(inputs)
+        inputs = inputs_of(shapes, types, concrete)
+        if operation in _MODELS:
+            return _modelled(_MODELS[operation](inputs), inputs)
+        moved = moved_bytes_of(operation, inputs, kernel)
     except (IndexError, *UNDECODABLE):
         return None
+    return None if moved is None else Work(None, moved, inputs.dtype)
+
+
+def _modelled(found: _Parts | None, inputs: Inputs) -> Work | None:
     if found is None:
         return None
     flops, moved = found
-    dtype = next((name for name, shape in zip(inputs.types, inputs.shapes, strict=False) if shape and name), None)
-    size = _BYTES.get(dtype or "")
-    return Work(round(flops), None if size is None else size * sum(prod(shape) for shape in moved), dtype)
-
-
-def _shapes(text: str) -> list[Shape]:
-    """Shapes of the inputs; what is no list of integers, such as a list of tensors, has none."""
-    found = msgspec.json.decode(text, type=list[object])
-    return [
-        tuple(one) if isinstance(one, list) and all(isinstance(n, int) and n >= 0 for n in one) else () for one in found
-    ]
-
-
-def _texts(text: str | None) -> list[str]:
-    return [one if isinstance(one, str) else "" for one in msgspec.json.decode(text, type=list[object])] if text else []
+    size = element_bytes(inputs.dtype)
+    return Work(round(flops), None if size is None else size * sum(prod(shape) for shape in moved), inputs.dtype)
 
 
 def _product(first: int, *, bias: int | None = None) -> _Model:
@@ -155,6 +117,34 @@ def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | 
     return model
 
 
+def _transposed_convolution(*, padding: int, stride: int, dilation: int, output_padding: int, groups: int) -> _Model:
+    """Input (N, C, …) and weight (C, K / groups, …): each element of the input meets the whole kernel."""
+
+    def model(inputs: Inputs) -> _Parts | None:
+        data, weight = inputs.shapes[0], inputs.shapes[1]
+        count, parts = len(weight) - 2, inputs.value(groups)
+        if count < 1 or len(data) != len(weight) or not isinstance(parts, int):
+            return None
+        pads, steps, spread, added = (
+            inputs.integers(place, count) for place in (padding, stride, dilation, output_padding)
+        )
+        if pads is None or steps is None or spread is None or added is None:
+            return None
+        out = [
+            (size - 1) * step - 2 * pad + gap * (kernel - 1) + more + 1
+            for size, kernel, pad, step, gap, more in zip(data[2:], weight[2:], pads, steps, spread, added, strict=True)
+        ]
+        return 2 * prod(data) * prod(weight[1:]), [data, weight, (data[0], weight[1] * parts, *out)]
+
+    return model
+
+
+def _either(inputs: Inputs) -> _Parts | None:
+    """A convolution, or a transposed one where the flag says so."""
+    rule = _TRANSPOSED if inputs.value(6) is True else _PLAIN
+    return rule(inputs)
+
+
 def _convolution_backward(inputs: Inputs) -> _Parts | None:
     """Gradient (N, K, …), input and weight; the same products once for each gradient of a tensor that is asked for."""
     gradient, data, weight = inputs.shapes[:3]
@@ -197,6 +187,8 @@ def _attention(
 
 
 _POSITIONS_FIRST = 1
+_PLAIN = _convolution(stride=3, padding=4, dilation=5, transposed=6)
+_TRANSPOSED = _transposed_convolution(stride=3, padding=4, dilation=5, output_padding=7, groups=8)
 
 _MODELS: Mapping[str, _Model] = MappingProxyType(
     {
@@ -212,8 +204,14 @@ _MODELS: Mapping[str, _Model] = MappingProxyType(
         "aten::conv1d": _convolution(stride=3, padding=4, dilation=5),
         "aten::conv2d": _convolution(stride=3, padding=4, dilation=5),
         "aten::conv3d": _convolution(stride=3, padding=4, dilation=5),
-        "aten::convolution": _convolution(stride=3, padding=4, dilation=5, transposed=6),
-        "aten::_convolution": _convolution(stride=3, padding=4, dilation=5, transposed=6),
+        "aten::convolution": _either,
+        "aten::_convolution": _either,
+        "aten::cudnn_convolution_transpose": _transposed_convolution(
+            padding=2, output_padding=3, stride=4, dilation=5, groups=6
+        ),
+        "aten::miopen_convolution_transpose": _transposed_convolution(
+            padding=3, output_padding=4, stride=5, dilation=6, groups=7
+        ),
         "aten::cudnn_convolution": _convolution(padding=2, stride=3, dilation=4),
         "aten::miopen_convolution": _convolution(padding=3, stride=4, dilation=5),
         "aten::mkldnn_convolution": _convolution(padding=3, stride=4, dilation=5),

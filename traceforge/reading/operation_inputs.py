@@ -1,7 +1,8 @@
 """Inputs of operations whose work can be counted. In: JSON texts of arguments. Out: frames of raw.operation_input.
 
-Idea: a product, a convolution or an attention follows from the shapes of its inputs; only the events named so are
-looked at, since shapes of all operations would be most of the text of a file.
+Idea: the work of a product, a convolution or an attention follows from the shapes of its inputs, and the bytes of what
+does little arithmetic do, too; only these events are looked at, since shapes of all operations would be most of the
+text of a file.
 Not handled: arguments that are no JSON object, or do not list shapes (no row; their number is not counted, as most
 traces are recorded without shapes).
 """
@@ -11,6 +12,7 @@ import re
 import msgspec
 from msgspec import Raw, field
 
+from traceforge.reading.data_operations import family_of
 from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE
 from traceforge.records import Batch
 
@@ -37,7 +39,9 @@ class OperationInputs:
     @staticmethod
     def is_wanted(phase: str | None, category: str | None, name: str | None) -> bool:
         """Whether an event is an operation whose work follows from its inputs."""
-        return phase == "X" and category in _OPERATIONS and name is not None and _SHAPED.search(name) is not None
+        if phase != "X" or category not in _OPERATIONS or name is None:
+            return False
+        return family_of(name) is not None or _SHAPED.search(name) is not None
 
     def add_text(self, event_id: int, text: bytes) -> None:
         """Take the inputs of one event that is wanted."""
