@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 COMMANDS = (
     "report", "top", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo",
-    "merge", "pack", "unpack", "synth", "thresholds", "history", "mcp",
+    "merge", "pack", "unpack", "synth", "thresholds", "history", "schema", "mcp",
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from traceforge.cli.merge import merge
 from traceforge.cli.pack import pack, unpack
 from traceforge.cli.replay import replay
 from traceforge.cli.report import report
+from traceforge.cli.schema import schema
 from traceforge.cli.sql import sql
 from traceforge.cli.synth import synth
 from traceforge.cli.thresholds import thresholds
@@ -52,6 +53,7 @@ for command in (
     demo,
     synth,
     thresholds,
+    schema,
     mcp,
 ):
     app.command(epilog=examples_of(command.__name__))(audible(command))

@@ -58,6 +58,7 @@ _EXAMPLES = {
         "traceforge forecast --points throughput.csv --ranks 128,256",
         "traceforge forecast job42.duckdb --price 2.5 --mtbf-hours 50000",
     ),
+    "schema": ("traceforge schema report > report.schema.json",),
     "merge": ("traceforge merge large/",),
     "pack": ("traceforge pack job42/ job42.duckdb",),
     "unpack": ("traceforge unpack job42.duckdb job42/",),
