@@ -10,7 +10,7 @@ from tests.fuzz.mutation import changed
 from tests.fuzz.samples import sound
 from traceforge.api import sources
 
-EXECUTIONS = 10
+EXECUTIONS = 4
 
 
 def test_every_format_is_fuzzed() -> None:
