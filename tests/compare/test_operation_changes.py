@@ -28,6 +28,21 @@ def job(*calls: tuple[str, int, int], ranks: int = 4, spread_us: int = 0) -> lis
     return traces
 
 
+def products(width: int, duration_ns: int) -> list[Trace]:
+    """Three ranks whose steps make one product of `width` in a module, and one of 512 that never changes."""
+    traces = [Trace(rank) for rank in range(3)]
+    for trace in traces:
+        for number in range(6):
+            start = number * STEP
+            trace.step(number, start, start + STEP)
+            trace.host_work("nn.Module: Linear_0", start, start + MS, "python_function")
+            for at, size, took in ((start, width, duration_ns), (start + 5 * MS, 512, MS)):
+                trace.operation("aten::mm", at + US, at + 20 * US, [[size, size], [size, size]], ["c10::Half"] * 2)
+                trace.kernel(at + 30 * US, at + 30 * US + took, f"gemm_{size}", launch_ns=at + 2 * US)
+            trace.collective(start + 10 * MS, start + STEP)
+    return traces
+
+
 MM, CAT = ("aten::mm", 2, 2 * MS), ("aten::cat", 1, MS)
 
 
@@ -40,6 +55,9 @@ def sides() -> Iterator[dict[str, Side]]:
         "uneven": job(("aten::mm", 2, 19 * MS // 10), CAT, spread_us=100),
         "other": job(MM, ("aten::stack", 1, 2 * MS)),
         "rank_2": [*job(MM, CAT)[:2], job(("aten::mm", 5, 2 * MS), CAT)[2], job(MM, CAT)[3]],
+        "wide": products(4096, MS),
+        "wide_slower": products(4096, 2 * MS),
+        "narrow": products(1024, MS),
         "alone": job(MM, CAT, ranks=1),
         "alone_slower": job(("aten::mm", 2, 3 * MS), CAT, ranks=1),
     }
@@ -49,8 +67,8 @@ def sides() -> Iterator[dict[str, Side]]:
         yield {name: Side(store, run_id) for name, run_id in runs.items()}
 
 
-def changed(sides: dict[str, Side], before: str, after: str) -> list[OperationChange]:
-    return operation_changes(sides[before], sides[after], STEP)
+def changed(sides: dict[str, Side], before: str, after: str, level: str = "operation") -> list[OperationChange]:
+    return [one for one in operation_changes(sides[before], sides[after], STEP) if one.level == level]
 
 
 def told(changes: list[OperationChange]) -> list[tuple[str, str, bool]]:
@@ -100,3 +118,30 @@ def test_one_rank_cannot_tell_whether_calls_are_slower(sides: dict[str, Side]) -
 
 def test_a_run_against_itself_changes_no_operation(sides: dict[str, Side]) -> None:
     assert told(changed(sides, "before", "before")) == []
+
+
+def test_the_shapes_and_the_kernel_that_became_slower_are_told_apart(sides: dict[str, Side]) -> None:
+    for level, name, other in (
+        ("shapes", "aten::mm [[4096,4096],[4096,4096]]", "aten::mm [[512,512],[512,512]]"),
+        ("kernel", "gemm_4096", "gemm_512"),
+    ):
+        slower, same = changed(sides, "wide", "wide_slower", level)
+        assert (slower.name, slower.kind, slower.is_significant) == (name, "slower_each", True)
+        assert (same.name, same.difference_ns, same.is_significant) == (other, 0, False)
+        # 2 x 4096^3 FLOP in 1 ms, then in 2 ms
+        assert slower.before_flops_per_s == pytest.approx(137.4e12, rel=1e-3)
+        assert slower.after_flops_per_s == pytest.approx(68.7e12, rel=1e-3)
+
+
+def test_other_shapes_are_new_and_gone_where_the_operation_is_the_same(sides: dict[str, Side]) -> None:
+    assert told(changed(sides, "wide", "narrow")) == []
+    assert told(changed(sides, "wide", "narrow", "shapes")) == [
+        ("aten::mm [[1024,1024],[1024,1024]]", "new", True),
+        ("aten::mm [[4096,4096],[4096,4096]]", "gone", True),
+    ]
+
+
+def test_a_module_is_compared_by_its_kernels(sides: dict[str, Side]) -> None:
+    (module,) = changed(sides, "wide", "wide_slower", "module")
+
+    assert (module.name, module.before_calls, module.difference_ns) == ("Linear_0", 1.0, MS)

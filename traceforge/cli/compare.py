@@ -11,11 +11,12 @@ from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from traceforge.compare import Comparison
+    from traceforge.compare import Comparison, OperationChange
 
 _LINES = 15
 _WIDTH = 100
 _MOST_A_FAMILY = 3
+_MOST_A_LEVEL = 2
 
 
 def compare(
@@ -28,7 +29,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Write every row as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare although the numbers of ranks differ.")] = False,
 ) -> None:
-    """Show what changed from run A to run B. Findings, iteration time, phases, causes, collectives, ranks, operations.
+    """Show what changed from run A to run B. Findings, iteration time, phases, causes, collectives, ranks, kernels.
 
     A change is called significant only if it is more than the scatter between iterations (Welch's t with the variance
     of blocks of neighbouring iterations; Holm over the rows of a table), more than 0.5 % of an iteration, and above
@@ -60,7 +61,7 @@ def comparison_lines(found: "Comparison") -> list[str]:
     from textwrap import wrap
 
     from traceforge.report import comparison_text as words
-    from traceforge.report.formatting import clean, plain
+    from traceforge.report.formatting import plain
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
@@ -68,12 +69,15 @@ def comparison_lines(found: "Comparison") -> list[str]:
     changed = [one for one in found.findings if one.turn != "same"][:_MOST_A_FAMILY]
     rows = [line for one in changed for line in _labelled("found", words.turned(one))]
     worked = [one for one in found.operations if one.is_significant][:_MOST_A_FAMILY]
-    rows += [f"  {'operation:':<20} {clean(one.name, 40)}: {words.worked(one)}" for one in worked]
+    rows += [_worked(one) for one in worked]
     for family in words.FAMILY_TITLES:
         for change in found.of(family, only_significant=True)[:_MOST_A_FAMILY]:
             lead = f"  {family.replace('_', ' ') + ':':<20} {words.subject(change)}: "
             line = lead + words.moved(change)
             rows.append(line if len(line) <= _WIDTH else lead + words.moved(change, with_interval=False))
+    finer = [one for one in found.details if one.is_significant]
+    for level in ("shapes", "kernel", "module"):
+        rows += [_worked(one) for one in [one for one in finer if one.level == level][:_MOST_A_LEVEL]]
     if not rows:
         rows = [f"  {words.summary(found)}"]
     scatter = [line for text in words.paced(found)[:2] for line in _labelled("paced", text)]
@@ -82,6 +86,16 @@ def comparison_lines(found: "Comparison") -> list[str]:
     if len(rows) > room:
         rows = [*rows[: room - 1], f"  … and {len(rows) - room + 1} more significant changes"]
     return plain([*lines, *rows, *warned, *scatter][:_LINES])
+
+
+def _worked(change: "OperationChange") -> str:
+    """An operation, kernel or module that changed; with its arithmetic where there is room."""
+    from traceforge.report import comparison_text as words
+    from traceforge.report.formatting import clean
+
+    line = f"  {change.level + ':':<20} {clean(change.name, 40)}: {words.worked(change)}"
+    longer = line + words.paces(change)
+    return longer if len(longer) <= _WIDTH else line
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -86,7 +86,7 @@ class Comparison:
         durations_ns: durations of the judged iterations of both, in order.
         findings: what stands out of either run, new ones first.
         changes: all rows, by family, the significant first, then by size.
-        operations: what is worked on, the significant changes first, then by size.
+        work: what is worked on, by operation and finer, the significant changes first, then by size.
         objections: why the runs are not fully comparable.
         queries: names and texts of the queries, as executed for `after`.
         paced: rows of replay.paced of `after`: what pacing brought while it ran, beside what was foretold.
@@ -99,7 +99,7 @@ class Comparison:
     durations_ns: tuple[Values, Values]
     findings: Sequence[FindingChange]
     changes: Sequence[Change]
-    operations: Sequence[OperationChange]
+    work: Sequence[OperationChange]
     objections: Sequence[Objection]
     queries: Sequence[tuple[str, str]]
     paced: Sequence[Row] = ()
@@ -118,6 +118,16 @@ class Comparison:
         few = min(map(len, self.durations_ns)) < thresholds.LEAST_ITERATIONS
         limit_ns = thresholds.MOST_UNSEEN_SHARE * self.iteration.before_ns
         return not few and self.unseen_ns is not None and self.unseen_ns <= limit_ns
+
+    @property
+    def operations(self) -> list[OperationChange]:
+        """The work by operation."""
+        return [one for one in self.work if one.level == "operation"]
+
+    @property
+    def details(self) -> list[OperationChange]:
+        """The work by kernel, module and shapes, as far as it changed."""
+        return [one for one in self.work if one.level != "operation" and one.difference_ns]
 
     def of(self, family: str, *, only_significant: bool = False) -> list[Change]:
         """The rows of a family."""
@@ -158,7 +168,7 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         durations_ns=(durations[0], durations[1]),
         findings=finding_changes(before, after),
         changes=changes,
-        operations=operation_changes(before, after, mean_ns),
+        work=operation_changes(before, after, mean_ns),
         objections=against,
         queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
         paced=after.rows("paced"),

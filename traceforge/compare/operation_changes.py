@@ -1,4 +1,6 @@
-"""What is worked on, compared by operation. In: two sides. Out: rows that are new, gone, called more often, or slower.
+"""What is worked on, compared. In: two sides. Out: rows that are new, gone, called more often, or slower.
+
+By operation, and finer by kernel, by module and by operation with its shapes.
 
 Calls are counted, so that a changed number needs no test. Times are tested over ranks, each against itself: the number
 of a rank's iterations says nothing of how much it differs from run to run. Below three ranks in both runs, or where
@@ -7,7 +9,7 @@ an operation under another name.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +22,9 @@ from traceforge.thresholds import compare as thresholds
 # In the place of an infinite t.
 _CERTAIN = 1e9
 
+Level = Literal["operation", "kernel", "module", "shapes"]
+LEVELS: tuple[Level, ...] = ("operation", "kernel", "module", "shapes")
+
 Kind = Literal["new", "gone", "more_calls", "fewer_calls", "slower_each", "faster_each"]
 
 
@@ -28,15 +33,19 @@ class OperationChange:
     """One operation (or kernel without one), mean over the ranks of both runs, an iteration.
 
     Attributes:
+        level: by what it is grouped.
+        name: of the operation, kernel or module, or of an operation with its shapes.
         rank: where nearly all of the change (in calls, if these changed) is one rank's, that rank; all numbers are then
             its own.
         kind: what changed most about it.
         before_calls, after_calls: calls of a rank.
+        before_flops_per_s, after_flops_per_s: achieved arithmetic; None where it is not known.
         p_value: probability of so large a difference by chance, adjusted for the number of rows; None where calls
             were counted to differ, or ranks are too few.
         is_significant: whether it is large enough, and certain.
     """
 
+    level: Level
     name: str
     rank: int | None
     kind: Kind
@@ -44,6 +53,8 @@ class OperationChange:
     after_ns: float
     before_calls: float
     after_calls: float
+    before_flops_per_s: float | None
+    after_flops_per_s: float | None
     p_value: float | None
     is_significant: bool
 
@@ -54,50 +65,76 @@ class OperationChange:
 
 
 def operation_changes(before: Side, after: Side, iteration_ns: float) -> list[OperationChange]:
-    """All operations of both runs, the significant first, then by size; `iteration_ns` is the baseline's mean."""
+    """All work of both runs by level, the significant first, then by size; `iteration_ns` is the baseline's mean."""
     rows = before.rows("operation"), after.rows("operation")
     ranks = sorted({row["rank"] for row in rows[0]} & {row["rank"] for row in rows[1]})
-    names = sorted({row["name"] for side in rows for row in side})
     if not ranks:
         return []
-    (time_a, calls_a), (time_b, calls_b) = (_by_rank(side, ranks, names) for side in rows)
-    p_values = _p_values(time_b - time_a)
-    changes = []
+    changes: list[OperationChange] = []
+    for level in LEVELS:
+        own = [[row for row in side if row["level"] == level] for side in rows]
+        names = sorted({row["name"] for side in own for row in side})
+        changes += _of_level(level, names, [_by_rank(side, ranks, names) for side in own], ranks, iteration_ns)
+    return sorted(
+        changes, key=lambda one: (LEVELS.index(one.level), not one.is_significant, -abs(one.difference_ns), one.name)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkOfRanks:
+    """Of one run, shape (ranks, names); 0 where a rank does not do it, arithmetic NaN where it is not known."""
+
+    time_ns: Values
+    calls: Values
+    flops: Values
+
+    def mean(self, ranks: slice, place: int) -> tuple[float, float, float | None]:
+        """Time and calls of a rank, and achieved arithmetic."""
+        time_ns = float(self.time_ns[ranks, place].mean())
+        flops = float(self.flops[ranks, place].mean())
+        pace = None if math.isnan(flops) or not time_ns or not flops else flops * 1e9 / time_ns
+        return time_ns, float(self.calls[ranks, place].mean()), pace
+
+
+def _of_level(
+    level: Level, names: Sequence[str], sides: Sequence[_WorkOfRanks], ranks: Sequence[int], iteration_ns: float
+) -> Iterator[OperationChange]:
+    before, after = sides
+    p_values = _p_values(after.time_ns - before.time_ns) if names else np.empty(0)
     for place, name in enumerate(names):
-        calls = calls_b[:, place] - calls_a[:, place]
-        alone = _alone(calls if calls.any() else time_b[:, place] - time_a[:, place])
+        calls = after.calls[:, place] - before.calls[:, place]
+        alone = _alone(calls if calls.any() else after.time_ns[:, place] - before.time_ns[:, place])
         chosen = slice(None) if alone is None else slice(alone, alone + 1)
-        before_ns, after_ns, before_calls, after_calls = (
-            float(values[chosen, place].mean()) for values in (time_a, time_b, calls_a, calls_b)
-        )
+        before_ns, before_calls, before_pace = before.mean(chosen, place)
+        after_ns, after_calls, after_pace = after.mean(chosen, place)
         kind = _kind(before_ns, after_ns, before_calls, after_calls)
         is_tested = kind.endswith("_each") and alone is None
         p_value = float(p_values[place]) if is_tested else math.nan
         is_certain = not kind.endswith("_each") or p_value < thresholds.FALSE_POSITIVE_RATE
-        changes.append(
-            OperationChange(
-                name=name,
-                rank=None if alone is None else ranks[alone],
-                kind=kind,
-                before_ns=before_ns,
-                after_ns=after_ns,
-                before_calls=before_calls,
-                after_calls=after_calls,
-                p_value=None if math.isnan(p_value) else p_value,
-                is_significant=bool(is_certain and abs(after_ns - before_ns) >= thresholds.LEAST_SHARE * iteration_ns),
-            )
+        yield OperationChange(
+            level=level,
+            name=name,
+            rank=None if alone is None else ranks[alone],
+            kind=kind,
+            before_ns=before_ns,
+            after_ns=after_ns,
+            before_calls=before_calls,
+            after_calls=after_calls,
+            before_flops_per_s=before_pace,
+            after_flops_per_s=after_pace,
+            p_value=None if math.isnan(p_value) else p_value,
+            is_significant=bool(is_certain and abs(after_ns - before_ns) >= thresholds.LEAST_SHARE * iteration_ns),
         )
-    return sorted(changes, key=lambda one: (not one.is_significant, -abs(one.difference_ns), one.name))
 
 
-def _by_rank(rows: Sequence[Row], ranks: Sequence[int], names: Sequence[str]) -> tuple[Values, Values]:
-    """Times and calls, shape (ranks, names); 0 where a rank does not do it."""
+def _by_rank(rows: Sequence[Row], ranks: Sequence[int], names: Sequence[str]) -> _WorkOfRanks:
     of_rank, of_name = ({key: place for place, key in enumerate(keys)} for keys in (ranks, names))
-    result = np.zeros((2, len(ranks), len(names)))
+    result = np.zeros((3, len(ranks), len(names)))
     for row in rows:
         if row["rank"] in of_rank:
-            result[:, of_rank[row["rank"]], of_name[row["name"]]] = row["value"], row["calls"]
-    return result[0], result[1]
+            flops = math.nan if row["flops"] is None else row["flops"]
+            result[:, of_rank[row["rank"]], of_name[row["name"]]] = row["value"], row["calls"], flops
+    return _WorkOfRanks(*result)
 
 
 def _alone(differences: Values) -> int | None:

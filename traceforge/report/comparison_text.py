@@ -163,6 +163,18 @@ def worked(change: OperationChange) -> str:
     return times if change.rank is None else f"on rank {change.rank}, {times}"
 
 
+def paces(change: OperationChange) -> str:
+    """Achieved arithmetic before and after, with a comma before it; nothing where it is not known."""
+    if change.before_flops_per_s is None or change.after_flops_per_s is None:
+        return ""
+    return f", {tflops(change.before_flops_per_s)} → {tflops(change.after_flops_per_s)} TFLOP/s"
+
+
+def tflops(flops_per_s: float | None) -> str:
+    """Achieved arithmetic in TFLOP/s without its unit; a dash where it is not known."""
+    return "—" if flops_per_s is None else f"{flops_per_s / 1e12:.3g}"
+
+
 def judged_operation(change: OperationChange) -> str:
     """The judgement on an operation, in a word or three."""
     if change.is_significant:
@@ -219,6 +231,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "slower_share": share(comparison.slower_share),
         "findings": [_finding_document(one) for one in comparison.findings],
         "operations": [_operation_document(one) for one in comparison.operations[:MOST_ENTRIES]],
+        "details": [_operation_document(one) for one in comparison.details[:MOST_ENTRIES]],
         "changes": [
             _change_document(change) for family in FAMILY_TITLES for change in comparison.of(family)[:MOST_ENTRIES]
         ],
@@ -245,6 +258,7 @@ def _finding_document(finding: FindingChange) -> dict[str, object]:
 
 def _operation_document(change: OperationChange) -> dict[str, object]:
     return {
+        "level": change.level,
         "name": clean(change.name),
         "rank": change.rank,
         "kind": change.kind,
@@ -253,6 +267,8 @@ def _operation_document(change: OperationChange) -> dict[str, object]:
         "difference_ns": whole(change.difference_ns),
         "baseline_calls": share(change.before_calls),
         "run_calls": share(change.after_calls),
+        "baseline_flops_per_s": whole(change.before_flops_per_s),
+        "run_flops_per_s": whole(change.after_flops_per_s),
         "p_value": change.p_value,
         "significant": change.is_significant,
     }

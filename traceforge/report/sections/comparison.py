@@ -28,13 +28,25 @@ from traceforge.report.comparison_text import (
     subject,
     summary,
     tail,
+    tflops,
     warnings,
 )
 from traceforge.report.context import Context
-from traceforge.report.formatting import capital, clean, duration, duration_range, signed
+from traceforge.report.formatting import capital, clean, duration, duration_range, plural, signed
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds import compare
 
+_WORK_COLUMNS = (
+    TableColumn("ranks", lambda one: "all" if one.rank is None else str(one.rank)),
+    number("calls before", lambda one: f"{one.before_calls:.4g}"),
+    number("calls now", lambda one: f"{one.after_calls:.4g}"),
+    number("TFLOP/s before", lambda one: tflops(one.before_flops_per_s)),
+    number("TFLOP/s now", lambda one: tflops(one.after_flops_per_s)),
+    number("baseline", lambda one: duration(one.before_ns)),
+    number("this run", lambda one: duration(one.after_ns)),
+    number("change", lambda one: signed(one.difference_ns)),
+    TableColumn("judgement", judged_operation),
+)
 _MOST_DRAWN = 10
 _MOST_ROWS = 12
 _SAME_UNIT = (
@@ -60,6 +72,7 @@ def _build(context: Context) -> Section | None:
         blocks.append(Paragraph(summary(comparison)))
     blocks += [_table(family, comparison) for family in FAMILY_TITLES if comparison.of(family)]
     blocks += [_operations(comparison)] if comparison.operations else []
+    blocks += [_details(comparison)] if comparison.details else []
     blocks.append(Note(ONE_RUN_EACH))
     return Section(blocks)
 
@@ -82,21 +95,28 @@ def _operations(comparison: Comparison) -> TableFigure:
     rows = comparison.operations
     changed = sum(one.is_significant for one in rows)
     caption = f"By operation: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
-    columns = [
-        TableColumn("operation", lambda one: clean(one.name, 80)),
-        TableColumn("ranks", lambda one: "all" if one.rank is None else str(one.rank)),
-        number("calls before", lambda one: f"{one.before_calls:.4g}"),
-        number("calls now", lambda one: f"{one.after_calls:.4g}"),
-        number("baseline", lambda one: duration(one.before_ns)),
-        number("this run", lambda one: duration(one.after_ns)),
-        number("change", lambda one: signed(one.difference_ns)),
-        TableColumn("judgement", judged_operation),
-    ]
+    columns = [TableColumn("operation", lambda one: clean(one.name, 80)), *_WORK_COLUMNS]
     note = (
         "Means of the ranks' iterations; numbers of calls are counted, times are tested over ranks (Student's t, Holm)."
     )
     table = Table.of(rows, columns, _MOST_ROWS)
     return TableFigure("comparison-operations", caption, table, ["comparison/operation"], [note])
+
+
+def _details(comparison: Comparison) -> TableFigure:
+    rows = sorted(comparison.details, key=lambda one: (not one.is_significant, -abs(one.difference_ns), one.name))
+    changed = sum(one.is_significant for one in rows)
+    caption = (
+        f"By kernel, module and shapes: {plural(changed, 'significant change') if changed else 'none is certain'}."
+    )
+    columns = [
+        TableColumn("by", lambda one: one.level),
+        TableColumn("name", lambda one: clean(one.name, 120), wide=True),
+        *_WORK_COLUMNS,
+    ]
+    note = "The same work in other parts: rows of one level sum to the whole, rows of several do not."
+    table = Table.of(rows, columns, _MOST_ROWS)
+    return TableFigure("comparison-work", caption, table, ["comparison/operation"], [note])
 
 
 def _drawn(comparison: Comparison) -> list[Change]:
