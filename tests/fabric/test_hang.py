@@ -215,6 +215,14 @@ def test_a_file_name_that_contradicts_the_groups_is_not_believed(tmp_path: Path)
     assert issues == ["hang_rank_is_no_member"]
 
 
+def test_a_dump_in_which_no_call_waits_is_used() -> None:
+    # given rank 1, which is behind in the group and waits for nothing
+    ranks = recorders({"0": [0, 1]})
+    with fabric_of_dumps([ranks[0].got("0", 2, 1).calls("0", 2), ranks[1].got("0", 1, 1)]) as store:
+        assert store.query("SELECT ranks FROM fabric.hang").rows() == [([1],)]
+        assert store.query("SELECT is_used, reason FROM align.file").rows() == [(True, None)] * 2
+
+
 KNOWN = {"gpu_error_1st": [12, 14], "lock_gil_1st": [9, 14]}
 
 

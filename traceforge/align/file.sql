@@ -17,8 +17,9 @@ CREATE OR REPLACE TABLE align.file (
 SELECT
   s.run_id, s.source_id, s.path,
   p.source_id IS NOT NULL,
-  s.status = 'used' AND (p.source_id IS NULL OR r.source_id IS NOT NULL),
+  d.source_id IS NOT NULL OR (s.status = 'used' AND (p.source_id IS NULL OR r.source_id IS NOT NULL)),
   CASE
+    WHEN d.source_id IS NOT NULL THEN NULL
     WHEN s.status <> 'used' THEN 'it holds no event'
     WHEN p.source_id IS NULL OR r.source_id IS NOT NULL THEN NULL
     WHEN i.source_id IS NOT NULL AND i.raw_until_ns IS NULL THEN 'it is truncated before what the device did'
@@ -29,4 +30,6 @@ FROM meta.source AS s
 LEFT JOIN raw.profile AS p USING (source_id)
 LEFT JOIN align.rank AS r USING (run_id, source_id)
 LEFT JOIN align.intact AS i USING (source_id)
+-- A dump in which no call waits still says how far its rank came.
+LEFT JOIN (SELECT DISTINCT source_id FROM raw.flight_recorder_progress) AS d USING (source_id)
 ORDER BY s.run_id, s.source_id
