@@ -137,6 +137,21 @@ def test_unmarked_steps_are_told(found: Found) -> None:
     assert found["unmarked"]["steps"].status is Status.missing
 
 
+@pytest.mark.parametrize(("name", "status"), [("train {}", Status.complete), ("train", Status.partial)])
+def test_steps_that_an_annotation_counts_are_marked_and_those_that_it_repeats_guessed(
+    name: str, status: Status
+) -> None:
+    traces = [Trace(rank) for rank in range(2)]
+    for trace in traces:
+        for n in range(4):
+            start = 100 * n
+            trace.host_work(name.format(n), start, start + 90, "user_annotation").kernel(start, start + 50)
+            trace.collective(start + 50, start + 60)
+    store = built(store_of(*traces), "fabric", "graph")
+
+    assert examined(store)["steps"].status is status
+
+
 def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
     # given a trace that states no rank, named so that nobody can guess it
     store = built(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)), "fabric", "graph")

@@ -1,14 +1,19 @@
 """Telemetry of a generated job: what is true of the devices is what the files show."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.given import rows_of
+from traceforge import api
 from traceforge.errors import UsageError
+from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
 from traceforge.synth.folder import write_scenario
+from traceforge.synth.nccl_grammar import NcclLogs
 from traceforge.synth.scenario import Scenario
 from traceforge.synth.telemetry_settings import Telemetry
 
@@ -40,6 +45,17 @@ def test_a_capped_device_slows_down_where_the_truth_says_so(tmp_path: Path) -> N
     assert set(read["0"]) == {"1755 MHz"}
     assert read["1"][0] == "1755 MHz"
     assert abs(int(read["1"][-1].removesuffix(" MHz")) - low) <= 7  # steps of 15 MHz
+
+
+def test_devices_have_the_addresses_that_logs_of_nccl_state(tmp_path: Path) -> None:
+    job = replace(JOB, iterations=2, nccl=NcclLogs("2.27.5"))
+    write_scenario(job, tmp_path, compressed=False)
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path], store, jobs=1)
+        found = rows_of(store, "SELECT DISTINCT rank, joined_by FROM fabric.telemetry_series ORDER BY rank")
+
+    assert found == [(rank, "pci") for rank in range(4)]
 
 
 def test_a_tool_that_is_not_known_is_refused(tmp_path: Path) -> None:

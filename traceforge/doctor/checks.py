@@ -154,6 +154,8 @@ def _ranks(facts: Facts) -> Look:
 def _steps(facts: Facts) -> Look:
     if not facts.marked_steps:
         return _missing("nothing marks training steps: the whole window stands for one")
+    if facts.counted_steps:
+        return _complete(f"{facts.iterations} steps marked by an annotation that counts them")
     if not facts.profiler_steps:
         return _partial("steps are guessed from annotations or from the rhythm of collectives")
     return _complete(f"{facts.iterations} steps marked by the profiler")

@@ -60,6 +60,8 @@ SELECT
   (SELECT COUNT(*) FROM kineto WHERE (metadata->>'with_stack') = '1') AS stacked,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND is_marked) AS marked_steps,
   (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND origin = 'profiler_step') AS profiler_steps,
+  (SELECT COUNT(*) FROM align.step WHERE run_id = $run_id AND origin = 'annotation' AND annotation LIKE '%#%')
+    AS counted_steps,
   (SELECT COUNT(*) FROM iteration) AS iterations,
   (SELECT COUNT(*) FROM iteration WHERE NOT is_warmup AND NOT is_partial) AS judged,
   (SELECT COUNT(*) FROM iteration WHERE is_warmup) AS warmup,

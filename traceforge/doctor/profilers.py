@@ -62,6 +62,7 @@ _ROCPROF_ADVICE: _Advice = {
 _ROCPD_ADVICE: _Advice = {
     **_ROCPROF_ADVICE,
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPD),
+    "steps": ("Put each step into a roctx range, and record markers.", _ROCPD),
 }
 _XLA_ADVICE: _Advice = {
     "rank_known": ("A file holds the devices of one host; each stands for a rank of it.", ""),

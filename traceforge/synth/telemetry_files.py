@@ -14,6 +14,7 @@ import numpy as np
 from traceforge.errors import UsageError
 from traceforge.synth.scenario import SimulatedJob
 from traceforge.synth.telemetry import DeviceReadings, readings_of, uuid_of
+from traceforge.synth.wiring import Wiring
 
 _BASE_NS = 1_735_689_600_000_000_000 + 10_000_000_000
 _FULL_MHZ = 1_755
@@ -68,7 +69,9 @@ def _stamps_ns(job: SimulatedJob, one: DeviceReadings) -> list[int]:
 
 
 def _bus(job: SimulatedJob, rank: int) -> str:
-    return f"00000000:{0x1B + 0x10 * (rank % job.scenario.cluster.devices):02X}:00.0"
+    """PCI address of the device of a rank, the one that NCCL's logs state."""
+    cluster = job.scenario.cluster
+    return f"00000000:{Wiring(cluster).gpu_bus(rank % cluster.devices) >> 12:02X}:00.0"
 
 
 def _nvidia_smi(job: SimulatedJob, every: Sequence[DeviceReadings]) -> Files:
