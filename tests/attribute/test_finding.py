@@ -147,7 +147,9 @@ def test_ranks_without_devices_that_share_cores_accuse_the_fabric_of_nothing_sma
         now = end
 
     # then a network may be slow; on one host whatever else took the cores looks the same
-    only(findings_of(*traces), cause="slow_transfer", confidence=confidence, affected_iterations=10)
+    finding = only(findings_of(*traces), cause="slow_transfer", confidence=confidence, affected_iterations=10)
+    assert ("switch" in finding["next_step"]) == (confidence == "high")
+    assert ("the cores and the memory of one host" in finding["next_step"]) == (confidence == "low")
 
 
 @pytest.mark.parametrize("cause", ["slow_copy", "checkpoint_pause", "late_launch"])

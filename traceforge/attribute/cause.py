@@ -37,7 +37,8 @@ class Cause:
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in, and `{peer}`, what it is compared with.
-        phrase_of_all: the same where all ranks are struck in the same iterations; by default `phrase`.
+        next_step_on_one_host: the same where all ranks are of one host and have no device; by default `next_step`.
+        phrase_of_all: `phrase` where all ranks are struck in the same iterations; by default `phrase`.
         phrase_of_host: the same where no device was recorded; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
     """
@@ -48,6 +49,7 @@ class Cause:
     next_step: str
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
+    next_step_on_one_host: str = ""
     phrase_of_all: str = ""
     phrase_of_host: str = ""
 

@@ -8,6 +8,8 @@ CAUSE = Cause(
     phrase="moves the same bytes more slowly although all ranks have arrived",
     next_step="Look at what else used the links in those iterations (other jobs, storage, checkpoints), at switch "
     "counters (ECN, PFC, drops) and at NIC errors; record NCCL_DEBUG=INFO to learn the paths.",
+    next_step_on_one_host="All ranks share the cores and the memory of one host, and communicate through them: look at "
+    "what else ran there in those iterations (other programs, workers of data loaders, limits of a container).",
     claims_transfer="fabric",
     is_like_taken_cores=True,
 )

@@ -60,6 +60,11 @@ class JudgedRun:
         """Whether ranks without devices share a host: they take its cores from one another."""
         return not self.has_device and len(set(self.hosts)) < len(self.hosts)
 
+    @property
+    def is_one_host(self) -> bool:
+        """Whether all ranks are of one host and communicate without devices."""
+        return not self.has_device and None not in self.hosts and len(set(self.hosts)) == 1
+
 
 @dataclass(slots=True)
 class LostTime:

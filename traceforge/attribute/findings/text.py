@@ -19,7 +19,8 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     if found.effect.pattern == "rotating":
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
-    return found.cause.next_step.format(subject=found.subject.said, peer=peer)
+    step = (found.cause.next_step_on_one_host if run.is_one_host else "") or found.cause.next_step
+    return step.format(subject=found.subject.said, peer=peer)
 
 
 def _has_peers(subject: Subject, run: JudgedRun) -> bool:
