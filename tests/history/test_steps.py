@@ -43,11 +43,11 @@ def test_too_few_runs_say_nothing() -> None:
 
     assert FEWEST_RUNS == 13
     assert steps(runs[1:]) == []
-    assert smallest_step(USUAL[1:]) is None
+    assert smallest_step(USUAL[1:], []) is None
 
 
 def test_a_change_as_small_as_is_said_to_show_does_show() -> None:
-    sight = smallest_step(USUAL)
+    sight = smallest_step(USUAL, [])
     assert sight is not None
 
     assert [one.place for one in steps([*USUAL, *(100 + sight,) * 3])] == [10]

@@ -162,7 +162,7 @@ def _judged(job: str, title: str, metric: str, points: Sequence[Point]) -> Serie
     found = steps(values)
     starts = [0, *(step.place for step in found)]
     changes = [_change(points, step, starts[number]) for number, step in enumerate(found)]
-    return Series(job, title, metric, points, changes, smallest_step(values))
+    return Series(job, title, metric, points, changes, smallest_step(values, found))
 
 
 def _change(points: Sequence[Point], step: LevelChange, start: int) -> ChangeOfSeries:

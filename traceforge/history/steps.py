@@ -8,6 +8,7 @@ true. Not handled: slow drifts, which widen the band; changes of the spread alon
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class LevelChange:
 
 def steps(values: Sequence[float]) -> list[LevelChange]:
     """The lasting changes of a series, in order."""
-    series = np.asarray(values, dtype=np.float64)
+    series = [float(value) for value in values]
     found: list[LevelChange] = []
     start, last = 0, 0
     while last < len(series):
@@ -63,41 +64,44 @@ def steps(values: Sequence[float]) -> list[LevelChange]:
     return found
 
 
-def smallest_step(values: Sequence[float]) -> float | None:
+def smallest_step(values: Sequence[float], changes: Sequence[LevelChange]) -> float | None:
     """The smallest change from the present level that three more runs would show, if they scatter as those before.
 
-    None where too few runs say what is usual.
+    None where too few runs say what is usual. `changes` are those of `steps`.
     """
-    changes = steps(values)
-    usual = np.asarray(values[changes[-1].place if changes else 0 :], dtype=np.float64)[-thresholds.MOST_RUNS_BEFORE :]
+    usual = values[changes[-1].place if changes else 0 :][-thresholds.MOST_RUNS_BEFORE :]
     if len(usual) < thresholds.LEAST_RUNS_BEFORE:
         return None
-    middle, spread = _level(usual)
+    middle = median(usual)
+    spread = _spread(np.asarray(usual), middle)
     # Each of the runs has to be beyond the band: two more spreads make that likely.
     return _band(len(usual), thresholds.STEP_SPREADS, middle, spread) + 2 * spread
 
 
-def _step_at(series: Values, start: int, last: int) -> LevelChange | None:
+def _step_at(series: Sequence[float], start: int, last: int) -> LevelChange | None:
     """The change that becomes certain with the run `last`, on the level that began at `start`."""
     for count, spreads in _RULES:
         place = last + 1 - count
         usual = series[max(start, place - thresholds.MOST_RUNS_BEFORE) : max(place, 0)]
         if place - start < thresholds.LEAST_RUNS_BEFORE:
             continue
-        middle, spread = _level(usual)
-        reach = _band(len(usual), spreads, middle, spread)
-        apart = series[place : last + 1] - middle
-        if apart.min() > reach or apart.max() < -reach:
-            return LevelChange(place, last, middle, middle + float(np.median(apart)), spread)
+        middle = median(usual)
+        latest = series[place : last + 1]
+        nearest = max(min(latest) - middle, middle - max(latest))
+        if nearest <= thresholds.LEAST_CHANGE_SHARE * abs(middle):
+            continue  # within the narrowest band there is, which spares the spread of nearly every run
+        spread = _spread(np.asarray(usual), middle)
+        if nearest > _band(len(usual), spreads, middle, spread):
+            return LevelChange(place, last, middle, median(latest), spread)
     return None
 
 
-def _level(usual: Values) -> tuple[float, float]:
-    """Median and robust standard deviation: the median absolute deviation's, or that of values without outliers."""
-    middle, spread = float(np.median(usual)), mad_sd(usual)
+def _spread(usual: Values, middle: float) -> float:
+    """Robust standard deviation: the median absolute deviation's, or that of values without outliers."""
+    spread = mad_sd(usual)
     furthest = thresholds.OUTLIER_SPREADS * spread
     kept = np.clip(usual, middle - furthest, middle + furthest)
-    return middle, max(spread, float(kept.std(ddof=1)))
+    return max(spread, float(kept.std(ddof=1)))
 
 
 def _band(count: int, spreads: float, middle: float, spread: float) -> float:

@@ -69,9 +69,8 @@ def suspects(participations: Iterable[Participation]) -> list[Suspect]:
     by_job: dict[tuple[str, str], dict[str, Participation]] = {}
     for one in participations:
         own = by_job.setdefault((one.kind, one.job), {})
-        before = own.get(one.name, one)
-        ranks = tuple(sorted({*before.ranks, *one.ranks}))
-        own[one.name] = replace(one, ranks=ranks, is_accused=before.is_accused or one.is_accused)
+        before = own.get(one.name)
+        own[one.name] = one if before is None else _joined(before, one)
     members: dict[tuple[str, str], list[tuple[Participation, float]]] = {}
     for (kind, _), own in by_job.items():
         chance = sum(one.is_accused for one in own.values()) / len(own)
@@ -85,11 +84,24 @@ def suspects(participations: Iterable[Participation]) -> list[Suspect]:
     return sorted(judged, key=lambda one: (one.p_value, one.kind, one.name))
 
 
+def _joined(one: Participation, other: Participation) -> Participation:
+    """Two of one job as one."""
+    ranks = tuple(sorted({*one.ranks, *other.ranks}))
+    return replace(one, ranks=ranks, is_accused=one.is_accused or other.is_accused)
+
+
 def chance_of_at_least(count: int, chances: Sequence[float]) -> float:
     """Probability that at least `count` of independent events with these chances happen."""
-    distribution = np.array([1.0])
-    for chance in chances:
-        distribution = np.append(distribution * (1 - chance), 0.0) + np.append(0.0, distribution * chance)
+    if not count:
+        return 1.0
+    # What cannot happen changes nothing.
+    possible = [chance for chance in chances if chance]
+    distribution = np.zeros(len(possible) + 1)
+    distribution[0] = 1.0
+    for done, chance in enumerate(possible, start=1):
+        one_more = distribution[:done] * chance
+        distribution[:done] *= 1 - chance
+        distribution[1 : done + 1] += one_more
     # The smaller side is summed, so that tiny probabilities keep their digits.
     return float(min(1.0, distribution[count:].sum()))
 
@@ -107,6 +119,6 @@ def participations_of(rows: Iterable[Mapping[str, object]]) -> list[Participatio
     found = []
     for row in rows:
         ranks = row["ranks"]
-        held = tuple(ranks) if isinstance(ranks, list) else ()
+        held = tuple(sorted(ranks)) if isinstance(ranks, list) else ()
         found.append(Participation(str(row["job"]), str(row["kind"]), str(row["name"]), held, bool(row["is_accused"])))
     return found
