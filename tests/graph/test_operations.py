@@ -102,6 +102,28 @@ def test_launches_streams_and_waits_become_dependencies_marked_as_derived(job: S
     ]
 
 
+def test_what_follows_a_blocking_copy_depends_on_it_and_no_circle_arises() -> None:
+    # The call both launches the copy and waits for it.
+    #   host      |cudaMemcpy 1 ––––––––––– 21|  |launch 30|
+    #   stream 7        |copy 5 – 20|                   |gemm|
+    trace = Trace(0).step(1, 0, 60 * US).event("cpu_op", "aten::copy_", 0, 25 * US, record_function_id=1)
+    trace.event("cpu_op", "aten::mm", 28 * US, 40 * US, record_function_id=2)
+    trace.event("cuda_runtime", "cudaMemcpy", US, 21 * US, correlation=71)
+    trace.event("cuda_runtime", "cudaLaunchKernel", 30 * US, 32 * US, correlation=72)
+    trace.event("gpu_memcpy", "Memcpy DtoH", 5 * US, 20 * US, track_id=3, stream=7, correlation=71)
+    trace.event("kernel", "gemm", 35 * US, 45 * US, track_id=3, stream=7, correlation=72)
+    store = store_of(trace)
+    add_execution_trace(store, [operation("aten::copy_", 1), operation("aten::mm", 2)], rank=0)
+    job = built(store, "graph")
+
+    derived = rows_of(job, DERIVED)
+    assert ("launch", "cudaMemcpy", "Memcpy DtoH") in derived
+    assert [edge for edge in derived if edge[0] == "sync"] == [("sync", "Memcpy DtoH", "cudaLaunchKernel")]
+    # the replay knows the end of the call itself
+    to = "SELECT n.name FROM graph.derived_edge AS e JOIN graph.node AS n ON n.node = e.to_node WHERE e.kind = 'sync'"
+    assert rows_of(job, to) == [("cudaMemcpy",)]
+
+
 def test_a_linked_trace_is_timed_and_its_device_work_leads_back_to_the_host(job: Store) -> None:
     assert rows_of(job, QUALITY) == [("timed", True, 1.0, 1, 0)] * 2
 
