@@ -32,6 +32,7 @@ NO_JUDGEMENT = {
     ("align/rank_list.py", "*"): "what fits a column, and no job has more ranks",
     ("align/rank_batches.py", "_MOST_EVENTS"): "how much is worked on at once",
     ("graph/arrival.py", "_MOST_ARRIVALS"): "how much is worked on at once",
+    ("timeline/segment.py", "_MOST_SEGMENTS"): "how much is worked on at once",
     ("align/rank.py", "_NAMED_FILES"): "how many files a message names",
     ("align/collective_matching.py", "_SAMPLE"): "how many collectives are looked at",
     ("align/collective_matching.py", "_REPEATS_BITS"): "layout of a key",

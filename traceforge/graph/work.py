@@ -32,11 +32,18 @@ ORDER BY w.rank, w.iteration, a.position
 """
 
 _SEGMENTS = """
-SELECT rank, phase, activity, start_ns, duration_ns
-FROM timeline.segment
-WHERE run_id = $1 AND rank BETWEEN $2 AND $3
-ORDER BY rank, start_ns
+WITH kind AS (
+  SELECT phase, activity, ROW_NUMBER() OVER (ORDER BY phase, activity) - 1 AS kind
+  FROM (SELECT DISTINCT phase, activity FROM timeline.segment WHERE run_id = $1)
+)
+SELECT s.rank, k.kind, s.start_ns, s.duration_ns
+FROM timeline.segment AS s
+JOIN kind AS k ON k.phase = s.phase AND k.activity IS NOT DISTINCT FROM s.activity
+WHERE s.run_id = $1 AND s.rank BETWEEN $2 AND $3
+ORDER BY s.rank, s.start_ns
 """
+
+_KINDS = "SELECT DISTINCT phase, activity FROM timeline.segment WHERE run_id = ? ORDER BY phase, activity"
 
 _KIND = ["phase", "activity"]
 _EXPOSED = ("transfer", "wait", "communication")
@@ -67,7 +74,8 @@ def rows(store: Store) -> pl.DataFrame:
     for batch in rank_batches(store):
         arrivals, segments = batch.by_rank(store, _ARRIVALS), batch.by_rank(store, _SEGMENTS)
         if not arrivals.frame.is_empty():
-            parts.append(_work(batch, _stretches(arrivals.frame), segments))
+            kinds = store.query(_KINDS, [batch.run_id])
+            parts.append(_work(batch, _stretches(arrivals.frame), segments, kinds))
     if not parts:
         return pl.DataFrame()
     return pl.concat(parts).sort("run_id", "iteration", "rank", "position", "part", *_KIND)
@@ -104,17 +112,14 @@ def _stretches(arrivals: pl.DataFrame) -> _Stretches:
 _WAIT, _TAIL = 1, 2
 
 
-def _work(batch: RankBatch, stretches: _Stretches, segments: Parts) -> pl.DataFrame:
-    """How long each kind of segment lasts in each stretch, where it does."""
-    kinds = segments.frame.select(_KIND).unique(maintain_order=True).with_row_index("kind")
-    numbers = segments.frame.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["kind"]
-    numbered = Parts(segments.frame.with_columns(kind=numbers), segments.places)
+def _work(batch: RankBatch, stretches: _Stretches, segments: Parts, kinds: pl.DataFrame) -> pl.DataFrame:
+    """How long each kind of segment, a row of `kinds`, lasts in each stretch, where it does."""
     is_exposed = kinds["phase"].is_in(_EXPOSED).to_numpy()
     found: list[tuple[NDArray[np.int64], ...]] = [(np.zeros(0, dtype=np.int64),) * 3]
     for one in batch.ranks:
         first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1])
         since, until = stretches.from_ns[first:last], stretches.until_ns[first:last]
-        start, duration, kind = (numbered.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns", "kind"))
+        start, duration, kind = (segments.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns", "kind"))
         for number in np.unique(kind).tolist():
             own = kind == number
             amount = covered_before(start[own], duration[own], until) - covered_before(start[own], duration[own], since)

@@ -35,7 +35,8 @@ _COVERAGE = {
 }
 
 _NAMES = ("name", "operation", "annotation", "module")
-_KEYS = ("source_id", "rank", *_NAMES, "shapes", "types", "concrete", "joined")
+_TEXTS = ("shapes", "types", "concrete")
+_KEYS = ("source_id", "rank", *_NAMES, "inputs", "joined")
 _REASONS = (*JOINED, "not_judged", "no_time")
 _NOT_JUDGED, _NO_TIME = len(JOINED), len(JOINED) + 1
 
@@ -68,6 +69,7 @@ def _of_batch(store: Store, batch: RankBatch) -> GroupedCalls:
         names = calls.names
         judged.append(_judged(calls).with_columns(source_id=pl.lit(one.source_id), rank=pl.lit(one.rank)))
         counted += [(batch.run_id, one.rank, *reason) for reason in _counted(calls)]
+        del calls
     inputs = batch.by_file(store, _INPUTS).frame
     coverage = pl.DataFrame(counted, schema=_COVERAGE, orient="row")
     return GroupedCalls(batch.run_id, names, _grouped(pl.concat(judged), inputs), coverage)
@@ -83,8 +85,11 @@ def _judged(calls: Calls) -> pl.DataFrame:
 def _grouped(judged: pl.DataFrame, inputs: pl.DataFrame) -> pl.DataFrame:
     """Calls by what they are, and their amounts."""
     duration = pl.col("duration_ns")
+    # Texts recur from call to call: a number stands for them until only groups are left.
+    texts = inputs.select(_TEXTS).unique(maintain_order=True).with_row_index("inputs")
+    numbered = inputs.join(texts, on=_TEXTS, nulls_equal=True).select("source_id", "operation_id", "inputs")
     return (
-        judged.join(inputs, on=["source_id", "operation_id"], how="left")
+        judged.join(numbered, on=["source_id", "operation_id"], how="left")
         .group_by(_KEYS)
         .agg(
             calls=pl.len(),
@@ -93,6 +98,8 @@ def _grouped(judged: pl.DataFrame, inputs: pl.DataFrame) -> pl.DataFrame:
             p95_ns=duration.quantile(0.95, "higher"),
             operation_calls=pl.col("is_longest").sum(),
         )
+        .join(texts, on="inputs", how="left")
+        .drop("inputs")
     )
 
 

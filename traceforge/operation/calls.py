@@ -122,16 +122,20 @@ def read_calls(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Calls
             events.of(one.source_id), kinds.of(one.source_id), roles[own], numbers[own].astype(np.int64)
         )
         by_role = {name: rows.take(role == number) for number, name in enumerate(_ROLES)}
+        del role, rows  # each as large as the rank
         found = _on_device(by_role, is_graph) if one.has_device else _on_host(by_role)
+        del by_role
         starts, ends = (windows.of(one.rank)[name].to_numpy() for name in ("start_ns", "end_ns"))
         at = courses[one.rank].aligned(found.start_ns)
         window = np.searchsorted(starts, at, side="right") - 1
         inside = (window >= 0) & (at < ends[window]) if len(starts) else np.zeros(len(at), dtype=np.bool_)
         has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)
-        yield one, Calls(
+        calls = Calls(
             names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
             np.maximum(found.duration_ns, 0), has_time, inside & has_time,
         )  # fmt: skip
+        del found, at, window, inside, has_time
+        yield one, calls
 
 
 def _read_events(

@@ -7,14 +7,15 @@ place of kernels (`host_compute`). Times of unaligned ranks stay on their own cl
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.rank_batches import rank_batches
+from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.store.database import Store
 from traceforge.timeline.host_compute import host_compute
 from traceforge.timeline.layers import Intervals, Times, join, subtract, sweep, union
@@ -44,6 +45,7 @@ GROUP BY a.rank, a.call_id, a.arrival_ns, a.end_ns, a.recorded_end_ns
 ORDER BY a.rank, a.arrival_ns, a.call_id
 """
 
+_MOST_SEGMENTS = 250_000  # handed over together; a rank with more is divided in time
 _BUSY = ("compute", "copy")
 
 _SCHEMA = {
@@ -111,31 +113,108 @@ class Segments:
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
-    """Consecutive segments of every iteration of every rank, some ranks at a time."""
+    """Consecutive segments of every iteration of every rank, some ranks at a time, or a stretch of a large one."""
     for batch in rank_batches(store):
-        windows, communication = batch.by_rank(store, _WINDOWS), batch.by_rank(store, _COMMUNICATION)
-        found, iterations, ranks = [], [], []
-        for one, events in read_events(store, batch):
-            own = windows.of(one.rank)
-            if own.is_empty():
-                continue
-            layers = rank_layers(events, communication.of(one.rank), has_device=one.has_device)
-            found.append(segments(layers, own["start_ns"].to_numpy(), own["end_ns"].to_numpy()))
-            iterations.append(own["iteration"].to_numpy()[found[-1].window])
-            ranks.append(np.full(len(iterations[-1]), one.rank))
+        found: list[tuple[int, Segments, Integers]] = []
+        for part in _of_batch(store, batch):
+            found.append(part)
+            if sum(len(one.window) for _, one, _ in found) >= _MOST_SEGMENTS:
+                yield _frame(batch.run_id, found)
+                found = []
         if found:
-            frame = (
-                _joined(found)
-                .frame()
-                .with_columns(
-                    run_id=pl.lit(batch.run_id), rank=np.concatenate(ranks), iteration=np.concatenate(iterations)
-                )
-            )
-            yield frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
+            yield _frame(batch.run_id, found)
+
+
+def _of_batch(store: Store, batch: RankBatch) -> Iterator[tuple[int, Segments, Integers]]:
+    """Rank, segments and the iteration of each, in bounded parts."""
+    windows, communication = batch.by_rank(store, _WINDOWS), batch.by_rank(store, _COMMUNICATION)
+    for one, events in read_events(store, batch):
+        own = windows.of(one.rank)
+        if own.is_empty():
+            continue
+        layers = rank_layers(events, communication.of(one.rank), has_device=one.has_device)
+        del events  # the layers say what is asked of them
+        iterations = own["iteration"].to_numpy()
+        for part in segments_in_parts(layers, own["start_ns"].to_numpy(), own["end_ns"].to_numpy()):
+            yield one.rank, part, iterations[part.window]
+
+
+def _frame(run_id: int, parts: Sequence[tuple[int, Segments, Integers]]) -> pl.DataFrame:
+    """Rows of timeline.segment."""
+    ranks = np.concatenate([np.full(len(part.window), rank) for rank, part, _ in parts])
+    iterations = np.concatenate([own for _, _, own in parts])
+    frame = _joined([part for _, part, _ in parts]).frame()
+    frame = frame.with_columns(run_id=pl.lit(run_id), rank=ranks, iteration=iterations)
+    return frame.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
 def _joined(parts: Sequence[Segments]) -> Segments:
     return Segments(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Segments)))
+
+
+def segments_in_parts(
+    layers: RankLayers, starts_ns: Times, ends_ns: Times, most_edges: int = _MOST_SEGMENTS
+) -> Iterator[Segments]:
+    """The same as `segments`, in parts, so that memory does not grow with a rank's events.
+
+    Args:
+        layers: the rank's intervals.
+        starts_ns, ends_ns: of each window, in order of time and apart.
+        most_edges: about how many ends of intervals are looked at together.
+    """
+    cuts = _cuts(layers, most_edges)
+    held: Segments | None = None
+    for since, until in pairwise([int(starts_ns[0]), *(cut for cut in cuts if starts_ns[0] < cut < ends_ns[-1]),
+                                  int(ends_ns[-1])]):  # fmt: skip
+        own = np.flatnonzero((starts_ns < until) & (ends_ns > since))
+        if not len(own):
+            continue
+        near = RankLayers(
+            {name: _between(one, since, until) for name, one in layers.layers.items()}, layers.phases, layers.remainder
+        )
+        found = segments(near, np.maximum(starts_ns[own], since), np.minimum(ends_ns[own], until))
+        found = replace(found, window=own[found.window])
+        if held is not None:
+            found = _joined([held, found]) if not _continues(held, found) else _mended(held, found)
+        held = _slice(found, slice(-1, None))
+        yield _slice(found, slice(None, -1))
+    if held is not None:
+        yield held
+
+
+def _cuts(layers: RankLayers, most_edges: int) -> list[int]:
+    """Instants with about so many ends of intervals between any two."""
+    count = 2 * sum(len(one.starts_ns) for one in layers.layers.values())
+    if count <= most_edges:
+        return []
+    starts = np.concatenate([one.starts_ns for one in layers.layers.values()])
+    places = np.arange(1, -(-count // most_edges)) * most_edges // 2
+    return sorted(set(np.partition(starts, places)[places].tolist()))
+
+
+def _between(intervals: Intervals, since_ns: int, until_ns: int) -> Intervals:
+    """Those that reach into a stretch."""
+    reach = slice(np.searchsorted(intervals.ends_ns, since_ns, side="right"),
+                  np.searchsorted(intervals.starts_ns, until_ns))  # fmt: skip
+    return Intervals(intervals.starts_ns[reach], intervals.ends_ns[reach])
+
+
+def _slice(found: Segments, part: slice) -> Segments:
+    return Segments(*(getattr(found, field.name)[part] for field in fields(Segments)))
+
+
+def _continues(held: Segments, found: Segments) -> bool:
+    """Whether the first segment of a part goes on with the last one of the part before."""
+    same = ("window", "phase", "activity")
+    return all(getattr(held, name)[-1] == getattr(found, name)[0] for name in same)
+
+
+def _mended(held: Segments, found: Segments) -> Segments:
+    """A part whose first segment has what was held of it."""
+    for name in ("duration_ns", "hidden_ns"):
+        getattr(found, name)[0] += getattr(held, name)[-1]
+    found.start_ns[0] = held.start_ns[-1]
+    return found
 
 
 def rank_layers(events: RankEvents, matched: pl.DataFrame, *, has_device: bool) -> RankLayers:
