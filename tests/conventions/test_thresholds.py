@@ -82,6 +82,7 @@ NO_JUDGEMENT = {
     ("operation/inputs.py", "_BYTES"): "sizes of element types",
     ("operation/call_groups.py", "_grouped"): "the quantile that the column is named after",
     ("operation/kernel.py", "_LARGEST"): "what fits a column",
+    ("attribute/finding_function.py", "_LONGEST_NAME"): "length of a text",
     ("attribute/finding_operation.py", "_LONGEST_NAME"): "length of a text",
     ("operation/kernel_name.py", "*"): "length of a text, and how many are remembered",
     ("check/metrics.py", "_ENTRIES"): "quantiles that metrics are named after",

@@ -48,6 +48,10 @@ class ClockCourse:
         """Readings of the clock on the common clock, ns."""
         return raw_ns - self.at(raw_ns)
 
+    def raw(self, aligned_ns: Times) -> Times:
+        """What the clock shows at times of the common one; how far it is ahead hardly changes meanwhile."""
+        return aligned_ns + self.at(aligned_ns + self.offset_ns[self.piece(aligned_ns)])
+
 
 def read_course(store: Store, run_id: int, rank: int) -> ClockCourse:
     """The course of a rank's clock, from align.clock_piece."""

@@ -13,6 +13,7 @@ import polars as pl
 
 from traceforge.attribute.delay import ON_DEVICE
 from traceforge.attribute.finding_clock import with_device_clocks
+from traceforge.attribute.finding_function import with_named_functions
 from traceforge.attribute.finding_operation import with_named_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
@@ -80,7 +81,7 @@ def rows(store: Store) -> pl.DataFrame:
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
     every = pl.DataFrame(result, infer_schema_length=None)
     usual = every["next_step"] if every.height else pl.Series([], dtype=pl.String)
-    return with_device_clocks(store, with_named_operations(store, every), usual)
+    return with_device_clocks(store, with_named_functions(store, with_named_operations(store, every)), usual)
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:

@@ -13,7 +13,7 @@ import polars as pl
 from traceforge.align.clock_course import ClockCourse, read_course
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.timeline.layers import Times, length_ns, union
+from traceforge.timeline.layers import length_ns, union
 from traceforge.units import format_ns, format_share
 
 _GAPS = """
@@ -142,12 +142,7 @@ def late_launches(store: Store, run_id: int) -> LateLaunches | None:
 def _recorded_ns(store: Store, gaps: pl.DataFrame, course: ClockCourse) -> int:
     """How long anything of the host is recorded within these gaps, ns."""
     start_ns, end_ns = (
-        _raw(edge.to_numpy(), course) for edge in (gaps["start_ns"], gaps["start_ns"] + gaps["duration_ns"])
+        course.raw(edge.to_numpy()) for edge in (gaps["start_ns"], gaps["start_ns"] + gaps["duration_ns"])
     )
     found = store.query(_HOST, [int(gaps["source_id"][0]), start_ns.tolist(), end_ns.tolist()])
     return length_ns(union(found["start_ns"].to_numpy(), found["end_ns"].to_numpy()))
-
-
-def _raw(aligned_ns: Times, course: ClockCourse) -> Times:
-    """What the rank's clock shows at these times of the common one; how far it is ahead hardly changes meanwhile."""
-    return aligned_ns + course.at(aligned_ns + course.offset_ns[course.piece(aligned_ns)])
