@@ -24,8 +24,7 @@ def test_a_straggler_is_the_verdict() -> None:
     assert (verdict["kind"], verdict["confidence"]) == ("finding", "high")
     assert str(verdict["headline"]).startswith("Rank 1 computes longer than its peers")
     assert verdict["explanation"] == (
-        "12 iterations were judged; they take 150.0 µs on average, "
-        "40.0 µs above what the same work takes at median durations."
+        "The 12 iterations judged take 150 µs on average, 40.0 µs (27 %) more than at the job's own typical pace."
     )
     # It runs one kernel more than the others.
     assert str(verdict["next_step"]).startswith("Find out why rank 1 runs gemm 2 times an iteration")
@@ -36,8 +35,7 @@ def test_long_iterations_are_told_in_milliseconds() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS))
 
     assert str(verdict["explanation"]).startswith(
-        "12 iterations were judged; they take 110.0 ms on average, "
-        "0.0 ms above what the same work takes at median durations. "
+        "The 12 iterations judged take 110 ms on average, no more than at the job's own typical pace. "
         "What is slow alike for everyone in all iterations does not show this way. Where the time goes: "
         "Bound by its kernels: the device computes 91 % of each 110 ms step"
     )
@@ -47,7 +45,7 @@ def test_one_iteration_is_told_in_the_singular() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]], transfer_ns=10 * MS))
 
     assert str(verdict["explanation"]).startswith(
-        "One iteration was judged; it takes 110.0 ms, 0.0 ms above what the same work takes at median durations."
+        "The one iteration judged takes 110 ms, no more than at the job's own typical pace."
     )
 
 
@@ -58,7 +56,7 @@ def test_iterations_that_only_some_ranks_recorded_are_counted_as_not_judged() ->
     verdict = verdict_of(first, second)
 
     assert str(verdict["explanation"]).startswith(
-        "9 of 12 iterations were judged (the others are not whole, or differ between ranks); they take 110.0 ms"
+        "9 of 12 iterations were judged (the others are not whole, or differ between ranks); they take 110 ms"
     )
 
 
@@ -84,7 +82,7 @@ def test_a_run_faster_than_its_reference_lies_below_it() -> None:
     # given three iterations, one of which is 30 ms faster on all ranks: 10 ms on average
     verdict = verdict_of(*data_parallel_job([[100 * MS] * 2, [100 * MS] * 2, [70 * MS] * 2], transfer_ns=10 * MS))
 
-    assert "10.0 ms below what the same work takes" in str(verdict["explanation"])
+    assert "10.0 ms (10 %) less than at the job's own typical pace" in str(verdict["explanation"])
 
 
 @pytest.mark.parametrize(("iterations", "confidence"), [(2, "low"), (3, "medium"), (9, "medium"), (12, "high")])

@@ -58,16 +58,16 @@ def test_each_part_is_healthy_and_the_coupling_is_not() -> None:
 
     said = verdict_of(work)
 
-    assert said.startswith("Each part is healthy, the coupling is not: waiting is 21 % of the time")
+    assert said.startswith("No part is slow, yet ranks wait for one another: waiting is 21 % of the time")
 
 
 def test_a_rank_that_is_always_late_is_a_part_that_is_not_healthy() -> None:
     said = verdict_of([[100 * MS, 100 * MS, 140 * MS, 100 * MS]] * 20)
 
-    assert said.startswith("A part is not healthy")
+    assert said.startswith("One part of the job is slow")
 
 
-@pytest.mark.parametrize(("is_found", "said"), [(False, "Each part is healthy"), (True, "A part is not healthy")])
+@pytest.mark.parametrize(("is_found", "said"), [(False, "No part is slow"), (True, "One part of the job is slow")])
 def test_a_part_that_attribution_found_guilty_is_not_called_healthy(is_found: bool, said: str) -> None:
     # given much waiting for last arrivers that change as chance has it, as when one of several paths is slow
     lasting = Measure("lasting_lateness", 0.003, 0.001, 0.005, 12, "")
@@ -76,9 +76,9 @@ def test_a_part_that_attribution_found_guilty_is_not_called_healthy(is_found: bo
 
 
 @pytest.mark.parametrize(("low", "high", "said"), [
-    (0.03, 0.05, "A part is not healthy"),
-    (-0.01, 0.03, "Whether a part or the coupling is at fault is not clear"),
-    (-0.01, 0.01, "Each part is healthy"),
+    (0.03, 0.05, "One part of the job is slow"),
+    (-0.01, 0.03, "Whether one part is slow or ranks merely take turns is not clear"),
+    (-0.01, 0.01, "No part is slow"),
 ])  # fmt: skip
 def test_lateness_that_lasts_is_at_fault_only_where_its_interval_says_so(low: float, high: float, said: str) -> None:
     # given waiting of 7 %, and no finding

@@ -132,8 +132,8 @@ _NEXT_STEPS = MappingProxyType(
         "host_compute": "Look at the largest operations first; a trace of a device needs activities CPU and CUDA.",
         "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less.",
         "imbalance_bound": "See which rank the others wait for.",
-        "pipeline_bubble": "Use more micro-batches or chunks, and even out what stages compute; timeline.bubble says "
-        "what the stages wait for.",
+        "pipeline_bubble": "Use more micro-batches or chunks, and even out what stages compute; the table of "
+        "bubbles says what the stages wait for.",
         "copy_bound": "Copy from pinned memory with non_blocking=True on a stream of its own, or keep data on "
         "the device.",
         "input_bound": "Give the data loader more workers and a deeper prefetch, or move its work out of the step.",

@@ -16,6 +16,7 @@ WITH limits AS (
   SELECT
     MAX(value) FILTER (WHERE name = 'attribute.HIGH_DOMINANCE') AS high_dominance,
     MAX(value) FILTER (WHERE name = 'attribute.CHANCE_P_VALUE') AS chance_p_value,
+    MAX(value) FILTER (WHERE name = 'attribute.LEAST_SHOWN_P_VALUE') AS least_p_value,
     MAX(value) FILTER (WHERE name = 'attribute.LAST_SHARE') AS last_share,
     MAX(value) FILTER (WHERE name = 'attribute.FEW_ITERATIONS') AS few_iterations,
     MAX(value) FILTER (WHERE name = 'attribute.HIDDEN_GAIN') AS hidden_gain,
@@ -135,13 +136,8 @@ statement AS (
   WHERE dominance >= high_dominance
   UNION ALL
   SELECT run_id, finding_id, 3, 'for',
-    FORMAT('If ranks were interchangeable, so much delay would gather like this with a probability of {}.',
-      -- Beyond one in a million the model of chance is what is doubtful, not the number.
-      CASE
-        WHEN p_value < 1e-6 THEN 'less than one in a million'
-        WHEN p_value < 1e-3 THEN FORMAT('one in {:,}', CAST(ROUND(1 / p_value) AS BIGINT))
-        ELSE FORMAT('{:.2g}', p_value)
-      END)
+    FORMAT('Chance explanation: {}.',
+      CASE WHEN p_value < least_p_value THEN FORMAT('p < {:.4f}', least_p_value) ELSE FORMAT('p = {:.2g}', p_value) END)
   FROM attribute.finding
   CROSS JOIN limits
   WHERE p_value <= chance_p_value
@@ -151,7 +147,9 @@ statement AS (
   WHERE cause = 'slow_path' AND subject_kind IN ('host', 'nic')
   UNION ALL
   SELECT f.run_id, f.finding_id, 11, 'against',
-    FORMAT('Rank {} has it as well, and the communicators there are at pace: {}', LIST_AGGREGATE(g.others, 'string_agg', ', '), g.summary)
+    FORMAT('{} {} too, yet the communicators there keep the pace of their peers: {}',
+      CASE WHEN LEN(g.others) = 1 THEN 'Rank' ELSE 'Ranks' END,
+      LIST_AGGREGATE(g.others, 'string_agg', ', ') || CASE WHEN LEN(g.others) = 1 THEN ' has it' ELSE ' have it' END, g.summary)
   FROM attribute.finding AS f
   JOIN configuration AS g USING (run_id, finding_id)
   WHERE f.cause = 'slow_path' AND LEN(g.others) > 0
@@ -174,7 +172,7 @@ statement AS (
   FROM parts
   UNION ALL
   SELECT run_id, finding_id, 6, 'against',
-    FORMAT('By chance alone one of the ranks would gather as much with a probability of {:.2f}.', p_value)
+    FORMAT('Chance explanation: p = {:.2f} that one of the ranks gathers as much.', p_value)
   FROM attribute.finding
   CROSS JOIN limits
   -- One iteration cannot tell chance from cause either way; that is said below.
@@ -210,7 +208,7 @@ statement AS (
   FROM configuration
   UNION ALL
   SELECT run_id, finding_id, 12, 'for',
-    FORMAT('Each second of it makes ranks wait {:.1f} seconds in sum; alone it would cost an iteration {}.',
+    FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
       amplification, isolated_cost)
   FROM formatted
   WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0

@@ -157,9 +157,9 @@ _MORE_STEPS = (
 
 _ON_TIME = MappingProxyType(
     {
-        "median": "at median durations",
-        "first_quartile": "at the first quartile of its durations",
-        "best_rank": "on the rank with the least work",
+        "median": "the job's own typical pace",
+        "first_quartile": "the job's good pace, the first quartile of its durations",
+        "best_rank": "the pace of the rank with the least work",
     }
 )
 
@@ -210,7 +210,7 @@ def _of_one_rank(state: State) -> dict[str, object]:
     alone = state["world_size"] == 1
     known = "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {_UNKNOWN}"
     step = state["bound_step"] if alone else f"{state['bound_step']} {_OTHER_RANKS}"
-    explanation = f"{known} attribute.bottleneck divides its whole step."
+    explanation = f"{known} Where its own step goes is known all the same."
     return {"headline": state["bound"], "explanation": explanation, "next_step": step}
 
 
@@ -298,16 +298,17 @@ def _not_compared(store: Store, run_id: int) -> str:
 
 def _of_iterations(state: State) -> str:
     one, left_out = state["iterations"] == 1, state["iterations"] < state["recorded_iterations"]
-    judged = "One iteration was judged; it takes" if one else f"{state['iterations']} iterations were judged; they take"
+    judged = "The one iteration judged takes" if one else f"The {state['iterations']} iterations judged take"
     if left_out:
         judged = (
             f"{state['iterations']} of {state['recorded_iterations']} iterations were judged (the others are not "
             f"whole, or differ between ranks); {'it takes' if one else 'they take'}"
         )
-    unit_ns, unit = (1e3, "µs") if state["duration_ns"] < 1e6 else (1e6, "ms")
-    duration = f"{state['duration_ns'] / unit_ns:.1f} {unit}{'' if one else ' on average'}"
-    excess = f"{abs(state['excess_ns']) / unit_ns:.1f} {unit} {'below' if state['excess_ns'] < 0 else 'above'}"
-    rest = f"{judged} {duration}, {excess} what the same work takes {_ON_TIME[state['reference']]}."
+    duration = f"{format_ns(state['duration_ns'])}{'' if one else ' on average'}"
+    share = format_share(abs(state["excess_ns"]) / state["duration_ns"])
+    excess = f"{format_ns(abs(state['excess_ns']))} ({share}) {'less' if state['excess_ns'] < 0 else 'more'}"
+    excess = excess if state["excess_ns"] else "no more"
+    rest = f"{judged} {duration}, {excess} than at {_ON_TIME[state['reference']]}."
     if state["state"] != "nothing_significant":
         return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""

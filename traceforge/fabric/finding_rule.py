@@ -13,7 +13,8 @@ evidence from logs and measures no delay. The head comment says what a person ne
 
 `Mode` is the failure mode it may lead to, as in attribute.delay.mode. `Severity` is `problem` (wrong on every machine
 we know of) or `notice` (may be intended, or the best there is). `Summary` is a format of the query's columns:
-`{share:share}` is per cent, `{hosts:count host}` is `1 host` or `2 hosts`, `{of_ranks}` names the ranks, if any.
+`{share:share}` is per cent, `{lines:count line}` is `1 line` or `2 lines`, `{on_hosts}` is `host a` or
+`2 hosts, such as a`, `{of_ranks}` names the ranks, if any.
 The query reads raw.* and fabric.* and returns one row per finding:
 
     run_id, subject_kind, subject   as in fabric.finding

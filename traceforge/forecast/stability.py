@@ -100,7 +100,7 @@ def of_iterations(numbers: Array, duration_ns: Array) -> Iterator[Measure]:
     ):
         if count >= least:
             value = float(np.quantile(duration_ns, share)) / median
-            meaning = f"The slowest {format_share(1 - share)} of iterations take at least this many medians."
+            meaning = f"One iteration in {round(1 / (1 - share))} takes at least this many times the median."
             yield Measure(name, value, None, None, count, meaning)
     for name, values, of in (
         ("duration_trend", duration_ns, "Iteration time"),
@@ -109,7 +109,7 @@ def of_iterations(numbers: Array, duration_ns: Array) -> Iterator[Measure]:
         found = trend(numbers, values, mean)
         change = f"{'rises' if found.value > 0 else 'falls'} by {format_share(abs(found.value))}"
         text = f"{of} {change} of an iteration per {_PER} iterations."
-        meaning = text if found.is_clear else f"{of} shows no trend: its interval includes none."
+        meaning = text if found.is_clear else f"{of} shows no trend: the interval includes 0."
         yield Measure(name, *found, count, meaning)
 
 
@@ -128,7 +128,7 @@ def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]
     meaning = f"Lasting lateness of the slowest rank against the median one, over the iteration ({much})."
     low, high = mean_interval(late) or (None, None)
     yield Measure("lasting_lateness", float(late.mean()), low, high, count, meaning)
-    meaning = "Share of the variance between ranks that persists: of machines, not of moments."
+    meaning = "Share of the variance between ranks that stays with the same ranks: of machines, not of moments."
     yield Measure("persistent_share", parts.persistent_share, None, None, count, meaning)
     found = trend(numbers, own_ns[:, worst] - np.median(own_ns, axis=1), mean_ns)
     meaning = "The slowest rank falls further behind." if found.low > 0 else "The slowest rank does not fall behind."
@@ -138,8 +138,8 @@ def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]
 def of_owners(name: str, what: str, owners: Sequence[object]) -> Measure:
     """How often an owner changes, against chance."""
     meaning = (
-        f"How often {what} changes from one iteration to the next;"
-        f" drawn at random it would in {format_share(by_chance(owners))}."
+        f"How often {what} changes from one iteration to the next"
+        f" (expected by chance: {format_share(by_chance(owners))})."
     )
     return Measure(name, changes(owners), None, None, len(owners) - 1, meaning)
 
@@ -159,18 +159,18 @@ def verdict(
     """The outlook in one sentence, with its evidence; `is_found` where attribution is sure of a culprit."""
     late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
     evidence = (
-        f"waiting is {format_share(waiting)} of the time, the slowest rank is lastingly {format_share(max(0.0, late))}"
-        f" late, the last arriver changes in {format_share(churn)} of iterations"
+        f"waiting is {format_share(waiting)} of the time, the slowest rank is {format_share(max(0.0, late))} of an"
+        f" iteration late all along, another rank is last in {format_share(churn)} of iterations"
     )
     explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
     if waiting < thresholds.LARGE_WAITING:
         meaning = f"Ranks wait little for one another: {evidence}."
     elif is_found or lower > thresholds.LASTING_LATENESS:
-        meaning = f"A part is not healthy: {evidence}."
+        meaning = f"One part of the job is slow: {evidence}."
     elif upper < explained and chance > 0 and churn >= thresholds.CHURN_OF_CHANCE * chance:
-        meaning = f"Each part is healthy, the coupling is not: {evidence}, as chance would have it."
+        meaning = f"No part is slow, yet ranks wait for one another: {evidence}, as chance would have it."
     else:
-        meaning = f"Whether a part or the coupling is at fault is not clear: {evidence}."
+        meaning = f"Whether one part is slow or ranks merely take turns is not clear: {evidence}."
     return Measure("verdict", None, None, None, count, meaning)
 
 

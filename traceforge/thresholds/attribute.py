@@ -309,6 +309,9 @@ SURE_NEGATIVE_ITERATIONS: Annotated[
 LEADING_SHARE: Annotated[
     float, Meaning("share of iterations", "A rank with most work in this many is named without a clock.", "verdict")
 ] = 0.6
+LEAST_SHOWN_P_VALUE: Annotated[
+    float, Meaning("probability", "A smaller one is told as less than this: the model of chance ends here.", "evidence")
+] = 1e-4
 CHANCE_P_VALUE: Annotated[
     float, Meaning("probability", "A likelier delay speaks against its finding, a less likely one for it.", "evidence")
 ] = 0.05

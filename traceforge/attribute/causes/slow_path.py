@@ -5,7 +5,7 @@ from traceforge.attribute.cause import Cause
 CAUSE = Cause(
     name="slow_path",
     mode="gpu_locality",
-    phrase="moves the same bytes more slowly than its peers, all the time",
+    phrase="is slower than its peers for the same bytes",
     next_step="Compare the paths of {subject} with its peers': NIC and NUMA node of each device, PCIe switch, P2P or "
     "shared memory (NCCL_DEBUG=INFO, nvidia-smi topo -m), and the link's width and errors.",
     claims_transfer="path",

@@ -1,7 +1,7 @@
 -- NCCL could not bind processes to the CPUs near their GPU: their CPU set does not include them.
 -- Mode: runtime_control_plane
 -- Severity: problem
--- Summary: On {hosts:count host}, such as {subject}, processes are not bound to the CPU cores near their GPU{of_ranks}.
+-- Summary: On {on_hosts}, processes are not bound to the CPU cores near their GPU{of_ranks}.
 -- Next step: Bind each process to the NUMA node of its GPU (srun --cpu-bind, numactl, the pod's CPU set), or let NCCL
 --   do it by leaving it all cores.
 SELECT

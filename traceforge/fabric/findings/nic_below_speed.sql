@@ -1,7 +1,7 @@
 -- A NIC runs below the speed of the others of its kind: links that came up with fewer lanes or at a lower rate.
 -- Mode: fabric_contention
 -- Severity: problem
--- Summary: On {hosts:count host}, such as {subject}, {slow:count NIC} of {speed:.0f} Gbit/s in use, where others of the
+-- Summary: On {on_hosts}, {slow:count NIC} of {speed:.0f} Gbit/s in use, where others of the
 --   job run at {usual:.0f}{of_ranks}.
 -- Next step: Look at the link's rate and width (`ibstat`, `mlxlink`), the cable or transceiver, and the switch port.
 WITH stated AS (

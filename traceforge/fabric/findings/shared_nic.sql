@@ -1,8 +1,8 @@
 -- Several ranks of a node share a NIC while another of its kind is idle.
 -- Mode: fabric_contention
 -- Severity: problem
--- Summary: On {hosts:count host}, such as {subject}, {used} of {nics} NICs carry all connections of the node's ranks;
---   NIC {busiest} carries {share:share} of them, while {idle} carry none{of_ranks}.
+-- Summary: On {on_hosts}, {used} of {nics} NICs carry all connections of the host's ranks:
+--   {busiest} carries {share:share}, {idle} none{of_ranks}.
 -- Next step: See why ranks do not use the NIC next to their GPU: NCCL_IB_HCA, the topology NCCL sees inside the
 --   container or VM (NCCL_TOPO_FILE), links that are down, and too few channels to reach all NICs.
 WITH alike AS (

@@ -102,4 +102,4 @@ def verdict_of(mechanism: Mechanism, found: Measurement) -> tuple[str, str]:
         return "identifiable", f"{mechanism.found.format(value=interval)}.{found.caveat}"
     if found.surely_high < 0:
         return "identifiable", f"Below zero, {interval}: {mechanism.negative}.{found.caveat}"
-    return "not_identifiable", f"{interval}: the interval holds 0 and does not rule out an effect that matters."
+    return "not_identifiable", f"{interval}: neither no effect nor one that matters can be ruled out."
