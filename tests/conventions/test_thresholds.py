@@ -70,7 +70,6 @@ NO_JUDGEMENT = {
     ("report/drawing.py", "_WIDTH"): "layout of a chart",
     ("report/palette.py", "DIVERGING_STEPS"): "number of colours",
     ("report/diagnosis.py", "*"): "lengths of texts",
-    ("report/scaling_figures.py", "ASSUMED_PRICE"): "an assumption that the page states and a user may set",
     ("report/sections/appendix.py", "_HASH_LETTERS"): "length of a text",
     ("report/sections/collectives.sql", ""): "quantiles that the columns are said to be",
     ("report/sections/fabric_measured.sql", ""): "quantiles that the columns are said to be",

@@ -84,9 +84,9 @@ class Page:
             self.run(f"{chart}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
             self.wait(f"return {chart}.dataset.state === 'drawn'")
 
-    def wait(self, script: str) -> None:
+    def wait(self, script: str, patience_s: float = _DEADLINE_S) -> None:
         """Until a script is true."""
-        end = time.monotonic() + _DEADLINE_S
+        end = time.monotonic() + patience_s
         while not self.run(script):
             assert time.monotonic() < end, f"never true: {script}"
             time.sleep(0.02)

@@ -26,11 +26,10 @@ from traceforge.report.embedded_data import packed, row_count
 
 def test_each_bar_of_the_waterfall_begins_where_the_last_ended() -> None:
     # a ████ 5      b     ██ 2 back (a credit)      total ███ 3
-    bars = [Bar("a", "", "unexplained", 5.0, 4.0, 6.0), Bar("b", "", "unexplained", -2.0), Bar("all", "", "total", 3.0)]
+    bars = [Bar("a", "", "unexplained", 5.0), Bar("b", "", "unexplained", -2.0), Bar("all", "", "total", 3.0)]
     table = waterfall_table(bars)
     assert table["start_ms"] == [0.0, 5.0, 0.0]
     assert table["end_ms"] == [5.0, 3.0, 3.0]
-    assert table["low_ms"] == [4.0, None, None]
 
 
 def test_stacked_phases_sum_to_the_iteration() -> None:
@@ -69,7 +68,7 @@ def test_columns_that_repeat_travel_as_codes() -> None:
 
 
 SPECS = {
-    "waterfall": waterfall_spec([Bar("a", "", "total", 1.0, 0.5, 1.5)], 2.0),
+    "waterfall": waterfall_spec([Bar("a", "", "total", 1.0)], 2.0),
     "forest": forest_spec([ForestRow("a", "", 0.0, -1.0, 1.0, 2.0)]),
     "heatmap": heatmap_spec(["0", "1"], ["4"], [-1, 1]),
     "pareto": pareto_spec(),

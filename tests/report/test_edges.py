@@ -96,7 +96,7 @@ def test_a_run_without_unexplained_delay_still_shows_its_bar() -> None:
     with borrowed(Job()) as store:
         store.execute("DELETE FROM attribute.delay WHERE mode = 'unexplained'")
         page = words(report_of(store).html)
-    assert "0 ns (0.0 % of it) remains unexplained" in page
+    assert "Nothing remains unexplained" in page
 
 
 def test_many_small_culprits_are_summed_by_cause() -> None:
@@ -116,3 +116,34 @@ def test_a_page_beyond_the_cap_is_thinned_further_and_says_so(monkeypatch: pytes
         report = report_of(store)
     assert len(report.html.encode()) <= 1_200_000
     assert "thinned further to keep the page small" in report.html
+
+
+def test_arrivals_that_the_clocks_cannot_tell_apart_have_no_size() -> None:
+    # given ranks that arrive some 8 ms apart, by clocks that resolve 3 x 20 ms
+    with borrowed(Job(residual_ns=20 * MS)) as store:
+        page = words(report_of(store).html)
+
+    assert "20.0 ms of transfer; its ranks arrive within less than the 60.0 ms that the clocks resolve." in page
+
+
+def test_the_iterations_of_an_episode_are_told_beside_the_others() -> None:
+    # given eleven iterations of 100 ms, of which 5 and 6, an episode, take 150 ms
+    with borrowed(Job(iterations=12)) as store:
+        store.execute("UPDATE attribute.finding SET pattern = 'episode', first_iteration = 5, last_iteration = 6")
+        store.execute(
+            "UPDATE timeline.iteration SET duration_ns = CASE WHEN iteration IN (5, 6) THEN 150 ELSE 100 END * 1e6"
+        )
+        page = words(report_of(store).html)
+
+    assert "Iterations 5\N{EN DASH}6 take 150 ms instead of 100 ms (+50.0 %)." in page
+    assert "No lasting change" not in page
+
+
+def test_no_line_breaks_between_a_number_and_its_unit() -> None:
+    with borrowed(Job()) as store:
+        store.execute("UPDATE attribute.finding SET summary = 'Rank 2 is late by 6.22 ms (25 %) of 1.5 GB.'")
+        store.execute("UPDATE attribute.evidence SET statement = 'It is late by 6.22 ms (25 %).'")
+        html = report_of(store).html
+
+    bare = re.sub(r"<(script|style|pre|code|title)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    assert re.findall(r".{0,30}\d (?:%|(?:[nµm]?s|[kMGT]?B)\b).{0,10}", re.sub(r"<[^>]*>", "|", bare)) == []

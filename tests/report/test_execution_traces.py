@@ -50,7 +50,7 @@ def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
     (table,) = [block.table for block in found.blocks if isinstance(block, TableFigure)]
     assert [row[0] for row in table.rows] == ["0", "1"]
     assert [plain(cell) for cell in table.rows[0][2:5]] == ["operation handles", "100 %", "100 %"]
-    assert "2 execution traces of 2 have times." in texts(found)[0]
+    assert "2 of 2 execution traces have times." in texts(found)[0]
     assert "the job takes 110 µs; measured were 110 µs" in texts(found)[-1]
 
 
@@ -63,3 +63,16 @@ def test_the_first_rank_that_differs_is_named() -> None:
         "do not issue the same collectives: rank 1, node 101 has all_reduce 20 bytes float" in text for text in said
     )
     assert any("structure only; nothing is computed from them" in text for text in said)
+
+
+def test_what_moves_in_which_group_stands_before_the_graphs() -> None:
+    # given three ranks of which each makes one all-reduce of 4 elements of 4 bytes (no times)
+    found = section(job([call()], [call()], [call()]))
+
+    # then the volume is the first table: one group, 3 ranks, 3 calls
+    assert isinstance(found, Section)
+    first, *_ = [block for block in found.blocks if isinstance(block, TableFigure)]
+    assert first.name == "et-volume"
+    (row,) = first.table.rows
+    assert [plain(cell) for cell in row[1:4]] == ["1", "3", "3"]
+    assert plain(row[6]) == "100 %"

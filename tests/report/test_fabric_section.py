@@ -104,12 +104,24 @@ def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement(without
     assert "none of it is a measured delay" in words
 
 
+def test_only_the_worst_problems_of_the_logs_are_open(without_gdr: Report) -> None:
+    # given a log of some problems and notices
+    fabric = without_gdr.html.partition('<section id="fabric"')[2].partition("</section>")[0]
+    open_cards = re.findall(r'<article class="card".*?</article>', fabric, flags=re.DOTALL)
+    folded = re.findall(r'<details class="card hint".*?</details>', fabric, flags=re.DOTALL)
+
+    # then at most three are open, all of them problems, and notices are a line each
+    assert 1 <= len(open_cards) <= 3
+    assert all("(problem, " in card for card in open_cards)
+    assert len(open_cards) + len(folded) == fabric.count('class="kicker"')
+
+
 def test_ranks_nics_and_rings_are_told_in_words(on_two_hosts: Report) -> None:
     words = words_of(on_two_hosts, "fabric")
 
     assert "4 ranks of 2 hosts use 4 NICs, one per rank." in words
     assert "runs 1 ring through 4 ranks; the first crosses the network 2 times." in words
-    assert "mlx5_2 (IB/2) carry none" in words
+    assert "mlx5_2 (IB/2) carries none" in words
     assert "network, GPU Direct RDMA" in words
 
 

@@ -12,8 +12,6 @@ from tests.given import US, built
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
-from .tables import Job, borrowed
-
 
 @pytest.fixture(scope="module")
 def figures(late_report: Report) -> dict[str, Any]:
@@ -71,36 +69,6 @@ def test_the_stacks_draw_each_rank_with_its_mean_phases(figures: dict[str, Any],
     assert found == {(rank, phase): pytest.approx(value, abs=1e-4) for rank, phase, value in asked}
 
 
-def test_a_bar_of_the_waterfall_has_the_interval_of_its_own_finding(figures: dict[str, Any], late_job: Store) -> None:
-    bars = table(figures["waterfall"]["panels"][0], "bars")
-
-    low, high = late_job.query(
-        "SELECT delay_low_ns / 1e6, delay_high_ns / 1e6 FROM attribute.finding WHERE finding_id = 0"
-    ).row(0)
-    with_interval = [place for place, end in enumerate(bars["low_ms"]) if end is not None]
-    assert [bars["label"][place] for place in with_interval] == ["Slow compute, rank 2"]
-    place = with_interval[0]
-    assert bars["low_ms"][place] - bars["start_ms"][place] == pytest.approx(low, abs=1e-5)
-    assert bars["high_ms"][place] - bars["start_ms"][place] == pytest.approx(high, abs=1e-5)
-
-
-def test_a_bar_never_has_the_interval_of_another_rank() -> None:
-    # given a finding of the same cause on another rank, and first in order
-    with borrowed(Job()) as store:
-        store.execute("UPDATE attribute.finding SET finding_id = 5 WHERE finding_id = 0")
-        store.execute(
-            "UPDATE attribute.finding SET mode = 'synchronization_amplification', cause = 'slow_compute'"
-            " WHERE finding_id = 1"
-        )
-        html = build_report(store, run_id=1, versions={}, command=None).html
-        low = store.query("SELECT delay_low_ns / 1e6 FROM attribute.finding WHERE finding_id = 5").item()
-
-    # then the bar of rank 2 keeps its own
-    bars = table(json.loads(re.findall(r'id="data-waterfall">(.*?)</script>', html, re.DOTALL)[0])["panels"][0], "bars")
-    place = bars["label"].index("Slow compute, rank 2")
-    assert bars["low_ms"][place] - bars["start_ms"][place] == pytest.approx(low, abs=1e-5)
-
-
 def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job: Store) -> None:
     asked = late_job.query(
         "SELECT finding_id, delay_ns_per_iteration / mean_ns * 24 * 4 AS hours FROM attribute.finding, "
@@ -112,19 +80,13 @@ def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job
         assert float(shown) == pytest.approx(hours)
 
 
-def test_ranks_that_are_blamed_together_share_a_bar_with_the_interval_of_their_finding() -> None:
+def test_ranks_that_are_blamed_together_share_a_bar() -> None:
     # given two ranks of six that are 40 us late in all of 12 iterations
     late = {(i, rank): 40 * US for i in range(12) for rank in (1, 4)}
     with built(given.store_of(*traces_of(late, iterations=12, ranks=6)), "forecast") as store:
-        drawn = table(
-            figures_of(build_report(store, run_id=0, versions={}, command="traceforge report"))["waterfall"]["panels"][
-                0
-            ],
-            "bars",
-        )
-        low, high = store.query("SELECT delay_low_ns / 1e6, delay_high_ns / 1e6 FROM attribute.finding").row(0)
+        page = build_report(store, run_id=0, versions={}, command="traceforge report")
 
-    # then one bar holds both, and no other has an interval
+    # then one bar holds the delay of both, 40 us of each iteration
+    drawn = table(figures_of(page)["waterfall"]["panels"][0], "bars")
     place = drawn["label"].index("Slow compute, ranks 1, 4")
-    assert (drawn["low_ms"][place], drawn["high_ms"][place]) == (pytest.approx(low), pytest.approx(high))
-    assert [value for n, value in enumerate(drawn["low_ms"]) if n != place and value is not None] == []
+    assert drawn["end_ms"][place] - drawn["start_ms"][place] == pytest.approx(0.04)

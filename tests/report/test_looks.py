@@ -14,11 +14,13 @@ from tests.conftest import ROOT
 from traceforge.report import Report
 
 from .browser import Page
+from .budgets import STOPS, open_first_finding, settled
 
 pytestmark = pytest.mark.browser
 
 PAGES = sorted((ROOT / "reports").glob("*/report.html"))
 _KEPT = Path(__file__).with_name("looks.json")
+_MOST_HEIGHT, _MOST_STOPS = 3_500, 40  # px at 1,280 px of width, and stops, before a tab is opened
 _TOLERANCE = 0.25  # of a height: another font breaks lines elsewhere
 _PRINTED_WIDTH, _PRINTED_HEIGHT = 718, 1_040  # px of A4 within Chromium's margins
 
@@ -35,6 +37,11 @@ document.querySelectorAll('section').forEach((section) => {
 });
 return looks;
 """
+# A label on an element that is nothing to a screen reader, or a chart without one.
+_NAMELESS = """
+return [...document.querySelectorAll('.chart svg:not([role=img][aria-label]), .chart [aria-label]:not([role])')]
+  .map((element) => element.outerHTML.slice(0, 120))
+"""
 _CLIPPED = """
 return [...document.querySelectorAll('figure, .verdict, .card, .tiles, .chart svg')].filter((element) => {
   const own = element.getBoundingClientRect();
@@ -44,10 +51,24 @@ return [...document.querySelectorAll('figure, .verdict, .card, .tiles, .chart sv
 
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.parent.name)
-def test_the_report_of_every_sample_draws_all_charts_in_silence(page: Page, file: Path, tmp_path: Path) -> None:
+def test_the_report_of_every_sample_is_short_leads_to_its_finding_and_draws_in_silence(
+    page: Page, file: Path, tmp_path: Path
+) -> None:
+    # given the page as a reader opens it
     page.open(file.read_text(encoding="utf-8"), tmp_path)
+    settled(page)
+
+    # then it is short, and few stops lie on the keyboard's way
+    assert int(str(page.run("return document.documentElement.scrollHeight"))) <= _MOST_HEIGHT
+    assert int(str(page.run(STOPS))) <= _MOST_STOPS
+
+    # and a click on its first finding shows an outlined block, unless the verdict is that nothing stands out
+    is_quiet = file.parent.name in ("healthy", "tp2dp2")
+    assert open_first_finding(page) == ("none" if is_quiet else "shown")
+
+    # and all charts are drawn, each a picture with a name, without a word on the console or a request
     page.draw_all()
-    assert page.run("return [...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('svg'))")
+    assert page.run(_NAMELESS) == []
     assert page.complaints() == []
     assert page.requests() == [(tmp_path / "report.html").as_uri()]
 

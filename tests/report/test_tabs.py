@@ -8,6 +8,7 @@ import pytest
 from traceforge.report import Report
 
 from .browser import Page
+from .budgets import STOPS
 
 pytestmark = pytest.mark.browser
 
@@ -15,10 +16,6 @@ _MOST_HEIGHT = 3_500  # px at 1,280 px of width, before a tab is opened
 _MOST_STOPS = 40
 _FIRST_SCREEN = 1_100  # px, tabs and two further findings included
 _OPEN = "return [...document.querySelectorAll('.tab-panel')].filter((one) => !one.hidden).map((one) => one.dataset.tab)"
-_STOPS = (
-    "return [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')].filter((one) =>"
-    "one.tabIndex >= 0 && !one.disabled && one.checkVisibility({visibilityProperty: true})).length"
-)
 _IN_VIEW = "const top = document.querySelector('{}').getBoundingClientRect().top; return top > -5 && top < innerHeight"
 
 
@@ -37,7 +34,7 @@ def test_the_page_is_short_and_has_few_stops_until_a_tab_is_opened(opened: Page)
     opened.wait("return document.querySelector('#figure-timeline').dataset.ready !== undefined")
     assert opened.run(_OPEN) == ["timeline"]
     assert int(str(opened.run("return document.documentElement.scrollHeight"))) <= _MOST_HEIGHT
-    assert int(str(opened.run(_STOPS))) <= _MOST_STOPS
+    assert int(str(opened.run(STOPS))) <= _MOST_STOPS
 
 
 def test_the_answer_stands_on_the_first_screen(opened: Page) -> None:

@@ -69,6 +69,7 @@ class Card:
         confidence: `high`, `medium`, `low`, or an empty text.
         facts: pairs of label and value.
         mode: the failure mode, which colours the card's edge.
+        is_folded: shown as one line until it is opened, as those of low confidence are.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Card:
     mode: str = ""
     name: str = ""
     moment: str = ""
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

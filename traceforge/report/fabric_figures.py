@@ -3,14 +3,14 @@
 The queries lie beside the section. Nothing here is a measured time.
 """
 
-from traceforge.report.blocks import Block, Figure, LegendEntry, Panel, Table, TableColumn, TableFigure, number
+from traceforge.report.blocks import Block, Figure, LegendEntry, Panel, Subheading, Table, TableColumn, number
 from traceforge.report.charts.parts import bars_spec, bars_table, share_axis
 from traceforge.report.charts.ring import PATHS, ring_spec
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import clean, count, listed, percent, plural, rank_list, size
 
-_MOST_BARS = 24
-_MOST_CHANNELS = 24
+_MOST_BARS = 10
+_MOST_CHANNELS = 8
 _MODEL = (
     "Planned by NCCL, not measured: connections of rings and trees and, where calls are logged, their bytes times the "
     "share that the links of a ring carry, split evenly over channels."
@@ -31,8 +31,9 @@ def figure_of_ranks(context: Context) -> list[Block]:
     rows = context.rows("sections/fabric_ranks")
     if not rows:
         return []
-    table = Table.of(rows, _RANK_COLUMNS, context.limits.table_rows, plural(len(rows), "pair"))
-    return [TableFigure("fabric-ranks", _ranks_caption(rows), table, ["sections/fabric_ranks"])]
+    fold = "Ranks and their NICs"
+    table = Table.of(rows, _RANK_COLUMNS, context.limits.table_rows, fold, ["sections/fabric_ranks"])
+    return [Subheading(_ranks_caption(rows)), table]
 
 
 def _ranks_caption(rows: list[Row]) -> str:
@@ -52,13 +53,13 @@ def figure_of_nics(context: Context) -> list[Block]:
     used = [row for row in rows if row["edge_count"]]
     if not used:
         return []
-    values = [_carried(row) for row in rows]
-    labels = [f"{clean(row['host'], 40)} {_nic(row)}" for row in rows]
-    shares = [float(row["edge_share"]) for row in rows]
-    shown = min(len(rows), _MOST_BARS)
-    data = bars_table(labels[:shown], values[:shown], "share", shares[:shown])
-    spec = bars_spec("shares", share_axis("share of the host's connections"), ("NIC", "carries"), values[:shown])
+    drawn = sorted(rows, key=lambda row: -row["edge_share"])[:_MOST_BARS]
+    values = [_carried(row) for row in drawn]
+    labels = [f"{clean(row['host'], 40)} {_nic(row)}" for row in drawn]
+    data = bars_table(labels, values, "share", [float(row["edge_share"]) for row in drawn])
+    spec = bars_spec("shares", share_axis("share of the host's connections"), ("NIC", "carries"), values)
     panel = Panel(spec, {"shares": data}, "Share of each NIC.")
+    notes = [f"The busiest {len(drawn)} of {len(rows)} NICs are drawn."] if len(drawn) < len(rows) else []
     return [
         Figure(
             name="fabric-nics",
@@ -66,7 +67,7 @@ def figure_of_nics(context: Context) -> list[Block]:
             panels=[panel],
             table=Table.of(rows, _NIC_COLUMNS, context.limits.table_rows),
             queries=["sections/fabric_nics"],
-            notes=[_MODEL, *([f"The first {shown} of {len(rows)} NICs are drawn."] if shown < len(rows) else [])],
+            notes=[_MODEL, *notes],
         )
     ]
 
@@ -84,7 +85,8 @@ def _nics_caption(rows: list[Row], used: list[Row]) -> str:
     text = f"The busiest NIC, {_nic(busiest)} of host {clean(busiest['host'], 40)}, carries "
     text += f"{percent(busiest['edge_share'])} of its host's connections"
     if idle:
-        text += f"; on {clean(rows[0]['host'], 40)}, {listed([_nic(row) for row in idle])} carry none"
+        carry = "carries" if len(idle) == 1 else "carry"
+        text += f"; on {clean(rows[0]['host'], 40)}, {listed([_nic(row) for row in idle])} {carry} none"
     return text + "."
 
 
@@ -150,7 +152,8 @@ def _rings_caption(rows: list[Row], channels: list[int]) -> str:
     hops = sum((row["path_class"] or "").startswith(("network", "socket")) for row in first)
     if not hops:
         return f"{text}, without leaving a node." if nodes == 1 else f"{text}."
-    extra = f", more than its {nodes} nodes need" if hops > nodes else ""
+    is_known = all(row["host"] for row in first)
+    extra = f", more than its {plural(nodes, 'node')} need" if is_known and hops > nodes else ""
     return f"{text}; the first crosses the network {plural(hops, 'time')}{extra}."
 
 

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from traceforge.thresholds.attribute import LEAST_SHOWN_P_VALUE
 from traceforge.units import format_bytes, format_ns, format_share
 
 _MINUS = "\N{MINUS SIGN}"
@@ -174,7 +175,8 @@ def percent(share: float | None) -> str:
 
 def probability(p_value: float) -> str:
     """A probability as it stands in a sentence, such as `p = 0.03`; tiny ones only as an upper end."""
-    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
+    least = LEAST_SHOWN_P_VALUE
+    return f"p < {least:.4f}" if p_value < least else f"p = {p_value:.2g}"
 
 
 def change(ratio: float | None) -> str:
@@ -182,7 +184,8 @@ def change(ratio: float | None) -> str:
     if ratio is None:
         return "—"
     percentage = 100 * (ratio - 1)
-    text = f"{abs(percentage):.1f}{_JOINED}%"
+    size = f"{abs(percentage):,.0f}" if abs(percentage) >= 100 else f"{abs(percentage):.1f}"
+    text = size.replace(",", "\N{NARROW NO-BREAK SPACE}") + f"{_JOINED}%"
     sign = "±" if text.startswith("0.0") else "+" if percentage > 0 else _MINUS
     return ShownNumber(sign + text, ratio, "ratio")
 

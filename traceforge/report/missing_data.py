@@ -50,7 +50,9 @@ def _reason(context: Context) -> tuple[str, str]:
 
 def _reason_without_iterations(job: JobOverview) -> tuple[str, str]:
     if not job.ranks:
-        return "none of the files belongs to a known rank", _DOCTOR
+        return "the files hold no timeline of a known rank", _DOCTOR
     if not job.iterations:
         return "no training step could be found in the traces", _RECORD_STEPS
+    if len(job.iterations) == 1:
+        return "the only iteration is warm-up or cut off", _RECORD_MORE
     return f"all {plural(len(job.iterations), 'iteration')} are warm-up or cut off", _RECORD_MORE

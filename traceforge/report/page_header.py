@@ -32,7 +32,7 @@ def page_header(context: Context, *, is_thinned: bool) -> PageHeader:
 def _ranks(job: JobOverview) -> str:
     seen = len(job.ranks)
     if not seen:
-        return f"none of {count(job.world_size)}" if job.world_size else "none"
+        return f"none of {count(job.world_size)}" if job.world_size else "none with a timeline"
     if job.world_size is None or job.world_size == seen:
         return f"{count(seen)}, all of the job" if job.world_size == seen else count(seen)
     share = percent(seen / job.world_size) if job.world_size else "—"
@@ -48,6 +48,8 @@ def _hosts(job: JobOverview) -> str:
 def _iterations(job: JobOverview) -> str:
     warmup = sum(iteration.is_warmup for iteration in job.iterations)
     partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
+    if not job.iterations:
+        return "none recorded"
     parts = [f"{count(len(job.used))} used"]
     parts += [f"{count(warmup)} warm-up"] if warmup else []
     parts += [f"{count(partial)} cut off"] if partial else []

@@ -9,10 +9,21 @@ from traceforge.report.blocks import Block, Figure, Panel, Paragraph, Table, Tab
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.context import Context, Row
 from traceforge.report.cost import Price
-from traceforge.report.formatting import capital, change, clean, count, duration, listed, money, percent, plural, spaced
+from traceforge.report.formatting import (
+    capital,
+    change,
+    clean,
+    count,
+    duration,
+    listed,
+    lowered,
+    money,
+    percent,
+    plural,
+    spaced,
+)
 from traceforge.thresholds import report as thresholds
 
-ASSUMED_PRICE = Price(2.5, "")
 _ENSEMBLE, _MEASURED = "ensemble", "measured"
 _KNEES = {"knee_70": "70 %", "knee_50": "50 %", "peak": "peak"}
 _DOTTED = "Dotted: from here on, an added rank contributes less than this share of what the first ones did."
@@ -20,22 +31,17 @@ _VERDICTS = {"helps": "helps", "harms": "harms", "cannot_be_told": "unclear: mod
 _MODELS = {"amdahl": "Amdahl's law", "usl": "Universal Scalability Law", "power_law": "Power law"}
 _MEASURES = {
     "cv": "Variation of iteration times",
-    "p95_over_median": "95 % over median",
-    "p99_over_median": "99 % over median",
+    "p95_over_median": "p95 / median",
+    "p99_over_median": "p99 / median",
 }
 _RESTART = "repeated_iterations"
 _METHODS = {"measured": "measured", "rank_blocks": "resampled measured ranks", "tail": "fitted tail"}
 _PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
 
 
-def price_of(context: Context) -> Price:
-    """The price that was given, else the one assumed."""
-    return context.price or ASSUMED_PRICE
-
-
 def curve_blocks(context: Context, curve: Sequence[Row]) -> list[Block]:
     """The curve with its band, and what each number of ranks brings and costs."""
-    plan = context.rows("sections/scaling_plan", price_per_1000_gpu_hours=price_of(context).per_1000_gpu_hours)
+    plan = context.rows("sections/scaling_plan", price_per_1000_gpu_hours=_per_1000_gpu_hours(context))
     knees = context.rows("sections/scaling_knees")
     members = context.rows("sections/scaling_members")
     ensemble = [row for row in curve if row["model"] == _ENSEMBLE]
@@ -78,10 +84,11 @@ def curve_blocks(context: Context, curve: Sequence[Row]) -> list[Block]:
         "Dots are measured. Beyond the largest measured scale the line is dashed and the band lighter: extrapolated.",
         "The band spans all models that predicted the largest scale about as well as the best did, with their noise.",
         *([_DOTTED] if reached else []),
-        _assumptions(context),
+        *([_assumptions(context.price)] if context.price else []),
+        "A sample is what one rank handles in one iteration.",
     ]
     caption = _caption(plan, knees)
-    return [Figure("scaling", caption, panels, _plan_table(plan, price_of(context)), queries, notes=notes)]
+    return [Figure("scaling", caption, panels, _plan_table(plan, context.price), queries, notes=notes)]
 
 
 def _point(row: Row, factor: float) -> CurvePoint:
@@ -112,17 +119,23 @@ def _range(row: Row, name: str) -> str:
     return "" if low is None or high is None else f" [{percent(low)} to {percent(high)}]"
 
 
-def _assumptions(context: Context) -> str:
-    price = price_of(context)
-    given = "" if context.price else "assumed "
+def _per_1000_gpu_hours(context: Context) -> list[int]:
+    """The price as queries take it; they give no costs without one."""
+    return [context.price.per_1000_gpu_hours] if context.price else []
+
+
+def _assumptions(price: Price) -> str:
     return (
-        f"Costs: {given}{price.per_gpu_hour:g} {price.currency}".rstrip()
-        + " a GPU-hour, one GPU a rank; a failure every 45,600 GPU-hours, 60 s a checkpoint, 600 s a restart "
-        "(`traceforge forecast` takes others). A sample is what one rank handles in one iteration."
+        f"Costs: {price.per_gpu_hour:g} {price.currency} a GPU-hour, one GPU a rank; a failure every 45,600 GPU-hours, "
+        "60 s a checkpoint, 600 s a restart (`traceforge forecast` takes others)."
     )
 
 
-def _plan_table(plan: Sequence[Row], price: Price) -> Table:
+def _plan_table(plan: Sequence[Row], price: Price | None) -> Table:
+    costs = (
+        number("cost of 1M samples", lambda row: _price(row["cost"], price)),
+        number("band", lambda row: _band(row["cost_low"], row["cost_high"])),
+    )
     columns = (
         number("ranks", lambda row: count(row["ranks"])),
         TableColumn("range", lambda row: "extrapolated" if row["extrapolated"] else "measured range"),
@@ -131,8 +144,7 @@ def _plan_table(plan: Sequence[Row], price: Price) -> Table:
         number("efficiency", lambda row: percent(row["efficiency"])),
         number("one more rank adds", lambda row: percent(row["marginal_efficiency"])),
         number("time that is work", lambda row: percent(row["work_share"])),
-        number("cost of 1M samples", lambda row: _price(row["cost"], price)),
-        number("band", lambda row: _band(row["cost_low"], row["cost_high"])),
+        *(costs if price else ()),
     )
     return Table.of(plan, columns)
 
@@ -193,35 +205,39 @@ def _part(part: str) -> str:
 
 def change_blocks(context: Context) -> list[Block]:
     """What fixes and other networks would bring at this run's scale."""
-    price = price_of(context)
-    rows = context.rows("sections/scaling_what_if", price_per_1000_gpu_hours=price.per_1000_gpu_hours)
+    price = context.price
+    rows = context.rows("sections/scaling_what_if", price_per_1000_gpu_hours=_per_1000_gpu_hours(context))
     if not rows:
         return []
-    columns = (
-        TableColumn("change", lambda row: clean(row["change"]), wide=True),
-        number("throughput", lambda row: change(row["throughput_ratio"])),
-        number("interval", lambda row: "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}"),
-        number("worth in GPUs", lambda row: _number(row["gpus"])),
+    worth = (
         number("worth an hour", lambda row: _price(row["worth_per_hour"], price)),
         number(
             "break-even price per GPU-hour",
             lambda row: "—" if row["break_even_price"] <= 0 else _price(row["break_even_price"], price),
         ),
     )
+    columns = (
+        TableColumn("change", lambda row: clean(row["change"]), wide=True),
+        number("throughput", lambda row: change(row["throughput_ratio"])),
+        number("interval", lambda row: "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}"),
+        number("worth in ranks", lambda row: _number(row["gpus"])),
+        *(worth if price else ()),
+    )
     best = max(rows, key=lambda row: row["throughput_ratio"])
-    caption = f"At {plural(best['ranks'], 'rank')} the best change is: {clean(best['change'])}, "
+    caption = f"At {plural(best['ranks'], 'rank')} one change would bring the most: {lowered(clean(best['change']))}, "
     caption += f"{change(best['throughput_ratio'])} throughput"
     if best["low"] is not None:
         caption += f" [{change(best['low'])} to {change(best['high'])}]"
-    notes = ["Worth: the GPUs that would have to be added for the same throughput, and their hourly cost."]
+    worth_is = "Worth: the ranks that would have to be added for the same throughput"
+    notes = [f"{worth_is}, and what their GPUs cost an hour." if price else f"{worth_is}."]
     for basis in dict.fromkeys(row["basis"] for row in rows):
         kinds = [spaced(row["kind"]).replace("sgd", "SGD") for row in rows if row["basis"] == basis]
         notes.append(f"{capital(listed(list(dict.fromkeys(kinds))))}: {clean(basis, 300)}.")
     return [TableFigure("scaling-changes", f"{caption}.", Table.of(rows, columns), ["sections/scaling_what_if"], notes)]
 
 
-def _price(amount: float | None, price: Price) -> str:
-    return "—" if amount is None else money(amount, price.currency)
+def _price(amount: float | None, price: Price | None) -> str:
+    return "—" if amount is None or price is None else money(amount, price.currency)
 
 
 def outlook_blocks(context: Context) -> list[Block]:
@@ -260,12 +276,11 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
         TableColumn("method", lambda row: _METHODS.get(row["method"], spaced(row["method"]))),
     )
     first, last = known[0], known[-1]
-    caption = (
-        f"The slowest of {plural(first['ranks'], 'rank')} comes {duration(first['slowest_ns'])} after the mean one"
-    )
+    caption = f"The slowest of {plural(first['ranks'], 'rank')} finishes its own work "
+    caption += f"{duration(first['slowest_ns'])} after the mean one"
     if last is not first:
-        caption += f"; of {count(last['ranks'])} it would come {duration(last['slowest_ns'])} after"
-    caption += f". {percent(first['persistent_share'])} of the spread between ranks persists with the same ranks."
+        caption += f"; of {count(last['ranks'])} it would be {duration(last['slowest_ns'])}"
+    caption += f". {percent(first['persistent_share'])} of the spread stays with the same ranks."
     refused = [row["refusal"] for row in outlook if row["refusal"]]
     notes = [f"No number for more ranks: {clean(refused[0], 300)}"] if refused else []
     return TableFigure("scaling-outlook", caption, Table.of(known, columns), ["sections/scaling_outlook"], notes)

@@ -1,8 +1,11 @@
 """Collectives of an opened rank: each from its arrival to its end, side by side where several are under way at once."""
 
-import polars as pl
+from unittest.mock import Mock
 
-from traceforge.report.timeline.arrivals import LinkedCollectives, communication_rows
+import polars as pl
+import pytest
+
+from traceforge.report.timeline.arrivals import LinkedCollectives, communication_rows, linked_collectives
 
 
 def calls_of(*spans: tuple[int, int, int]) -> pl.DataFrame:
@@ -42,3 +45,28 @@ def test_waiting_ends_when_the_last_rank_arrives_or_the_call_ends() -> None:
 
 def test_a_rank_without_collectives_has_no_row() -> None:
     assert communication_rows(calls_of(), NO_LINES) == []
+
+
+@pytest.mark.parametrize(("is_below", "last"), [(False, 1), (True, None)])
+def test_a_rank_is_called_last_only_where_the_clocks_can_tell(is_below: bool, last: int | None) -> None:
+    # given two ranks, of which rank 1 arrives 30 ns after rank 0
+    arrivals = pl.DataFrame(
+        {
+            "collective_id": [0, 0],
+            "iteration": [3, 3],
+            "rank": [0, 1],
+            "arrival_ns": [10, 40],
+            "end_ns": [90, 90],
+            "late_ns": [0, 30],
+            "below_resolution": [True, is_below],
+            "last_rank": [1, 1],
+            "op": "all_reduce",
+            "size_bytes": 4_000,
+            "group_name": "mesh_dp",
+        }
+    )
+
+    (entry,) = linked_collectives(arrivals, Mock(step_at=lambda _iteration, _rank, at_ns: at_ns)).entries
+
+    assert entry[3] == last
+    assert entry[4:] == [[0, 1], [10, 40]]

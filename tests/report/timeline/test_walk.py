@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.report.browser import Page
+from tests.report.budgets import outlined
 from traceforge.report import Report
+from traceforge.report.bundle import asset
+from traceforge.units import format_ns
 
 pytestmark = pytest.mark.browser
 
@@ -64,22 +67,6 @@ def press(page: Page, key: str) -> None:
     page.command("Input.dispatchKeyEvent", type="keyUp", key=key)
 
 
-def reddish(page: Page) -> int:
-    """Pixels of the canvas in the colour that outlines a finding's moment."""
-    found = page.run(
-        f"const canvas = {_LANES};"
-        "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
-        "const hex = getComputedStyle(canvas).getPropertyValue('--bad').trim();"
-        "const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));"
-        "let count = 0;"
-        "for (let at = 0; at < data.length; at += 4)"
-        "  count += data[at] === r && data[at + 1] === g && data[at + 2] === b;"
-        "return count"
-    )
-    assert isinstance(found, int)
-    return found
-
-
 def test_the_link_of_the_first_finding_shows_its_moment_outlined_and_back_works(
     page: Page, late_report: Report, tmp_path: Path
 ) -> None:
@@ -96,7 +83,7 @@ def test_the_link_of_the_first_finding_shows_its_moment_outlined_and_back_works(
     page.wait(f"const top = {_FIGURE}.getBoundingClientRect().top; return top > -40 && top < 200")
     page.wait("return new Promise((done) => setTimeout(() => done(location.hash === '#it=3&rank=2'), 400))")
     assert page.run(f"return {_FIGURE}.querySelector('[data-walk=rank]').value") == "2"
-    assert reddish(page) > 200
+    assert outlined(page) > 200
     assert shown[1] - shown[0] < 60_000, "an iteration takes 111 ms, its excess 8 ms; steps are µs"
     assert "Rank 2 computes longer" in str(
         page.run(f"return {_FIGURE}.querySelector('[data-walk=readout]').textContent")
@@ -263,3 +250,15 @@ def test_a_hostile_name_under_the_pointer_is_text(page: Page, hostile_report: Re
     assert page.run(f"return {_FIGURE}.querySelector('img')") is None
     assert "window.PWNED=1" in str(page.run(f"return {_FIGURE}.querySelector('[data-walk=strip-text]').textContent"))
     assert page.complaints() == []
+
+
+def test_the_timeline_writes_durations_as_the_sentences_do(page: Page, late_report: Report, tmp_path: Path) -> None:
+    # given durations at which digits or units change, in µs
+    durations = (1, 9, 99, 100, 806, 999, 1_000, 9_994, 9_996, 99_940, 99_960, 999_400, 999_600, 1_107_000, 12_345_678)
+    page.open(late_report.html, tmp_path)
+
+    # when the timeline's own function writes them
+    told = page.run(f"{asset('timeline_data.js')}; return {list(durations)}.map((us) => readable(us, 1))")
+
+    # then they read like anywhere else on the page
+    assert told == [format_ns(1_000 * us) for us in durations]

@@ -51,11 +51,9 @@
       (result) => {
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";
-        // Marks without anything in them are no pictures that need a name.
-        chart.querySelectorAll('[role="graphics-symbol"]:empty').forEach((mark) => {
-          mark.removeAttribute("role");
-          mark.removeAttribute("aria-roledescription");
-        });
+        const picture = chart.querySelector("svg");
+        picture.setAttribute("role", "img");
+        picture.setAttribute("aria-label", panel.spec.description);
         if (figureData.drill_down && chart.dataset.panel === "0" && document.getElementById("data-timeline")) {
           drills.push(new Drill(chart, result.view));
         }

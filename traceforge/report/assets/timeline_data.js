@@ -92,12 +92,11 @@ const phaseTotals = (lane, from, to, size) => {
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Steps as a person reads them, with unit. */
+/** Steps as a person reads them, with unit: three digits, as the sentences of the page have them. */
 const readable = (steps, step) => {
   const us = Math.abs(steps) * step;
   const sign = steps < 0 ? "−" : "";
   if (us < 0.5 * step) return "0 ms";
-  if (us < 100) return `${sign}${us.toFixed(us < 10 ? 1 : 0)} µs`;
-  const ms = us / 1000;
-  return `${sign}${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;
+  const [size, unit] = us < 999.5 ? [us, "µs"] : us < 999500 ? [us / 1000, "ms"] : [us / 1e6, "s"];
+  return `${sign}${size.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0)} ${unit}`;
 };

@@ -42,8 +42,9 @@ Object.assign(Painter.prototype, {
     });
     const latest = at[ranks.indexOf(last)] ?? Math.max(...at);
     this.font(12, 650);
-    const words = last === null ? `${label}, ${group}` : `${label}, ${group}: rank ${last} arrives last`;
-    const text = this.fitted(context.measureText(words).width < this.plot ? words : `rank ${last} arrives last`, this.plot - 8);
+    const told = last === null ? "" : `rank ${last} arrives last`;
+    const words = [`${label}, ${group}`, told].filter(Boolean).join(": ");
+    const text = this.fitted(context.measureText(words).width < this.plot ? words : told || label, this.plot - 8);
     const width = context.measureText(text).width;
     const x = this.x(latest);
     if (x < this.gutter - 10 || x > this.width + 10) return;

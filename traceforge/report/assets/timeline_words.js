@@ -25,7 +25,8 @@ Object.assign(Walk.prototype, {
     }
     const mean = new Float64Array(size);
     model.lanes.forEach((lane) => phaseTotals(lane, from, to, size).forEach((sum, at) => (mean[at] += sum / model.lanes.length)));
-    if (model.ranks.length > 1 || !rows.length) rows.push([`mean of all ${model.ranks.length} ranks`, mean]);
+    if (model.ranks.length > 1) rows.push([`mean of all ${model.ranks.length} ranks`, mean]);
+    else if (!rows.length) rows.push([`rank ${model.ranks[0]}`, mean]);
     const shown = model.phases.map((_, at) => at).filter((at) => rows.some(([, sums]) => sums[at] > 0));
     const line = (kind, texts) => {
       const row = document.createElement("tr");

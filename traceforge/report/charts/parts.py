@@ -29,6 +29,8 @@ def theme() -> Spec:
     """Vega-Lite configuration of every chart; colours follow the page."""
     quiet = {"labelColor": variable("muted"), "titleColor": variable("muted")}
     return {
+        # A chart is one picture with a description, and its numbers are a table: a label a mark would be hundreds.
+        "aria": False,
         "background": "transparent",
         "font": FONT,
         "padding": {"left": 2, "right": 8, "top": 4, "bottom": 4},

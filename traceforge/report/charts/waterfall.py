@@ -23,25 +23,23 @@ from traceforge.report.charts.parts import (
 )
 from traceforge.report.embedded_data import Dataset
 
-_ENDS = ("start_ms", "end_ms", "low_ms", "high_ms")
+_ENDS = ("start_ms", "end_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A cause: delay and its interval, ms per iteration; `mode` as in `mode_colour`."""
+    """A cause: delay, ms per iteration; `mode` as in `mode_colour`."""
 
     label: str
     value: str
     mode: str
     delay_ms: float
-    low_ms: float | None = None
-    high_ms: float | None = None
 
 
 def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost per iteration") -> Spec:
     """The chart for these bars; the axis spans at least `least_ms`, so that little delay looks like little."""
     table = waterfall_table(bars)
-    ends = [float(str(end)) for name in _ENDS for end in table[name] if end is not None]
+    ends = [float(str(end)) for name in _ENDS for end in table[name]]
     domain = [min(0.0, *ends), max(least_ms, *ends)]
     x = alt.X(
         "start_ms:Q",
@@ -61,13 +59,7 @@ def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost p
         color=mode_colour(),
         tooltip=tooltip,
     )
-    intervals = (
-        base.transform_filter("isValid(datum.low_ms)")
-        .mark_rule(yOffset=BAR_OFFSET, strokeWidth=1.5)
-        .encode(y=row_axis(), x=alt.X("low_ms:Q"), x2=alt.X2("high_ms:Q"))
-    )
-    known = [intervals] if any(bar.low_ms is not None for bar in bars) else []
-    layers = alt.layer(boxes, *known, *labelled(base, [bar.value for bar in bars]))
+    layers = alt.layer(boxes, *labelled(base, [bar.value for bar in bars]))
     return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
 
 
@@ -85,10 +77,4 @@ def waterfall_table(bars: Sequence[Bar]) -> Dataset:
         "mode": [bar.mode for bar in bars],
         "start_ms": [round(start, 6) for start in starts],
         "end_ms": [round(start + bar.delay_ms, 6) for start, bar in zip(starts, bars, strict=True)],
-        "low_ms": _moved(starts, [bar.low_ms for bar in bars]),
-        "high_ms": _moved(starts, [bar.high_ms for bar in bars]),
     }
-
-
-def _moved(starts: Sequence[float], values: Sequence[float | None]) -> list[float | None]:
-    return [None if value is None else round(start + value, 6) for start, value in zip(starts, values, strict=True)]

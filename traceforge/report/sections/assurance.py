@@ -9,8 +9,8 @@ from traceforge.report.context import Context, Row
 from traceforge.report.formatting import capital, duration, listed, percent, plural
 from traceforge.report.plugin import Plugin
 
-_SUBJECTS = {"rank": "on one rank", "host": "on all ranks of one host", "job": "on all transfers"}
-_PATTERNS = {"persistent": "throughout", "episode": "in a quarter of the iterations"}
+_SUBJECTS = {"rank": "on one rank", "host": "on one host", "job": "on all transfers"}
+_PATTERNS = {"persistent": "(all the time)", "episode": "(a quarter of the iterations)"}
 _ALIKE = "what slows all ranks alike in every iteration"
 
 
@@ -26,14 +26,17 @@ def _sight(rows: list[Row]) -> str:
     seen = [row for row in rows if row["is_seen"] and row["subject_kind"] in _SUBJECTS]
     if not seen:
         return ""
-    sizes = [f"{duration(row['smallest_ns'])} an iteration {_where(row)}" for row in seen]
+    clauses: dict[str, list[str]] = {}
+    for row in seen:
+        clauses.setdefault(duration(row["smallest_ns"]), []).append(_where(row))
+    sizes = [f"{size} an iteration {' or '.join(places)}" for size, places in clauses.items()]
     unseen = [_where(row) for row in rows if not row["is_seen"] and row["subject_kind"] in ("rank", "host")]
     missed = f"; nor {listed([f'delays {where}' for where in unseen])}" if unseen else ""
-    return f"A fault would have been found from {listed(sizes)}. Not seen by this: {_ALIKE}{missed}."
+    return f"A fault that costs more than {listed(sizes)} would have been found. Not seen by this: {_ALIKE}{missed}."
 
 
 def _where(row: Row) -> str:
-    return f"{_SUBJECTS.get(row['subject_kind'], row['subject_kind'])}, {_PATTERNS.get(row['pattern'], row['pattern'])}"
+    return f"{_SUBJECTS.get(row['subject_kind'], row['subject_kind'])} {_PATTERNS.get(row['pattern'], row['pattern'])}"
 
 
 def _trust(context: Context) -> str:

@@ -46,7 +46,11 @@ def _build(context: Context) -> Section | Missing:
     if not rows:
         return missing("No collective to show", context)
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
-    blocks: list[Block] = [TableFigure("collectives", _caption(rows), table, ["sections/collectives"], [_NOTE])]
+    blocks: list[Block] = [
+        TableFigure(
+            "collectives", _caption(rows, context.trust.resolution_ns), table, ["sections/collectives"], [_NOTE]
+        )
+    ]
     return Section([*blocks, *_bandwidth(rows), _slowest(context, rows)])
 
 
@@ -137,7 +141,7 @@ def _group(row: Row) -> str:
     return f"{name} ({count(row['communicators'])} groups)" if row["communicators"] > 1 else name
 
 
-def _caption(rows: list[Row]) -> str:
+def _caption(rows: list[Row], resolution_ns: float) -> str:
     first = rows[0]
     amount = "" if first["size_bytes"] is None else f" of {size(first['size_bytes'])}"
     name = f"{clean(first['op'] or 'collective', 40)}{amount} in {clean(first['group_name'], 60)}"
@@ -145,10 +149,15 @@ def _caption(rows: list[Row]) -> str:
     if not complete:
         return f"Transfers are not measured: of none of the {count(calls)} collectives was every member recorded."
     text = f"Most time is spent in {name}: {duration(first['transfer_ns'])} of transfer"
-    text += f" after {duration(first['skew_ns'])} between first and last arrival."
+    skew_ns = first["skew_ns"]
+    if skew_ns is None:
+        return f"{text}."
+    is_resolved = skew_ns >= resolution_ns
+    apart = duration(skew_ns) if is_resolved else f"less than the {duration(resolution_ns)} that the clocks resolve"
+    text += f"; its ranks arrive within {apart}."
     transfer, skew = (sum(row[key] or 0 for row in rows) for key in ("total_transfer_ns", "total_skew_ns"))
-    if skew > thresholds.SKEW_OVER_TRANSFER * transfer:
-        return f"{text} Over all calls, uneven arrival costs more than the transfer."
+    if is_resolved and skew > thresholds.SKEW_OVER_TRANSFER * transfer:
+        return f"{text} Over all calls, uneven arrival takes more than the transfer."
     return text
 
 

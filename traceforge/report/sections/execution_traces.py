@@ -1,11 +1,12 @@
-"""Execution traces: how they fit the timelines, what their graphs are good for, whether ranks issue the same calls.
+"""Execution traces: what moves between ranks, how they fit the timelines, what their graphs are good for.
 
-Reads graph.quality, graph.link, graph.divergence and graph.baseline. A graph without times is named as such.
+Reads graph.volume, traffic, split_imbalance, quality, link, divergence and baseline. A graph without times is named
+as such.
 """
 
 from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, count, duration, percent, plural
+from traceforge.report.formatting import clean, count, duration, percent, plural, size
 from traceforge.report.plugin import Plugin
 
 _METHODS = {
@@ -28,15 +29,56 @@ def _build(context: Context) -> Section | Missing:
             " one; use it on every rank.",
         )
     table = Table.of(traces, _COLUMNS, context.limits.table_rows)
-    blocks: list[Block] = [TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"])]
+    blocks: list[Block] = _moved(context)
+    blocks.append(TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"]))
     blocks += [Note(_sequence(row)) for row in context.rows("sections/execution_traces_sequences")[:_MOST_SEQUENCES]]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
+
+
+def _moved(context: Context) -> list[Block]:
+    """How much each kind of group moves, who sends to whom, and how even that is; each where traces state it."""
+    volume, matrix, splits = (
+        context.rows(f"sections/execution_traces_{part}") for part in ("volume", "matrix", "splits")
+    )
+    return [
+        TableFigure(f"et-{name}", caption(rows), Table.of(rows, columns, context.limits.table_rows), [query])
+        for name, rows, caption, columns, query in (
+            ("volume", volume, _volume, _VOLUME_COLUMNS, "sections/execution_traces_volume"),
+            ("matrix", matrix, _matrix, _MATRIX_COLUMNS, "sections/execution_traces_matrix"),
+            ("splits", splits, _splits, _SPLIT_COLUMNS, "sections/execution_traces_splits"),
+        )
+        if rows
+    ]
+
+
+def _group(row: Row) -> str:
+    return clean(row["communicator"] or "groups without a name", 60)
+
+
+def _volume(rows: list[Row]) -> str:
+    first = rows[0]
+    if first["sent_bytes"] is None:
+        calls = count(sum(row["call_count"] for row in rows))
+        return f"Sizes are not recorded: {calls} calls, most in {_group(first)}."
+    return f"{_group(first)} moves the most: {size(first['bytes_of_a_rank'])} a rank, {percent(first['share'])} of all."
+
+
+def _matrix(rows: list[Row]) -> str:
+    first = rows[0]
+    pair = f"rank {first['source_rank']} to rank {first['destination_rank']}"
+    return f"The largest flow between two ranks is {pair}: {size(first['sent_bytes'])}."
+
+
+def _splits(rows: list[Row]) -> str:
+    first, last = rows[0], rows[-1]
+    text = f"Rank {first['rank']} receives {percent(first['received_ratio'])} of the mean of its group in all-to-alls"
+    return f"{text}, rank {last['rank']} {percent(last['received_ratio'])}."
 
 
 def _summary(traces: list[Row]) -> str:
     timed = [trace for trace in traces if trace["label"] == "timed"]
     bare = sum(trace["label"] == "structure_only" for trace in traces)
-    text = f"{plural(len(timed), 'execution trace')} of {len(traces)} have times."
+    text = f"{len(timed)} of {plural(len(traces), 'execution trace')} {'has' if len(timed) == 1 else 'have'} times."
     if bare:
         text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
@@ -78,6 +120,29 @@ def _replay(rows: list[Row]) -> list[Block]:
     return [Paragraph(text)]
 
 
+_VOLUME_COLUMNS = (
+    TableColumn("process groups", _group),
+    number("groups", lambda row: count(row["group_count"])),
+    number("ranks", lambda row: count(row["rank_count"])),
+    number("calls", lambda row: count(row["call_count"])),
+    number("sent", lambda row: size(row["sent_bytes"])),
+    number("a rank", lambda row: size(row["bytes_of_a_rank"])),
+    number("of all", lambda row: percent(row["share"])),
+)
+_MATRIX_COLUMNS = (
+    number("from rank", lambda row: str(row["source_rank"])),
+    number("to rank", lambda row: str(row["destination_rank"])),
+    number("calls", lambda row: count(row["call_count"])),
+    number("sent", lambda row: size(row["sent_bytes"])),
+)
+_SPLIT_COLUMNS = (
+    TableColumn("process group", lambda row: clean(row["process_group"] or "—", 60)),
+    number("rank", lambda row: str(row["rank"])),
+    number("all-to-alls", lambda row: count(row["call_count"])),
+    number("elements received", lambda row: count(row["received_elements"])),
+    number("of the group's mean", lambda row: percent(row["received_ratio"])),
+    number("largest split, of the call's mean", lambda row: percent(row["worst_split_ratio"])),
+)
 _COLUMNS = (
     number("rank", lambda trace: "—" if trace["rank"] is None else str(trace["rank"])),
     TableColumn("file", lambda trace: clean(trace["path"], 200), code=True, wide=True),

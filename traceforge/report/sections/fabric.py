@@ -25,6 +25,7 @@ from traceforge.report.machine_readable import MOST_ENTRIES
 from traceforge.report.plugin import Plugin
 
 _MOST_CARDS = 12
+_MOST_OPEN_CARDS = 3
 _ACRONYMS = {
     "gdr": "GPU Direct RDMA",
     "nic": "NIC",
@@ -89,14 +90,14 @@ def _findings(rows: list[Row], context: Context) -> list[Block]:
     blocks: list[Block] = [
         Subheading("What the logs show, the worst first"),
         Note(note),
-        Cards([_card(row) for row in rows[:_MOST_CARDS]]),
+        Cards([_card(row, is_open=place < _MOST_OPEN_CARDS) for place, row in enumerate(rows[:_MOST_CARDS])]),
     ]
     if len(rows) > _MOST_CARDS:
         blocks.append(Note(f"{plural(len(rows) - _MOST_CARDS, 'further finding')} in table fabric.finding."))
     return blocks
 
 
-def _card(row: Row) -> Card:
+def _card(row: Row, *, is_open: bool) -> Card:
     whom = "the whole job" if row["subject_kind"] == "job" else f"{spaced(row['subject_kind'])} {row['subject']}"
     return Card(
         title=clean(row["summary"], 600),
@@ -113,6 +114,7 @@ def _card(row: Row) -> Card:
         evidence_against=(),
         next_step=clean(row["next_step"], 600),
         mode=row["mode"] if row["severity"] == "problem" else "",
+        is_folded=not is_open or row["severity"] != "problem",
     )
 
 
@@ -124,15 +126,14 @@ def _tables(context: Context, paths: list[Row]) -> list[Block]:
     limit = context.limits.table_rows
     blocks: list[Block] = []
     if paths:
-        blocks += [Subheading("Classes of paths"), Table.of(paths, _PATH_COLUMNS, queries=["sections/fabric_paths"])]
+        blocks.append(Table.of(paths, _PATH_COLUMNS, limit, "Classes of paths", ["sections/fabric_paths"]))
     for query, title, columns in (
         ("sections/fabric_collectives", "Paths of the timeline's collectives", _COLLECTIVE_COLUMNS),
         ("sections/fabric_trees", "Trees of the largest communicator", _TREE_COLUMNS),
         ("sections/fabric_choices", "Algorithms NCCL chose", _CHOICE_COLUMNS),
     ):
         if rows := context.rows(query):
-            fold = plural(len(rows), "tree") if columns is _TREE_COLUMNS else None
-            blocks += [Subheading(title), Table.of(rows, columns, limit, fold, [query])]
+            blocks.append(Table.of(rows, columns, limit, title, [query]))
     return blocks
 
 

@@ -135,17 +135,17 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     rank, times = min(tally.items(), key=lambda item: (-item[1], item[0]))
     shown = f"in {count(times)} of {plural(iterations, 'iteration')}"
     if iterations < len(context.job.used):
-        shown += " that the clocks resolve"
+        shown += " in which the clocks can tell"
     if not _is_habit(times, iterations, len(context.job.ranks)):
         if context.diagnosis.leading is not None:
-            return f"Over all iterations no rank is last in most: rank {rank} is most often, {shown}."
+            return f"No rank is last in most iterations; rank {rank} is last most often, {shown}."
         return f"No rank is consistently late: the most frequent last arrival is rank {rank}, {shown}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
     if sizes != (1, 1) or not own:
         return f"Rank {rank} is the last to arrive {shown}."
     mean_ns = sum(own) / len(own)
     if mean_ns < context.trust.resolution_ns:
-        return f"Rank {rank} is the last to arrive {shown}; by how much on average, the clocks do not resolve."
+        return f"Rank {rank} is the last to arrive {shown}; the average is too small for the clocks to tell."
     return f"Rank {rank} is the last to arrive {shown}, on average {duration(mean_ns)} after the median rank."
 
 

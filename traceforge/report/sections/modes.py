@@ -103,16 +103,10 @@ def _caption(findings: Sequence[Finding]) -> str:
     hinted = [lowered(mode_name(mode)) for mode in _modes(list(findings)) if mode not in found]
     if not findings:
         return "No failure mode exceeds the scatter between iterations."
-    text = (
-        f"{capital(listed([lowered(mode_name(mode)) for mode in found]))} found"
-        if found
-        else "No failure mode stands out"
-    )
+    shown = [lowered(mode_name(mode)) for mode in found]
+    text = f"{capital(listed(shown))} found" if found else "No failure mode stands out"
     text += f"; only a hint of {listed(hinted)}" if hinted else ""
-    if not ruled_out:
-        return f"{text}."
-    none = " or of ".join(filter(None, [", of ".join(ruled_out[:-1]), ruled_out[-1]]))
-    return f"{text}. Nothing of {none} exceeds the scatter between iterations."
+    return f"{text}. {capital(listed(ruled_out))}: no problem found." if ruled_out else f"{text}."
 
 
 def _card(finding: Finding, context: Context) -> Card:

@@ -37,7 +37,7 @@ _NO_CURVE = "No scaling curve: one job size does not show how its terms grow wit
 
 def _build(context: Context) -> Section | Missing:
     curve, needs, terms = (context.rows(f"sections/scaling{part}") for part in ("", "_needs", "_terms"))
-    if not curve and not needs and not terms:
+    if not curve and (not terms or not context.job.used):
         return missing("Nothing can be said about other numbers of ranks", context)
     blocks: list[Block] = curve_blocks(context, curve)
     if not blocks:

@@ -5,7 +5,7 @@ spans fastest and slowest. The time axis does not start at zero, and the caption
 """
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 
 from traceforge.report.blocks import Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.strip import strip_spec
@@ -38,7 +38,7 @@ def _build(context: Context) -> Section | Missing | None:
     spec = strip_spec(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6, marks)
     figure = Figure(
         name="strip",
-        caption=_caption(job, lasting_change(job.used)),
+        caption=_caption(job, lasting_change(job.used), _episode(context)),
         panels=[Panel(spec, data, "Duration of each iteration over the run.")],
         table=Table.of(job.iterations, _COLUMNS, context.limits.table_rows),
         queries=["iterations"],
@@ -84,14 +84,29 @@ def _word(word: str, iteration: Iteration) -> Dataset:
     return {"at": [iteration.number], "duration_ms": [round(iteration.duration_ns / 1e6, 5)], "label": [word]}
 
 
-def _caption(job: JobOverview, found: LastingChange | None) -> str:
+def _episode(context: Context) -> str:
+    """How long the iterations of the verdict's episode take, and the others; empty where it is none."""
+    leading, job = context.diagnosis.leading, context.job
+    if leading is None or leading.pattern != "episode":
+        return ""
+    first, last = leading.first_iteration or 0, leading.last_iteration or 0
+    inside = [one.duration_ns for one in job.used if first <= one.number <= last]
+    outside = [one.duration_ns for one in job.used if not first <= one.number <= last]
+    if not inside or not outside:
+        return ""
+    within, beside = fmean(inside), fmean(outside)
+    size = f"{duration(within)} instead of {duration(beside)} ({change(within / beside)})"
+    return f"Iterations {span(first, last)} take {size}."
+
+
+def _caption(job: JobOverview, found: LastingChange | None, episode: str) -> str:
     middle_ns, slow_ns = job.quantile_ns(0.5), job.quantile_ns(0.95)
     if len(job.used) < thresholds.LEAST_ITERATIONS:
         return f"Only {plural(len(job.used), 'iteration')} can be used; the mean is {duration(job.mean_ns)}."
     text = f"Half of the iterations take less than {duration(middle_ns)}, 95 % less than {duration(slow_ns)}"
     text += f"; they vary by {percent(job.variation)}."
     if found is None:
-        return f"{text} No lasting change exceeds the scatter."
+        return f"{text} {episode or 'No lasting change exceeds the scatter.'}"
     before, after = duration(found.before_ns), duration(found.after_ns)
     size = change(found.after_ns / found.before_ns)
     return f"{text} From iteration {found.first.number} on they take {after} instead of {before} ({size})."

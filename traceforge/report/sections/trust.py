@@ -9,7 +9,7 @@ from math import inf
 
 from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, Tile, Tiles, number
 from traceforge.report.context import Context
-from traceforge.report.formatting import count, duration, duration_range, percent, plural, rank_list
+from traceforge.report.formatting import count, duration, duration_range, listed, percent, plural, rank_list, spaced
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.report.plugin import Plugin
 from traceforge.report.trust import Clock
@@ -174,8 +174,9 @@ def _span(values_ns: Sequence[float | None]) -> str:
 def _issue_figure(context: Context) -> TableFigure:
     issues = context.trust.issues
     lost = sum(issue.lost_events for issue in issues)
-    noted = plural(len(issues), "kind")
-    caption = f"{noted} of issue while reading (rows skipped, repaired or guessed); {plural(lost, 'event')} not stored."
+    kinds = listed([spaced(issue.code) for issue in issues], 2)
+    stored = f"{plural(lost, 'event')} not stored" if lost else "every event is stored"
+    caption = f"Data issues: {count(len(issues))} ({kinds}); {stored}."
     return TableFigure("issues", caption, Table.of(issues, _ISSUE_COLUMNS, context.limits.table_rows), ["issues"])
 
 

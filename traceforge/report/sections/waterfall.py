@@ -1,7 +1,7 @@
 """Where the time is lost: the delay ledger as a waterfall from zero, with an explicit bar for the unexplained.
 
 Reads attribute.excess and delay. Culprits that own a twentieth of all delay stand alone; the others are summed by
-cause, and where those are too many by failure mode. Intervals come from the finding on the same culprit.
+cause, and where those are too many by failure mode.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,7 @@ class _Part:
     delay_ns: float
     share: float | None
     share_of_delay: float | None
-    rank: int | None = None
     cause: str = ""
-    finding_id: int | None = None
 
 
 def _build(context: Context) -> Section | Missing:
@@ -41,7 +39,7 @@ def _build(context: Context) -> Section | Missing:
         return missing("No delay could be attributed", context)
     parts = _parts(rows)
     total_ns, mean_ns = excess["excess_ns"], excess["duration_ns"]
-    bars = [*(_bar(part, context) for part in parts), _total_bar(excess)]
+    bars = [*(_bar(part) for part in parts), _total_bar(excess)]
     spec = waterfall_spec(bars, _LEAST_AXIS * mean_ns / 1e6)
     panel = Panel(spec, {"bars": waterfall_table(bars)}, "Waterfall of the delay in each iteration by cause.")
     seen = [mode for mode in MODES if any(part.mode == mode for part in parts)]
@@ -50,7 +48,7 @@ def _build(context: Context) -> Section | Missing:
         caption=_caption(parts, total_ns, mean_ns),
         panels=[panel],
         table=Table.of(parts, _COLUMNS),
-        queries=["sections/waterfall", "sections/waterfall_excess", "findings"],
+        queries=["sections/waterfall", "sections/waterfall_excess"],
         legend=[LegendEntry(mode, mode_name(mode)) for mode in seen],
         notes=_notes(excess["iterations"], bars),
     )
@@ -84,7 +82,6 @@ def _sum(rows: list[Row]) -> Row:
         **rows[0],
         "shown_cause": rows[0]["mode"],
         "subject": None,
-        "finding_id": None,
         "ranks": sum(row["ranks"] for row in rows),
         "delay_ns": sum(row["delay_ns"] for row in rows),
         "share": sum(row["share"] for row in rows),
@@ -104,19 +101,15 @@ def _part(row: Row, alone: set[tuple[str, str]]) -> _Part:
         label = f"{name}, rank {row['rank']}"
     elif row["ranks"]:
         label = f"{name}, {plural(row['ranks'], 'other rank' if (mode, cause) in alone else 'rank')}"
-    rank = row["rank"] if row["ranks"] == 1 else None
-    return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], rank, cause, row["finding_id"])
+    return _Part(mode, label, row["delay_ns"], row["share"], row["share_of_delay"], cause)
 
 
-def _bar(part: _Part, context: Context) -> Bar:
-    interval = _interval(part, context)
+def _bar(part: _Part) -> Bar:
     return Bar(
         label=part.label,
         value=f"{duration(part.delay_ns)} · {percent(part.share)}",
         mode=_colour_mode(part),
         delay_ms=part.delay_ns / 1e6,
-        low_ms=interval[0] / 1e6 if interval else None,
-        high_ms=interval[1] / 1e6 if interval else None,
     )
 
 
@@ -126,16 +119,6 @@ def _colour_mode(part: _Part) -> str:
     return part.mode if part.mode in MODES else _UNEXPLAINED
 
 
-def _interval(part: _Part, context: Context) -> tuple[float, float] | None:
-    for finding in context.diagnosis.findings:
-        same = finding.mode == part.mode and finding.cause == part.cause and finding.rank == part.rank
-        if part.finding_id is not None or finding.is_of_several:
-            same = finding.finding_id == part.finding_id
-        if same and finding.low_ns is not None and finding.high_ns is not None:
-            return finding.low_ns, finding.high_ns
-    return None
-
-
 def _total_bar(excess: Row) -> Bar:
     value = f"{duration(excess['excess_ns'])} · {percent(excess['share'])}"
     return Bar("All delay in a mean iteration", value, "total", excess["excess_ns"] / 1e6)
@@ -143,20 +126,18 @@ def _total_bar(excess: Row) -> Bar:
 
 def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
     known, unexplained = parts[:-1], parts[-1]
-    text = f"An iteration takes {duration(mean_ns)}, {duration(total_ns)} more than at reference speed."
+    lost = f"{duration(total_ns)} of it is delay" if total_ns > 0 else "delays and gains cancel out"
+    text = f"An iteration takes {duration(mean_ns)}; {lost}."
     if known and known[0].delay_ns > 0:
         text += f" The largest part is {lowered(known[0].label)}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
-    return f"{text} {duration(unexplained.delay_ns)}{share} remains unexplained."
+    rest = f"{duration(unexplained.delay_ns)}{share} remains" if unexplained.delay_ns else "Nothing remains"
+    return f"{text} {rest} unexplained."
 
 
 def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     notes = [f"Mean of {plural(iterations, 'iteration')}. Percentages are of a mean iteration."]
-    if any(bar.low_ms is not None for bar in bars):
-        notes.append("Thin lines span the interval of the finding.")
-        notes.append(
-            "Bars divide all delay by cause. The cost of a finding is what a replay without it saves, and may differ."
-        )
+    notes.append("Bars divide all delay by who owns it; what a fix would recover is less where other lateness follows.")
     if any(bar.delay_ms < 0 for bar in bars):
         notes.append("Negative bars are credits: faster than the reference.")
     return notes

@@ -47,7 +47,6 @@ SELECT
   weighed.is_unexplained,
   weighed.is_heavy AND weighed.place <= 7 AS is_alone,
   MIN(weighed.rank) AS rank,
-  MIN(weighed.finding_id) FILTER (WHERE weighed.is_heavy AND weighed.place <= 7) AS finding_id,
   MIN(weighed.subject) FILTER (WHERE weighed.is_heavy AND weighed.place <= 7) AS subject,
   COUNT(DISTINCT weighed.rank) AS ranks,
   SUM(weighed.delay_ns) AS delay_ns,

@@ -68,7 +68,9 @@ def _entry(frame: pl.DataFrame, axis: TimeAxis) -> list[object]:
     at = [axis.step_at(number, rank, ns) for rank, ns in frame.select("rank", "arrival_ns").iter_rows()]
     ends = [axis.step_at(number, rank, ns) for rank, ns in frame.select("rank", "end_ns").iter_rows()]
     group = f"{clean(first['group_name'], 60)} ({frame.height} ranks)"
-    return [label_of(first), group, max(ends), first["last_rank"], frame["rank"].to_list(), at]
+    resolved = frame.filter((pl.col("rank") == pl.col("last_rank")) & ~pl.col("below_resolution"))
+    last = None if resolved.is_empty() else first["last_rank"]
+    return [label_of(first), group, max(ends), last, frame["rank"].to_list(), at]
 
 
 def communication_rows(arrivals: pl.DataFrame, linked: LinkedCollectives) -> list[Blocks]:
