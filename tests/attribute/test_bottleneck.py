@@ -110,6 +110,22 @@ def test_a_device_that_computes_all_the_time_is_bound_by_its_kernels() -> None:
     assert "is not measured" in str(sentence)
 
 
+@pytest.mark.parametrize("has_stacks", [True, False])
+def test_what_no_operation_explains_stacks_may(has_stacks: bool) -> None:
+    # One rank on a host: 2 ms of work, 1 ms of communication, and 7 ms asleep.
+    trace = Trace().step(0, 0, 10 * MS).host_work("aten::mm", 0, 2 * MS)
+    trace.gloo(9 * MS, 10 * MS)
+    if has_stacks:
+        trace.host_work("train.py(3): wait", 2 * MS, 9 * MS, "python_function")
+        trace.host_work("<built-in function sleep>", 3 * MS, 9 * MS, "python_function")
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    told = "the host is in <built-in function sleep>, called from train.py(3): wait."
+    assert (told in str(sentence)) == has_stacks
+    assert ("what it waits for is not known" in str(sentence)) != has_stacks
+
+
 def test_work_that_moves_data_is_held_against_the_memory() -> None:
     # An addition of 2^20 floats moves 12.6 MB, which 3.35 TB/s take 3.76 us of its 40 us; a copy takes the other 60 us.
     trace = Trace().on_device("NVIDIA H100 80GB HBM3").step(0, 0, 100 * US)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from traceforge.report import Report, build_report
+from traceforge.report.diagnosis import leading_sentences
 from traceforge.store.database import Store
 
 from .tables import MS, Job, borrowed
@@ -104,3 +105,27 @@ def test_the_verdict_leads_to_the_evidence_of_the_finding_it_states(late_report:
     verdict = late_report.html.partition('<section id="verdict"')[2].partition("</section>")[0]
 
     assert re.findall(r'<a class="plain" href="#finding-(\d)">Evidence for and against', verdict) == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"),
+    [
+        (100, "Slow: 1.5 of 2 ms. It waits in train.py(3): f. What for?"),
+        (50, "Slow: 1.5 of 2 ms. It waits in train.py(3): f."),
+        (20, "Slow: 1.5 of 2 ms."),
+        (5, "Slow: 1.5 of 2 ms."),  # the first is cut elsewhere
+    ],
+)
+def test_a_headline_keeps_whole_sentences(limit: int, kept: str) -> None:
+    assert leading_sentences("Slow: 1.5 of 2 ms. It waits in train.py(3): f. What for?", limit) == kept
+
+
+def test_what_a_headline_has_no_room_for_begins_the_explanation() -> None:
+    rest = f"{'It is also slow. ' * 30}".strip()
+    with borrowed(Job()) as store:
+        store.execute("UPDATE attribute.verdict SET headline = ?, explanation = 'So it is.'", [f"It is slow. {rest}"])
+        text = verdict_of(report_of(store))
+
+    assert "…" not in text.partition("So it is.")[0]
+    assert text.count("It is also slow.") == 30
+    assert "It is also slow. So it is." in text

@@ -12,6 +12,7 @@ import polars as pl
 
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
+from traceforge.attribute.finding_function import StallingFunction, stalling_function
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
 from traceforge.attribute.memory_work import MemoryBoundWork, MemoryWork
 from traceforge.attribute.mixed_formats import profilers_of
@@ -246,6 +247,12 @@ class _Details:
             self._memory[run_id] = MemoryBoundWork(self._store, run_id)
         return self._memory[run_id].of(rank)
 
+    def function(self, run_id: int, rank: int | None) -> StallingFunction | None:
+        """Of a rank, or of the only one that was recorded."""
+        ranks = [int(own) for (own,) in self._store.rows("SELECT rank FROM align.rank WHERE run_id = ?", [run_id])]
+        one = rank if rank is not None else ranks[0] if len(ranks) == 1 else None
+        return None if one is None else stalling_function(self._store, run_id, one)
+
     def more(self, place: tuple[int, int | None], bound: str) -> Copies | Exposed | None:
         """What else is to be said of this bound."""
         look = {"copy_bound": self.copies, "communication_bound": self.exposed}.get(bound)
@@ -277,17 +284,20 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
         if more:
             usual = more.next_step or _NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
-        sentence += _of_unexplained(named, measured)
+        sentence += _of_unexplained(named, measured, details, place)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _NEXT_STEPS.get(named["bound"], _LOOK))
     return (*place, named["bound"], named["share"], *shares, sentence, step)
 
 
-def _of_unexplained(named: Mapping[str, Any], parts: Parts) -> str:
-    """What nothing recorded explains, where that is more than the part that is named."""
+def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
+    """What no operation explains, where that is more than the part that is named; stacks may."""
     share = next((part["share"] for part in parts if part["bound"] == "unexplained"), 0.0)
     if share <= named["share"]:
         return ""
+    function = details.function(*place)
+    if function is not None:
+        return f" For {format_share(share)} nothing runs: the host is in {function.said}."
     return (
         f" For {format_share(share)} nothing runs and no call of the host is recorded: what it waits for is not known."
     )

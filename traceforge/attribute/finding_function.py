@@ -74,6 +74,11 @@ class StallingFunction:
     caller: str | None
     covered_ns: float
 
+    @property
+    def said(self) -> str:
+        """Its name, and who calls it."""
+        return f"{_short(self.name)}, called from {_short(self.caller)}" if self.caller else _short(self.name)
+
 
 def with_named_functions(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
     """Findings whose next step names the Python function in which the host of a rank stalls."""
@@ -90,10 +95,9 @@ def _next_step(store: Store, finding: Mapping[str, Any]) -> str:
     found = stalling_function(store, finding["run_id"], int(finding["subject"]))
     if found is None:
         return usual
-    caller = f", called from {_short(found.caller)}" if found.caller else ""
     return (
-        f"See why rank {finding['subject']} is in {_short(found.name)}{caller}: {format_ns(found.covered_ns)} an"
-        " iteration of the time in which it stalls, by the recorded stacks."
+        f"See why rank {finding['subject']} is in {found.said}: {format_ns(found.covered_ns)} an iteration of the time"
+        " in which it stalls, by the recorded stacks."
     )
 
 

@@ -4,6 +4,7 @@ Findings keep the order of attribute.finding; a verdict of kind `finding` states
 tables may quote names from traces and are cleaned here, once.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 CONFIDENCES = ("high", "medium", "low")
 _SENTENCE_LIMIT = 1_200
+_LONGEST_HEADLINE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,8 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
     verdicts = [
         Verdict(
             kind=str(row["kind"]),
-            headline=clean(row["headline"], 400),
-            explanation=_sentence(row["explanation"]),
+            headline=clean(leading_sentences(str(row["headline"]), _LONGEST_HEADLINE), _LONGEST_HEADLINE),
+            explanation=_explanation(row),
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),
             delay_share=row["delay_share"],
@@ -170,6 +172,20 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
     evidence = rows("evidence")
     findings = tuple(_finding(row, evidence) for row in rows("findings"))
     return Diagnosis(verdicts[0] if verdicts else None, findings)
+
+
+def _explanation(row: dict[str, Any]) -> str:
+    """What the headline had no room for, and the explanation."""
+    headline = str(row["headline"])
+    rest = headline[len(leading_sentences(headline, _LONGEST_HEADLINE)) :].strip()
+    return _sentence(" ".join(filter(None, (rest, row["explanation"]))))
+
+
+def leading_sentences(text: str, limit: int) -> str:
+    """As many whole sentences as fit, at least the first."""
+    ends = [found.end() for found in re.finditer(r"[.!?](?= |$)", text)]
+    fitting = [end for end in ends if end <= limit]
+    return text[: fitting[-1]] if fitting else text[: ends[0]] if ends else text
 
 
 def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
