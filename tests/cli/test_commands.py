@@ -64,7 +64,7 @@ def test_a_plain_question_is_answered_as_one_with_options(plain: list[str], full
     ("words", "heavy"),
     [
         (["--help"], "altair polars duckdb numpy rich"),
-        (["sql", "DB", "SELECT 1"], "altair polars numpy scipy typer pydantic"),
+        (["sql", "DB", "SELECT 1"], "altair polars numpy scipy rich typer pydantic"),
         (["info", "DB"], "altair polars numpy scipy rich typer pydantic"),
     ],
 )

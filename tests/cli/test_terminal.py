@@ -124,3 +124,28 @@ def test_no_arguments_show_the_help() -> None:
     assert "Usage" in result.stdout + result.stderr
     for command in ("report", "ingest", "compare", "check", "doctor", "info", "sql", "export", "demo"):
         assert command in result.stdout + result.stderr
+
+
+def test_a_table_is_folded_only_where_it_is_wider_than_the_terminal(healthy: Path) -> None:
+    narrow = on_terminal("sql", healthy, "SELECT 'abc' AS first, 7 AS second", NO_COLOR="1")
+    styled = on_terminal("sql", healthy, f"SELECT '{'x' * 150}' AS first, 7 AS second")
+    wide = re.sub(r"\x1b\[[\d;]*m", "", styled)
+
+    assert narrow.replace("\r", "").splitlines() == ["first  second", "abc         7"]
+    assert max(map(len, wide.replace("\r", "").splitlines())) <= 100
+    assert wide.count("x") == 150
+
+
+def test_columns_stand_below_one_another_whatever_is_in_them(healthy: Path) -> None:
+    # a letter of East Asia is two columns wide, an accent none, and a text of two lines takes two
+    query = "SELECT * FROM (VALUES ('\u65e5\u672c', 1, 2.5), ('e\u0301', 22, NULL), ('one\ntwo', 3, 4.5)) AS t(a, b, c)"
+
+    printed = run("sql", healthy, query).stdout
+
+    assert printed.splitlines() == [
+        "a      b    c",
+        "\u65e5\u672c   1  2.5",
+        "e\u0301     22     ",
+        "one    3  4.5",
+        "two          ",
+    ]

@@ -5,9 +5,11 @@ Trace content is hostile: control characters are shown as escapes, and nothing i
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from traceforge.cli.loudness import is_quiet
@@ -46,7 +48,7 @@ _STYLES = {"finding": "1;31", "nothing_significant": "1;32", "unsure": "1;33", "
 def print_verdict(lines: Sequence[str], state: str) -> None:
     """The verdict on stdout; on a terminal that shows colours its first words in that of its state, labels dim."""
     shown = [printable(line) for line in lines]
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb":
+    if _shows_colours():
         style = _STYLES.get(state, "1")
         shown = [_LABEL.sub("\x1b[2m\\1\x1b[0m", line) for line in shown]
         shown[0] = _VERDICT.sub(f"\x1b[{style}m\\1\x1b[0m", shown[0])
@@ -60,22 +62,63 @@ def print_frame(frame: "pl.DataFrame", *, max_rows: int = MAX_TABLE_ROWS) -> Non
 
 def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], *, further: int = 0) -> None:
     """Rows on stdout, as a table, numbers to the right; how many `further` ones there are on stderr."""
+    heads = [printable(name) for name in names]
+    cells = [[_cell(value) for value in row] for row in rows]
+    are_numbers = []
+    for place in range(len(names)):
+        kinds = {type(row[place]) for row in rows} - {type(None)}
+        are_numbers.append(bool(kinds) and kinds <= {int, float, Decimal})
+    lines = _table_lines([heads, *cells], are_numbers)
+    is_terminal = sys.stdout.isatty()
+    if is_terminal and max(map(_width, lines)) > shutil.get_terminal_size().columns:
+        _print_folded(heads, cells, are_numbers)
+    else:
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if _shows_colours() else lines[0]
+        print("\n".join(lines))
+    if further:
+        count = f"more than {COUNTED}" if further > COUNTED else str(further)
+        note(f"{count} more rows; use --format csv, json or parquet to get all")
+
+
+def _table_lines(rows: Sequence[Sequence[str]], are_numbers: Sequence[bool]) -> list[str]:
+    """Rows as lines whose columns are as wide as they need; a text of several lines takes several."""
+    parts = [[cell.split("\n") for cell in row] for row in rows]
+    widths = [max(_width(line) for cell in column for line in cell) for column in zip(*parts, strict=True)]
+    found = []
+    for row in parts:
+        for line in zip_longest(*row, fillvalue=""):
+            placed = zip(line, widths, are_numbers, strict=True)
+            padded = ((text, " " * (width - _width(text)), is_number) for text, width, is_number in placed)
+            found.append("  ".join(blank + text if right else text + blank for text, blank, right in padded))
+    return found
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: those of East Asia are two wide, marks on letters none."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
+
+
+def _print_folded(heads: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool]) -> None:
+    """A table that is wider than the terminal, its cells folded."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(names):
-        kinds = {type(row[place]) for row in rows} - {type(None)}
-        is_number = bool(kinds) and kinds <= {int, float, Decimal}
-        table.add_column(Text(printable(name)), overflow="fold", justify="right" if is_number else "left")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    is_terminal = sys.stdout.isatty()
-    Console(markup=False, highlight=False, width=None if is_terminal else 10_000).print(table)
-    if further:
-        count = f"more than {COUNTED}" if further > COUNTED else str(further)
-        note(f"{count} more rows; use --format csv, json or parquet to get all")
+    for head, is_number in zip(heads, are_numbers, strict=True):
+        table.add_column(Text(head), overflow="fold", justify="right" if is_number else "left")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    Console(markup=False, highlight=False).print(table)
+
+
+def _shows_colours() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _cell(value: object) -> str:
