@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tests.given import US, Trace
+from tests.given import MS, US, Trace
 from tests.replay.models import lockstep_model
 from traceforge.attribute.ledger.propagation import Blame, blame_iteration
 from traceforge.replay.model import StepModel
@@ -85,4 +85,20 @@ def traces_of(
                 STALLS[by](trace, now, begin)
             trace.kernel(begin, arrival).collective(arrival, end)
         now = end
+    return traces
+
+
+def sleeping_job(clock_ns: int = 0) -> list[Trace]:
+    """Four ranks on gloo, twelve steps: rank 2 sleeps 5 ms between its product and the all-reduce.
+
+    rank 2       |mm 2 ms|sleep 5 ms|all-reduce 1 ms|mul 2 ms|
+    the others   |mm 2 ms|all-reduce wait      ·····|mul 2 ms|
+    """
+    traces = [Trace(rank, host=f"node{rank}", clock_ns=clock_ns * rank) for rank in range(4)]
+    for trace in traces:
+        for number in range(12):
+            start = number * 10 * MS
+            arrival = start + (7 if trace.rank == 2 else 2) * MS
+            trace.step(number, start, start + 10 * MS).host_work("aten::mm", start, start + 2 * MS)
+            trace.gloo(arrival, start + 8 * MS).host_work("aten::mul", start + 8 * MS, start + 10 * MS)
     return traces

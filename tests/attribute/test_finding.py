@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.attribute.jobs import traces_of
+from tests.attribute.jobs import sleeping_job, traces_of
 from tests.given import MS, US, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.attribute.cause import causes
@@ -272,18 +272,7 @@ def test_what_is_likely_and_costs_far_more_comes_before_what_is_sure() -> None:
 
 
 def test_a_job_without_devices_is_told_of_none() -> None:
-    # four ranks on gloo: rank 2 sleeps 5 ms between its product and the all-reduce for which the others wait
-    #   rank 2       |mm 2 ms|·········|all-reduce
-    #   the others   |mm 2 ms|all-reduce wait······|
-    traces = [Trace(rank, host=f"node{rank}") for rank in range(4)]
-    for trace in traces:
-        for number in range(12):
-            start = number * 10 * MS
-            arrival = start + (7 if trace.rank == 2 else 2) * MS
-            trace.step(number, start, start + 10 * MS).host_work("aten::mm", start, start + 2 * MS)
-            trace.gloo(arrival, start + 8 * MS).host_work("aten::mul", start + 8 * MS, start + 10 * MS)
-
-    store = told(*traces)
+    store = told(*sleeping_job())
 
     ((cause, summary),) = rows_of(store, "SELECT cause, summary FROM attribute.finding WHERE confidence = 'high'")
     assert cause == "host_stall"

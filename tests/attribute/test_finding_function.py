@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tests.attribute.jobs import sleeping_job
 from tests.given import MS, Trace, rows_of
 from tests.stories import told
 
@@ -10,19 +11,11 @@ Stacks = Callable[[Trace, int, int], object]
 
 
 def job(stacks: Stacks, clock_ns: int = 0) -> list[Trace]:
-    """Four ranks on gloo, twelve steps: rank 2 sleeps 5 ms between its product and the all-reduce.
-
-    rank 2       |mm 2 ms|sleep 5 ms|all-reduce 1 ms|mul 2 ms|
-    the others   |mm 2 ms|all-reduce wait      ·····|mul 2 ms|
-    """
-    traces = [Trace(rank, host=f"node{rank}", clock_ns=clock_ns * rank) for rank in range(4)]
+    """Four ranks of which rank 2 sleeps from 2 to 7 ms of each step, with stacks on each."""
+    traces = sleeping_job(clock_ns)
     for trace in traces:
         for number in range(12):
-            start = number * 10 * MS
-            arrival = start + (7 if trace.rank == 2 else 2) * MS
-            trace.step(number, start, start + 10 * MS).host_work("aten::mm", start, start + 2 * MS)
-            trace.gloo(arrival, start + 8 * MS).host_work("aten::mul", start + 8 * MS, start + 10 * MS)
-            stacks(trace, start, arrival)
+            stacks(trace, number * 10 * MS, (number * 10 + (7 if trace.rank == 2 else 2)) * MS)
     return traces
 
 
