@@ -110,6 +110,29 @@ def test_a_device_that_computes_all_the_time_is_bound_by_its_kernels() -> None:
     assert "is not measured" in str(sentence)
 
 
+@pytest.mark.parametrize(
+    ("operation", "device", "shapes", "step"),
+    [
+        ("aten::mm", "a device nobody knows", [[512, 512], [512, 512]], "State what the device can do (--peak"),
+        ("aten::mm", "NVIDIA H100 80GB HBM3", [], "Record the shapes of operations"),
+        ("mine::conv_of_all", "NVIDIA H100 80GB HBM3", [[512, 512], [512, 512]], "does not follow from the shapes"),
+    ],
+)
+def test_kernels_without_a_model_are_told_what_they_lack(
+    operation: str, device: str, shapes: list[list[int]], step: str
+) -> None:
+    trace = Trace().on_device(device).step(0, 0, 100 * US)
+    if shapes:
+        trace.operation(operation, 0, 5 * US, shapes, ["c10::Half"] * 2)
+    else:
+        trace.host_work(operation, 0, 5 * US)
+    trace.kernel(2 * US, 100 * US, launch_ns=US)
+
+    ((told,),) = rows_of(attributed(trace), "SELECT next_step FROM attribute.bound WHERE rank IS NULL")
+
+    assert step in str(told)
+
+
 @pytest.mark.parametrize("has_stacks", [True, False])
 def test_what_no_operation_explains_stacks_may(has_stacks: bool) -> None:
     # One rank on a host: 2 ms of work, 1 ms of communication, and 7 ms asleep.

@@ -33,7 +33,7 @@ WITH judged AS (
   SELECT run_id, COUNT(*) AS iterations FROM operation.judged_iteration GROUP BY run_id
 ),
 compute AS (
-  SELECT run_id, rank, operation, COALESCE(operation, kernel) AS name, shapes, calls, duration_ns,
+  SELECT run_id, rank, operation, COALESCE(operation, kernel) AS name, shapes, calls, duration_ns, bytes, bound,
     COALESCE(MAX(arithmetic_duration_ns) OVER same, -1) >= 0 AS is_modelled
   FROM operation.kernel
   WHERE joined <> 'host' AND class = 'compute'
@@ -41,7 +41,8 @@ compute AS (
 ),
 named AS (
   SELECT run_id, rank, name, SUM(calls) AS calls, SUM(duration_ns) AS duration_ns,
-    SUM(duration_ns) FILTER (WHERE is_modelled) AS modelled_ns
+    SUM(duration_ns) FILTER (WHERE is_modelled) AS modelled_ns, COUNT(shapes) AS shaped, COUNT(bytes) AS counted,
+    COUNT(bound) AS compared
   FROM compute
   GROUP BY run_id, rank, name
 )
@@ -51,7 +52,8 @@ SELECT
   SUM(n.duration_ns) / SUM(n.calls) AS mean_ns,
   COALESCE(SUM(n.modelled_ns), 0) / NULLIF(SUM(n.duration_ns), 0) AS modelled_share,
   ARG_MAX(n.name, n.duration_ns) AS largest,
-  MAX(n.duration_ns) / NULLIF(SUM(n.duration_ns), 0) AS largest_share
+  MAX(n.duration_ns) / NULLIF(SUM(n.duration_ns), 0) AS largest_share,
+  SUM(n.shaped) > 0 AS has_shapes, SUM(n.counted) > 0 AND SUM(n.compared) = 0 AS lacks_peak
 FROM named AS n
 JOIN judged AS j USING (run_id)
 GROUP BY GROUPING SETS ((n.run_id), (n.run_id, n.rank))
@@ -121,6 +123,12 @@ _KERNELS_BOUND = MappingProxyType(
         "ideal": "Compute-bound",
         "host_compute": "Bound by work of the host",
     }
+)
+_STATE_PEAKS = (
+    "State what the device can do (--peak bf16=… --peak memory=…, TFLOP/s and GB/s): it is none of those known."
+)
+_NO_MODEL = (
+    "Look at the largest kernels first (`traceforge top`): what these have to do does not follow from the shapes."
 )
 _NEXT_STEPS = MappingProxyType(
     {
@@ -286,8 +294,15 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
         sentence += _of_unexplained(named, measured, details, place)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
-    step = step or step_of(facts["profilers"], named["bound"], _NEXT_STEPS.get(named["bound"], _LOOK))
+    step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
     return (*place, named["bound"], named["share"], *shares, sentence, step)
+
+
+def _usual_step(bound: str, facts: Facts) -> str:
+    """What helps; of kernels without a model, what they lack."""
+    if bound == "unmodelled_kernels" and facts.get("has_shapes"):
+        return _STATE_PEAKS if facts["lacks_peak"] else _NO_MODEL
+    return _NEXT_STEPS.get(bound, _LOOK)
 
 
 def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
