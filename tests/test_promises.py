@@ -33,6 +33,8 @@ PROMISES = {
         "tests/sources/test_kineto_bounds.py::test_threads_beyond_the_bound_are_left_out_of_events_and_counted",
         "tests/sources/test_kineto_bounds.py::test_names_beyond_the_bound_become_one_and_are_counted",
         "tests/sources/test_nccl_log_lines.py::test_records_of_processes_beyond_the_bound_are_kept_without_theirs",
+        "tests/sources/test_nccl_log_lines.py::test_records_of_communicators_beyond_the_bound_are_kept_without_theirs",
+        "tests/sources/test_nccl_log_lines.py::test_calls_on_pointers_beyond_the_bound_are_kept_without_a_communicator",
     ),
     "run an interrupted ingest again to finish it": (
         "tests/store/test_interruption.py::test_after_kill_9_at_any_moment_files_are_whole_and_running_again_finishes",

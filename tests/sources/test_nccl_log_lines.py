@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.sources.nccl_logs import HEAD, LogReading, call, init
-from traceforge.sources.nccl_log import SOURCE, processes
+from traceforge.sources.nccl_log import SOURCE, calls, communicators, processes
 
 ReadLog = Callable[..., LogReading]
 SETTING = HEAD + "NCCL_DEBUG set by environment to INFO"
@@ -83,6 +83,32 @@ def test_records_of_processes_beyond_the_bound_are_kept_without_theirs(
     assert [(row["host"], row["record_count"]) for row in log.rows("process")] == [("node-1", 2), ("node-2", 1)]
     assert [row["op_count"] for row in log.rows("collective_call")] == [0, 1, 2, 3, 4]
     assert next(issue.count for issue in log.summary.issues if issue.code == "nccl_too_many_processes") == 2
+
+
+def test_records_of_communicators_beyond_the_bound_are_kept_without_theirs(
+    read_log: ReadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given inits of three communicators where two may be kept
+    monkeypatch.setattr(communicators, "MOST_COMMUNICATORS", 2)
+
+    log = read_log(*(init(comm=one) for one in (0xA0, 0xB0, 0xC0)))
+
+    assert [row["comm_pointer"] for row in log.rows("communicator")] == [0xA0, 0xB0]
+    assert len(log.rows("record")) == 3
+    assert next(issue.count for issue in log.summary.issues if issue.code == "nccl_too_many_communicators") == 1
+
+
+def test_calls_on_pointers_beyond_the_bound_are_kept_without_a_communicator(
+    read_log: ReadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_COMMUNICATORS", 1)
+
+    log = read_log(call(comm=0xA0), call(comm=0xB0, op_count=1))
+
+    first, second = log.rows("collective_call")
+    assert first["handle_id"] is not None
+    assert second["handle_id"] is None
+    assert next(issue.count for issue in log.summary.issues if issue.code == "nccl_too_many_communicators") == 1
 
 
 def test_carriage_returns_and_a_missing_last_newline_do_no_harm(read_log: ReadLog) -> None:

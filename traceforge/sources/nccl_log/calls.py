@@ -14,7 +14,7 @@ import polars as pl
 from traceforge.sources.nccl_log import quantities
 from traceforge.sources.nccl_log.byte_words import Int64Array
 from traceforge.sources.nccl_log.canonical_lines import Lines
-from traceforge.sources.nccl_log.communicators import Communicators, LoggedCommunicator, Segment
+from traceforge.sources.nccl_log.communicators import MOST_COMMUNICATORS, Communicators, LoggedCommunicator, Segment
 from traceforge.sources.nccl_log.grammar import Record, fitting
 from traceforge.sources.nccl_log.tables import COLUMNS, SCHEMAS, TYPES, Tables
 
@@ -170,12 +170,15 @@ class LoggedCalls:
             handles[within] = self._handle(segment, int(record_ids[within[0]]), {"rank_count": group.rank_count})
 
     def _handle(self, segment: Segment, first_record_id: int, facts: Mapping[str, object]) -> int:
-        """Handle of a life of a pointer, whose first call in this block has a number and facts."""
+        """Handle of a life of a pointer, whose first call in this block has a number and facts; -1 beyond the most."""
         announced = self._communicators.living(segment)
         if announced is not None:
             return announced
         (process_id, pointer), _ = segment
         handle = self.implied.get(segment)
+        if handle is None and len(self.implied) >= MOST_COMMUNICATORS:
+            self._communicators.left_out_count += 1
+            return _NONE
         if handle is None:
             handle = self.implied[segment] = LoggedCommunicator(first_record_id, process_id, {"comm_pointer": pointer})
         handle.learn(facts)

@@ -3,12 +3,15 @@
 Idea: a handle is one rank's communicator object from its first record to its end; its id is the number of that record,
 so it does not depend on how the file is read. Records that print no pointer belong to the init that runs in their
 thread. Until 2.17 there is no START line: there a thread's first ring or tree opens a handle, and COMPLETE names it.
+Memory is bounded: records of communicators beyond `MOST_COMMUNICATORS` are kept without theirs.
 Not handled: which communicator a connection made after init belongs to, where several fit (left NULL).
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+MOST_COMMUNICATORS = 262_144
 
 Key = tuple[int | None, int]
 """Process and pointer."""
@@ -65,13 +68,16 @@ class Communicators:
 
     Attributes:
         history: by process and pointer, from which record on it means which handle; None after its end.
+        left_out_count: how often something was said of a communicator beyond those that are kept.
     """
 
     def __init__(self) -> None:
         self.history: dict[Key, list[tuple[int, int | None]]] = {}
         self._open: dict[Key, LoggedCommunicator] = {}
         self._current: dict[tuple[int | None, int | None], LoggedCommunicator] = {}
-        self._of_process: dict[int | None, list[LoggedCommunicator]] = {}
+        self._of_process: dict[int | None, dict[LoggedCommunicator, None]] = {}
+        self._count = 0
+        self.left_out_count = 0
         self._announcing: set[int | None] = set()
         self._ended: list[LoggedCommunicator] = []
         self._orphans: list[tuple[Segment, RecordPlace, dict[str, object]]] = []
@@ -79,28 +85,36 @@ class Communicators:
     def start(self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]) -> None:
         """An init begins."""
         self._announcing.add(place.process_id)
-        self._new(place, pointer).learn({**facts, "start_record_id": place.record_id})
+        if (handle := self._new(place, pointer)) is not None:
+            handle.learn({**facts, "start_record_id": place.record_id})
 
     def complete(self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]) -> None:
         """An init ends."""
         handle = self._open.get((place.process_id, pointer)) if pointer is not None else None
         if handle is None or handle.is_complete:
             handle = self._unnamed(place, pointer) or self._new(place, pointer)
+        if handle is None:
+            return
         handle.learn({**facts, "complete_record_id": place.record_id})
         handle.is_complete = True
 
     def close(self, place: RecordPlace, pointer: int | None, reason: str, facts: Mapping[str, object]) -> None:
         """A communicator is destroyed, aborted or revoked."""
         ending = {**facts, "close_record_id": place.record_id, "close_reason": reason}
+        handle: LoggedCommunicator | None
         if pointer is None:
             handle = self._new(place, None)
         elif (place.process_id, pointer) in self._open:
             handle = self._open[place.process_id, pointer]
         else:
-            self._orphans.append((self.segment((place.process_id, pointer), place.record_id), place, ending))
+            if len(self._orphans) < MOST_COMMUNICATORS:
+                self._orphans.append((self.segment((place.process_id, pointer), place.record_id), place, ending))
+            else:
+                self.left_out_count += 1
             return
-        handle.learn(ending)
-        self._end(handle, place.record_id)
+        if handle is not None:
+            handle.learn(ending)
+            self._end(handle, place.record_id)
 
     def describe(
         self, place: RecordPlace, pointer: int | None, facts: Mapping[str, object]
@@ -174,10 +188,16 @@ class Communicators:
                 yield handle
         yield from implied.values()
 
-    def _new(self, place: RecordPlace, pointer: int | None) -> LoggedCommunicator:
+    def _new(self, place: RecordPlace, pointer: int | None) -> LoggedCommunicator | None:
+        """A handle that begins; None where there are too many already."""
+        if self._count >= MOST_COMMUNICATORS:
+            self.left_out_count += 1
+            self._current.pop((place.process_id, place.tid), None)
+            return None
+        self._count += 1
         handle = LoggedCommunicator(place.record_id, place.process_id)
         self._current[place.process_id, place.tid] = handle
-        self._of_process.setdefault(place.process_id, []).append(handle)
+        self._of_process.setdefault(place.process_id, {})[handle] = None
         self._name(handle, place.record_id, pointer)
         return handle
 
@@ -209,7 +229,7 @@ class Communicators:
 
     def _retire(self, handle: LoggedCommunicator) -> None:
         handle.is_complete = True
-        self._of_process[handle.process_id].remove(handle)
+        del self._of_process[handle.process_id][handle]
         self._ended.append(handle)
 
     def _latest(self, place: RecordPlace, facts: Mapping[str, object]) -> LoggedCommunicator | None:

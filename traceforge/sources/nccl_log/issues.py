@@ -11,6 +11,10 @@ _MEANINGS = {
     "last_line_open": ("info", "the last line has no line end and may be cut"),
     "unparsed_record": ("info", "messages that no rule of the grammar reads are counted in raw.nccl_unparsed"),
     "record_without_head": ("info", "records without host and process, as quoted in documents"),
+    "too_many_communicators": (
+        "warning",
+        "records of communicators beyond the first 262,144 are kept without theirs",
+    ),
     "too_many_processes": ("warning", "records of processes beyond the first 131,072 are kept without their process"),
     "torn_line": ("info", "records that share a line with others were taken apart"),
     "glued_host": ("info", "text glued to the front of a host name was cut off"),

@@ -82,6 +82,7 @@ class LogState:
 
     def _note_issues(self, stream: LineStream) -> None:
         self.issues.add("glued_host", self.processes.glued_count)
+        self.issues.add("too_many_communicators", self.communicators.left_out_count)
         self.issues.add("unparsed_record", self.templates.count)
         self.issues.add("calls_stated_twice", int(len(self.calls.stated_by) > 1))
         self.issues.add("no_records", int(not self.record_count))
