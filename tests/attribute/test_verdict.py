@@ -78,6 +78,17 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
     assert "Nobody owns it: no rank costs more than" in str(verdict["explanation"])
 
 
+def test_much_delay_in_few_iterations_is_not_called_nothing() -> None:
+    # given eight ranks as above, of which only two iterations were recorded
+    compute = [[100 * MS + (rank * 7919 + n * 104_729) % 97 * MS // 6 for rank in range(8)] for n in range(2)]
+    verdict = verdict_of(*data_parallel_job(compute, transfer_ns=10 * MS))
+
+    # then the share that is lost is said, and that no culprit of it is certain
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
+    assert float(str(verdict["delay_share"])) > 0.05
+    assert re.match(r"No certain culprit: [\d.]+ % of an iteration is delay, spread over", str(verdict["headline"]))
+
+
 def test_a_run_faster_than_its_reference_lies_below_it() -> None:
     # given three iterations, one of which is 30 ms faster on all ranks: 10 ms on average
     verdict = verdict_of(*data_parallel_job([[100 * MS] * 2, [100 * MS] * 2, [70 * MS] * 2], transfer_ns=10 * MS))

@@ -14,7 +14,7 @@ from traceforge.report import build_report
 from traceforge.report.bundle import vega_script
 
 RESULTS = Path(__file__).parent / "results" / "report_large.json"
-SIZES = ((512, 50, 10), (1_000, 50, 10))
+SIZES = ((64, 50, 40), (512, 50, 10), (1_000, 50, 10))
 _CELLS = 6_250
 
 

@@ -19,7 +19,7 @@ _EXCEPT = re.compile(
     r"probability of [\d.]+|coupling.* is [^)]*\)|p [=<] [\d.]+|hours lost per day [\d.]+"
     r"|\d+\.\d+\.\d+|at \d+\.\d+ [A-Z]{3}|\[[^]]*\]"
 )
-_DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit")
+_DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit", "No certain culprit")
 _DENIES_A_RANK = "No rank is consistently late"
 _ACCUSES = re.compile(r"[Rr]ank \d+ (?:is the last|is slow|computes longer|is late|arrives last)")
 

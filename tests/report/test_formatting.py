@@ -102,3 +102,8 @@ def test_a_number_is_never_parted_from_its_unit() -> None:
     told = "2.6 %, 8.6 ms and 3 MB in 4 steps".replace(" ", "_")
     joined = unbroken("2.6 %, 8.6 ms and 3 MB in 4 steps").replace(" ", "_").replace("\N{NO-BREAK SPACE}", "~")
     assert joined == told.replace("6_%", "6~%").replace("6_ms", "6~ms").replace("3_MB", "3~MB")
+
+
+def test_thousands_are_set_apart_by_a_narrow_space_everywhere() -> None:
+    assert unbroken("1,762 kernels of 2,000,000") == "1\u202f762 kernels of 2\u202f000\u202f000"
+    assert unbroken("ranks 1, 200, a1,200, [1,2], 1,2345") == "ranks 1, 200, a1,200, [1,2], 1,2345"

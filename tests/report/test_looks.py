@@ -37,9 +37,9 @@ document.querySelectorAll('section').forEach((section) => {
 });
 return looks;
 """
-# A label on an element that is nothing to a screen reader, or a chart without one.
+# A chart without a name, or a mark in it that a screen reader would stop at.
 _NAMELESS = """
-return [...document.querySelectorAll('.chart svg:not([role=img][aria-label]), .chart [aria-label]:not([role])')]
+return [...document.querySelectorAll('.chart svg:not([role=img][aria-label]), .chart svg :is([role], [aria-label])')]
   .map((element) => element.outerHTML.slice(0, 120))
 """
 _CLIPPED = """

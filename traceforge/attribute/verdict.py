@@ -111,7 +111,7 @@ _HEADLINES = MappingProxyType(
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
         "nothing_significant": "Nothing significant{seen}.",
-        "spread": "No single culprit: {delay_share} of an iteration is delay, spread over ranks and causes ({spread}).",
+        "spread": "No {sure} culprit: {delay_share} of an iteration is delay, spread over ranks and causes ({spread}).",
     }
 )
 
@@ -199,8 +199,8 @@ def _delay_share(state: State) -> float | None:
 
 def _is_spread(state: State) -> bool:
     """Whether much is lost and nobody owns enough of it."""
-    is_sure = state["state"] == "nothing_significant" and state["confidence"] != "low" and state["spread"] is not None
-    return is_sure and (_delay_share(state) or 0.0) >= thresholds.SPREAD_SHARE
+    is_nobody = state["state"] == "nothing_significant" and state["spread"] is not None
+    return is_nobody and (_delay_share(state) or 0.0) >= thresholds.SPREAD_SHARE
 
 
 def _of_one_rank(state: State) -> dict[str, object]:
@@ -217,7 +217,8 @@ def _of_one_rank(state: State) -> dict[str, object]:
 def _filled(sentence: str, state: State) -> str:
     """A sentence with its columns; only sentences of this module are patterns, never text from a trace."""
     lost = format_share(_delay_share(state) or 0.0)
-    return sentence.format_map({**state, "seen": _seen(state), "delay_share": lost})
+    sure = "certain" if state["confidence"] == "low" else "single"
+    return sentence.format_map({**state, "seen": _seen(state), "delay_share": lost, "sure": sure})
 
 
 def _seen(state: State) -> str:
@@ -314,7 +315,7 @@ def _of_iterations(state: State) -> str:
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     owner = _seen(state).partition(": ")[2]
-    nobody = f" Nobody owns it: {owner}." if _is_spread(state) else ""
+    nobody = f" Nobody owns it: {owner}." if _is_spread(state) and owner else ""
     nobody = f" Nothing else is significant{_seen(state)}." if is_unbalanced(state) else nobody
     alike = " What is slow alike for everyone in all iterations does not show this way."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."

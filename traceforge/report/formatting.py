@@ -16,6 +16,7 @@ from traceforge.units import format_bytes, format_ns, format_share
 _MINUS = "\N{MINUS SIGN}"
 _JOINED = "\N{NO-BREAK SPACE}"
 _HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _BEFORE_UNIT = re.compile(r"(\d) (%|(?:[nµm]?s|[kMGT]?B)\b)")
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
@@ -239,8 +240,9 @@ def _plain(value: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    """The text with its numbers and their units on one line."""
-    return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", text)
+    """The text with its numbers and their units on one line, thousands set apart as everywhere on the page."""
+    spaced_out = _THOUSANDS.sub(lambda found: found[0].replace(",", "\N{NARROW NO-BREAK SPACE}"), text)
+    return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", spaced_out)
 
 
 def plain(lines: Sequence[str]) -> list[str]:

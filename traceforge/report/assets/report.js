@@ -28,6 +28,7 @@
     ast: true,
     config: theme,
     defaultStyle: false,
+    formatLocale: { decimal: ".", thousands: "\u202f", grouping: [3], currency: ["", ""] },
     mode: "vega-lite",
     renderer: "svg",
     tooltip: { disableDefaultStyle: true },
@@ -52,6 +53,10 @@
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";
         const picture = chart.querySelector("svg");
+        picture.querySelectorAll("[role]").forEach((mark) => {
+          mark.removeAttribute("role");
+          mark.removeAttribute("aria-roledescription");
+        });
         picture.setAttribute("role", "img");
         picture.setAttribute("aria-label", panel.spec.description);
         if (figureData.drill_down && chart.dataset.panel === "0" && document.getElementById("data-timeline")) {

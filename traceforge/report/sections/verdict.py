@@ -141,7 +141,7 @@ def _how_sure(finding: Finding) -> str:
     parts = []
     if finding.affected_iterations is not None and finding.iterations:
         parts.append(f"stands out in {finding.affected_iterations} of {finding.iterations} iterations")
-    if finding.p_value is not None:
+    if finding.p_value is not None and (finding.iterations or 0) > 1:
         parts.append(f"chance explanation: {probability(finding.p_value)}")
     parts += ["evidence speaks against it too"] if finding.evidence_against else []
     return "; ".join(parts)
