@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 from tests.examples import examples
 from tests.store.tables import differing, tables_of
 from traceforge import api
+from traceforge.align.rank_batches import file_batches, rank_batches
 from traceforge.errors import InputUnusableError
 from traceforge.files import find_files
 from traceforge.records import ReadOptions
@@ -51,8 +52,11 @@ def test_facts_of_samples_are_equal(tmp_path: Path, sample: str, workers: int) -
 
 
 def test_every_stage_says_the_same_of_a_folder_that_processes_wrote(
-    tmp_path: Path, sample_database: Callable[..., Path]
+    tmp_path: Path, sample_database: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # though of the folder one rank is read at a time, and of the file all
+    monkeypatch.setattr(rank_batches, "__defaults__", (1,))
+    monkeypatch.setattr(file_batches, "__defaults__", (1,))
     with (
         Store(sample_database("far_nic"), read_only=True) as file,
         Store(f"{tmp_path / 'job'}/", is_kept=False) as folder,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.given import rows_of
-from tests.store.folders import ingested, parts, write_trace
+from tests.store.folders import ingested, parts, write_job, write_trace
 from tests.store.tables import differing, tables_of
 from traceforge.errors import StoreBusyError
 from traceforge.records import SourceSummary
@@ -248,3 +248,22 @@ def test_a_file_that_cannot_be_put_in_its_place_costs_none_of_those_beside_it(tm
         assert rows_of(store, "SELECT source_id, args FROM raw.argument ORDER BY ALL") == [(0, "a"), (1, "c")]
         assert rows_of(store, "SELECT source_id, path FROM meta.source ORDER BY ALL") == [(0, "a"), (1, "c")]
     assert len(parts(tmp_path / "job")) == 2
+
+
+def test_while_some_sources_are_read_a_folder_looks_at_their_files_alone(tmp_path: Path) -> None:
+    job = write_job(tmp_path / "night", ranks=6)
+    with Store(f"{tmp_path / 'job'}/", is_kept=False) as folder:
+        ingested(folder, job)
+        whole = folder.rows("SELECT source_id, COUNT(*) FROM raw.occurrence GROUP BY ALL ORDER BY ALL")
+        some = [row for row in whole if 2 <= row[0] <= 4]
+        assert len(whole) > len(some) > 1
+
+        with folder.narrowed(2, 4):
+            assert folder.rows("SELECT source_id, COUNT(*) FROM raw.occurrence GROUP BY ALL ORDER BY ALL") == some
+        with folder.narrowed(90, 99):
+            assert folder.rows("SELECT COUNT(*) FROM raw.occurrence WHERE source_id BETWEEN 90 AND 99") == [(0,)]
+
+        # afterwards, also after an error, all of them are there
+        with pytest.raises(ZeroDivisionError), folder.narrowed(2, 2):
+            raise ZeroDivisionError
+        assert folder.rows("SELECT source_id, COUNT(*) FROM raw.occurrence GROUP BY ALL ORDER BY ALL") == whole

@@ -97,7 +97,9 @@ class _CallArguments(msgspec.Struct):
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a communication event whose arguments say what it moves, some files at a time."""
     for files in file_batches(store):
-        yield _of_files(store, files)
+        with store.narrowed(*files):
+            found = _of_files(store, files)
+        yield found
 
 
 def _of_files(store: Store, files: tuple[int, int]) -> pl.DataFrame:

@@ -65,7 +65,8 @@ class RankBatch:
             parameters: from `$4` on.
         """
         files = [one.source_id for one in self.ranks]
-        return _parts(store.query(sql, [files, min(files), max(files), *parameters]), "source_id")
+        with store.narrowed(min(files), max(files)):
+            return _parts(store.query(sql, [files, min(files), max(files), *parameters]), "source_id")
 
     def by_rank(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:
         """What a query finds for each rank.

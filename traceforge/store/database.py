@@ -10,6 +10,7 @@ Not handled: several writers at once (DuckDB locks the file; the second gets an 
 
 import glob
 import shutil
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
@@ -108,6 +109,7 @@ class Store(Answers):
         if self.folder:
             prepare_folder(self.folder)
         self._kept: dict[tuple[object, ...], object] | None = None
+        self._sources: dict[str, list[int]] = {}  # of each table, the source of each of its files, in order
         self._connection = duckdb.connect(config=_SAFE | ({"threads": threads} if threads else {}))
         try:
             if file is not None:
@@ -166,8 +168,34 @@ class Store(Answers):
     def publish_partitions(self, partitions: Sequence[Partition]) -> None:
         """Have the views over partitions, and those that are made now, read these files."""
         if self.folder is not None:
-            for table, files in files_by_table(self.folder, partitions).items():
-                self._connection.execute(f'SET VARIABLE "{table}" = ?', [files])
+            for table, found in files_by_table(self.folder, partitions).items():
+                self._sources[table] = [source_id for source_id, _ in found]
+                self._connection.execute(f'SET VARIABLE "all {table}" = ?', [[file for _, file in found]])
+                self._choose_files(table, "")
+
+    @contextmanager
+    def narrowed(self, first_source_id: int | None, last_source_id: int | None) -> Iterator[None]:
+        """Have the views over partitions read the files of some sources alone.
+
+        What reads no others meanwhile is spared a look at the names of all files, which for thousands of them takes
+        longer than to read a few. Where a table has none of these, it reads one file that is not asked for. None
+        leaves them all.
+        """
+        if first_source_id is None or last_source_id is None:
+            yield
+            return
+        try:
+            for table, sources in self._sources.items():
+                start = min(bisect_left(sources, first_source_id), len(sources) - 1)
+                end = max(bisect_right(sources, last_source_id), start + 1)
+                self._choose_files(table, f"[{start + 1}:{end}]")
+            yield
+        finally:
+            for table in self._sources:
+                self._choose_files(table, "")
+
+    def _choose_files(self, table: str, part: str) -> None:
+        self._connection.execute(f"""SET VARIABLE "{table}" = getvariable('all {table}'){part}""")
 
     def partitions(self) -> list[Partition]:
         """All partitions of a folder database; none of a file."""

@@ -113,11 +113,11 @@ def views_over(partitions: Iterable[Partition], applied: int) -> dict[str, Docum
     return {name: view_of(form[name]) for name in sorted({one.table for one in partitions})}
 
 
-def files_by_table(folder: Folder, partitions: Iterable[Partition]) -> dict[str, list[str]]:
-    """Paths of all files by table, in the order of sources."""
-    files: dict[str, list[str]] = defaultdict(list)
-    for one in partitions:
-        files[one.table] += map(str, folder.parts(one))
+def files_by_table(folder: Folder, partitions: Iterable[Partition]) -> dict[str, list[tuple[int, str]]]:
+    """All files by table, each with its source, in the order of sources."""
+    files: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for one in sorted(partitions, key=lambda one: one.source_id):
+        files[one.table] += [(one.source_id, str(path)) for path in folder.parts(one)]
     return dict(files)
 
 

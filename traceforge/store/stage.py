@@ -61,8 +61,10 @@ def _create_in_parts(store: Store, document: Document, parts: str) -> None:
     for part in (first, *others):
         for name, value in zip(names, part, strict=True):
             store.execute(f"SET VARIABLE {name} = ?", [value])
-        if part is first:
-            store.create(document)
-        else:
-            store.execute(f"INSERT INTO {document.name} {document.query}")
+        files = dict(zip(names, part, strict=True))
+        with store.narrowed(files.get("first_source_id"), files.get("last_source_id")):
+            if part is first:
+                store.create(document)
+            else:
+                store.execute(f"INSERT INTO {document.name} {document.query}")
         store.release_beyond()
