@@ -111,7 +111,7 @@ def test_what_counts_as_on_time_is_chosen_and_stays_chosen(healthy: Path, tmp_pa
     assert chosen.returncode == 0, chosen.stderr
     assert again.returncode == 0, again.stderr
     for result in (chosen, again):
-        assert "on the rank with the least work" in " ".join(result.stdout.split())
+        assert "at the pace of the rank with the least work" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(
