@@ -17,7 +17,7 @@ def operation(name: str, args: dict[str, Any], category: str = "cpu_op") -> dict
 
 
 def test_shapes_types_and_values_are_kept_as_written(read_kineto: Read) -> None:
-    events = [operation("aten::add", MM), operation("aten::mm", MM), operation("aten::mm", MM, "kernel")]
+    events = [operation("aten::view", MM), operation("aten::mm", MM), operation("aten::mm", MM, "kernel")]
 
     reading = read_kineto({"traceEvents": events})
 
