@@ -52,7 +52,7 @@ def test_a_click_on_a_cell_opens_its_iteration(opened: Page) -> None:
     opened.wait("return location.hash.startsWith('#it=5&rank=2')")
     opened.wait("return document.querySelector('[data-walk=iteration]').value === '5'")
     assert opened.run("return document.querySelector('[data-walk=rank]').value") == "2"
-    assert opened.run(_SHOWN) == 4
+    opened.wait(f"{_SHOWN} === 4")
     assert opened.complaints() == []
 
 
@@ -69,7 +69,7 @@ def test_the_keyboard_alone_reaches_a_cell_and_opens_it(opened: Page) -> None:
     assert told.startswith("Rank 2, iteration 4: ")
     assert "ms after the median rank" in told
     opened.wait("return document.querySelector('[data-walk=iteration]').value === '4'")
-    assert opened.run(_SHOWN) == 3
+    opened.wait(f"{_SHOWN} === 3")
     assert opened.complaints() == []
 
 
