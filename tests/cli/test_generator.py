@@ -30,6 +30,14 @@ def test_a_fault_that_does_not_exist_is_a_usage_error(tmp_path: Path, fault: str
     assert getattr(done.exception, "exit_code", None) == 2
 
 
+def test_a_folder_in_the_place_of_a_scenario_is_told_where_it_belongs(tmp_path: Path) -> None:
+    result = run("synth", tmp_path)
+
+    assert result.returncode == 3
+    assert "cannot be read as a scenario: Is a directory" in result.stderr
+    assert "hint: a scenario is a TOML file; -o names the folder" in result.stderr
+
+
 def test_demo_shows_the_verdict_beside_the_truth(tmp_path: Path) -> None:
     done = run("demo", "-o", tmp_path)
 

@@ -115,7 +115,9 @@ def read_scenario(path: Path) -> "Scenario":
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputUnusableError(f"cannot be read: {error}", where=str(path)) from error
+        why = getattr(error, "strerror", None) or "it is no UTF-8"
+        hint = "a scenario is a TOML file; -o names the folder to write into"
+        raise InputUnusableError(f"cannot be read as a scenario: {why}", where=str(path), hint=hint) from error
     return scenario_of(text, path.name)
 
 
