@@ -9,17 +9,14 @@ repeats. Not handled: a cold page cache.
 """
 
 import argparse
-import json
-import os
-import platform
 import random
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of
 from tests.history.made import made
 from traceforge.history.addition import add_summaries
@@ -99,17 +96,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, default=_RESULTS, help="where the results are written")
     options = parser.parse_args()
-    results = {
-        "command": f"python -m tests.bench.fleet --runs {options.runs} --jobs {options.jobs} --hosts {options.hosts}"
-        f" --repeats {options.repeats}",
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "load_average_at_the_end": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in _PACKAGES},
+    command = (
+        f"python -m tests.bench.fleet --runs {options.runs} --jobs {options.jobs} --hosts {options.hosts}"
+        f" --repeats {options.repeats}"
+    )
+    found = {
         "runs": options.runs,
         **measure(options.runs, options.jobs, options.hosts, options.repeats),
     }
-    options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(options.output.read_text(encoding="utf-8"))
+    keep_results(options.output, command, _PACKAGES, found)
 
 
 if __name__ == "__main__":

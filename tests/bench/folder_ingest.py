@@ -9,18 +9,16 @@ Not handled: a cold page cache; ratios below 1.1 are ties.
 """
 
 import argparse
-import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.kineto_file import write_kineto_file
+from tests.bench.results_file import keep_results
 
 _RESULTS = Path(__file__).parent / "results" / "folder_ingest.json"
 _PACKAGES = ("duckdb", "isal", "msgspec", "numpy", "polars", "traceforge")
@@ -109,16 +107,11 @@ def main() -> None:
             f"one trace of {options.size_mb} MB": measure(one, scratch, (1,), options.repeats),
             f"{options.files} traces of {options.file_mb} MB": measure(many, scratch, (1, 2), options.repeats),
         }
-    results = {
-        "command": f"python -m tests.bench.folder_ingest --size-mb {options.size_mb} --files {options.files}"
-        f" --file-mb {options.file_mb} --repeats {options.repeats}",
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "load_average_at_the_end": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in _PACKAGES},
-        "least_costs": measured,
-    }
-    _RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(_RESULTS.read_text(encoding="utf-8"))
+    command = (
+        f"python -m tests.bench.folder_ingest --size-mb {options.size_mb} --files {options.files}"
+        f" --file-mb {options.file_mb} --repeats {options.repeats}"
+    )
+    keep_results(_RESULTS, command, _PACKAGES, {"least_costs": measured})
 
 
 if __name__ == "__main__":

@@ -10,16 +10,14 @@ system, wall seconds beside them, the least of all repeats. Not handled: traces 
 
 import argparse
 import json
-import os
-import platform
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of, write_traces
 from traceforge import api
 from traceforge.store.database import Store
@@ -111,18 +109,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, default=_RESULTS, help="where the results are written")
     options = parser.parse_args()
-    results = {
-        "command": f"python -m tests.bench.health --ranks {options.ranks} --iterations {options.iterations}"
-        f" --repeats {options.repeats}",
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "load_average_at_the_end": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in _PACKAGES},
+    command = (
+        f"python -m tests.bench.health --ranks {options.ranks} --iterations {options.iterations}"
+        f" --repeats {options.repeats}"
+    )
+    found = {
         "ranks": options.ranks,
         "iterations": options.iterations,
         **measure(options.ranks, options.iterations, options.repeats),
     }
-    options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(options.output.read_text(encoding="utf-8"))
+    keep_results(options.output, command, _PACKAGES, found)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ Not handled: parts at the same time; repeats; a cold page cache.
 
 import argparse
 import json
-import os
-import platform
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of, write_traces
 
 _RESULTS = Path(__file__).parent / "results" / "many_ranks.json"
@@ -108,16 +106,11 @@ def main() -> None:
     sizes = options.ranks or [1_000, 10_000]
     jobs = [measure(ranks, options.parts, options.iterations, options.buckets) for ranks in sizes]
     given = " ".join(f"--ranks {ranks}" for ranks in sizes)
-    results = {
-        "command": f"python -m tests.bench.many_ranks {given} --parts {options.parts}"
-        f" --iterations {options.iterations} --buckets {options.buckets}",
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "load_average_at_the_end": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in _PACKAGES},
-        "jobs": jobs,
-    }
-    options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(options.output.read_text(encoding="utf-8"))
+    command = (
+        f"python -m tests.bench.many_ranks {given} --parts {options.parts}"
+        f" --iterations {options.iterations} --buckets {options.buckets}"
+    )
+    keep_results(options.output, command, _PACKAGES, {"jobs": jobs})
 
 
 if __name__ == "__main__":

@@ -7,14 +7,12 @@ system, the median of all repeats. An empty process of Python and one that impor
 """
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
+from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of
 from tests.conftest import ROOT
 from traceforge import api
@@ -54,15 +52,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     options = parser.parse_args()
-    results = {
-        "command": f"python -m tests.bench.start_up --repeats {options.repeats}",
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "load_average": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in _PACKAGES},
+    command = f"python -m tests.bench.start_up --repeats {options.repeats}"
+    found = {
         "cpu_s": measure(options.repeats),
     }
-    _RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(_RESULTS.read_text(encoding="utf-8"))
+    keep_results(_RESULTS, command, _PACKAGES, found)
 
 
 if __name__ == "__main__":
