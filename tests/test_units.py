@@ -30,7 +30,8 @@ def test_a_duration_that_rounds_up_to_the_next_power_still_has_three_digits(dura
 
 
 @pytest.mark.parametrize(
-    ("size_bytes", "text"), [(512, "512 B"), (4_096, "4.10 kB"), (25_000_000, "25.0 MB"), (2_500_000_000, "2.50 GB")]
+    ("size_bytes", "text"),
+    [(512, "512 B"), (4_096, "4.10 kB"), (25_000_000, "25.0 MB"), (2_500_000_000, "2.50 GB"), (3.35e12, "3.35 TB")],
 )
 def test_a_size_uses_decimal_prefixes(size_bytes: int, text: str) -> None:
     assert format_bytes(size_bytes) == text

@@ -4,7 +4,7 @@ Rounding happens here and nowhere else: tables keep exact integers. Not handled:
 """
 
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
-_SIZE_STEPS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
+_SIZE_STEPS = ((1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 
 def format_ns(duration_ns: float) -> str:

@@ -161,9 +161,21 @@ def test_work_that_moves_data_is_held_against_the_memory() -> None:
     assert bound == "memory_bound"
     # 12.6 and 8.4 MB in 100 us; the copy's 8.4 MB would take 2.5 us of 60
     assert str(sentence).endswith(
-        "What memory bounds moves 210 GB/s, 6.3 % of the memory's peak; 60 % of its time is aten::copy_, "
-        "at 4.2 % of it."
+        "Memory-bound operations move 210 GB/s, 6.3 % of the memory's peak; 60 % of their time is aten::copy_, "
+        "4.2 % of the memory's peak."
     )
+
+
+def test_bytes_that_come_out_of_a_cache_are_no_share_of_the_memorys_peak() -> None:
+    # 100.7 MB in 20 us are 5.03 TB/s, where the memory has 3.35.
+    trace = Trace().on_device("NVIDIA H100 80GB HBM3").step(0, 0, 20 * US)
+    trace.operation("aten::add", 0, US, [[2048, 4096], [2048, 4096], []], ["float", "float", "Scalar"])
+    trace.kernel(0, 20 * US, "elementwise_kernel", launch_ns=0)
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert "Memory-bound operations move 5.03 TB/s, above the memory's peak (out of a cache)" in str(sentence)
+    assert "not measured" not in str(sentence)
 
 
 def test_the_job_is_the_mean_of_its_ranks_and_of_what_lies_between_them() -> None:

@@ -359,7 +359,7 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     if facts.get("largest"):
         part = "most of it" if 2 * facts["largest_share"] > 1 else "longest"
         text += f", {part} in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
-    if who == "host":
+    if who == "host" or (peak is None and bound == "memory_bound"):
         return f"{text}."
     if peak is None:
         return f"{text}; how near it comes to the device's peak is not measured."

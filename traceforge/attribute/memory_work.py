@@ -44,9 +44,14 @@ class MemoryWork:
     @property
     def sentence(self) -> str:
         """How near they come to the memory's peak, and which takes longest."""
-        text = f"What memory bounds moves {format_bytes(self.bytes_per_s)}/s, {format_share(self.peak_share)} of the "
-        text += f"memory's peak; {format_share(self.largest_share)} of its time is {self.largest[:80]}"
-        return f"{text}, at {format_share(self.largest_peak_share)} of it." if self.largest_share < 1 else f"{text}."
+        text = f"Memory-bound operations move {format_bytes(self.bytes_per_s)}/s, {_of_peak(self.peak_share)}; "
+        text += f"{format_share(self.largest_share)} of their time is {self.largest[:80]}"
+        return f"{text}, {_of_peak(self.largest_peak_share)}." if self.largest_share < 1 else f"{text}."
+
+
+def _of_peak(share: float) -> str:
+    """A pace as a share of the memory's; beyond it the bytes came from a cache."""
+    return f"{format_share(share)} of the memory's peak" if share <= 1 else "above the memory's peak (out of a cache)"
 
 
 class MemoryBoundWork:

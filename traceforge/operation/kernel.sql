@@ -52,7 +52,8 @@ CREATE OR REPLACE TABLE operation.kernel (
   -- Time that the arithmetic would take at the device's peak, ns; 0 where bytes alone are counted, NULL where arithmetic,
   -- bytes or peaks are not known.
   arithmetic_duration_ns BIGINT,
-  -- Time that the bytes would take at the pace of the device's memory, ns; NULL as above.
+  -- Time that the bytes would take at the pace of the device's memory, ns; more than the row took where a cache held
+  -- them; NULL as above.
   memory_duration_ns BIGINT,
   -- Which of the two limits it, by the roofline: compute or memory; NULL as above.
   bound VARCHAR
