@@ -107,14 +107,14 @@ def _details(comparison: Comparison) -> TableFigure:
     rows = sorted(comparison.details, key=lambda one: (not one.is_significant, -abs(one.difference_ns), one.name))
     changed = sum(one.is_significant for one in rows)
     caption = (
-        f"By kernel, module and shapes: {plural(changed, 'significant change') if changed else 'none is certain'}."
+        f"By kernel, module and shapes: {plural(changed, 'significant change') if changed else 'no certain change'}."
     )
     columns = [
         TableColumn("by", lambda one: one.level),
         TableColumn("name", lambda one: clean(one.name, 120), wide=True),
         *_WORK_COLUMNS,
     ]
-    note = "The same work in other parts: rows of one level sum to the whole, rows of several do not."
+    note = "The same work grouped in other ways, as far as it changed: rows of different groupings overlap."
     table = Table.of(rows, columns, _MOST_ROWS)
     return TableFigure("comparison-work", caption, table, ["comparison/operation"], [note])
 

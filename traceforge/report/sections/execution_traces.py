@@ -72,7 +72,7 @@ def _matrix(rows: list[Row]) -> str:
 def _splits(rows: list[Row]) -> str:
     first, last = rows[0], rows[-1]
     text = f"Rank {first['rank']} receives {percent(first['received_ratio'])} of the mean of its group in all-to-alls"
-    return f"{text}, rank {last['rank']} {percent(last['received_ratio'])}."
+    return f"{text}, rank {last['rank']} {percent(last['received_ratio'])}." if len(rows) > 1 else f"{text}."
 
 
 def _summary(traces: list[Row]) -> str:
