@@ -82,5 +82,5 @@ def test_each_rank_is_told_of_its_own_copies() -> None:
 
     sentences = dict(rows_of(store, "SELECT rank, sentence FROM attribute.bound ORDER BY rank"))
     assert "(Pageable -> Device): 1 copy of 80.0 kB at 1.00 GB/s" in str(sentences[0])
-    assert "(Device -> Pinned): 1 copy of 70.0 MB at 1000 GB/s" in str(sentences[1])
+    assert "(Device -> Pinned): 1 copy of 70.0 MB at 1.00 TB/s" in str(sentences[1])
     assert "53 % of the copies' time is Memcpy HtoD (Pageable" in str(sentences[None])
