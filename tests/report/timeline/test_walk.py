@@ -42,10 +42,21 @@ def settled(page: Page) -> list[float]:
     return span_of(page)
 
 
+def still(page: Page) -> None:
+    """Wait until the lanes stay where they are for 12 frames: a wheel scrolls on after it was turned."""
+    page.wait(
+        f"return new Promise((done) => {{ let left = 12; const top = {_LANES}.getBoundingClientRect().top;"
+        f"const look = () => {_LANES}.getBoundingClientRect().top !== top ? done(false)"
+        ": (left -= 1) ? requestAnimationFrame(look) : done(true); look(); })"
+    )
+
+
 def at(page: Page, x: float, y: float) -> tuple[float, float]:
-    """A place of the window, from a share of the canvas' width and px from its top."""
+    """A place of the window that nothing covers, from a share of the canvas' width and px from its top."""
+    still(page)
     box = page.run(f"const own = {_LANES}.getBoundingClientRect(); return [own.left + own.width * {x}, own.top + {y}]")
     assert isinstance(box, list)
+    assert page.run(f"return document.elementFromPoint({box[0]}, {box[1]}) === {_LANES}"), "something covers the lanes"
     return box[0], box[1]
 
 
@@ -129,6 +140,7 @@ def test_dragging_moves_and_the_wheel_zooms_only_where_it_was_asked_to(walk: Pag
     # when the wheel turns without a click before, the page scrolls and the timeline stays
     place = at(walk, 0.5, 60)
     mouse(walk, "mouseWheel", place, deltaX=0, deltaY=120, button="none")
+    still(walk)
     walk.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
     assert settled(walk) == [low, high]
 
