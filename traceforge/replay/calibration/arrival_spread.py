@@ -101,6 +101,8 @@ def _measured(sample: Collectives, control: Collectives) -> Measurement:
 
 def _doubt(score: "_Score", interval: tuple[float, float], control: Collectives) -> str:
     """Why the numbers say nothing; empty where they do."""
+    if not np.isfinite(score.kappa):
+        return "No coupling fits: a few collectives outweigh all others, whatever its strength."
     if not np.isfinite(interval).all() or interval[1] - interval[0] > thresholds.MOST_WIDTH:
         return "The interval is wider than 1 to either side; nothing follows from it."
     if interval[1] < 0 and interval[0] <= thresholds.CLOCK_ERROR_SLOPE:
@@ -138,6 +140,8 @@ class _Score:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Kappas that the data do not reject; infinite where there is no end to them."""
+        if not np.isfinite(self.kappa):
+            return -np.inf, np.inf
         bound = critical(int(self.block.max()) + 1, level)
         return self._end(-1, bound), self._end(1, bound)
 
@@ -146,6 +150,8 @@ class _Score:
         weight = self.instrument
         self.kappa = float(np.dot(weight, self._transfer) / np.dot(weight, self._wait))
         for _ in range(2):
+            if not np.isfinite(self.kappa):
+                return
             residual = self._transfer - self.kappa * self._wait
             self._scale = np.maximum(_by_place(self._place, residual, mad_sd), self._error)
             self._step = self._standard_error()
@@ -160,7 +166,10 @@ class _Score:
         return _held((self._transfer - kappa * self._wait) / self._scale)
 
     def _root(self) -> float:
-        """Where the summed score changes its sign next to the present kappa."""
+        """Where the summed score changes its sign next to the present kappa; NaN where it keeps its sign.
+
+        Outliers are held, so that a strong kappa need not turn the score around.
+        """
         weight = self.instrument / self._scale
         near, far = self.kappa, self.kappa
         value = float(np.dot(weight, self._bounded(near)))
@@ -170,6 +179,8 @@ class _Score:
             if np.dot(weight, self._bounded(far)) * value <= 0:
                 break
             near, step = far, 2 * step
+        else:
+            return np.nan
         for _ in range(40):
             middle = (near + far) / 2
             if np.dot(weight, self._bounded(middle)) * value > 0:
