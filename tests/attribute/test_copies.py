@@ -84,3 +84,17 @@ def test_each_rank_is_told_of_its_own_copies() -> None:
     assert "(Pageable -> Device): 1 copy of 80.0 kB at 1.00 GB/s" in str(sentences[0])
     assert "(Device -> Pinned): 1 copy of 70.0 MB at 1.00 TB/s" in str(sentences[1])
     assert "53 % of the copies' time is Memcpy HtoD (Pageable" in str(sentences[None])
+
+
+def test_memory_that_is_set_is_no_copy() -> None:
+    trace = Trace().step(0, 0, 100 * US).kernel(0, 20 * US)
+    trace.event("gpu_memset", "Memset (Device)", 20 * US, 80 * US, track_id=DEVICE, stream=9, size_bytes=600_000)
+    copy(trace, PAGEABLE, 80 * US, 100 * US, 20_000)
+
+    bound, sentence, step = bound_of(trace)
+
+    # 60 of 80 us set 600 kB at 10 GB/s; the copy's own pace is not theirs.
+    assert bound == "copy_bound"
+    assert sentence.startswith("Bound by setting memory: for 80 % of")
+    assert sentence.endswith("75 % of this time is Memset (Device): 1 memory set of 600 kB at 10.0 GB/s.")
+    assert "zero_grad(set_to_none=True)" in step

@@ -68,6 +68,46 @@ def test_attention_is_two_products_of_which_a_causal_mask_halves_each(causal: st
     assert amounts("aten::_flash_attention_forward", shapes, *[""] * 5, "10", "10", "0.", causal)[0] == flops
 
 
+PACKED = [[30, 3, 8], [30, 1, 8], [30, 1, 8], [4], [4], [], [], [], [], []]
+
+
+def packed(longest: str, keys: str) -> list[str]:
+    return [*[""] * 5, longest, keys, "0.", "False", "False"]
+
+
+def test_packed_sequences_that_are_all_as_long_as_the_longest_are_known() -> None:
+    # 3 sequences of 10 positions in 30 rows, 3 heads of which share one key and value
+    flops, moved = amounts("aten::_flash_attention_forward", PACKED, *packed("10", "10"))
+
+    assert flops == 3 * (4 * 3 * 10 * 10 * 8)
+    assert moved == 2 * (2 * 30 * 3 * 8 + 2 * 30 * 8)
+
+
+@pytest.mark.parametrize(("longest", "keys"), [("12", "10"), ("10", "12"), ("", "10"), ("10", "")])
+def test_packed_sequences_of_several_lengths_are_unknown(longest: str, keys: str) -> None:
+    assert of("aten::_flash_attention_forward", PACKED, HALF, *packed(longest, keys)) is None
+
+
+def test_keys_in_pages_are_as_many_as_queries_where_their_longest_are() -> None:
+    shapes = [[30, 3, 8], [9_999, 1, 8], [9_999, 1, 8], [4], [4], [77], *[[]] * 9]
+    values = [*[""] * 6, "10", "10", "0.", "0.1", "0.", "False", "True", "-1", "-1"]
+
+    flops, moved = amounts("aiter::mha_batch_prefill", shapes, *values)
+
+    assert flops == 3 * (4 * 3 * 10 * 10 * 8) // 2
+    assert moved == 2 * (2 * 30 * 3 * 8 + 2 * 30 * 8)
+    # given longer keys than queries: how many there are lies on the device
+    assert of("aiter::mha_batch_prefill", shapes, HALF, *[*values[:7], "20", *values[8:]]) is None
+
+
+@pytest.mark.parametrize(("window", "is_known"), [("-1", True), ("4", False)])
+def test_a_window_leaves_less_than_all_products(window: str, is_known: bool) -> None:
+    shapes = [[2, 10, 3, 8]] * 3
+    values = [*[""] * 3, "0.", "0.1", "True", window, "-1"]
+
+    assert (of("flash_attn::_flash_attn_forward", shapes, HALF, *values) is not None) == is_known
+
+
 def test_backward_attention_is_five_products() -> None:
     shapes = [*[[2, 3, 10, 8]] * 4, [], [], [], [], [], [], [], []]
     flops, _ = amounts("aten::_scaled_dot_product_flash_attention_backward", shapes, *[""] * 11, "False")

@@ -56,7 +56,8 @@ ORDER BY run_id, rank, phase, activity, cause
 """
 
 _KERNELS = """
-SELECT k.run_id, k.rank, k.operation, k.shapes, k.duration_ns, k.p50_ns, k.arithmetic_duration_ns, k.bound
+SELECT k.run_id, k.rank, k.operation, k.shapes, k.duration_ns, k.p50_ns, k.arithmetic_duration_ns, k.bound,
+  k.work_basis
 FROM operation.kernel AS k
 WHERE k.joined <> 'host' AND k.class = 'compute'
 ORDER BY k.run_id, k.rank
@@ -121,7 +122,7 @@ _BASIS = MappingProxyType(
         "(attribute.line_rate)",
         "imbalance_bound": "only communication runs, and another rank has not arrived",
         "pipeline_bubble": "only messages between stages run, or collectives in which stages meet",
-        "copy_bound": "only copies run, or the host is inside of a copy call while nothing runs",
+        "copy_bound": "only copies and memory sets run, or the host is inside of a copy call while nothing runs",
         "input_bound": "nothing runs, and the host loads data",
         "launch_bound": "nothing runs, and what runs next was launched later than that",
         "synchronisation_bound": "nothing runs, and the host is inside of a call that waits for the device",
@@ -132,6 +133,7 @@ _BASIS = MappingProxyType(
         "unexplained": "the trace does not say why nothing runs",
     }
 )
+_AT_MOST = "; of products of groups all rows are counted, free ones among them"
 _FROM_ONE_RANK = "only communication runs; from one rank transfer and waiting for others cannot be told apart"
 _ABOVE_LINE_RATE = "only communication runs, for longer than it would at the line rate of its links"
 
@@ -157,15 +159,17 @@ def rows(store: Store) -> pl.DataFrame:
     result: Rows = []
     for (run_key,), ranks in store.query(_ITERATIONS).group_by("run_id", maintain_order=True):
         run_id, of_job = int(str(run_key)), dict[str, int]()
-        alone = ranks.height == 1
+        alone, is_at_most = ranks.height == 1, False
         for rank in ranks.iter_rows(named=True):
             place = (run_id, rank["rank"])
             parts = _parts(spent.get(place, []), kernels.get(place, []))
             parts = _divided_at_line_rate(parts, at_line_rate.get(place))
-            result += _rows_of(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone))
+            has_free_rows = any(row["work_basis"] == "stacked_rows" for row in kernels.get(place, []))
+            is_at_most |= has_free_rows
+            result += _rows_of(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone, has_free_rows))
             for name, duration_ns in parts.items():
                 of_job[name] = of_job.get(name, 0) + duration_ns
-        result += _of_job(run_id, of_job, ranks)
+        result += _of_job(run_id, of_job, ranks, is_at_most)
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
@@ -209,11 +213,11 @@ def _name(row: Mapping[str, Any]) -> str:
     return _OF_PHASE.get(row["phase"]) or _OF_ACTIVITY.get(row["activity"], "unexplained")
 
 
-def _notes(rank: Mapping[str, Any], alone: bool) -> dict[str, str]:
-    """What is special about the parts of this rank."""
+def _notes(rank: Mapping[str, Any], alone: bool, is_at_most: bool) -> dict[str, str]:
+    """What is special about the parts of this rank; `is_at_most` where rows of groups may be free."""
     notes = {"communication_bound": _FROM_ONE_RANK} if alone else {}
     if rank["source"] is not None:
-        notes["ideal"] = f"{_BASIS['ideal']} ({rank['source']})"
+        notes["ideal"] = f"{_BASIS['ideal']} ({rank['source']}){_AT_MOST if is_at_most else ''}"
     elif rank["device"] is not None:
         notes["ideal"] = "not measured: the peaks of this device are not known"
     else:
@@ -221,10 +225,10 @@ def _notes(rank: Mapping[str, Any], alone: bool) -> dict[str, str]:
     return notes
 
 
-def _of_job(run_id: int, parts: dict[str, int], ranks: pl.DataFrame) -> Rows:
+def _of_job(run_id: int, parts: dict[str, int], ranks: pl.DataFrame, is_at_most: bool) -> Rows:
     own, job, iterations = (int(ranks[name].sum()) for name in ("own_ns", "job_ns", "iterations"))
     first = ranks.row(0, named=True)
-    notes = _notes(first, ranks.height == 1)
+    notes = _notes(first, ranks.height == 1, is_at_most)
     if ranks.height == 1 or first["is_unaligned"] or job < own:
         # Without a common clock only the ranks' own steps have a length.
         return _rows_of((run_id, None), parts, own, iterations, notes)

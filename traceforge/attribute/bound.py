@@ -100,7 +100,7 @@ _PHRASES = MappingProxyType(
         "communication_bound": ("Communication-bound", "nothing but communication runs"),
         "imbalance_bound": ("Imbalance-bound", "it waits in communication for ranks that come later"),
         "pipeline_bubble": ("Pipeline bubble", "other stages of the pipeline are waited for"),
-        "copy_bound": ("Copy-bound", "nothing but copies runs, or the host waits for one"),
+        "copy_bound": ("Copy-bound", "nothing but copies and memory sets runs, or the host waits for a copy"),
         "input_bound": ("Input-bound", "the device is idle while the host loads data"),
         "synchronisation_bound": ("Synchronisation-bound", "the device is idle while the host waits for it"),
         "device_queue": ("Bound by dependencies on the device", "nothing runs although work was launched"),
@@ -112,6 +112,7 @@ _PHRASES = MappingProxyType(
             "the device is idle while the host reads, writes or waits for a lock",
         ),
         "idle": ("Idle", "nothing runs, and the host does nothing under a name"),
+        "memory_sets": ("Bound by setting memory", "nothing but memory sets and copies runs"),
     }
 )
 _KERNELS_BOUND = MappingProxyType(
@@ -156,7 +157,6 @@ _NEXT_STEPS = MappingProxyType(
         "idle": "Record the stacks of the host (with_stack=True in torch.profiler): then the trace says what it does.",
     }
 )
-_LOOK = "See attribute.bottleneck for all parts."
 _NOTHING_RUNS = (
     "Record with activities CPU and CUDA and with_stack=True. Of a CUDA graph the trace of its replay shows the "
     "kernels, that of its capture does not."
@@ -287,8 +287,9 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
         if other["bound"] == "launch_bound":
             told_as = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
             step = step_of(facts["profilers"], told_as, phrases(late)[2])
-        sentence = _of_part(other, computing, measured, facts, late)
         more = details.more(place, other["bound"])
+        facts = {**facts, "is_set": isinstance(more, Copies) and more.is_set}
+        sentence = _of_part(other, computing, measured, facts, late)
         if more:
             usual = more.next_step or _NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
@@ -302,7 +303,7 @@ def _usual_step(bound: str, facts: Facts) -> str:
     """What helps; of kernels without a model, what they lack."""
     if bound == "unmodelled_kernels" and facts.get("has_shapes"):
         return _STATE_PEAKS if facts["lacks_peak"] else _NO_MODEL
-    return _NEXT_STEPS.get(bound, _LOOK)
+    return _NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
 
 
 def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
@@ -354,8 +355,8 @@ def _of_nothing(parts: Parts, facts: Facts) -> str:
 def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:
     """The device computes most of the time: what of it is ideal, and where the rest is."""
     who = "host" if bound == "host_compute" else "device"
-    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes {format_share(computing)} "
-    text += _step(parts, facts)
+    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes "
+    text += f"{format_share(computing)} {_step(parts, facts)}"
     if facts.get("largest"):
         part = "most of it" if 2 * facts["largest_share"] > 1 else "longest"
         text += f", {part} in {facts['largest'][:80]} ({format_share(facts['largest_share'])} of the kernels' time)"
@@ -378,7 +379,8 @@ def _of_class(name: str) -> tuple[str, str]:
 def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts, late: LateLaunches | None) -> str:
     """A part that is no work of kernels is the largest that can be avoided."""
     is_launch = named["bound"] == "launch_bound"
-    title, phrase = phrases(late)[:2] if is_launch else _PHRASES.get(named["bound"], _of_class(named["bound"]))
+    told = "memory_sets" if facts["is_set"] else named["bound"]
+    title, phrase = phrases(late)[:2] if is_launch else _PHRASES.get(told, _of_class(told))
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"

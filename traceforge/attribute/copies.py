@@ -1,10 +1,11 @@
 """What is copied while nothing else runs. Reads timeline.segment, timeline.gap, raw.event and align.*; gives text.
 
-Idea: time that copies take alone is either a copy that runs, which has a direction, a size and a pace, or the host
-inside of a copy call while nothing runs. The largest of these is named. Not handled: who asked for the copy.
+Idea: time that copies take alone is either a copy that runs, which has a direction, a size and a pace, or memory that
+is set, or the host inside of a copy call while nothing runs. The largest of these is named. Not handled: who asked for
+it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -15,7 +16,8 @@ from traceforge.units import format_bytes, format_share
 # Stretches in which only copies run, each with the copies that do.
 _ALONE = """
 WITH copied AS (
-  SELECT r.rank, e.name AS direction, e.event_id, e.size_bytes, e.duration_ns,
+  SELECT r.rank, e.name AS direction, c.canonical_category = 'gpu_memset' AS is_set, e.event_id, e.size_bytes,
+    e.duration_ns,
     e.raw_start_ns - align.ahead_ns(e.raw_start_ns, p) AS start_ns
   FROM raw.event AS e
   JOIN align.rank AS r USING (source_id)
@@ -29,7 +31,7 @@ alone AS (
   JOIN operation.judged_iteration USING (run_id, iteration)
   WHERE run_id = $1 AND phase = 'copy'
 )
-SELECT a.rank, c.direction, c.event_id, c.size_bytes, c.duration_ns,
+SELECT a.rank, c.direction, c.is_set, c.event_id, c.size_bytes, c.duration_ns,
   GREATEST(a.start_ns, c.start_ns) AS start_ns, LEAST(a.end_ns, c.start_ns + c.duration_ns) AS end_ns
 FROM alone AS a
 JOIN copied AS c ON c.rank = a.rank AND c.start_ns < a.end_ns AND c.start_ns + c.duration_ns > a.start_ns
@@ -55,6 +57,7 @@ _PAGEABLE = (
     "own, or keep data on the device."
 )
 _PINNED = "Copy on a stream of its own while kernels run, or keep data on the device."
+_SET = "Set less memory: zero_grad(set_to_none=True), empty() for what is overwritten, buffers that are made once."
 _WITHIN = "Avoid copies within the device: contiguous(), clone() and cat() in the step, layouts that do not match."
 
 
@@ -63,12 +66,14 @@ class Copies:
     """What takes most of the time of copies alone.
 
     Attributes:
-        direction: kind of copy as the trace names it; None where it is the host inside of a copy call.
+        direction: kind of copy, or of setting memory, as the trace names it; None where it is the host inside of a copy
+            call.
         share: 0..1 of the time of copies alone that it takes.
         copies: how many of the direction run alone at any time.
         size_bytes: bytes of those whose size was recorded.
         sized: how many these are.
         sized_ns: their duration, ns.
+        is_set: whether memory is set and nothing copied.
     """
 
     direction: str | None
@@ -77,6 +82,7 @@ class Copies:
     size_bytes: int = 0
     sized: int = 0
     sized_ns: int = 0
+    is_set: bool = False
 
     @property
     def sentence(self) -> str:
@@ -84,8 +90,10 @@ class Copies:
         share = format_share(self.share)
         if self.direction is None:
             return f"For {share} of the copies' time nothing runs and the host is inside of a copy call."
-        number = "1 copy" if self.copies == 1 else f"{self.copies:,} copies"
-        text = f"{share} of the copies' time is {self.direction[:80]}: {number}"
+        whose = "this" if self.is_set else "the copies'"
+        one, many = ("memory set", "memory sets") if self.is_set else ("copy", "copies")
+        number = f"1 {one}" if self.copies == 1 else f"{self.copies:,} {many}"
+        text = f"{share} of {whose} time is {self.direction[:80]}: {number}"
         if not self.sized:
             return f"{text}, sizes not recorded."
         mean = "" if self.copies == 1 else " on average"
@@ -97,6 +105,8 @@ class Copies:
     @property
     def next_step(self) -> str | None:
         """What helps with this direction; None where the direction does not tell."""
+        if self.is_set:
+            return _SET
         name = (self.direction or "").lower()
         if "pageable" in name:
             return _PAGEABLE
@@ -121,8 +131,8 @@ class CopiesAlone:
         if not total:
             return None
         found = [Copies(None, int(spent["waiting_ns"].sum()) / total)]
-        for (direction,), own in alone.group_by("direction", maintain_order=True):
-            found.append(_of_direction(str(direction), own, total))
+        for (direction, is_set), own in alone.group_by("direction", "is_set", maintain_order=True):
+            found.append(replace(_of_direction(str(direction), own, total), is_set=bool(is_set)))
         return max(found, key=lambda one: (one.share, one.direction or ""))
 
 

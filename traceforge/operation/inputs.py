@@ -18,10 +18,15 @@ _BYTES = MappingProxyType(
     {
         "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "short": 2,
         "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
-        "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1, "c10::Float8_e5m2fnuz": 1,
+        "short int": 2, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
+        "c10::Float8_e5m2fnuz": 1, "c10::Float8_e8m0fnu": 1,
     }
 )  # fmt: skip
 _FLOATING = frozenset({"double", "float"})
+# Numbers of element types as PyTorch passes them (c10::ScalarType).
+_SCALAR_TYPE_BYTES = MappingProxyType(
+    {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2, 23: 1, 24: 1, 25: 1, 26: 1, 44: 1}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,11 @@ class Inputs:
 def element_bytes(dtype: str | None) -> int | None:
     """Bytes of an element of a type as traces name it; None where it is unknown."""
     return _BYTES.get(dtype or "")
+
+
+def scalar_type_bytes(number: object) -> int | None:
+    """Bytes of an element of a type as PyTorch numbers it; None where it is unknown."""
+    return _SCALAR_TYPE_BYTES.get(number) if isinstance(number, int) else None
 
 
 def is_floating(dtype: str) -> bool:

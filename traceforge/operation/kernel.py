@@ -37,6 +37,7 @@ _SCHEMA = {
     "module": pl.String,
     "shapes": pl.String,
     "dtype": pl.String,
+    "work_basis": pl.String,
     "joined": pl.String,
     "calls": pl.Int64,
     "duration_ns": pl.Int64,
@@ -96,6 +97,7 @@ def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, A
         "module": module.removeprefix("nn.Module: ") if module else None,
         "shapes": row["shapes"],
         "dtype": work.dtype if work else None,
+        "work_basis": work.basis if work and (done.flops, done.moved_bytes) != (None, None) else None,
         "joined": joined,
         **{key: row[key] for key in ("calls", "duration_ns", "p50_ns", "p95_ns", "operation_calls")},
         "flops": done.flops,
@@ -136,6 +138,8 @@ def _amounts(work: Work | None, row: Mapping[str, Any], kernel: str, rank: Mappi
     if moved is None or memory is None or (flops is not None and peak is None):
         return _Amounts(flops, moved)
     arithmetic_ns = flops / peak * 1e9 if flops is not None and peak is not None else 0.0
+    if work.basis == "stacked_rows" and arithmetic_ns > row["duration_ns"]:
+        return _Amounts()  # faster than the device can be: not all of the stacked rows belong to a group
     memory_ns = moved / memory * 1e9
     bound = "compute" if arithmetic_ns >= memory_ns else "memory"
     return _Amounts(flops, moved, round(arithmetic_ns), round(memory_ns), bound)

@@ -29,6 +29,10 @@ CREATE OR REPLACE TABLE operation.kernel (
   shapes VARCHAR,
   -- Element type of the operation's first tensor; NULL as above.
   dtype VARCHAR,
+  -- How arithmetic and bytes are known: shapes (closed forms of the inputs), stacked_rows (a product of groups, by the rows
+  -- of all groups together: at most so much, as rows may be free) or launch_arguments (a generated kernel, by the tensors
+  -- it is given: at least so many bytes); NULL where they are not.
+  work_basis VARCHAR,
   -- How it is known: operation, graph_launch (a captured graph names no operation), no_operation (the launch lies in
   -- none), no_launch (the trace lacks the launch), no_correlation, or host.
   joined VARCHAR NOT NULL,

@@ -14,11 +14,16 @@ _MOST_REMEMBERED = 4_096
 
 _MANGLED = re.compile(r"^_ZN?K?")
 _LENGTH = re.compile(r"(\d+)")
+# The first template argument that is a nested name, behind numbers.
+_FIRST_ARGUMENT = re.compile(r"I(?:L[a-z]\d+E)*N(?:S\d*[A-Z]?\d*_)?K?")
+# `std::enable_if<!(false), void>::type name<...>`: what decides whether there is a kernel, and its result.
+_CONDITION = re.compile(r"^(?:typename )?std::enable_if<[^<>]*>::type\s+")
 _LAMBDA = re.compile(r"\{lambda[^{}]*\}|\(anonymous namespace\)|<unnamed>|\(lambda[^()]*(?:\([^()]*\))?[^()]*\)")
 # `all-reduce-start.3`: an operation of XLA, whose number tells one place of the program from another.
 _XLA_NAME = re.compile(r"^[a-z][a-z0-9_]*(?:-[a-z0-9_]+)+(?:\.\d+)?$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _WRAPPERS = frozenset({"Kernel", "Kernel2", "device_kernel", "kernel", "kentry", "Enable3xKernel"})
+_PLAIN_TYPES = frozenset({"int", "float", "double", "bool", "char", "long", "unsigned", "short", "void"})
 _SAYS_WHAT = re.compile(r"\b(\w*(?:[Ff]unctor|_kernel_cuda|_kernel_impl|_cuda_impl|_cuda_out|Ops?)(?:_\w+)?)\b")
 _SAYS_NOTHING = re.compile(r"^(?:gpu_kernel_impl\w*|func_wrapper_t|.*Iterator.*|no_?op)$", re.IGNORECASE)
 
@@ -46,12 +51,20 @@ _PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern i
 
 @lru_cache(_MOST_REMEMBERED)
 def kind_of(kernel: str, operation: str | None) -> str:
-    """What a kernel computes: by the operation if that is a convolution or attention, else by its short name."""
+    """What a kernel computes.
+
+    By the operation if that is a convolution or attention, else by its short name, or by the operation where that does
+    not tell.
+    """
     if operation is not None:
         for kind, pattern in _PATTERNS:
             if kind in _BY_OPERATION and pattern.search(operation):
                 return kind
-    return next((kind for kind, pattern in _PATTERNS if pattern.search(kernel)), "other")
+    return _first_kind(kernel) or (_first_kind(operation) if operation else None) or "other"
+
+
+def _first_kind(name: str) -> str | None:
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(name)), None)
 
 
 @lru_cache(_MOST_REMEMBERED)
@@ -61,13 +74,16 @@ def short_name(name: str) -> str:
         return _cut(_demangled(name))
     if name.startswith(("Memcpy", "Memset")) or _XLA_NAME.match(name):
         return _cut(name)
-    plain = _LAMBDA.sub("", name)
+    plain = _LAMBDA.sub("", _CONDITION.sub("", name))
     head, inside = _parts(plain)
     words = _IDENTIFIER.findall(head)
     if not words:
         return _cut(name)
     last = words[-1]
-    if last in _WRAPPERS and (inner := _IDENTIFIER.search(inside)):
+    inner = _IDENTIFIER.search(inside) if last in _WRAPPERS else None
+    if inner and inner[0] in _PLAIN_TYPES and len(words) > 1:
+        return _cut(f"{words[-2]}::{last}")
+    if inner:
         return _cut(inside[inner.start() :].split("<")[0].split(",")[0].split("::")[-1])
     said = next((word for word in _SAYS_WHAT.findall(inside) if not _SAYS_NOTHING.match(word)), None)
     return _cut(f"{last}<{said}>" if said and said != last else last)
@@ -90,16 +106,30 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def _demangled(name: str) -> str:
-    """The last name of the nested ones that a mangled name begins with, each preceded by its length."""
-    place, found = 0, name
+    """The last of the nested names that a mangled one begins with; of a wrapper, that of what it wraps."""
     match = _MANGLED.match(name)
-    place = match.end() if match else 0
+    found, place = _nested(name, match.end() if match else 0)
+    while found and _wraps(found) and (inside := _FIRST_ARGUMENT.match(name, place)):
+        inner, place = _nested(name, inside.end())
+        if not inner:
+            break
+        found = inner
+    return found or name
+
+
+def _nested(name: str, place: int) -> tuple[str, int]:
+    """The last of nested names, each preceded by its length, and where they end; empty where there is none."""
+    found = ""
     while number := _LENGTH.match(name, place):
         end = number.end() + int(number[1][:9])
         if end > len(name):
             break
         found, place = name[number.end() : end], end
-    return found
+    return found, place
+
+
+def _wraps(name: str) -> bool:
+    return name in _WRAPPERS or name.startswith("enable_")
 
 
 def _cut(text: str) -> str:

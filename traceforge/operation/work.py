@@ -4,7 +4,8 @@ Closed forms of products, convolutions and attention; a multiplication and an ad
 one an element of the result. Bytes are those of inputs and result, each moved once. Of what does little arithmetic for
 its bytes (see `moved_bytes`) the bytes alone are counted. What the inputs do not tell (a stride that was not recorded,
 whether attention is causal, the lengths of packed sequences) makes the result unknown: nothing is guessed.
-Not handled: sparse and grouped products, kernels of Triton.
+Products of groups and kernels that Inductor generates have modules of their own, as does attention.
+Not handled: sparse products, and kernels that people write in Triton.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
+from traceforge.operation.attention_work import Packing, attention
+from traceforge.operation.generated_work import generated_work_of, is_generated
+from traceforge.operation.grouped_work import GROUPED_WORK
 from traceforge.operation.inputs import Inputs, Shape, element_bytes, inputs_of
 from traceforge.operation.moved_bytes import moved_bytes_of
+from traceforge.operation.scaled_work import SCALED_WORK
 from traceforge.reading.json_values import UNDECODABLE
-
-_BACKWARD_ATTENTION = 2.5  # five products against the two of forward
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,17 @@ class Work:
         flops: None of operations of which bytes alone are counted.
         moved_bytes: None where a type is unknown.
         dtype: element type of the first tensor; None where unknown.
+        basis: how it is known, one of `BASES`.
     """
 
     flops: int | None
     moved_bytes: int | None
     dtype: str | None
+    basis: str = "shapes"
+
+
+BASES = ("shapes", "stacked_rows", "launch_arguments")
+"""By shapes of the inputs; by the rows of all groups together, of which some may be free; by what a kernel is given."""
 
 
 _Parts = tuple[float, Sequence[Shape]]
@@ -51,6 +60,11 @@ def work_of(operation: str, shapes: str, types: str | None, concrete: str | None
         inputs = inputs_of(shapes, types, concrete)
         if operation in _MODELS:
             return _modelled(_MODELS[operation](inputs), inputs)
+        if operation in _AMOUNTS:
+            basis = "stacked_rows" if operation in GROUPED_WORK else "shapes"
+            return _counted(_AMOUNTS[operation](inputs), inputs, basis)
+        if is_generated(operation):
+            return _counted(generated_work_of(operation, inputs), inputs, "launch_arguments")
         moved = moved_bytes_of(operation, inputs, kernel)
     except (IndexError, *UNDECODABLE):
         return None
@@ -63,6 +77,12 @@ def _modelled(found: _Parts | None, inputs: Inputs) -> Work | None:
     flops, moved = found
     size = element_bytes(inputs.dtype)
     return Work(round(flops), None if size is None else size * sum(prod(shape) for shape in moved), inputs.dtype)
+
+
+def _counted(found: tuple[int | None, int | None] | None, inputs: Inputs, basis: str) -> Work | None:
+    if found is None or found == (None, None):
+        return None
+    return Work(*found, inputs.dtype, basis)
 
 
 def _product(first: int, *, bias: int | None = None) -> _Model:
@@ -156,39 +176,10 @@ def _convolution_backward(inputs: Inputs) -> _Parts | None:
     return once * len(wanted), [gradient, data, weight, *wanted]
 
 
-def _attention(
-    causal: int, *, first: int = 0, sequence: int = 2, factor: float = 1.0, packed: int | None = None
-) -> _Model:
-    """Query, key and value of four dimensions.
-
-    Args:
-        causal: place of the flag; a number but 0 means causal.
-        first: place of the query.
-        sequence: dimension that counts positions; heads are the other of 1 and 2.
-        factor: of the forward products.
-        packed: place of the lengths of packed sequences; with them, positions do not tell the work.
-    """
-
-    def model(inputs: Inputs) -> _Parts | None:
-        query, key, value = inputs.shapes[first : first + 3]
-        is_causal = inputs.value(causal)
-        if not len(query) == len(key) == len(value) == 4 or is_causal is None:
-            return None
-        if packed is not None and inputs.shapes[packed]:
-            return None
-        heads = 3 - sequence
-        products = 2 * query[0] * query[heads] * query[sequence] * key[sequence] * (query[3] + value[3])
-        halved = products / 2 if is_causal else products
-        result = (*query[:3], value[3])
-        moved = [query, key, value, result]
-        return halved * factor, moved * 2 if factor > 1 else moved
-
-    return model
-
-
-_POSITIONS_FIRST = 1
 _PLAIN = _convolution(stride=3, padding=4, dilation=5, transposed=6)
 _TRANSPOSED = _transposed_convolution(stride=3, padding=4, dilation=5, output_padding=7, groups=8)
+
+_AMOUNTS = MappingProxyType({**SCALED_WORK, **GROUPED_WORK})
 
 _MODELS: Mapping[str, _Model] = MappingProxyType(
     {
@@ -196,11 +187,12 @@ _MODELS: Mapping[str, _Model] = MappingProxyType(
         "aten::bmm": _product(0),
         "aten::matmul": _product(0),
         "aten::_int_mm": _product(0),
-        "aten::_scaled_mm": _product(0),
         "aten::addmm": _product(1, bias=0),
         "aten::baddbmm": _product(1, bias=0),
         "aten::_addmm_activation": _product(1, bias=0),
         "aten::linear": _linear,
+        "aiter::gemm_a16w16": _linear,
+        "vllm::rocm_unquantized_gemm": _linear,
         "aten::conv1d": _convolution(stride=3, padding=4, dilation=5),
         "aten::conv2d": _convolution(stride=3, padding=4, dilation=5),
         "aten::conv3d": _convolution(stride=3, padding=4, dilation=5),
@@ -216,22 +208,29 @@ _MODELS: Mapping[str, _Model] = MappingProxyType(
         "aten::miopen_convolution": _convolution(padding=3, stride=4, dilation=5),
         "aten::mkldnn_convolution": _convolution(padding=3, stride=4, dilation=5),
         "aten::convolution_backward": _convolution_backward,
-        "aten::scaled_dot_product_attention": _attention(5),
-        "aten::_scaled_dot_product_flash_attention": _attention(4),
-        "aten::_scaled_dot_product_efficient_attention": _attention(6),
-        "aten::_scaled_dot_product_cudnn_attention": _attention(6),
-        "aten::_flash_attention_forward": _attention(8, sequence=_POSITIONS_FIRST, packed=3),
-        "aten::_efficient_attention_forward": _attention(9, sequence=_POSITIONS_FIRST, packed=4),
-        "aten::_scaled_dot_product_flash_attention_backward": _attention(
-            11, first=1, factor=_BACKWARD_ATTENTION, packed=6
+        "aten::scaled_dot_product_attention": attention(5),
+        "aten::_scaled_dot_product_flash_attention": attention(4),
+        "aten::_scaled_dot_product_efficient_attention": attention(6),
+        "aten::_scaled_dot_product_cudnn_attention": attention(6),
+        "aten::_flash_attention_forward": attention(8, positions_first=True, packing=Packing(3, 5)),
+        "aten::_efficient_attention_forward": attention(9, positions_first=True, packing=Packing(4, 6)),
+        "aten::_scaled_dot_product_flash_attention_backward": attention(
+            11, first=1, is_backward=True, packing=Packing(6, 8)
         ),
-        "aten::_scaled_dot_product_efficient_attention_backward": _attention(11, first=1, factor=_BACKWARD_ATTENTION),
-        "aten::_scaled_dot_product_cudnn_attention_backward": _attention(14, first=1, factor=_BACKWARD_ATTENTION),
-        "aten::_flash_attention_backward": _attention(
-            11, first=1, sequence=_POSITIONS_FIRST, factor=_BACKWARD_ATTENTION, packed=6
+        "aten::_scaled_dot_product_efficient_attention_backward": attention(11, first=1, is_backward=True),
+        "aten::_scaled_dot_product_cudnn_attention_backward": attention(14, first=1, is_backward=True),
+        "aten::_flash_attention_backward": attention(
+            11, first=1, is_backward=True, positions_first=True, packing=Packing(6, 8)
         ),
-        "aten::_efficient_attention_backward": _attention(
-            14, first=1, sequence=_POSITIONS_FIRST, factor=_BACKWARD_ATTENTION, packed=6
+        "aten::_efficient_attention_backward": attention(
+            14, first=1, is_backward=True, positions_first=True, packing=Packing(6, 8)
         ),
+        "flash_attn::_flash_attn_forward": attention(5, positions_first=True, window=6),
+        "flash_attn::_flash_attn_backward": attention(11, first=1, is_backward=True, positions_first=True, window=12),
+        "flash_attn::_flash_attn_varlen_forward": attention(9, packing=Packing(3, 5), window=10),
+        "flash_attn::_flash_attn_varlen_backward": attention(
+            15, first=1, is_backward=True, packing=Packing(9, 11), window=16
+        ),
+        "aiter::mha_batch_prefill": attention(12, packing=Packing(3, 6, is_paged=True), window=13),
     }
 )

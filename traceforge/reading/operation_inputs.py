@@ -1,8 +1,8 @@
 """Inputs of operations whose work can be counted. In: JSON texts of arguments. Out: frames of raw.operation_input.
 
 Idea: the work of a product, a convolution or an attention follows from the shapes of its inputs, and the bytes of what
-does little arithmetic do, too; only these events are looked at, since shapes of all operations would be most of the
-text of a file.
+does little arithmetic or was generated do, too; only these events are looked at, since shapes of all operations would
+be most of the text of a file.
 Not handled: arguments that are no JSON object, or do not list shapes (no row; their number is not counted, as most
 traces are recorded without shapes).
 """
@@ -16,7 +16,11 @@ from traceforge.reading.data_operations import family_of
 from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE
 from traceforge.records import Batch
 
-_SHAPED = re.compile(r"mm(?:_|$|\b)|gemm|linear|matmul|conv|attention|attn|flash|mha", re.IGNORECASE)
+_SHAPED = re.compile(
+    r"mm(?:_|$|\b)|gemm|linear|matmul|conv|attention|attn|flash|mha|fused_experts|f8f8|bf16bf16"
+    r"|^triton_(?:poi|red|per|tem)_",
+    re.IGNORECASE,
+)
 _OPERATIONS = frozenset({"cpu_op", "Operator"})
 
 
