@@ -41,6 +41,7 @@ class Cause:
         phrase_of_all: `phrase` where all ranks are struck in the same iterations; by default `phrase`.
         phrase_of_host: the same where no device was recorded; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
+        follows_pauses: whether a pause of a host brings it about: with the pause it goes as well.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Cause:
     next_step: str
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
+    follows_pauses: bool = False
     next_step_on_one_host: str = ""
     phrase_of_all: str = ""
     phrase_of_host: str = ""

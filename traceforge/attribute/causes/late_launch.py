@@ -9,4 +9,6 @@ CAUSE = Cause(
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
     is_like_taken_cores=True,
+    # A pause uses up the host's lead over its device; until it is ahead again, each launch comes late.
+    follows_pauses=True,
 )

@@ -39,6 +39,7 @@ def candidates(run: JudgedRun, delays: pl.DataFrame) -> Searched:
     """All that stands out of a run; `delays` are its rows of attribute.delay: iteration, owner, cause, delay_ns."""
     lost = lost_time(run, delays)
     found = _without_companions([*_without_parts(list(search(run, lost))), *search_transfers(run, delays)])
+    found = [_with_followers(one, found) for one in found]
     if run.may_transfers_grow:
         found = with_coinciding(found, len(run.iterations))
     claimed = [name for name, cause in causes().items() if cause.claims_transfer is not None]
@@ -86,15 +87,25 @@ def _is_of(one: FindingCandidate, other: FindingCandidate) -> bool:
     return is_set and set(mine.places) < set(others.places)
 
 
+def _with_followers(one: FindingCandidate, found: Sequence[FindingCandidate]) -> FindingCandidate:
+    """A pause of ranks, with the causes that follow from pauses, unless these are a finding of the ranks' own."""
+    is_pause = any(causes()[name].mode == "runtime_control_plane" for name in one.parts)
+    if one.cause.claims_transfer is not None or not is_pause:
+        return one
+    counted = [other for other in found if other.confidence != "low" or other is one]
+    places = set(one.subject.places)
+    taken = {name for other in counted if places & set(other.subject.places) for name in other.parts}
+    followers = [name for name, cause in causes().items() if cause.follows_pauses and name not in taken]
+    return replace(one, followers=tuple(followers))
+
+
 def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
     """What a replay without the finding leaves out."""
     model, claim = run.ledger.model, found.cause.claims_transfer
     affected = [run.places[i] for i in found.effect.affected]
     if claim is None:
         only = affected if found.subject.kind == "job" and not found.is_in_turns else None
-        blamed = blamed_work(
-            model, list(found.parts), found.subject.places, in_turns=found.is_in_turns, iterations=only
-        )
+        blamed = blamed_work(model, found.removed, found.subject.places, in_turns=found.is_in_turns, iterations=only)
         is_routed = set(found.parts) == {_COMPUTING} and not found.is_in_turns and only is None
         ranks = [run.ranks[place] for place in blamed.rank_places]
         return blamed.scaled(saved_of(run.even_routing, ranks)) if is_routed and run.even_routing else blamed

@@ -17,6 +17,7 @@ class FindingCandidate:
         communicators: places in the ledger of the communicators whose transfers are slow; empty for work, and for all.
         companion_of: a far greater cause of the same subject, or one that strikes at the same times, of which this may
             be a by-product.
+        followers: causes of work that goes with it where it is removed, beside those it has parts of.
         beside_ns: slow transfers that may be its by-product, ns an iteration.
     """
 
@@ -27,7 +28,13 @@ class FindingCandidate:
     is_in_turns: bool = False
     communicators: tuple[int, ...] = ()
     companion_of: str | None = None
+    followers: tuple[str, ...] = ()
     beside_ns: float = 0.0
+
+    @property
+    def removed(self) -> list[str]:
+        """Causes of the work that a run without it would not have."""
+        return [*self.parts, *self.followers]
 
     @property
     def confidence(self) -> str:

@@ -116,7 +116,7 @@ def finding_costs(
     result = []
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
-        known = peer_spread_of(run, list(one.parts), source, np.asarray(places)[effect.affected])
+        known = peer_spread_of(run, one.removed, source, np.asarray(places)[effect.affected])
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]

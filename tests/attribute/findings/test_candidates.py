@@ -1,0 +1,58 @@
+"""What goes with a pause of a host where the pause is removed; iterations take 100 ns."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tests.attribute.findings.runs import judged_run
+from tests.replay.models import lockstep_model
+from traceforge.attribute.cause import causes
+from traceforge.attribute.findings.candidates import _with_followers, blamed_time
+from traceforge.attribute.findings.effects import Effect
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.attribute.findings.subjects import Subject
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+
+
+def candidate(ranks: tuple[int, ...], parts: Mapping[str, float], confidence: str = "high") -> FindingCandidate:
+    delay = sum(parts.values())
+    effect = Effect(delay, None, delay / 100, confidence, "persistent", np.arange(4), delay, np.full(4, delay))
+    name = ", ".join(map(str, ranks))
+    subject = Subject("rank" if len(ranks) == 1 else "ranks", name, ranks, name)
+    return FindingCandidate(causes()[next(iter(parts))], effect, subject, dict(parts))
+
+
+def test_without_a_pause_the_launches_that_came_late_after_it_are_on_time() -> None:
+    # given rank 2, whose host pauses for 20 in each iteration, after which its launches are 5 late until it has its
+    # lead again; the others have neither
+    work = np.zeros((4, 1, 4, 3), dtype=np.int64)
+    work[..., 0] = 90
+    work[:, :, 2, 1:] = (20, 5)
+    kinds = (("slow_compute", None), ("host_stall", None), ("late_launch", None))
+    model = lockstep_model(work, kinds=kinds)
+    run = replace(judged_run(4, 4), ledger=LedgerInput(model, (0,), np.zeros(model.group.shape, dtype=np.int64)))
+    pause = candidate((2,), {"host_stall": 20.0})
+
+    # then the pause costs 25, of which it has 20 itself
+    whole = _with_followers(pause, [pause])
+    assert whole.followers == ("late_launch",)
+    assert whole.parts == {"host_stall": 20.0}
+    assert blamed_time(run, pause).rank_seconds_ns().tolist() == [20.0] * 4
+    assert blamed_time(run, whole).rank_seconds_ns().tolist() == [25.0] * 4
+
+
+def test_late_launches_that_are_a_finding_of_their_own_are_not_the_pauses() -> None:
+    pause, launches = candidate((2,), {"input_stall": 20.0}), candidate((2, 3), {"late_launch": 15.0})
+    assert _with_followers(pause, [pause, launches]).followers == ()
+    # but what does not count, or is another rank's, leaves them to the pause
+    assert _with_followers(pause, [pause, replace(launches, companion_of="x")]).followers == ("late_launch",)
+    assert _with_followers(pause, [pause, candidate((3,), {"late_launch": 15.0})]).followers == ("late_launch",)
+
+
+def test_nothing_follows_from_slow_kernels_or_transfers() -> None:
+    slow, transfers = candidate((2,), {"slow_compute": 20.0}), candidate((2,), {"slow_transfer": 20.0})
+    assert _with_followers(slow, [slow]).followers == ()
+    assert _with_followers(transfers, [transfers]).followers == ()
+    launches = candidate((2,), {"late_launch": 9.0})
+    assert _with_followers(launches, [launches]).followers == ()
