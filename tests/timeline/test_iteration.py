@@ -60,6 +60,11 @@ def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
         ([130, 90, 30, 30, 30, 30, 30], [True, True, False, False, False, False, False]),
         # But not half of the run, and not after one that did not.
         ([30, 90, 90, 30, 30, 30], [False] * 6),
+        # What returns is no warm-up: 90, 85 and 95 ns (100, 95 and 105 with the transfer) are much the same.
+        ([90, 30, 30, 85, 30, 30, 95, 30], [False] * 8),
+        # Once later, or at less than nine tenths, shows nothing.
+        ([90, 30, 30, 90, 30, 30, 30, 30], [True, *[False] * 7]),
+        ([90, 30, 30, 75, 30, 30, 75, 30], [True, *[False] * 7]),
         # Two iterations are too few to tell.
         ([90, 30], [False, False]),
     ],

@@ -17,6 +17,14 @@ LEAST_ITERATIONS: Annotated[
 MOST_WARMUP_SHARE: Annotated[
     float, Meaning("share of iterations", "Warm-up is a smaller share of the run.", "timeline.iteration.is_warmup")
 ] = 0.5
+RETURNING_SHARE: Annotated[
+    float,
+    Meaning("share of a first iteration", "A later one that takes this is like it.", "timeline.iteration.is_warmup"),
+] = 0.9
+RETURNING_ITERATIONS: Annotated[
+    int,
+    Meaning("iterations", "With so many later ones like it the first is no warm-up.", "timeline.iteration.is_warmup"),
+] = 2
 USUAL_TRANSFER_QUANTILE: Annotated[
     float, Meaning("quantile", "The usual transfer of a kind.", "timeline.slow_collective.reference_transfer_ns")
 ] = 0.25

@@ -11,8 +11,8 @@ CREATE OR REPLACE TABLE timeline.iteration (
   duration_ns,
   -- Ranks that recorded it (of a run with aligned clocks, those that are).
   ranks,
-  -- True for the first iterations while each takes more than twice the median, in fewer than half of the run: kept, but
-  -- not judged.
+  -- True for the first iterations while each takes more than twice the median, in fewer than half of the run, and later
+  -- ones do not take about as long again and again: kept, but not judged.
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
   -- where the trace marks no steps, where the window begins or ends within it, or where a clock was set meanwhile: kept,
@@ -66,19 +66,32 @@ slow AS (
   FROM whole
   WINDOW run AS (PARTITION BY run_id)
 ),
-judged AS (
+begun AS (
   SELECT *,
     BOOL_AND(is_slow) OVER so_far
       AND COUNT(*) OVER so_far < iterations * (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_WARMUP_SHARE')
-      AS is_warmup
+      AS is_first
   FROM slow
   WINDOW so_far AS (PARTITION BY run_id ORDER BY iteration)
+),
+-- What returns is no warm-up: a checkpoint every so many iterations may fall on the first.
+returning_iteration AS (
+  SELECT b.run_id, b.iteration
+  FROM begun AS b
+  JOIN begun AS later
+    ON later.run_id = b.run_id
+    AND later.duration_ns
+      >= b.duration_ns * (SELECT value FROM meta.threshold WHERE name = 'timeline.RETURNING_SHARE')
+  WHERE b.is_first AND NOT later.is_first
+  GROUP BY ALL
+  HAVING COUNT(*) >= (SELECT value FROM meta.threshold WHERE name = 'timeline.RETURNING_ITERATIONS')
 )
 SELECT
-  j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_warmup,
+  j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_first AND r.iteration IS NULL,
   j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL
-FROM judged AS j
+FROM begun AS j
 JOIN present AS p USING (run_id)
 LEFT JOIN cut AS u USING (run_id, iteration)
 LEFT JOIN set_in AS t USING (run_id, iteration)
+LEFT JOIN returning_iteration AS r USING (run_id, iteration)
 ORDER BY j.run_id, j.iteration
