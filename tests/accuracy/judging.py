@@ -107,50 +107,57 @@ def judge_folder(case: Case, path: Path) -> Mark:
 
 def _judged(case: Case, store: Store | Run, path: Path) -> Mark:
     truth = json.loads((path / "truth.json").read_text(encoding="utf-8"))
+    judged = during(truth, {int(iteration) for (iteration,) in store.query(_USED).rows()})
     if case.cut:
         # What happened after a file ends is not asked for.
-        truth = during(truth, {int(iteration) for (iteration,) in store.query(_USED).rows()})
+        truth = judged
     groups = {str(name): list(ranks) for name, ranks in store.query(_GROUPS).rows()}
     every = culprits(truth, groups, case.left_out)
+    # Whom to name follows from the whole run; a finding's costs are means over the iterations that the run judges.
+    costs = dict(zip(every, culprits(judged, groups, case.left_out), strict=True))
     sight = store.query(_SIGHT).to_dicts() if store.query(_HAS_SIGHT).height else []
     findings = store.query(_FINDINGS).to_dicts()
-    return _mark(case, truth, every, findings, sight, readings(store))
+    return _mark(case, sum(judged["duration_ns"]) / len(judged["duration_ns"]), costs, findings, sight, readings(store))
 
 
 def _mark(
     case: Case,
-    truth: Mapping[str, Any],
-    every: list[Named],
+    duration_ns: float,
+    costs: Mapping[Named, Named],
     findings: Findings,
     sight: Findings,
     by_hand: dict[str, int | None],
 ) -> Mark:
-    asked = [one for one in every if one.share >= MATERIAL_SHARE and not is_lost(one)]
+    asked = [one for one in costs if one.share >= MATERIAL_SHARE and not is_lost(one)]
     counted = [one for one in findings if one["confidence"] in ("high", "medium")]
-    duration_ns = sum(truth["duration_ns"]) / len(truth["duration_ns"])
     errors, covered = [], []
     ledger: list[float] = []
     saved: list[float] = []
     isolated: list[float] = []
     for named in asked:
-        mine = named.told(counted)
+        mine, true = named.told(counted), costs[named]
+        if true.delay_ns <= 0:
+            # All of it lies in iterations that are not judged.
+            errors.append(None)
+            covered.append(None)
+            continue
         total = sum(one["delay_ns_per_iteration"] for one in mine)
-        errors.append(total / named.delay_ns - 1 if mine else None)
+        errors.append(total / true.delay_ns - 1 if mine else None)
         if mine:
-            ledger.append(sum(one["ledger_ns_per_iteration"] for one in mine) / named.delay_ns - 1)
+            ledger.append(sum(one["ledger_ns_per_iteration"] for one in mine) / true.delay_ns - 1)
         if len(mine) == 1:
             gain, alone = mine[0]["gain_if_fixed"], mine[0]["isolated_cost_ns"]
             # Where another fault hides it, removing one saves next to nothing.
-            saved += _relative(duration_ns * gain / (1 + gain), named.removed_ns, duration_ns)
-            isolated += _relative(alone, named.added_ns, duration_ns)
+            saved += _relative(duration_ns * gain / (1 + gain), true.removed_ns, duration_ns)
+            isolated += _relative(alone, true.added_ns, duration_ns)
         bounds = [(one["delay_low_ns"], one["delay_high_ns"]) for one in mine]
         # An interval speaks of one finding.
         is_told = len(bounds) == 1 and bounds[0][0] is not None
-        covered.append(bounds[0][0] <= named.delay_ns <= bounds[0][1] if is_told else None)
+        covered.append(bounds[0][0] <= true.delay_ns <= bounds[0][1] if is_told else None)
     # Where traces are missing it is right to say that something is lost for a reason that is not known.
     judged = [one for one in counted if one["mode"] != "unexplained" or not (case.left_out or case.cut)]
-    parts = [one for one in judged if any(named.is_told_in_part_by(one) for named in every)]
-    false = [one for one in judged if one not in parts and not any(named.is_named_by(one) for named in every)]
+    parts = [one for one in judged if any(named.is_told_in_part_by(one) for named in costs)]
+    false = [one for one in judged if one not in parts and not any(named.is_named_by(one) for named in costs)]
     first = (counted[0]["mode"], counted[0]["subject_kind"], counted[0]["subject"]) if counted else None
     found, seen = [named.place(counted) for named in asked], [_sight_ns(named, sight) for named in asked]
     return Mark(
