@@ -1,8 +1,9 @@
 """One case, from traces to a mark. In: a case. Out: what was answered, what was true, and whether they agree.
 
 A single trouble is answered rightly if the first finding, of high or medium confidence, names its mode and its culprit
-(`naming`). A culprit without a trace is not asked for. Where nothing is found, the mark says what the run's own table
-of sight (`attribute.sight`) claims to have been able to see, if there is such a table.
+(`naming`). A culprit without a trace is not asked for; a finding of a cost that no run can have is an error. Where
+nothing is found, the mark says what the run's own table of sight (`attribute.sight`) claims to have been able to see,
+if there is such a table.
 """
 
 import json
@@ -117,6 +118,8 @@ def _judged(case: Case, store: Store | Run, path: Path) -> Mark:
     costs = dict(zip(every, culprits(judged, groups, case.left_out), strict=True))
     sight = store.query(_SIGHT).to_dicts() if store.query(_HAS_SIGHT).height else []
     findings = store.query(_FINDINGS).to_dicts()
+    if impossible := [one for one in findings if not is_possible(one)]:
+        raise ValueError(f"no run can lose what these findings say: {'; '.join(map(_said, impossible))}")
     return _mark(case, sum(judged["duration_ns"]) / len(judged["duration_ns"]), costs, findings, sight, readings(store))
 
 
@@ -164,6 +167,12 @@ def _mark(
         case, asked, found, errors, ledger, saved, isolated, covered, [*map(_said, false)], [*map(_said, parts)],
         first, seen, by_hand, findings,
     )  # fmt: skip
+
+
+def is_possible(finding: Mapping[str, Any]) -> bool:
+    """Whether a finding costs something, at most the iteration, and lies within its own interval."""
+    delay, low, high = (finding[f"delay_{name}"] for name in ("ns_per_iteration", "low_ns", "high_ns"))
+    return 0 < finding["share"] <= 1 and (low is None or low <= delay <= high)
 
 
 def _relative(told_ns: float, true_ns: float, duration_ns: float) -> list[float]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.accuracy.judging import is_possible
 from tests.accuracy.naming import Named, culprits, during, is_lost
 
 # Two hosts of two ranks.
@@ -141,3 +142,13 @@ def test_what_a_culprit_costs_is_the_mean_of_both_ways_of_counting() -> None:
     one = culprit(RANK)
 
     assert (one.removed_ns, one.added_ns, one.delay_ns, one.share) == (4, 8, 6, 0.15)
+
+
+def test_a_finding_that_costs_more_than_the_run_or_lies_outside_its_interval_is_impossible() -> None:
+    usual = {"share": 0.1, "delay_ns_per_iteration": 5, "delay_low_ns": 4, "delay_high_ns": 7}
+    assert is_possible(usual)
+    assert is_possible({**usual, "delay_low_ns": None, "delay_high_ns": None})
+    assert not is_possible({**usual, "share": 1.5})
+    assert not is_possible({**usual, "share": 0.0})
+    assert not is_possible({**usual, "delay_low_ns": 6})
+    assert not is_possible({**usual, "delay_high_ns": 4})
