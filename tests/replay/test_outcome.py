@@ -1,5 +1,7 @@
 """What a policy would have done, worked by hand, and the verdict on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,9 @@ from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import Outcome, outcomes, overshoot
 from traceforge.replay.policy import parse_policy
+
+# No transfer grows with the spread of arrivals.
+UNCOUPLED = replace(NOTHING_KNOWN, largest_spread=0.0)
 
 
 def outcome_of(model: StepModel, policy: str, known: Evidence = NOTHING_KNOWN) -> Outcome:
@@ -31,7 +36,7 @@ def test_a_harmful_policy_worked_by_hand() -> None:
     #                                                                          120 + 140 + 160 = 420
     model = lockstep_model([[[100, 60]]] * 3, transfer_ns=20)
 
-    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=2,max_delay=0.5")
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=2,max_delay=0.5", UNCOUPLED)
 
     assert outcome.throughput_ratio == pytest.approx(360 / 420)
     assert (outcome.p50_ns, outcome.p95_ns, outcome.p99_ns) == (140, 158, 160)
@@ -40,14 +45,16 @@ def test_a_harmful_policy_worked_by_hand() -> None:
     assert outcome.engaged_share == pytest.approx(3 / 6)
     assert outcome.gain_ceiling == 0
     assert outcome.verdict == "harm"
-    assert outcome.reason == "The delays cost 14 %, more than any pacing could gain."
+    assert outcome.reason == (
+        "The delays cost 14 %, more than they gain even if transfers grow by 0 times the mean wait before them."
+    )
 
 
 def test_a_delay_within_the_slack_costs_nothing() -> None:
     # given the same job and half the slack given back: rank 1 arrives at 80, still before rank 0
     model = lockstep_model([[[100, 60]]] * 3, transfer_ns=20)
 
-    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5")
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5", UNCOUPLED)
 
     # then it delays rank 1 by 20 in two of three iterations, to no effect
     assert outcome.throughput_ratio == 1
@@ -55,18 +62,43 @@ def test_a_delay_within_the_slack_costs_nothing() -> None:
     assert outcome.verdict == "no_effect"
 
 
-def test_the_ceiling_is_the_run_with_every_transfer_at_its_reference() -> None:
-    # given four iterations of 100, with transfers of 20, 20, 20 and 60: 520 in all; clean, 480
-    model = lockstep_model([[[100, 60]]] * 4, transfer_ns=[[20], [20], [60], [20]])
+def test_where_no_coupling_was_measured_the_ceiling_is_that_of_the_largest_that_is_possible() -> None:
+    # given four iterations of 100 and 60, so that the mean wait is 20, and transfers of 50, 50, 50 and 90: 640 in all;
+    # at 2 ns for each ns of wait transfers would be 10, 10, 10 and 50 if nobody waited: 480
+    model = lockstep_model([[[100, 60]]] * 4, transfer_ns=[[50], [50], [90], [50]])
 
     outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5")
 
-    # then no pacing could gain more than 520 / 480 - 1, and that is where the interval ends
-    assert outcome.gain_ceiling == pytest.approx(1 / 12)
+    # then no pacing could gain more than 640 / 480 - 1; that one transfer is slow by itself does not count
+    assert outcome.gain_ceiling == pytest.approx(1 / 3)
+    # and the interval ends where this one would: from the second iteration on rank 1 waits 20 less, and so do
+    # transfers: 150 + 130 + 170 + 130
     assert outcome.throughput_ratio_low == outcome.throughput_ratio == 1
-    assert outcome.throughput_ratio_high == pytest.approx(13 / 12)
+    assert outcome.throughput_ratio_high == pytest.approx(640 / 580)
     assert outcome.verdict == "not_identifiable"
-    assert "8.3 %" in outcome.reason
+    assert (
+        "if they grow by 2 times the mean wait before them, by +10 %, and no pacing gains more than 33 %"
+        in outcome.reason
+    )
+
+
+def test_a_transfer_takes_no_less_than_no_time_whatever_the_coupling() -> None:
+    # given a mean wait of 20 and transfers of 20: twice the wait is more than all of them
+    model = lockstep_model([[[100, 60]]] * 4, transfer_ns=20)
+
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5")
+
+    assert outcome.gain_ceiling == pytest.approx(480 / 400 - 1)
+
+
+def test_an_unsure_coupling_bounds_the_ceiling_by_its_upper_end() -> None:
+    # given the same job and a coupling of which it is only known that it is at most 0.1: 2 of each transfer
+    model = lockstep_model([[[100, 60]]] * 4, transfer_ns=20)
+    known = replace(NOTHING_KNOWN, largest_spread=0.1)
+
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5", known)
+
+    assert outcome.gain_ceiling == pytest.approx(480 / 472 - 1)
 
 
 def test_no_pacing_is_the_recorded_run() -> None:

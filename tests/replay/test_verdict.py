@@ -38,6 +38,8 @@ def unknown(ratio: float, ceiling: float, *, is_paced: bool = True) -> PolicyPre
         (0.9899, 0.0, True, "harm"),  # costs more than one per cent, and nothing to gain
         (0.95, 0.03, True, "harm"),  # 1.03 x 0.95 = 0.979: even the ceiling does not make up for it
         (0.95, 0.05, True, "not_identifiable"),  # 1.05 x 0.95 = 0.998: it might
+        (0.995, 0.0145, True, "no_effect"),  # 0.5 % lost, or 0.9 % gained
+        (0.985, 0.0245, True, "not_identifiable"),  # 1.5 % lost, or 0.9 % gained
     ],
 )
 def test_without_a_measured_coupling(ratio: float, ceiling: float, is_paced: bool, verdict: str) -> None:

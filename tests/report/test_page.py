@@ -125,7 +125,7 @@ def test_captions_state_what_the_tables_hold(late_report: Report) -> None:
     assert "Rank 2 is the last to arrive in 7 of 7 iterations" in page
     assert re.search(r"Iteration 3: rank 2 reaches a collective [\d.]+ ms after the median of the other ranks", page)
     assert "remains unexplained" in page
-    assert "Neither of 2 policies would help this run" in page
+    assert "Neither of 2 policies is known to help this run" in page
 
 
 def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:

@@ -5,7 +5,7 @@ an upper end.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 
 # Rows of replay.calibration by field of `Couplings`.
 MECHANISMS = {
@@ -56,6 +57,8 @@ class Evidence:
         is_positive: whether a measured coupling, at its lower end, makes anything slower where ranks are early.
         predictability: how well lateness can be predicted from the past, 0..1; None where it was not measured.
         reason: why the spread's coupling is not known, or what was found.
+        largest_spread: most that transfers may grow by, of the mean wait before them: the upper end of what the run
+            says, or of what is taken for possible where it says nothing.
     """
 
     point: Couplings
@@ -65,6 +68,12 @@ class Evidence:
     is_positive: bool
     predictability: float | None
     reason: str
+    largest_spread: float = thresholds.LARGEST_COUPLING
+
+    @property
+    def possible(self) -> Couplings:
+        """Upper ends; where it is not known how transfers follow the spread of arrivals, by as much as is possible."""
+        return self.high if self.is_measured else replace(self.high, spread=self.largest_spread)
 
 
 NOTHING_KNOWN = Evidence(NO_COUPLING, NO_COUPLING, NO_COUPLING, False, False, None, "It was not measured.")
@@ -87,6 +96,7 @@ def evidence(rows: Mapping[str, CalibrationRow]) -> Evidence:
         is_positive=any(getattr(low, field) > 0 for field in of_field),
         predictability=predictable.coefficient if predictable and predictable.verdict == IDENTIFIABLE else None,
         reason=NOTHING_KNOWN.reason if spread is None else spread.reason,
+        largest_spread=_largest(spread),
     )
 
 
@@ -97,6 +107,13 @@ def _end(row: CalibrationRow | None, end: str) -> float:
         return max(row.high or 0.0, 0.0) if end == "high" else 0.0
     value = getattr(row, end)
     return float(row.coefficient if value is None else value)
+
+
+def _largest(spread: CalibrationRow | None) -> float:
+    """Upper end of the spread's coupling, if it was bounded at all."""
+    if spread is None or spread.high is None:
+        return thresholds.LARGEST_COUPLING
+    return min(max(spread.high, 0.0), thresholds.LARGEST_COUPLING)
 
 
 def calibration_rows(store: Store, run_id: int) -> dict[str, CalibrationRow]:

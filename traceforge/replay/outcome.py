@@ -85,7 +85,7 @@ def outcomes(run: ReplayInput, chosen: Sequence[Chosen]) -> list[Outcome]:
 
 def _replayed(run: ReplayInput, chosen: Sequence[Chosen]) -> list[_Arms]:
     known, durations = run.known, measured(run.model)
-    values = (known.point, known.low, known.high, NO_COUPLING)
+    values = (known.point, known.low, known.possible, NO_COUPLING)
     distinct = list(dict.fromkeys(values))
     arms = [Arm(_delay(*one), couplings, one[0].sees_future) for one in chosen for couplings in distinct]
     unpaced = replay(run.model, durations)
@@ -121,7 +121,7 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
     steps = run.steps_ns(arms.point.end_ns)
     prediction = PolicyPrediction(
         ratio=ratio,
-        interval=_interval(run, arms, ratio, ceiling) if is_paced else Interval(ratio, ratio),
+        interval=_interval(run, arms, ratio) if is_paced else Interval(ratio, ratio),
         without_coupling=_ratio(run, arms.none),
         placebo=_ratio(run, arms.placebo),
         ceiling=ceiling,
@@ -167,9 +167,9 @@ def _ratio(run: ReplayInput, outcome: Replay) -> float:
     return run.elapsed_ns / run.elapsed_of(outcome)
 
 
-def _interval(run: ReplayInput, arms: _Arms, ratio: float, ceiling: float) -> Interval:
-    """With known couplings what they and the steps leave open; else from no coupling up to the ceiling."""
+def _interval(run: ReplayInput, arms: _Arms, ratio: float) -> Interval:
+    """What couplings and steps leave open; where no coupling is known, from none to the largest that is possible."""
     if not run.known.is_measured and not run.known.is_positive:
-        return Interval(ratio, max(ratio, ratio * (1 + ceiling)))
+        return Interval(ratio, max(ratio, _ratio(run, arms.high)))
     interval = run.ratio_interval(arms.low, arms.point, arms.high)
     return Interval(min(interval.low, ratio), max(interval.high, ratio))

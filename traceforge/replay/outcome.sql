@@ -2,7 +2,7 @@
 --
 -- Without couplings the replay is a barrier model: in it no delay can make anything end earlier. A gain needs something
 -- that is slower where ranks are early, with its interval from replay.calibration. Where that is unknown the interval
--- runs from no coupling to the ceiling, and no policy is called supported.
+-- runs from no coupling to the largest that is likely, and no policy is called supported.
 -- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration
 CREATE OR REPLACE TABLE replay.outcome (
@@ -16,7 +16,7 @@ CREATE OR REPLACE TABLE replay.outcome (
   throughput_ratio DOUBLE NOT NULL,
   -- Lower end of its 95 % interval.
   throughput_ratio_low DOUBLE NOT NULL,
-  -- Upper end; where the coupling is unknown, the ratio if pacing also brought every transfer down to its reference.
+  -- Upper end; where it is unknown how transfers grow with waits, the ratio at the largest growth that is likely.
   throughput_ratio_high DOUBLE NOT NULL,
   -- Standard deviation over mean of the iteration time; NULL below two iterations.
   cv DOUBLE,
@@ -27,7 +27,7 @@ CREATE OR REPLACE TABLE replay.outcome (
   -- 99 % point of the iteration time, ns.
   p99_ns BIGINT NOT NULL,
   -- Largest gain any pacing could bring, as a share of throughput: that of waits that slow nothing down, at the upper
-  -- ends of the couplings; where these are unknown, that of transfers never above their reference.
+  -- ends of the couplings; where it is unknown how transfers grow with waits, at the largest growth that is likely.
   gain_ceiling DOUBLE NOT NULL,
   -- supported, no_effect, harm or not_identifiable.
   verdict VARCHAR NOT NULL,

@@ -58,19 +58,15 @@ class ReplayInput:
         return ratio_interval(self.steps_ns(self.model.end_ns).astype(np.float64), replayed.astype(np.float64))
 
     def ceiling(self) -> float:
-        """Largest gain any pacing could bring, as a share of throughput.
+        """Largest gain any pacing could bring, as a share of throughput: that of waits that slow nothing down.
 
-        Where couplings are measured: that of waits that slow nothing down, at the couplings' upper ends. Where it is
-        not known how transfers follow the spread of arrivals: that of transfers never above their reference.
+        Couplings are at their upper ends; where it is not known how transfers follow the spread of arrivals, they grow
+        by as much as is possible. Where waits are not told from transfers, these are cut down to their reference.
         """
-        durations, best = measured(self.model), []
-        if self.known.is_measured or self.known.is_positive:
-            best.append(
-                replay(self.model, durations, couplings=self.known.high, recorded=self.recorded, unhindered=True)
-            )
-        if not self.known.is_measured:
-            clean = clean_transfers(self.model)
-            best.append(replay(self.model, replace(durations, transfer_ns=clean)))
+        durations = measured(self.model)
+        best = [replay(self.model, durations, couplings=self.known.possible, recorded=self.recorded, unhindered=True)]
+        if not self.is_split:
+            best.append(replay(self.model, replace(durations, transfer_ns=clean_transfers(self.model))))
         return max(0.0, *(self.elapsed_ns / max(self.elapsed_of(one), 1) - 1 for one in best))
 
 

@@ -21,7 +21,7 @@ class PolicyPrediction:
 
     Attributes:
         ratio: at the best values of the couplings.
-        interval: its 95 % interval; up to the ceiling where the coupling is unknown.
+        interval: its 95 % interval; up to the largest likely coupling where it is unknown.
         without_coupling: ratio if nothing were slower where ranks are early.
         placebo: ratio with the same delays dealt out to ranks at random.
         ceiling: largest gain of any pacing, as a share.
@@ -47,20 +47,35 @@ def judge(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     if not given.is_paced:
         return "no_effect", "No rank is ever delayed."
     if given.interval.high < 1 - thresholds.NOTICEABLE_SHARE:
-        what = f"than they gain ({_range(given)})" if known.is_measured else "than any pacing could gain"
-        return "harm", f"The delays cost {format_share(1 - given.ratio)}, more {what}."
+        gained = f"({_range(given)})" if known.is_measured else f"even if transfers grow by {_growth(known)}"
+        return "harm", f"The delays cost {format_share(1 - given.ratio)}, more than they gain {gained}."
     if given.ceiling < thresholds.NOTICEABLE_SHARE:
-        what = (
-            "no transfer grew with the spread of arrivals" if known.is_measured else "every transfer were at its best"
-        )
-        return "no_effect", f"If {what}, the job would gain {format_share(given.ceiling)} at most."
+        return "no_effect", f"{_bound(known)} would gain {format_share(given.ceiling)} at most."
     if not known.is_measured and not known.is_positive:
-        return "not_identifiable", (
-            f"A gain needs transfers that slow down when arrivals spread. {known.reason} Without it the policy changes "
-            f"throughput by {_change(given.without_coupling)}; with it no pacing gains more than "
-            f"{format_share(given.ceiling)}."
-        )
+        return _without_coupling(given, known)
     return _with_coupling(given, known)
+
+
+def _bound(known: Evidence) -> str:
+    if known.is_measured:
+        return "If no transfer grew with the spread of arrivals, the job"
+    return f"Even if transfers grow by {_growth(known)} and no rank waited any more, the job"
+
+
+def _without_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
+    change = f"the policy changes throughput by {_change(given.ratio)}"
+    at_most = f"if they grow by {_growth(known)}, by {_change(given.interval.high)}"
+    low, high = given.interval.low, given.interval.high
+    if low > 1 - thresholds.NOTICEABLE_SHARE and high < 1 + thresholds.NOTICEABLE_SHARE:
+        return "no_effect", f"If transfers do not slow down when arrivals spread, {change}; {at_most}: less than 1 %."
+    return "not_identifiable", (
+        f"A gain needs transfers that slow down when arrivals spread. {known.reason} Without it {change}; {at_most}, "
+        f"and no pacing gains more than {format_share(given.ceiling)}."
+    )
+
+
+def _growth(known: Evidence) -> str:
+    return f"{known.largest_spread:.2g} times the mean wait before them"
 
 
 def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:

@@ -28,6 +28,13 @@ LEAST_PREDICTABILITY: Annotated[
 ] = 0.3
 
 # Recorded jobs whose waiting ranks spin on others' cores: foretold rightly at an overshoot of 0.05, wrongly at 0.28.
+LARGEST_COUPLING: Annotated[
+    float,
+    Meaning(
+        "of the mean wait", "Transfers grow by no more where a run does not show it.", "replay.outcome.gain_ceiling"
+    ),
+] = 2.0
+
 MOST_OVERSHOOT: Annotated[
     float, Meaning("share of steps", "Above it the replay promises too much.", "replay.outcome.verdict")
 ] = 0.15

@@ -162,7 +162,7 @@ def _caption(rows: list[Row]) -> str:
     tally = Counter(_verdict(row) for row in policies)
     shown = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
     which = "Neither of 2 policies" if len(policies) == 2 else f"None of {plural(len(policies), 'policy', 'policies')}"
-    text = f"{which} would help this run, by replay ({shown})"
+    text = f"{which} is known to help this run, by replay ({shown})"
     if not policies:
         text = "Only the unpaced run was replayed"
     return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
