@@ -116,3 +116,20 @@ def test_slow_transfers_here_and_there_are_no_episode() -> None:
 
 def test_a_healthy_run_has_no_evidence_to_weigh() -> None:
     assert evidence_of(*traces_of({})) == []
+
+
+def test_collectives_of_groups_that_a_rank_is_no_member_of_say_nothing_about_it() -> None:
+    # given two groups of three ranks with an all-reduce of their own each; rank 1 is 40 us late in all of 12 iterations
+    groups = {"a": [0, 1, 2], "b": [3, 4, 5]}
+    traces = [Trace(rank) for rank in range(6)]
+    for group, members in groups.items():
+        for trace in (traces[rank] for rank in members):
+            for i in range(12):
+                now = i * 150 * US
+                arrival = now + (140 if trace.rank == 1 else 100) * US
+                trace.step(i, now, now + 150 * US).kernel(now, arrival)
+                trace.collective(arrival, now + 150 * US, ranks=members, group=group)
+
+    found = evidence_of(*traces)
+
+    assert ("for", "Rank 1 arrives last at 12 of 12 collectives.") in found

@@ -93,7 +93,7 @@ def test_a_curve_is_drawn_with_what_is_extrapolated_marked(store: Store) -> None
     page = words(report.html)
     assert 'id="figure-scaling"' in report.html
     assert (
-        "From 4 to 32 ranks efficiency falls to 71 %; at 64 it would be 48 % [41 % to 56 %], by extrapolation." in page
+        "From 4 to 32 ranks efficiency falls to 71 %; at 64 it would be 48 % (41 % to 56 %), by extrapolation." in page
     )
     assert "From 26 ranks on, an added rank brings less than half" in page
     assert "No scaling curve" not in page

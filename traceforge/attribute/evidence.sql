@@ -56,8 +56,14 @@ parts AS (
   GROUP BY ALL
   HAVING COUNT(*) > 1
 ),
+-- Those that its ranks take part in: of a job of many groups most are not theirs.
 collectives AS (
-  SELECT run_id, COUNT(*) AS total FROM timeline.collective WHERE iteration IS NOT NULL GROUP BY ALL
+  SELECT f.run_id, f.finding_id, COUNT(*) AS total
+  FROM named AS f
+  JOIN timeline.communicator AS g ON g.run_id = f.run_id AND LIST_HAS_ANY(g.ranks, f.ranks)
+  JOIN timeline.collective AS c ON c.run_id = g.run_id AND c.communicator_id = g.communicator_id
+  WHERE c.iteration IS NOT NULL
+  GROUP BY ALL
 ),
 configuration AS (
   SELECT c.run_id, c.finding_id, 11 + c.place AS place, g.summary, s.path, g.line,
@@ -73,10 +79,12 @@ formatted AS (
   SELECT *,
     CASE
       WHEN isolated_cost_ns < 1e6 THEN FORMAT('{:.1f} µs', isolated_cost_ns / 1e3)
+      WHEN isolated_cost_ns >= 1e9 THEN FORMAT('{:.2f} s', isolated_cost_ns / 1e9)
       ELSE FORMAT('{:.1f} ms', isolated_cost_ns / 1e6)
     END AS isolated_cost,
     CASE
       WHEN affected_delay_ns < 1e6 THEN FORMAT('{:.1f} µs', affected_delay_ns / 1e3)
+      WHEN affected_delay_ns >= 1e9 THEN FORMAT('{:.2f} s', affected_delay_ns / 1e9)
       ELSE FORMAT('{:.1f} ms', affected_delay_ns / 1e6)
     END AS hit
   FROM attribute.finding
@@ -85,6 +93,7 @@ differing AS (
   SELECT *, LEFT(name, 80) AS what,
     CASE
       WHEN excess_ns_per_iteration < 1e6 THEN FORMAT('{:.1f} µs', excess_ns_per_iteration / 1e3)
+      WHEN excess_ns_per_iteration >= 1e9 THEN FORMAT('{:.2f} s', excess_ns_per_iteration / 1e9)
       ELSE FORMAT('{:.1f} ms', excess_ns_per_iteration / 1e6)
     END AS more
   FROM attribute.finding_difference
@@ -155,10 +164,10 @@ statement AS (
   WHERE f.cause = 'slow_path' AND LEN(g.others) > 0
   UNION ALL
   SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= t.last_share * c.total THEN 'for' ELSE 'against' END,
-    FORMAT('{} arrives last at {} of {} collectives.', f.who, COALESCE(a.last_count, 0), c.total)
+    FORMAT('{} arrives last at {:,} of {:,} collectives.', f.who, COALESCE(a.last_count, 0), c.total)
   FROM named AS f
   CROSS JOIN limits AS t
-  JOIN collectives AS c USING (run_id)
+  JOIN collectives AS c USING (run_id, finding_id)
   LEFT JOIN arrived AS a USING (run_id, finding_id)
   WHERE f.pattern = 'persistent'
   UNION ALL

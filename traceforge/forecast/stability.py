@@ -125,7 +125,7 @@ def of_ranks(numbers: Array, own_ns: Array, mean_ns: float) -> Iterator[Measure]
     worst = int(parts.persistent[0].argmax())
     late = (own_ns[:, worst] - own_ns.mean(axis=1) - np.median(parts.persistent[0])) / mean_ns
     much = f"{format_share(thresholds.LASTING_LATENESS)} is much"
-    meaning = f"Lasting lateness of the slowest rank against the median one, over the iteration ({much})."
+    meaning = f"How late the slowest rank stays behind the median one, as a share of the iteration ({much})."
     low, high = mean_interval(late) or (None, None)
     yield Measure("lasting_lateness", float(late.mean()), low, high, count, meaning)
     meaning = "Share of the variance between ranks that stays with the same ranks: of machines, not of moments."
@@ -160,7 +160,7 @@ def verdict(
     late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
     evidence = (
         f"waiting is {format_share(waiting)} of the time, the slowest rank is {format_share(max(0.0, late))} of an"
-        f" iteration late all along, another rank is last in {format_share(churn)} of iterations"
+        f" iteration late all along, and who is last changes in {format_share(churn)} of iterations"
     )
     explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
     if waiting < thresholds.LARGE_WAITING:

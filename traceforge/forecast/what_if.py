@@ -115,7 +115,7 @@ def changes_of(
     basis = (
         "alpha-beta fit of the measured scales"
         if split.is_separated
-        else "one scale: between the most latency that steps may take, and all bytes"
+        else "only one scale was recorded: the interval goes from no latency to the most that fits"
     )
     shown = terms.exposed_s / (terms.exposed_s + terms.hidden_s)
     result = []

@@ -17,6 +17,7 @@ Rows = Callable[..., list[dict[str, Any]]]
 CONFIDENCES = ("high", "medium", "low")
 _SENTENCE_LIMIT = 1_200
 _LONGEST_HEADLINE = 400
+_LONGEST_OPENING = 220
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Finding:
     iterations: int | None = None
     affected_iterations: int | None = None
     p_value: float | None = None
+    ranks: tuple[int, ...] = ()
 
     @property
     def is_significant(self) -> bool:
@@ -160,7 +162,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
     verdicts = [
         Verdict(
             kind=str(row["kind"]),
-            headline=clean(leading_sentences(str(row["headline"]), _LONGEST_HEADLINE), _LONGEST_HEADLINE),
+            headline=clean(leading_sentences(str(row["headline"]), _LONGEST_OPENING), _LONGEST_HEADLINE),
             explanation=_explanation(row),
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),
@@ -177,7 +179,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
 def _explanation(row: dict[str, Any]) -> str:
     """What the headline had no room for, and the explanation."""
     headline = str(row["headline"])
-    rest = headline[len(leading_sentences(headline, _LONGEST_HEADLINE)) :].strip()
+    rest = headline[len(leading_sentences(headline, _LONGEST_OPENING)) :].strip()
     return _sentence(" ".join(filter(None, (rest, row["explanation"]))))
 
 
@@ -216,6 +218,7 @@ def _finding(row: dict[str, Any], evidence: list[dict[str, Any]]) -> Finding:
         iterations=row["iterations"],
         affected_iterations=row["affected_iterations"],
         p_value=row["p_value"],
+        ranks=tuple(row["ranks"] or ()),
     )
 
 

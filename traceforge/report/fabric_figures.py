@@ -3,7 +3,7 @@
 The queries lie beside the section. Nothing here is a measured time.
 """
 
-from traceforge.report.blocks import Block, Figure, LegendEntry, Panel, Subheading, Table, TableColumn, number
+from traceforge.report.blocks import Block, Figure, LegendEntry, Note, Panel, Subheading, Table, TableColumn, number
 from traceforge.report.charts.parts import bars_spec, bars_table, share_axis
 from traceforge.report.charts.ring import PATHS, ring_spec
 from traceforge.report.context import Context, Row
@@ -96,6 +96,8 @@ def figure_of_rings(context: Context) -> list[Block]:
     if not rows:
         return []
     channels = sorted({row["channel"] for row in rows})
+    if not any(row["is_complete"] for row in rows):
+        return [Note(_rings_caption(rows, channels))]
     length = max(row["position"] for row in rows) + 1
     room = max(1, min(_MOST_CHANNELS, context.limits.marks // length))
     rings = [[row for row in rows if row["channel"] == channel] for channel in channels]
@@ -143,6 +145,9 @@ def _nics(row: Row) -> str:
 
 def _rings_caption(rows: list[Row], channels: list[int]) -> str:
     whole = {row["channel"] for row in rows if row["is_complete"]}
+    if not whole:
+        planned = plural(len(channels), "ring")
+        return f"Of the largest communicator's {planned}, none can be followed to its end in these logs."
     ranks = len({row["rank"] for row in rows})
     text = f"The largest communicator runs {plural(len(channels), 'ring')} through {plural(ranks, 'rank')}"
     if len(whole) < len(channels):

@@ -63,6 +63,23 @@ class JobOverview:
         """Known hosts in the order of their first rank."""
         return list(dict.fromkeys(host for rank in self.ranks if (host := self.host_of[rank]) is not None))
 
+    @property
+    def ranks_per_host(self) -> int | None:
+        """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
+        hosts = [self.host_of[rank] for rank in self.ranks]
+        if not hosts or hosts[0] is None or (size := hosts.count(hosts[0])) == len(hosts):
+            return None
+        runs = [hosts[first : first + size] for first in range(0, len(hosts), size)]
+        alike = all(len(set(run)) == 1 for run in runs) and len(runs) == len(set(hosts))
+        return size if alike else None
+
+    def ranks_per_row(self, most_rows: int) -> int:
+        """Ranks that share a row of a picture with so many rows: a part of a host, or whole hosts where they allow."""
+        shared, on_host = -(-len(self.ranks) // most_rows), self.ranks_per_host
+        while on_host and shared > 1 and on_host % shared and shared % on_host:
+            shared += 1
+        return shared
+
     @cached_property
     def used(self) -> list[Iteration]:
         """Iterations that count in statistics, in order."""

@@ -22,6 +22,7 @@ from traceforge.report.formatting import (
     plural,
     spaced,
 )
+from traceforge.report.representatives import LastingChange, lasting_change
 from traceforge.thresholds import report as thresholds
 
 _ENSEMBLE, _MEASURED = "ensemble", "measured"
@@ -35,6 +36,7 @@ _MEASURES = {
     "p99_over_median": "p99 / median",
 }
 _RESTART = "repeated_iterations"
+_TRENDS = ("duration_trend", "variation_trend", "slowest_drift")
 _METHODS = {"measured": "measured", "rank_blocks": "resampled measured ranks", "tail": "fitted tail"}
 _PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
 
@@ -116,7 +118,7 @@ def _caption(plan: Sequence[Row], knees: Sequence[Row]) -> str:
 
 def _range(row: Row, name: str) -> str:
     low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return "" if low is None or high is None else f" [{percent(low)} to {percent(high)}]"
+    return "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
 
 
 def _per_1000_gpu_hours(context: Context) -> list[int]:
@@ -227,7 +229,7 @@ def change_blocks(context: Context) -> list[Block]:
     caption = f"At {plural(best['ranks'], 'rank')} one change would bring the most: {lowered(clean(best['change']))}, "
     caption += f"{change(best['throughput_ratio'])} throughput"
     if best["low"] is not None:
-        caption += f" [{change(best['low'])} to {change(best['high'])}]"
+        caption += f" ({change(best['low'])} to {change(best['high'])})"
     worth_is = "Worth: the ranks that would have to be added for the same throughput"
     notes = [f"{worth_is}, and what their GPUs cost an hour." if price else f"{worth_is}."]
     for basis in dict.fromkeys(row["basis"] for row in rows):
@@ -251,7 +253,7 @@ def outlook_blocks(context: Context) -> list[Block]:
         blocks.append(_outlook(outlook))
     measures = [row for row in stability if row["measure"] != _RESTART]
     if measures:
-        blocks.append(_stability(measures))
+        blocks.append(_stability(measures, lasting_change(context.job.used)))
     return blocks
 
 
@@ -272,7 +274,6 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
             "interval",
             lambda row: "—" if row["low_ns"] is None else f"{duration(row['low_ns'])} to {duration(row['high_ns'])}",
         ),
-        number("quantile of one rank that sets the step", lambda row: f"{100 * row['step_quantile']:.2f} %"),
         TableColumn("method", lambda row: _METHODS.get(row["method"], spaced(row["method"]))),
     )
     first, last = known[0], known[-1]
@@ -286,7 +287,7 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
     return TableFigure("scaling-outlook", caption, Table.of(known, columns), ["sections/scaling_outlook"], notes)
 
 
-def _stability(stability: Sequence[Row]) -> TableFigure:
+def _stability(stability: Sequence[Row], step: LastingChange | None) -> TableFigure:
     verdict = next((row["meaning"] for row in stability if row["measure"] == "verdict"), None)
     columns = (
         TableColumn("measure", lambda row: _MEASURES.get(row["measure"]) or capital(spaced(row["measure"]))),
@@ -297,9 +298,12 @@ def _stability(stability: Sequence[Row]) -> TableFigure:
         ),
         TableColumn("meaning", lambda row: clean(row["meaning"], 400), wide=True),
     )
-    rows = [row for row in stability if row["measure"] != "verdict"]
+    # A straight line through a step is no trend, and what it would reach is never measured.
+    hidden = {"verdict", *(_TRENDS if step else ())}
+    rows = [row for row in stability if row["measure"] not in hidden]
+    notes = [f"No trend is told: the run changes at once, at iteration {step.first.number}."] if step else []
     caption = clean(verdict, 500) if verdict else "How steady the run is; too little was recorded for a verdict."
-    return TableFigure("stability", caption, Table.of(rows, columns), ["sections/scaling_stability"])
+    return TableFigure("stability", caption, Table.of(rows, columns), ["sections/scaling_stability"], notes)
 
 
 def _measure(name: str, value: float | None) -> str:

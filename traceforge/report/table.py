@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+NOTHING = "—"
+"""What stands in a cell without a value."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
@@ -11,6 +14,7 @@ class TableColumn:
 
     Attributes:
         cell: the finished text of a row.
+        optional: left out where no row has anything in it.
     """
 
     title: str
@@ -18,11 +22,12 @@ class TableColumn:
     numeric: bool = False
     code: bool = False
     wide: bool = False
+    optional: bool = False
 
 
-def number(title: str, cell: Callable[[Any], str]) -> TableColumn:
+def number(title: str, cell: Callable[[Any], str], *, optional: bool = False) -> TableColumn:
     """A column of numbers."""
-    return TableColumn(title, cell, numeric=True)
+    return TableColumn(title, cell, numeric=True, optional=optional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +59,10 @@ class Table:
         """A table of these rows, the first `most` of them shown."""
         shown = rows[:most]
         cells = [[column.cell(row) for column in columns] for row in shown]
-        return cls(columns, cells, len(rows) - len(shown), summary, queries)
+        kept = [place for place, column in enumerate(columns) if not (column.optional and _is_empty(cells, place))]
+        texts = [[row[place] for place in kept] for row in cells]
+        return cls([columns[place] for place in kept], texts, len(rows) - len(shown), summary, queries)
+
+
+def _is_empty(cells: Sequence[Sequence[str]], place: int) -> bool:
+    return all(row[place] == NOTHING for row in cells)

@@ -31,6 +31,11 @@ LEAST_EPISODE_SHARE: Annotated[
     Meaning("share of iterations", "An episode covers at least this much of the run.", "headline of a comparison"),
 ] = 0.1
 
+LEAST_WON_BACK_SHARE: Annotated[
+    float,
+    Meaning("share of the time lost", "Less that faster stretches win back is not said.", "caption of the lost time"),
+] = 0.1
+
 HABITUALLY_LAST_SHARE: Annotated[
     float,
     Meaning(

@@ -6,7 +6,8 @@ import pytest
 
 from tests.report.browser import Page
 from tests.report.budgets import outlined
-from traceforge.report import Report
+from tests.report.tables import Job, store_of
+from traceforge.report import Report, build_report
 from traceforge.report.bundle import asset
 from traceforge.units import format_ns
 
@@ -274,3 +275,22 @@ def test_the_timeline_writes_durations_as_the_sentences_do(page: Page, late_repo
 
     # then they read like anywhere else on the page
     assert told == [format_ns(1_000 * us) for us in durations]
+
+
+def test_many_hosts_are_drawn_in_blocks_that_open_into_hosts(page: Page, tmp_path: Path) -> None:
+    # given 64 ranks on 32 hosts, of which rank 37 is late
+    with store_of(Job(64, 6, late_rank=37, ranks_per_host=2)) as store:
+        html = build_report(store, run_id=1, versions={}, command=None).html
+    page.open(html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    height = f"return {_LANES}.clientHeight"
+    before = int(str(page.run(height)))
+
+    # then the hosts take less room than 32 rows of their own, and a click on the first block opens it
+    assert before < 32 * 18
+    page.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
+    place = at(page, 0.02, 48)
+    mouse(page, "mousePressed", place, clickCount=1)
+    mouse(page, "mouseReleased", place, clickCount=1)
+    page.wait(f"return {_LANES}.clientHeight > {before}")
+    assert page.complaints() == []

@@ -16,7 +16,7 @@
       const isOwn = nameOf(tab) === panel.dataset.tab;
       tab.setAttribute("aria-selected", String(isOwn));
       tab.tabIndex = isOwn ? 0 : -1;
-      if (isOwn) tab.parentElement.parentElement.scrollLeft = tab.offsetLeft - 40;
+      if (isOwn) tab.parentElement.parentElement.scrollLeft = tab.parentElement.offsetLeft - 40;
     });
   };
 

@@ -71,6 +71,14 @@ Object.assign(Painter.prototype, {
     this.frame(left - 1, row.y - 1, Math.max(4, right - left + 2), row.height + 2, this.colours.page.accent, 3);
   },
 
+  /** Rank and ends of each outline that words stand in. */
+  outlines() {
+    const { model, view } = this;
+    return model.moments.flatMap((one, number) =>
+      one.span && one.rank !== null && (one.sure || number === view.moment)
+        ? one.ranks.map((rank) => [model.rankAt.get(rank), ...one.span.map((time) => this.x(time))]) : []);
+  },
+
   /** The excess of the findings that fall into the iteration, outlined on the lanes of their ranks. */
   moments(rows) {
     const { view, model, context, colours } = this;
@@ -116,7 +124,7 @@ Object.assign(Painter.prototype, {
     context.textAlign = "left";
     if (row.type === "host" || row.type === "openHost") {
       this.triangle(6, middle, row.type === "openHost");
-      text(isNarrow ? row.name : `${row.name}  ${span(row.ranks.map((rank) => model.ranks[rank]))}`, 14, 400, colours.page.text);
+      text(isNarrow || row.isBlock ? row.name : `${row.name}  ${span(row.ranks.map((rank) => model.ranks[rank]))}`, 14, 400, colours.page.text);
     } else if (row.type === "rank") {
       const isCulprit = model.culprits.includes(model.ranks[row.rank]) && model.moments.length > 0;
       const isChosen = view.rank === row.rank;

@@ -58,6 +58,7 @@ class Painter {
     context.rect(this.gutter, top, this.plot, bottom - top);
     context.clip();
     const marks = this.ticks();
+    this.outlined = this.outlines();
     marks.forEach((mark) => this.line(mark));
     rows.forEach((row) => this.words(row));
     this.selection();
@@ -227,7 +228,7 @@ class Painter {
       const phase = lane.kind[at];
       const x = this.x(left) + 3;
       const text = this.fitted(model.phases[phase], (lasting * this.plot) / (view.to - view.from) - 6);
-      if (!text) continue;
+      if (!text || this.isOutlined(row.rank, x, x + context.measureText(text).width)) continue;
       if (colours.hatched[phase]) {
         context.fillStyle = colours.page.surface;
         context.fillRect(x - 2, row.y + 3, context.measureText(text).width + 4, row.height - 6);
@@ -235,6 +236,11 @@ class Painter {
       context.fillStyle = colours.hatched[phase] ? colours.page.text : colours.word[phase];
       context.fillText(text, x, row.y + row.height / 2 + 0.5);
     }
+  }
+
+  /** Whether a finding's outline, which has words of its own, lies there. */
+  isOutlined(rank, left, right) {
+    return this.outlined.some(([at, from, to]) => at === rank && from < right && to > left);
   }
 
   blocks(row) {
@@ -286,7 +292,10 @@ class Painter {
     const spans = row.blocks.spans.map((span) => span.map((time) => Math.max(this.gutter, Math.min(this.width, this.x(time)))));
     context.fillStyle = colours.page.sunken;
     spans.forEach(([left, right]) => context.fillRect(left, row.y, right - left, row.height));
-    if (row.isGhost || spans.some(([left, right]) => right > left)) return;
+    // A stream without work in an iteration that is kept on other streams is idle there.
+    const isKept = [...(this.model.streams.get(row.rank)?.values() ?? [])].some((blocks) =>
+      blocks.spans.some(([from, to]) => from < this.view.to && to > this.view.from));
+    if (row.isGhost || isKept) return;
     context.fillStyle = colours.page.muted;
     context.fillText("operations of this iteration are not kept", this.gutter + 4, row.y + row.height / 2 + 0.5);
   }

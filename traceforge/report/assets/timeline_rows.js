@@ -4,6 +4,8 @@ const AXIS_HEIGHT = 40;
 const RANK_HEIGHT = 18;
 const STREAM_HEIGHT = 17;
 const HOST_GAP = 6;
+const MOST_HOSTS = 24;
+const MOST_BLOCKS = 16;
 
 /** Ranks by host; one group without a name where hosts would only repeat the ranks. */
 const hostGroups = (model) => {
@@ -12,7 +14,34 @@ const hostGroups = (model) => {
   const isFlat = groups.length < 2 && model.ranks.length <= 64;
   const isSingle = groups.every((group) => group.ranks.length === 1) && model.ranks.length <= 64;
   if (isFlat || isSingle) return [{ name: "", host: -1, ranks: model.ranks.map((_, rank) => rank) }];
-  return groups;
+  return groups.length > MOST_HOSTS ? hostBlocks(model, groups) : groups;
+};
+
+/** Hosts in blocks, which open into hosts; those of culprits stand between them by themselves. */
+const hostBlocks = (model, groups) => {
+  const own = new Set(model.culprits.map((rank) => model.host_of[model.rankAt.get(rank)]));
+  const size = Math.ceil(groups.length / MOST_BLOCKS);
+  const blocks = [];
+  let reached = null;
+  groups.forEach((group, at) => {
+    if (own.has(group.host)) {
+      blocks.push(group);
+      reached = null;
+      return;
+    }
+    if (!reached || reached.groups.length === size || at % size === 0) {
+      reached = { host: groups.length + blocks.length, groups: [], ranks: [] };
+      blocks.push(reached);
+    }
+    reached.groups.push(group);
+    reached.ranks.push(...group.ranks);
+  });
+  return blocks.map((block) => {
+    if (!block.groups) return block;
+    const { groups: hosts } = block;
+    if (hosts.length === 1) return hosts[0];
+    return { ...block, name: `${hosts[0].name} … ${hosts[hosts.length - 1].name}` };
+  });
 };
 
 const thinHeight = (ranks) => Math.min(24, Math.max(12, 3 * ranks));
@@ -55,14 +84,18 @@ const rankRows = (model, rank, isOpen, y, ghost) => {
 const layout = (model, groups, openHosts, openRanks, ghost) => {
   const rows = [];
   let y = AXIS_HEIGHT;
-  for (const group of groups) {
+  const place = (group) => {
     const isOpen = group.host < 0 || openHosts.has(group.host);
     if (group.host >= 0) {
       const height = isOpen ? RANK_HEIGHT : thinHeight(group.ranks.length);
-      rows.push({ type: isOpen ? "openHost" : "host", host: group.host, name: group.name, ranks: group.ranks, y, height });
+      rows.push({ type: isOpen ? "openHost" : "host", host: group.host, name: group.name, ranks: group.ranks, isBlock: Boolean(group.groups), y, height });
       y += height + (isOpen ? 0 : HOST_GAP);
     }
-    if (!isOpen) continue;
+    if (!isOpen) return;
+    if (group.groups) {
+      group.groups.forEach(place);
+      return;
+    }
     for (const rank of group.ranks) {
       const own = rankRows(model, rank, openRanks.has(rank), y, ghost);
       rows.push(...own);
@@ -70,7 +103,8 @@ const layout = (model, groups, openHosts, openRanks, ghost) => {
       y = bottom.y + bottom.height + (own.length > 1 ? 5 : 2);
     }
     y += group.host >= 0 ? HOST_GAP : 0;
-  }
+  };
+  groups.forEach(place);
   return { rows, height: y + 4 };
 };
 

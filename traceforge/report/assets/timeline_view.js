@@ -68,7 +68,7 @@ class Walk {
       this.to(moment.span[0] - margin, moment.span[1] + margin, isMoved);
     } else this.to(first - 0.02 * (last - first), last + 0.02 * (last - first), isMoved);
     const hosts = new Set((moment?.ranks ?? []).map((one) => model.host_of[model.rankAt.get(one)]));
-    if (hosts.size < 3) hosts.forEach((host) => this.openHosts.add(host));
+    if (hosts.size < 3) hosts.forEach((host) => this.openHost(host));
     this.tellMoment(moment, place);
     this.laid();
   }
@@ -87,9 +87,15 @@ class Walk {
     this.part("title").textContent = this.titles.get(number) ?? `${this.strip.told(number)}.`;
   }
 
+  /** Open a host, and the block of hosts that it lies in. */
+  openHost(host) {
+    const block = this.groups.find((group) => group.groups?.some((one) => one.host === host));
+    [host, ...(block ? [block.host] : [])].forEach((one) => this.openHosts.add(one));
+  }
+
   open(ranks) {
     ranks.filter((rank) => rank !== undefined).forEach((rank) => {
-      this.openHosts.add(this.model.host_of[rank]);
+      this.openHost(this.model.host_of[rank]);
       if (this.model.streams.has(rank)) this.view.openRanks.add(rank);
     });
   }

@@ -5,8 +5,8 @@ Object.assign(Walk.prototype, {
     return readable(steps, this.model.step);
   },
 
-  clock(time) {
-    return ((time - this.model.offsets[this.view.iteration]) * this.model.step / 1000).toFixed(2).replace("-", "−");
+  clock(time, digits = 2) {
+    return ((time - this.model.offsets[this.view.iteration]) * this.model.step / 1000).toFixed(digits).replace("-", "−");
   },
 
   /** Totals by phase of what is selected, or else in view. */
@@ -42,8 +42,10 @@ Object.assign(Walk.prototype, {
     this.figure.querySelector(".walk-totals thead").replaceChildren(line("th", ["time in", ...shown.map((at) => model.phases[at])]));
     const [first, last] = this.iterationSpan(view.iteration);
     const isWithin = from >= first - 0.1 * (last - first) && to <= last + 0.1 * (last - first);
+    // As exact as a span of this length needs.
+    const digits = Math.min(4, Math.max(0, 2 - Math.floor(Math.log10(((to - from) * model.step) / 1000))));
     const place = isWithin
-      ? `${this.clock(from)} to ${this.clock(to)} ms in iteration ${model.iterations[view.iteration]}`
+      ? `${this.clock(from, digits)} to ${this.clock(to, digits)} ms in iteration ${model.iterations[view.iteration]}`
       : `iterations ${model.iterations[this.placeAt(from)]} to ${model.iterations[this.placeAt(to)]}`;
     const about = model.slot ? `; iterations not shown in detail to within ${readable(model.slot, 0.001)} a block` : "";
     this.part("totals-title").textContent = `${view.selected ? "Selected" : "In view"}: ${this.ms(to - from)}, ${place}${about}`;

@@ -14,7 +14,7 @@ from altair.utils.schemapi import debug_mode
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import MODES, PHASES, fill, variable
 
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'
+FONT = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, system-ui, sans-serif'
 SMALL, TEXT = 11, 12
 LABELLED_ROW_HEIGHT = 44
 _TEXT_OFFSET, BAR_OFFSET, BAR_HEIGHT = -9, 9, 12

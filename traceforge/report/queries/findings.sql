@@ -5,6 +5,7 @@ SELECT
   cause,
   subject_kind,
   subject,
+  ranks,
   host,
   delay_ns_per_iteration,
   delay_low_ns,

@@ -7,8 +7,9 @@ iterations stands in a section of its own: this one sees what is always slow.
 from traceforge.report.blocks import Block, Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, clean, duration, percent, spaced
+from traceforge.report.formatting import clean, duration, percent
 from traceforge.report.missing_data import missing
+from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
 
 # From what the device could do to what keeps it waiting; parts of other names follow.
@@ -18,24 +19,6 @@ _ORDER = (
     "input_bound", "launch_bound", "synchronisation_bound", "device_queue", "allocator", "garbage_collection",
     "checkpoint", "system_call", "idle", "stagger", "unexplained",
 )  # fmt: skip
-_LABELS = {
-    "ideal": "Arithmetic at the device's peak",
-    "compute_bound": "Kernels bound by arithmetic, above that",
-    "memory_bound": "Kernels bound by memory",
-    "small_kernels": "Small kernels",
-    "unmodelled_kernels": "Kernels without a model",
-    "host_compute": "Operations of the host",
-    "communication_at_line_rate": "Communication at line rate",
-    "communication_bound": "Communication alone",
-    "imbalance_bound": "Waiting for later ranks",
-    "pipeline_bubble": "Pipeline bubble",
-    "copy_bound": "Copies alone",
-    "input_bound": "Loading data",
-    "launch_bound": "Launches come late",
-    "synchronisation_bound": "The host waits for the device",
-    "device_queue": "Held up on the device",
-    "stagger": "Between the ranks' steps",
-}
 
 
 def _build(context: Context) -> Section | Missing:
@@ -57,7 +40,7 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
     ordered = sorted(parts, key=lambda part: _ORDER.index(part["bound"]) if part["bound"] in _ORDER else len(_ORDER))
     bars = [
         Bar(
-            _label(part),
+            part_name(part),
             f"{duration(part['duration_ns'])} · {percent(part['share'])}",
             "avoidable" if part["is_avoidable"] else "given",
             part["duration_ns"] / 1e6,
@@ -84,14 +67,8 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
     )
 
 
-def _label(part: Row) -> str:
-    if part["bound"] == "communication_bound" and "line rate" in part.get("basis", ""):
-        return "Communication above line rate"
-    return _LABELS.get(part["bound"]) or capital(spaced(part["bound"]))
-
-
 _PART_COLUMNS = (
-    TableColumn("part", _label),
+    TableColumn("part", part_name),
     number("of an iteration", lambda part: duration(part["duration_ns"])),
     number("share", lambda part: percent(part["share"])),
     TableColumn("avoidable", lambda part: "yes" if part["is_avoidable"] else "no, or not known"),
@@ -99,7 +76,7 @@ _PART_COLUMNS = (
 )
 _RANK_COLUMNS = (
     number("rank", lambda row: str(row["rank"])),
-    TableColumn("bound", _label),
+    TableColumn("bound", part_name),
     number("share", lambda row: percent(row["share"])),
     number("device busy", lambda row: percent(row["busy_share"])),
     number("of peak", lambda row: percent(row["peak_share"])),

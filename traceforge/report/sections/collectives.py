@@ -121,7 +121,7 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     worst = rows[0]
     iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
     caption = f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes"
-    caption += f" {duration(worst['transfer_ns'])} where others of its kind take"
+    caption += f" {duration(worst['transfer_ns'])}; the fastest quarter of its kind takes at most"
     caption += f" {duration(worst['reference_transfer_ns'])}."
     if iterations:
         which = "It falls" if len(rows) == 1 else f"The worst {plural(len(rows), 'call')} fall"
@@ -177,7 +177,7 @@ _SLOWEST_COLUMNS = (
     number("iteration", _place),
     *_CALL_COLUMNS,
     number("transfer", lambda row: duration(row["transfer_ns"])),
-    number("usual transfer", lambda row: duration(row["reference_transfer_ns"])),
+    number("fastest quarter", lambda row: duration(row["reference_transfer_ns"])),
     number("lost", lambda row: duration(row["lost_ns"])),
     number("similar calls", lambda row: count(row["alike"])),
     number("bus bandwidth", lambda row: rate(row["bus_bandwidth_bytes_per_s"])),

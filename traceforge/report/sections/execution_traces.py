@@ -6,7 +6,7 @@ as such.
 
 from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, count, duration, percent, plural, size
+from traceforge.report.formatting import clean, count, duration, listed, percent, plural, size
 from traceforge.report.plugin import Plugin
 
 _METHODS = {
@@ -31,7 +31,7 @@ def _build(context: Context) -> Section | Missing:
     table = Table.of(traces, _COLUMNS, context.limits.table_rows)
     blocks: list[Block] = _moved(context)
     blocks.append(TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"]))
-    blocks += [Note(_sequence(row)) for row in context.rows("sections/execution_traces_sequences")[:_MOST_SEQUENCES]]
+    blocks += [Note(text) for text in _sequences(context.rows("sections/execution_traces_sequences"))]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
 
 
@@ -51,16 +51,24 @@ def _moved(context: Context) -> list[Block]:
     ]
 
 
-def _group(row: Row) -> str:
+def _name(row: Row) -> str:
     return clean(row["communicator"] or "groups without a name", 60)
+
+
+def _group(row: Row) -> str:
+    return f"process group {name}" if (name := _name(row)) and row["communicator"] else "groups without a name"
 
 
 def _volume(rows: list[Row]) -> str:
     first = rows[0]
     if first["sent_bytes"] is None:
         calls = count(sum(row["call_count"] for row in rows))
-        return f"Sizes are not recorded: {calls} calls, most in {_group(first)}."
-    return f"{_group(first)} moves the most: {size(first['bytes_of_a_rank'])} a rank, {percent(first['share'])} of all."
+        most = f", most in {_group(first)}" if len(rows) > 1 else ""
+        return f"Sizes are not recorded: {calls} calls{most}."
+    moved = size(first["bytes_of_a_rank"])
+    if len(rows) == 1:
+        return f"Each rank moves {moved}, all of it in {_group(first)}."
+    return f"Most moves in {_group(first)}: {moved} a rank, {percent(first['share'])} of all."
 
 
 def _matrix(rows: list[Row]) -> str:
@@ -82,6 +90,23 @@ def _summary(traces: list[Row]) -> str:
     if bare:
         text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
+
+
+def _sequences(rows: list[Row]) -> list[str]:
+    """What each group issues; groups of which the same can be said share a sentence."""
+    alike: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        if row["status"] == "agrees" and row["process_group"] is not None:
+            alike.setdefault((row["ranks"], row["compared_count"]), []).append(row)
+    together = [_agreeing(group) for group in alike.values() if len(group) > 1]
+    single = [row for row in rows if all(row not in group for group in alike.values() if len(group) > 1)]
+    return [*together, *(_sequence(row) for row in single)][:_MOST_SEQUENCES]
+
+
+def _agreeing(rows: list[Row]) -> str:
+    groups = listed([clean(row["process_group"], 60) for row in rows])
+    each, calls = count(rows[0]["ranks"]), plural(rows[0]["compared_count"], "collective")
+    return f"In each of process groups {groups}, {each} ranks issue the same {calls}, by kind, size and type."
 
 
 def _sequence(row: Row) -> str:
@@ -121,13 +146,13 @@ def _replay(rows: list[Row]) -> list[Block]:
 
 
 _VOLUME_COLUMNS = (
-    TableColumn("process groups", _group),
+    TableColumn("process groups", _name),
     number("groups", lambda row: count(row["group_count"])),
     number("ranks", lambda row: count(row["rank_count"])),
     number("calls", lambda row: count(row["call_count"])),
-    number("sent", lambda row: size(row["sent_bytes"])),
-    number("a rank", lambda row: size(row["bytes_of_a_rank"])),
-    number("of all", lambda row: percent(row["share"])),
+    number("sent", lambda row: size(row["sent_bytes"]), optional=True),
+    number("a rank", lambda row: size(row["bytes_of_a_rank"]), optional=True),
+    number("of all", lambda row: percent(row["share"]), optional=True),
 )
 _MATRIX_COLUMNS = (
     number("from rank", lambda row: str(row["source_rank"])),
@@ -146,11 +171,15 @@ _SPLIT_COLUMNS = (
 _COLUMNS = (
     number("rank", lambda trace: "—" if trace["rank"] is None else str(trace["rank"])),
     TableColumn("file", lambda trace: clean(trace["path"], 200), code=True, wide=True),
-    TableColumn("tied to the timeline by", lambda trace: _METHODS.get(trace["method"], clean(trace["method"], 40))),
-    number("operations paired", lambda trace: percent(trace["matched_share"])),
-    number("names equal", lambda trace: percent(trace["name_agreement"])),
+    TableColumn(
+        "tied to the timeline by",
+        lambda trace: _METHODS.get(trace["method"], clean(trace["method"], 40)),
+        optional=True,
+    ),
+    number("operations paired", lambda trace: percent(trace["matched_share"]), optional=True),
+    number("names equal", lambda trace: percent(trace["name_agreement"]), optional=True),
     number("nodes", lambda trace: count(trace["node_count"])),
-    number("device nodes with successors", lambda trace: percent(trace["device_successor_share"])),
+    number("device nodes with successors", lambda trace: percent(trace["device_successor_share"]), optional=True),
     number("dangling edges", lambda trace: count(trace["dangling_edge_count"])),
     TableColumn("graph", lambda trace: _LABELS.get(trace["label"], clean(trace["label"], 40))),
 )

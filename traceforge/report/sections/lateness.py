@@ -67,28 +67,11 @@ def _longest(iterations: Sequence[Iteration], first: int, last: int) -> int:
 
 
 def _cell_sizes(job: JobOverview, limits: Limits) -> tuple[int, int]:
-    """Ranks and iterations a cell, so that rows, columns and their product stay within the limits.
-
-    Where every host has as many ranks, a row holds a part of a host, or whole hosts.
-    """
-    ranks_per_cell = -(-len(job.ranks) // limits.heat_rows)
-    on_host = _ranks_per_host(job)
-    while on_host and ranks_per_cell > 1 and on_host % ranks_per_cell and ranks_per_cell % on_host:
-        ranks_per_cell += 1
+    """Ranks and iterations a cell, so that rows, columns and their product stay within the limits."""
+    ranks_per_cell = job.ranks_per_row(limits.heat_rows)
     rows = -(-len(job.ranks) // ranks_per_cell)
     columns = max(1, min(limits.heat_columns, limits.marks // rows - 2))
     return ranks_per_cell, max(1, -(-len(job.used) // columns))
-
-
-def _ranks_per_host(job: JobOverview) -> int | None:
-    """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
-    hosts = [job.host_of[rank] for rank in job.ranks]
-    size = hosts.count(hosts[0])
-    if hosts[0] is None or size == len(hosts):
-        return None
-    runs = [hosts[first : first + size] for first in range(0, len(hosts), size)]
-    alike = all(len(set(run)) == 1 for run in runs) and len(runs) == len(set(hosts))
-    return size if alike else None
 
 
 def _panel(cells: list[Row], last: list[Row], limits: Sequence[float], context: Context) -> Panel:
@@ -120,7 +103,7 @@ def _last_marks(last: list[Row], cells: list[Row]) -> Dataset:
 
 def _host_starts(context: Context, cells: list[Row]) -> Dataset:
     """The first row of every host but the first, where hosts are several rows each."""
-    job, on_host = context.job, _ranks_per_host(context.job)
+    job, on_host = context.job, context.job.ranks_per_host
     labels = {cell["first_rank"]: span(cell["first_rank"], cell["last_rank"]) for cell in cells}
     starts = job.ranks[on_host::on_host] if on_host and len(labels) > len(job.hosts) else []
     shown = [rank for rank in starts if rank in labels]
@@ -136,17 +119,31 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     shown = f"in {count(times)} of {plural(iterations, 'iteration')}"
     if iterations < len(context.job.used):
         shown += " in which the clocks can tell"
+    if (beside := _beside_the_finding(rank, context)) is not None:
+        return f"Rank {rank} is last most often, {shown}; {beside}."
     if not _is_habit(times, iterations, len(context.job.ranks)):
-        if context.diagnosis.leading is not None:
-            return f"No rank is last in most iterations; rank {rank} is last most often, {shown}."
-        return f"No rank is consistently late: the most frequent last arrival is rank {rank}, {shown}."
+        is_said = context.diagnosis.leading is not None
+        nobody = "No rank is last in most iterations" if is_said else "No rank is consistently late"
+        return f"{nobody}; rank {rank} is last most often, {shown}."
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
+    text = f"Rank {rank} is the last to arrive {shown}"
     if sizes != (1, 1) or not own:
-        return f"Rank {rank} is the last to arrive {shown}."
+        return f"{text}."
     mean_ns = sum(own) / len(own)
     if mean_ns < context.trust.resolution_ns:
-        return f"Rank {rank} is the last to arrive {shown}; the average is too small for the clocks to tell."
-    return f"Rank {rank} is the last to arrive {shown}, on average {duration(mean_ns)} after the median rank."
+        return f"{text}; the average is too small for the clocks to tell."
+    return f"{text}, on average {duration(mean_ns)} after the median rank."
+
+
+def _beside_the_finding(rank: int, context: Context) -> str | None:
+    """What the finding of the verdict rests on, where that is not this rank's lateness."""
+    leading = context.diagnosis.leading
+    if leading is None:
+        return None
+    if leading.subject_kind in ("communicator", "nic", "link", "job"):
+        return "the finding is about transfers after all have arrived, not about who is last"
+    blamed = leading.ranks or [one for one in (leading.rank,) if one is not None]
+    return None if rank in blamed or not blamed else "the finding rests on what its own ranks do, not on who is last"
 
 
 def _is_habit(times: int, iterations: int, ranks: int) -> bool:
@@ -174,7 +171,7 @@ def _notes(sizes: tuple[int, int], limits: Sequence[float], context: Context) ->
     if ranks_per_cell > 1 or iterations_per_cell > 1:
         share = [plural(size, noun) for size, noun in zip(sizes, ("rank", "iteration"), strict=True) if size > 1]
         notes.append(f"A cell holds {' and '.join(share)} and shows the latest of them.")
-    on_host = _ranks_per_host(context.job)
+    on_host = context.job.ranks_per_host
     if on_host and ranks_per_cell < on_host:
         notes.append("Lines separate hosts.")
     return notes

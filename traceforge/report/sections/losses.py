@@ -11,10 +11,11 @@ from traceforge.report.answer_blocks import BarStrip, StripBar
 from traceforge.report.blocks import Section, Table, TableColumn, number
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import place_link
-from traceforge.report.formatting import LinkedText, count, duration, percent, spaced, span
+from traceforge.report.formatting import LinkedText, clean, count, duration, percent, spaced, span
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
 from traceforge.report.timeline.owners import owners_of
+from traceforge.thresholds import report as thresholds
 
 _MOST_BARS = 120
 _MOST_SHADES = 3
@@ -35,7 +36,7 @@ def _build(context: Context) -> Section | None:
     swatches = _swatches(found["names"])
     strip = BarStrip(
         name="losses",
-        caption=_caption(found["names"], found["cells"]),
+        caption=_caption(found["names"], found["cells"]) + _won_back(sum(map(_lost_us, found["cells"])), context),
         bars=[
             _bar(group, parts, top_us, swatches, found["names"]) for group, parts in zip(groups, heights, strict=True)
         ],
@@ -90,6 +91,8 @@ def _bar(
 def _who(row: Row) -> str:
     if row["rank"] is not None:
         return f"rank {row['rank']}"
+    if row["subject"] is not None:
+        return clean(row["subject"], 40)
     return "—" if row["communicator_id"] is None else "transfers of a group"
 
 
@@ -104,6 +107,21 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
     first = max(named, key=lambda owner: sums[owner])
     of_all, who = percent(sums[first] / sum(sums.values())), _lowered(str(names[first][0]))
     return f"Time lost in each iteration, by who owns it; the largest owner, {who}, has {of_all} of it"
+
+
+def _lost_us(cell: Sequence[object]) -> float:
+    return float(str(cell[2]))
+
+
+def _won_back(lost_us: float, context: Context) -> str:
+    """What stretches faster than the reference make up for, where that is much of what is drawn."""
+    excess = context.rows("sections/waterfall_excess")[0]
+    if not lost_us or not excess["iterations"]:
+        return ""
+    won_back = 1 - excess["excess_ns"] * excess["iterations"] / (1_000 * lost_us)
+    if won_back < thresholds.LEAST_WON_BACK_SHARE:
+        return ""
+    return f"; {percent(min(1.0, won_back))} is won back where ranks are faster than usual"
 
 
 def _lowered(name: str) -> str:

@@ -10,6 +10,7 @@ from traceforge.report.answer_blocks import BarList, BarLists, ListedBar
 from traceforge.report.blocks import Section
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import capital, clean, duration, percent, spaced
+from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
 
 _MOST_ROWS = 6
@@ -43,7 +44,7 @@ def _bars(rows: list[Row], bar: Callable[[Row, float], ListedBar]) -> list[Liste
 
 def _part(row: Row, length: float) -> ListedBar:
     swatch = "accent" if row["is_avoidable"] else "others"
-    return ListedBar(capital(spaced(row["bound"])), duration(row["duration_ns"]), percent(row["share"]), length, swatch)
+    return ListedBar(part_name(row), duration(row["duration_ns"]), percent(row["share"]), length, swatch)
 
 
 def _operation(row: Row, length: float) -> ListedBar:

@@ -11,7 +11,7 @@ from traceforge.report.plugin import Plugin
 
 _MOST_OPERATIONS = 20
 _NAME_COLUMNS = 36
-_OF_DEVICES = ("kernel", "TFLOP/s", "of peak")
+_COMMUNICATION = "communication"
 _REASONS = {
     "graph_launch": "launched by captured graphs",
     "no_operation": "launched outside of operations",
@@ -24,11 +24,11 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/operations")
     if not rows:
         return missing("No operation can be listed", context)
-    on_device = any(row["kernel"] for row in rows)
-    columns = [column for column in _OPERATION_COLUMNS if on_device or column.title not in _OF_DEVICES]
-    table = Table.of(rows, columns, _MOST_OPERATIONS)
+    table = Table.of(rows, _OPERATION_COLUMNS, _MOST_OPERATIONS)
     queries = ["sections/operations", "sections/operations_coverage"]
-    notes = ["Of a mean iteration of a mean rank. TFLOP/s and peak where shapes and the device's peak are known."]
+    notes = ["Of a mean iteration of a mean rank."]
+    if any(row["flops_per_s"] is not None for row in rows):
+        notes.append("TFLOP/s and peak where shapes and the device's peak are known.")
     figure = TableFigure("operations", _operations_caption(rows), table, queries, notes)
     unknown = [row for row in context.rows("sections/operations_coverage") if row["reason"] in _REASONS]
     blocks: list[Block] = [figure]
@@ -39,9 +39,17 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _operations_caption(rows: list[Row]) -> str:
-    first = rows[0]
-    name = clean(first["operation"] or first["kernel"] or "work without a name", _NAME_COLUMNS)
-    return f"Most time goes to {name}: {duration(first['duration_ns'])} of an iteration."
+    work = next((row for row in rows if row["kind"] != _COMMUNICATION), None)
+    if rows[0] is work or work is None:
+        return f"Most time goes to {_named(rows[0])} of an iteration."
+    return f"Most time goes to {_named(rows[0])} of an iteration, waiting included; of the work, to {_named(work)}."
+
+
+def _named(row: Row) -> str:
+    # What ran on the device tells communication better than the call that records its arguments.
+    names = ("kernel", "operation") if row["kind"] == _COMMUNICATION else ("operation", "kernel")
+    name = next((row[one] for one in names if row[one]), "work without a name")
+    return f"{clean(name, _NAME_COLUMNS)}, {duration(row['duration_ns'])}"
 
 
 def _name(value: object) -> str:
@@ -62,10 +70,10 @@ _OPERATION_COLUMNS = (
     number("share", lambda row: percent(row["share"])),
     number("calls", _calls),
     number("a call", lambda row: duration(row["call_ns"])),
-    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True),
+    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True),
     TableColumn("kind", lambda row: spaced(row["kind"])),
-    number("TFLOP/s", _rate),
-    number("of peak", lambda row: percent(row["peak_share"])),
+    number("TFLOP/s", _rate, optional=True),
+    number("of peak", lambda row: percent(row["peak_share"]), optional=True),
 )
 
 SECTION = Plugin(50, "Largest operations", "Operations", _build)

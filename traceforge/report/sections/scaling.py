@@ -48,7 +48,7 @@ def _build(context: Context) -> Section | Missing:
         blocks.append(Paragraph("To forecast other sizes, or to narrow the forecast, measure:"))
         blocks.append(Definitions([(capital(spaced(need["item"])), clean(need["why"], 600)) for need in needs]))
     if terms:
-        blocks.append(_budget(terms))
+        blocks.append(_budget(terms, context.job.mean_ns))
     changes = change_blocks(context)
     blocks += [Subheading("Effect of possible changes"), *changes] if changes else []
     outlook = outlook_blocks(context)
@@ -65,7 +65,7 @@ def _measured(curve: list[Row]) -> str:
     return f"Measured: {listed(points)}." if points else ""
 
 
-def _budget(terms: list[Row]) -> Figure:
+def _budget(terms: list[Row], mean_ns: float | None) -> Figure:
     shown = terms[:_MOST_TERMS]
     labels = [capital(spaced(term["term"])) for term in shown]
     values = [f"{duration(term['duration_ns_per_iteration'])} · {percent(term['share'])}" for term in shown]
@@ -77,9 +77,20 @@ def _budget(terms: list[Row]) -> Figure:
         number("per iteration", lambda term: duration(term["duration_ns_per_iteration"])),
         number("share", lambda term: percent(term["share"])),
     )
-    caption = f"The largest term of an iteration is {spaced(shown[0]['term'])}: {values[0].replace(' · ', ', ')}."
+    caption = f"The largest term of a rank's own step is {spaced(shown[0]['term'])}: {values[0].replace(' · ', ', ')}."
     panel = Panel(spec, {"terms": data}, "Duration of each term of an iteration.")
-    return Figure("budget", caption, [panel], Table.of(terms, columns), ["sections/scaling_terms"])
+    table, notes = Table.of(terms, columns), _own_step(terms, mean_ns)
+    return Figure("budget", caption, [panel], table, ["sections/scaling_terms"], notes=notes)
+
+
+def _own_step(terms: list[Row], mean_ns: float | None) -> list[str]:
+    """How long a rank's own step is, beside the iteration of all ranks, which the shares are not of."""
+    own_ns = sum(term["duration_ns_per_iteration"] for term in terms)
+    text = f"Shares are of a rank's own step, {duration(own_ns)} on average"
+    whole = duration(mean_ns)
+    if mean_ns is None or whole == duration(own_ns):
+        return [f"{text}."]
+    return [f"{text}; from the first rank's start to the last rank's end an iteration takes {whole}."]
 
 
 def _summarise(context: Context) -> dict[str, object]:

@@ -10,7 +10,7 @@ from traceforge.report.blocks import Figure, LegendEntry, Missing, Panel, Sectio
 from traceforge.report.charts.phases import STACK, hidden_spec, phases_spec, phases_table
 from traceforge.report.context import Context
 from traceforge.report.embedded_data import Dataset
-from traceforge.report.formatting import capital, duration, listed, percent
+from traceforge.report.formatting import duration, listed, percent, span
 from traceforge.report.machine_readable import share
 from traceforge.report.missing_data import missing
 from traceforge.report.palette import COMMUNICATING, PHASES
@@ -36,8 +36,8 @@ def _build(context: Context) -> Section | Missing:
     steps = _steps(context)
     if not steps:
         return missing("No iteration could be broken down into phases", context)
-    shown, per_row = _thinned(steps, context.limits.bars)
-    labels = [str(step.rank) for step in shown]
+    per_row = context.job.ranks_per_row(context.limits.bars)
+    shown, labels = _thinned(steps, per_row)
     figure = Figure(
         name="steps",
         caption=_caption(steps),
@@ -57,10 +57,11 @@ def _steps(context: Context) -> list[_Step]:
     ]
 
 
-def _thinned(steps: list[_Step], most: int) -> tuple[list[_Step], int]:
-    per_row = -(-len(steps) // most)
+def _thinned(steps: list[_Step], per_row: int) -> tuple[list[_Step], list[str]]:
+    """Of the ranks that share a row the one that waits least, and the names of the rows."""
     groups = [steps[first : first + per_row] for first in range(0, len(steps), per_row)]
-    return [min(group, key=lambda step: (step.wait_ns, step.rank)) for group in groups], per_row
+    labels = [span(group[0].rank, group[-1].rank) for group in groups]
+    return [min(group, key=lambda step: (step.wait_ns, step.rank)) for group in groups], labels
 
 
 def _panels(steps: list[_Step], labels: list[str]) -> list[Panel]:
@@ -93,7 +94,9 @@ def _caption(steps: list[_Step]) -> str:
     named = sorted(
         (phase for phase in PHASES if shares[phase] >= thresholds.LEAST_PHASE_SHARE), key=lambda phase: -shares[phase]
     )
-    text = f"{capital(listed([f'{phase} takes {percent(shares[phase])}' for phase in named], 7))} of an iteration."
+    whose = "a rank's own step" if len(steps) > 1 else "the step"
+    text = f"Of {whose}, {duration(whole_ns / len(steps))} on average, "
+    text += f"{listed([f'{phase} takes {percent(shares[phase])}' for phase in named], 7)}."
     least, most = (pick(steps, key=lambda step: step.wait_ns) for pick in (min, max))
     if (
         len(steps) > 1

@@ -16,6 +16,7 @@ from traceforge.report.palette import PHASES
 from traceforge.report.plugin import Plugin
 from traceforge.report.timeline.payload import TimelineData, read_timeline
 
+_MOST_HOSTS = 24  # as in timeline_rows.js
 _QUERIES = (
     "sections/timeline", "sections/timeline_ranks", "sections/timeline_delays", "sections/timeline_arrivals",
     "sections/timeline_host", "sections/timeline_events", "sections/timeline_names", "sections/timeline_origins",
@@ -103,6 +104,8 @@ def _notes(found: TimelineData, context: Context) -> list[str]:
     if found.runs.slot_ns is not None:
         step = duration(found.runs.slot_ns)
         notes.append(f"Other ranks and iterations are drawn in steps of {step}; each shows what fills most of it.")
+    if len(context.job.hosts) > _MOST_HOSTS:
+        notes.append("Hosts without a culprit are drawn in blocks; a click opens a block, then a host.")
     left_out = len(context.job.iterations) - len(found.axis.numbers)
     if left_out > 0:
         notes.append(f"{plural(left_out, 'iteration')} not drawn: the longest of each run of neighbours is shown.")

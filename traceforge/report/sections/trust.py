@@ -29,7 +29,7 @@ def _build(context: Context) -> Section | Missing:
     tiles = [_ranks_tile, _clock_tile, _matching_tile, _events_tile, _unexplained_tile]
     names = ["matching", "clocks", "events", "unexplained"]
     blocks: list[Block] = [Tiles([tile(context) for tile in tiles], names)]
-    if context.trust.clocks:
+    if len(context.trust.clocks) > 1:
         blocks += _clock_blocks(context)
     blocks.append(_issue_figure(context) if context.trust.issues else Note("No row was skipped, repaired or guessed."))
     return Section(blocks)
@@ -72,6 +72,8 @@ def _clock_tile(context: Context) -> Tile:
 
 def _matching_tile(context: Context) -> Tile:
     trust = context.trust
+    if not trust.collectives and len(context.job.ranks) == 1:
+        return Tile("—", "Communication matched", "One rank has no peer to match with.", "plain")
     if not trust.collectives:
         return Tile("—", "Communication matched", "No collective was matched across ranks.", "caution")
     whole = f"{count(trust.complete)} of {count(trust.collectives)} collectives have every member's part"
@@ -129,7 +131,7 @@ def _clock_blocks(context: Context) -> list[Block]:
     context.rows("clock_hosts")  # what the rows of hosts are printed beside
     blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clock_hosts", "clocks"])]
     if len(by_host) < len(clocks):
-        singles, fold = [[clock] for clock in clocks], f"Clocks of all {len(clocks)} ranks"
+        singles, fold = [[clock] for clock in clocks], f"Clocks of all {count(len(clocks))} ranks"
         blocks.append(Table.of(singles, _CLOCK_COLUMNS, context.limits.table_rows, fold, ["clocks"]))
     return blocks
 

@@ -20,6 +20,8 @@ from traceforge.thresholds.attribute import SPREAD_SHARE
 
 _MOST_BRIEFS = 3
 _NAME = 60
+_OPENING = 60
+_WHERE = "Where the time goes:"
 _MORE_WORK = ("more_work", "new_operation")
 _LABELS = {
     "hang": "Hang",
@@ -40,21 +42,22 @@ def _build(context: Context) -> Section | Missing:
         panel = VerdictPanel(state, _LABELS[state], headline, absent.why, [Advice(absent.how)])
         return Section([panel])
     operation = _operation(context, leading) if leading else None
+    bound = _bound(verdict, context)
     state = _colour(verdict, leading)
+    queries = ["verdict", "findings", "operations_of_findings", "bound", "cost"] if leading else ["verdict", "pace"]
     panel = VerdictPanel(
         state=state,
         label=_LABELS.get(_kind(state, context), ""),
         headline=verdict.headline,
-        explanation=verdict.explanation,
+        explanation=_without(verdict.explanation, bound),
         steps=_steps(verdict, leading, operation, context),
         places=_places(leading, operation, context) if leading else (),
-        bound=_bound(verdict, context),
+        bound=bound,
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
         is_comparable=len(context.job.used) > 1,
     )
     tiles = _finding_tiles(leading, verdict, context) if leading else _job_tiles(context)
-    queries = ["verdict", "findings", "operations_of_findings", "bound", "cost"] if leading else ["verdict", "pace"]
     shown: list[Block] = [panel, *([Tiles(tiles, queries)] if tiles else []), *_briefs(context)]
     return Section(shown)
 
@@ -103,10 +106,16 @@ def _work(operation: Row) -> str:
 
 
 def _bound(verdict: Verdict, context: Context) -> str:
-    """What bounds the job, where the verdict's own words do not say it."""
+    """What bounds the job, where the headline does not say it."""
     sentence = next((clean(row["sentence"], 600) for row in context.rows("bound")), "")
-    said = f"{verdict.headline} {verdict.explanation}"
-    return "" if sentence in said else sentence
+    return "" if verdict.headline[:_OPENING] in sentence else sentence
+
+
+def _without(explanation: str, bound: str) -> str:
+    """The explanation without what stands below it as a paragraph of its own."""
+    if not bound or bound not in explanation:
+        return explanation
+    return " ".join(explanation.replace(bound, "").replace(_WHERE, "").split())
 
 
 def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, context: Context) -> list[Advice]:

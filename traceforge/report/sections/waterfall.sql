@@ -15,13 +15,20 @@ together AS (
     AND subject_kind IN ('host', 'stage', 'ranks')
     AND confidence <> 'low'
 ),
+paths AS (
+  SELECT mode, cause, finding_id, 'communicator ' || subject AS subject, TRY_CAST(subject AS INTEGER) AS communicator_id
+  FROM attribute.finding
+  WHERE run_id = $run_id
+    AND subject_kind = 'communicator'
+    AND confidence <> 'low'
+),
 ledger AS (
   SELECT
     delay.mode,
     delay.cause,
     CASE WHEN together.finding_id IS NULL THEN delay.rank END AS rank,
-    together.finding_id,
-    together.subject,
+    COALESCE(together.finding_id, paths.finding_id) AS finding_id,
+    COALESCE(together.subject, paths.subject) AS subject,
     SUM(delay.delay_ns) / ANY_VALUE(counted.iterations) AS delay_ns,
     -- What no cause owns stands at the end; a credit of its own name is kept apart.
     delay.mode = 'unexplained' AND (delay.cause = 'unexplained' OR SUM(delay.delay_ns) >= 0) AS is_unexplained
@@ -29,8 +36,10 @@ ledger AS (
   CROSS JOIN counted
   LEFT JOIN together
     ON together.mode = delay.mode AND together.cause = delay.cause AND together.rank = delay.rank
+  LEFT JOIN paths
+    ON paths.mode = delay.mode AND paths.cause = delay.cause AND paths.communicator_id = delay.communicator_id
   WHERE delay.run_id = $run_id
-  GROUP BY delay.mode, delay.cause, 3, together.finding_id, together.subject
+  GROUP BY delay.mode, delay.cause, 3, 4, 5
 ),
 weighed AS (
   SELECT

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from traceforge.report.context import Row
-from traceforge.report.formatting import capital, spaced
+from traceforge.report.formatting import capital, clean, spaced
 
 _MOST_OWNERS = 4
+_LONGEST_SUBJECT = 40
 _UNEXPLAINED = "unexplained"
 _OTHERS = ("Others", "muted")
 
@@ -37,6 +38,8 @@ def _owner(row: Row) -> Owner:
     if row["mode"] == _UNEXPLAINED or row["cause"] == _UNEXPLAINED:
         return "Unexplained", _UNEXPLAINED
     cause = spaced(row["cause"])
+    if row["subject"] is not None:
+        return f"{capital(clean(row['subject'], _LONGEST_SUBJECT))}: {cause}", row["mode"]
     if row["rank"] is not None:
         return f"Rank {row['rank']}: {cause}", row["mode"]
     return capital(cause), row["mode"]

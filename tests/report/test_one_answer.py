@@ -1,0 +1,41 @@
+"""Captions beside a finding: none names another culprit, and shares of another whole say of what they are."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from traceforge import api
+from traceforge.store.database import Store
+
+
+def words_of(database: Path) -> str:
+    with Store(database, read_only=True) as store:
+        page = api.report(store).html
+    shown = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    text = unescape(re.sub(r"<[^>]+>", " ", shown))
+    return " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ("slow_stage", "the finding rests on what its own ranks do, not on who is last"),
+        ("far_nic", "the finding is about transfers after all have arrived, not about who is last"),
+    ],
+)
+def test_who_is_last_is_no_second_culprit(sample_database: Callable[..., Path], sample: str, said: str) -> None:
+    assert said in words_of(sample_database(sample))
+
+
+def test_a_blamed_stage_owns_the_lost_time_and_no_trend_is_drawn_through_a_step(
+    sample_database: Callable[..., Path],
+) -> None:
+    words = words_of(sample_database("slow_stage"))
+
+    assert "the largest owner, stage 2: slow compute, has" in words
+    assert "No trend is told: the run changes at once, at iteration 13." in words
+    assert "per 100 iterations" not in words
+    assert "Shares are of a rank's own step, 74.6 ms on average" in words
