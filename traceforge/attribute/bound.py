@@ -88,12 +88,13 @@ GROUP BY s.run_id, s.rank
 """
 
 _UNMARKED = "SELECT DISTINCT run_id FROM align.step WHERE NOT is_marked"
+
 _KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute")
 _EXPOSED = MappingProxyType(
     {"communication_at_line_rate": "communication_bound", "communication_bound": "communication_bound"}
 )
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
-_WAITING_IN_KERNELS = ("communication_bound", "imbalance_bound", "pipeline_bubble")
+
 _PHRASES = MappingProxyType(
     {
         "communication_bound": ("Communication-bound", "nothing but communication runs"),
@@ -391,8 +392,7 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
         calls = round(facts["calls"])
         text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
     whole = "step" if facts["is_marked"] else "time"
-    runs = "kernels, waiting ones included, run" if named["bound"] in _WAITING_IN_KERNELS else "the device is busy"
-    text += f"; {runs} {format_share(facts['busy'])} of the {whole}." if who == "device" else "."
+    text += f"; the device is busy {format_share(facts['busy'])} of the {whole}." if who == "device" else "."
     if told:
         text += f" {told}"
     elif is_launch and facts.get("records_stacks"):
