@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from tests.accuracy.case import Case, Family
+from tests.accuracy.cases import injection
 from tests.accuracy.conditions import CLUSTERS, WORKLOADS
 from traceforge.synth.fault import Injection
 from traceforge.synth.scenario import Scenario
@@ -74,6 +75,17 @@ def _coupled(first: int) -> Iterator[Case]:
         yield Case("coupled", replace(made, faults=(one,)))
 
 
+def _slowed(first: int) -> Iterator[Case]:
+    kinds = product(("compute_straggler", "load_imbalance", "input_stall"), (0.3, 0.6), (4, 8, 16))
+    for number, (fault, eta, size) in enumerate(kinds):
+        seed = first + number
+        cluster = CLUSTERS[size]
+        coupling = Coupling(eta_wait=eta, eta_transfer=eta / 2)
+        one = injection(fault, cluster, seed, (0.15, 0.3)[number % 2])
+        made = Scenario(f"{fault}-eta{eta:g}-{size}-{seed}", 2550 + seed, 24, cluster=cluster, coupling=coupling)
+        yield Case("slowed", replace(made, faults=(one,)))
+
+
 FAMILIES = {
     "once": Family("One long pause of one rank is what users see and ask about; it has no second sample.", _once),
     "episode": Family(
@@ -87,5 +99,8 @@ FAMILIES = {
     ),
     "coupled": Family(
         "Where late arrivals slow transfers down the network looks guilty of what a rank does.", _coupled
+    ),
+    "slowed": Family(
+        "Ranks that wait for a slow one are slower while they wait, so that it seems less slow than it is.", _slowed
     ),
 }

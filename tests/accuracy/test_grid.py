@@ -73,6 +73,14 @@ def test_what_the_run_could_see_is_told_or_is_not_measured(truncated: Mark) -> N
     assert is_below_sight(truncated) == (None if sight_ns is None else truncated.asked[0].delay_ns < sight_ns)
 
 
+def test_a_rank_whose_peers_are_slowed_while_they_wait_for_it_costs_what_it_costs() -> None:
+    # given a rank of four that computes longer, and kernels that take 1.6 times as long while others wait for it
+    case = next(c for c in grid(DEVELOPMENT, ["slowed"]) if c.scenario.name.startswith("compute_straggler-eta0.6-4"))
+    mark = judge_case(case)
+
+    assert (mark.found, mark.covered) == ([0], [True])
+
+
 def test_an_unknown_family_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--family", "gremlins"])

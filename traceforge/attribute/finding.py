@@ -16,6 +16,7 @@ from traceforge.attribute.finding_clock import with_device_clocks
 from traceforge.attribute.finding_function import with_named_functions
 from traceforge.attribute.finding_operation import with_named_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
+from traceforge.attribute.findings.counterfactual import working_alone
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
@@ -91,7 +92,8 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
         return []
     run, found = searched.run, searched.found
     known = load_coupling_scenarios(store, run_id)
-    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one) for one in found], known)
+    alone = working_alone(run.ledger.model, known.likely)
+    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one, alone) for one in found], known)
     is_matched = len(run.ranks) == 1 or store.value(_MATCHED_SHARE, [run_id]) >= thresholds.MATCHED_SHARE
     made = [
         CostedFinding(

@@ -1,4 +1,4 @@
-"""What goes with a pause of a host where the pause is removed; iterations take 100 ns."""
+"""What a replay without a finding leaves out: what follows from a pause, and what slows others; times in ns."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from tests.attribute.findings.runs import judged_run
-from tests.replay.models import lockstep_model
+from tests.replay.models import lockstep_model, lockstep_plan, model_of
 from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.candidates import _with_followers, blamed_time
+from traceforge.attribute.findings.counterfactual import working_alone
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.subjects import Subject
-from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.attribute.ledger.ledger_input import LedgerInput, by_cause
+from traceforge.replay.coupling import Couplings
 
 
 def candidate(ranks: tuple[int, ...], parts: Mapping[str, float], confidence: str = "high") -> FindingCandidate:
@@ -56,3 +58,22 @@ def test_nothing_follows_from_slow_kernels_or_transfers() -> None:
     assert _with_followers(transfers, [transfers]).followers == ()
     launches = candidate((2,), {"late_launch": 9.0})
     assert _with_followers(launches, [launches]).followers == ()
+
+
+def test_a_slow_rank_is_held_against_what_others_take_while_nobody_slows_them() -> None:
+    # given rank 0, late by 40 at a first meeting that nobody awaits, after which all work 40: the others do so beside
+    # the wait, which doubles the time of work
+    #
+    # rank 0   |work 50··············|work 40······|
+    # rank 1   |work 10|work 40 beside a wait······|
+    plan = lockstep_plan([[[50, 10, 10], [40, 40, 40]]] * 4, transfer_ns=5)
+    plan.awaited[:, 0] = -1
+    model = by_cause(model_of(plan))
+    run = replace(judged_run(4, 3), ledger=LedgerInput(model, (0,), np.zeros(model.group.shape, dtype=np.int64)))
+    slow = candidate((0,), {"slow_compute": 40.0})
+
+    # then it is 40 slower as recorded, and 60 slower than who would work alone for 10 and 20
+    assert blamed_time(run, slow).rank_seconds_ns()[0] == 40
+    alone = working_alone(model, Couplings(waiting=1.0))
+    assert blamed_time(run, slow, alone).rank_seconds_ns()[0] == 60
+    assert working_alone(model, Couplings(spread=0.5)) is model

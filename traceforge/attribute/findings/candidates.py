@@ -14,6 +14,7 @@ from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime,
 from traceforge.attribute.findings.routing import saved_of
 from traceforge.attribute.findings.search import search
 from traceforge.attribute.findings.slow_transfer_search import search_transfers, unexplained_transfers
+from traceforge.replay.model import StepModel
 from traceforge.thresholds import attribute as thresholds
 
 _COMPUTING = cause_of_work("compute", None)
@@ -99,13 +100,20 @@ def _with_followers(one: FindingCandidate, found: Sequence[FindingCandidate]) ->
     return replace(one, followers=tuple(followers))
 
 
-def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
-    """What a replay without the finding leaves out."""
+def blamed_time(run: JudgedRun, found: FindingCandidate, alone: StepModel | None = None) -> BlamedTime:
+    """What a replay without the finding leaves out.
+
+    Args:
+        alone: the run's model with what work takes if no collective slows it, where that is known: ranks that wait for
+            a slow one are slowed, so that it seems less slow than it is.
+    """
     model, claim = run.ledger.model, found.cause.claims_transfer
     affected = [run.places[i] for i in found.effect.affected]
     if claim is None:
         only = affected if found.subject.kind == "job" and not found.is_in_turns else None
-        blamed = blamed_work(model, found.removed, found.subject.places, in_turns=found.is_in_turns, iterations=only)
+        blamed = blamed_work(
+            alone or model, found.removed, found.subject.places, in_turns=found.is_in_turns, iterations=only
+        )
         is_routed = set(found.parts) == {_COMPUTING} and not found.is_in_turns and only is None
         ranks = [run.ranks[place] for place in blamed.rank_places]
         return blamed.scaled(saved_of(run.even_routing, ranks)) if is_routed and run.even_routing else blamed

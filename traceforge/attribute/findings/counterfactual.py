@@ -21,6 +21,7 @@ from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference, by_rank, references
+from traceforge.replay.unslowed import unslowed
 from traceforge.stats import MEDIAN_ERROR, SD_PER_MAD
 from traceforge.thresholds import attribute as thresholds
 from traceforge.thresholds.replay import TRANSFER_QUANTILE
@@ -57,6 +58,13 @@ class BlamedTime:
         """A share of each rank's work."""
         arrival, wait = (_whole(work * np.asarray(shares)) for work in (self.before_arrival_ns, self.before_wait_ns))
         return BlamedTime(self.rank_places, arrival, wait, self.transfer_ns)
+
+
+def working_alone(model: StepModel, couplings: Couplings) -> StepModel:
+    """The model with what work takes if no collective slows it; the model itself where none is known to."""
+    if not (couplings.waiting or couplings.transferring):
+        return model
+    return unslowed(model, record(model, on_device={_ON_DEVICE}), couplings)
 
 
 def blamed_work(
