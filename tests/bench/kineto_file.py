@@ -2,10 +2,12 @@
 
 Idea: all that one kernel launch leaves in a trace is a text with places for its numbers; the file is that text over and
 over, with times, identifiers and names that move on as in a real run: two nested host operations, the launch, two flow
-arrows, the kernel and a memory instant. Not handled: stacks, shapes and other rare arguments; nothing in it is random.
+arrows, the kernel and a memory instant. With shapes the inner operation is one of PyTorch with its inputs, and steps
+are marked. Not handled: stacks and other rare arguments; nothing in it is random.
 """
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +80,24 @@ _LAUNCH = """  {{
     }}
   }},
 """
+_STEP = """  {{
+    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{step}", "pid": 1102, "tid": 1102,
+    "ts": {at}.{ns:03}, "dur": {step_us},
+    "args": {{
+      "External id": {event},"Record function id": 0, "Ev Idx": {event}
+    }}
+  }},
+"""
+# The inner operation is one of PyTorch, with its inputs.
+_SHAPED_LAUNCH = (
+    _LAUNCH.replace('"layer_{layer}::forward"', '"{inner}"')
+    .replace('"{operation}"', '"layer_{layer}::forward"')
+    .replace(
+        '"External id": {event1},"Record function id": 0, "Ev Idx": {event1}',
+        '"External id": {event1},"Record function id": 0, "Concrete Inputs": {concrete}, "Input type": {types},\n'
+        '      "Input Strides": {strides}, "Input Dims": {dims}, "Ev Idx": {event1}',
+    )
+)
 _FOOT = """  {
     "name": "process_name", "ph": "M", "ts": 0.000, "pid": 1102, "tid": 0,
     "args": {
@@ -99,15 +119,35 @@ _KERNELS = (
     "void at::native::fused_dropout_kernel_vec<c10::Half, float, unsigned int, 1, 4, bool>(at::cuda::TensorInfo)",
     "void cutlass::Kernel<cutlass_80_tensorop_f16_s16816gemm_relu_f16_256x128_32x3_nn_align8>(Params)",
 )
+_HALF, _SCALAR = "c10::Half", "Scalar"
+# Dims, strides, types and values of the inputs of each of `_OPERATIONS`.
+_INPUTS: tuple[tuple[list[list[int]], list[list[int]], list[str], list[str]], ...] = (
+    ([[8192, 1024], [1024, 1024], [1024]], [[1024, 1], [1024, 1], [1]], [_HALF] * 3, [""] * 3),
+    ([[1024], [8192, 1024], [1024, 1024], [], []], [[1], [1024, 1], [1, 1024], [], []], [_HALF] * 3 + [_SCALAR] * 2,
+     ["", "", "", "1", "1"]),
+    ([[], [], [], [], [], []], [[]] * 6, ["ScalarList", *[_SCALAR] * 5], ["[8192, 1024]", "5", "0", "", "", ""]),
+    ([[8192, 1024], [], [1024], [1024], [], []], [[1024, 1], [], [1], [1], [], []], [_HALF, "", _HALF, _HALF, "", ""],
+     ["", "[1024]", "", "", "1e-05", "True"]),
+    ([[8192, 4096], []], [[4096, 1], []], [_HALF, ""], ["", "none"]),
+    ([[8192, 1024], [], []], [[1024, 1], [], []], [_HALF, _SCALAR, _SCALAR], ["", "0.1", "True"]),
+)  # fmt: skip
 _HOST_NS_A_LAUNCH = 21_007
+_LAUNCHES_A_STEP = 2_000
 
 
-def write_kineto_file(path: Path, size_bytes: int) -> int:
-    """Write a gzip file of at least so many bytes of JSON; returns how many events it holds."""
+def write_kineto_file(path: Path, size_bytes: int, *, has_shapes: bool = False) -> int:
+    """Write a gzip file of at least so many bytes of JSON; returns how many events it holds.
+
+    Args:
+        has_shapes: whether inputs of operations and steps are recorded, too.
+    """
     events = 1
     with gzip.open(path, "wt", compresslevel=6, encoding="utf-8") as file:
         written = file.write(_HEAD)
-        for text in _launches():
+        for number, text in enumerate(_shaped_launches() if has_shapes else _launches()):
+            if has_shapes and number % _LAUNCHES_A_STEP == 0:
+                written += file.write(_step(number))
+                events += 1
             written += file.write(text)
             events += EVENTS_A_LAUNCH
             if written >= size_bytes:
@@ -121,6 +161,20 @@ def _launches() -> Iterator[str]:
     while True:
         yield _LAUNCH.format_map(_numbers(number))
         number += 1
+
+
+def _shaped_launches() -> Iterator[str]:
+    inputs = [dict(zip(("dims", "strides", "types", "concrete"), map(json.dumps, one), strict=True)) for one in _INPUTS]
+    number = 0
+    while True:
+        numbers = _numbers(number)
+        yield _SHAPED_LAUNCH.format_map(numbers | inputs[number % len(inputs)] | {"inner": numbers["operation"]})
+        number += 1
+
+
+def _step(number: int) -> str:
+    lasting = {"step": number // _LAUNCHES_A_STEP, "step_us": _LAUNCHES_A_STEP * _HOST_NS_A_LAUNCH // 1_000}
+    return _STEP.format_map(_numbers(number) | lasting)
 
 
 def _numbers(number: int) -> dict[str, int | str]:

@@ -82,6 +82,11 @@ def cost_of(python: str, code: str, *arguments: str) -> Cost:
     return Cost(round(usage.ru_utime + usage.ru_stime, 2), usage.ru_maxrss * kib)
 
 
+def reading(name: str) -> str:
+    """The code of a command that reads a file: paths of trace and database, and which reader, are its arguments."""
+    return _COMMANDS[name]
+
+
 def measure(size_bytes: int, folder: Path, hta_python: str | None) -> dict[str, object]:
     """Costs of all commands on one generated file, and what follows from them."""
     trace, database = folder / "rank0.json.gz", folder / "rank0.duckdb"

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from tests.given import DEVICE, US, WORKER, Trace, built, rows_of, store_of, store_of_runs
+from traceforge.operation import calls
 from traceforge.store.database import Store
 
 COVERAGE = "SELECT reason, is_counted, events, duration_ns FROM operation.coverage ORDER BY rank, reason"
@@ -146,6 +147,30 @@ def test_steps_that_are_warm_up_do_not_count() -> None:
 
     assert rows_of(store, "SELECT kernel, calls FROM operation.kernel") == [("fast", 4)]
     assert rows_of(store, "SELECT events FROM operation.coverage WHERE reason = 'not_judged'") == [(1,)]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 7])
+def test_a_large_rank_is_looked_at_in_stretches_and_told_alike(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Spans of all kinds that end in a later stretch than they begin in, and some that do not.
+    chance = random.Random(11)  # noqa: S311
+    trace = Trace().step(0, 0, 4_000).host_work("forward", 0, 1_900, "user_annotation")
+    trace.host_work("backward", 2_000, 3_900, "user_annotation")
+    trace.host_work("nn.Module: Block", 0, 2_900, "python_function")
+    trace.host_work("nn.Module: Head", 3_000, 3_900, "python_function").host_work("aten::linear", 0, 3_500)
+    for number in range(20):
+        at = 100 + 180 * number
+        trace.operation("aten::mm", at, at + chance.randrange(20, 170), [[8, 8], [8, 8]], ["float"] * 2)
+        trace.kernel(at + 60, at + 60 + chance.randrange(5, 90), launch_ns=at + chance.randrange(1, 175))
+    trace.event("cpu_op", "aten::add", 500, 3_000, track_id=WORKER)
+    trace.event("cuda_runtime", "cudaLaunchKernel", 2_500, 2_501, track_id=WORKER, correlation=5)
+    trace.event("kernel", "gemm", 2_600, 2_610, track_id=DEVICE, stream=7, correlation=5)
+    query = "SELECT * FROM operation.kernel ORDER BY ALL"
+    whole = rows_of(told(trace), query)
+
+    monkeypatch.setattr(calls, "_MOST_AT_ONCE", at_once)
+
+    assert rows_of(told(trace), query) == whole
+    assert {row[6] for row in whole} == {"aten::linear", "aten::mm", "aten::add", None}
 
 
 def test_every_event_of_a_device_is_counted_once() -> None:

@@ -4,25 +4,38 @@ Calls that share kernel, operation, annotation, module and inputs are one group;
 that memory does not grow with the events of all ranks. Shared by operation.kernel and operation.coverage.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.operation.calls import JOINED, Calls, read_calls
 from traceforge.operation.nesting import NONE
 from traceforge.store.database import Store
 
-# Some files are written with blanks between the numbers, which say nothing.
-_INPUTS = r"""
-SELECT
-  source_id, event_id AS operation_id, REGEXP_REPLACE(shapes, '\s+', '', 'g') AS shapes,
-  REGEXP_REPLACE(types, '\s*([\[\],])\s*', '\1', 'g') AS types,
-  REGEXP_REPLACE(concrete, '\s*([\[\],])\s*', '\1', 'g') AS concrete
+# Texts recur from call to call: a number stands for them until only groups are left.
+_INPUTS = """
+SELECT source_id, event_id, HASH(shapes, types, concrete) AS inputs
 FROM raw.operation_input
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
+"""
+# Some files are written with blanks between the numbers, which say nothing.
+_TEXT = r"""
+SELECT
+  source_id, inputs, REGEXP_REPLACE(shapes, '\s+', '', 'g') AS shapes,
+  REGEXP_REPLACE(types, '\s*([\[\],])\s*', '\1', 'g') AS types,
+  REGEXP_REPLACE(concrete, '\s*([\[\],])\s*', '\1', 'g') AS concrete
+FROM (
+  SELECT MIN(source_id) AS source_id, HASH(shapes, types, concrete) AS inputs, shapes, types, concrete
+  FROM raw.operation_input
+  WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
+  GROUP BY shapes, types, concrete
+)
+ORDER BY ALL
 """
 
 _COVERAGE = {
@@ -34,9 +47,10 @@ _COVERAGE = {
     "duration_ns": pl.Int64,
 }
 
+Integers = NDArray[Any]
+
 _NAMES = ("name", "operation", "annotation", "module")
 _TEXTS = ("shapes", "types", "concrete")
-_KEYS = ("source_id", "rank", *_NAMES, "inputs", "joined")
 _REASONS = (*JOINED, "not_judged", "no_time")
 _NOT_JUDGED, _NO_TIME = len(JOINED), len(JOINED) + 1
 
@@ -65,42 +79,90 @@ def group_calls(store: Store) -> list[GroupedCalls]:
 
 def _of_batch(store: Store, batch: RankBatch) -> GroupedCalls:
     judged, counted, names = [], [], pl.DataFrame()
+    inputs = batch.by_file(store, _INPUTS)
+    texts, number_of = _texts(batch.by_file(store, _TEXT).frame)
     for one, calls in read_calls(store, batch):
         names = calls.names
-        judged.append(_judged(calls).with_columns(source_id=pl.lit(one.source_id), rank=pl.lit(one.rank)))
+        own = inputs.of(one.source_id).join(number_of, on="inputs", how="left").sort("event_id")
         counted += [(batch.run_id, one.rank, *reason) for reason in _counted(calls)]
-        del calls
-    inputs = batch.by_file(store, _INPUTS).frame
+        of_rank = _judged(calls, own)
+        del calls, own  # as large as the rank
+        groups = _groups(of_rank)
+        judged.append(groups.with_columns(pl.lit(one.source_id).alias("source_id"), pl.lit(one.rank).alias("rank")))
     coverage = pl.DataFrame(counted, schema=_COVERAGE, orient="row")
-    return GroupedCalls(batch.run_id, names, _grouped(pl.concat(judged), inputs), coverage)
+    groups = pl.concat(judged).join(texts, on="number", how="left").drop("number")
+    return GroupedCalls(batch.run_id, names, groups, coverage)
 
 
-def _judged(calls: Calls) -> pl.DataFrame:
-    """Judged calls of one rank, with `is_longest`: whether a call is the longest one of its operation."""
-    names = (*_NAMES, "operation_id", "joined", "duration_ns")
-    columns = {name: getattr(calls, name)[calls.is_judged] for name in names}
-    return pl.DataFrame({**columns, "is_longest": _longest(columns["operation_id"], columns["duration_ns"])})
+def _texts(found: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Different texts with their numbers, and the number of each hash."""
+    texts = found.select(_TEXTS).unique(maintain_order=True).with_row_index("number").cast({"number": pl.Int64})
+    # That two texts of a job share a hash of 64 bits does not happen; calls must not be doubled if it did.
+    return texts, found.join(texts, on=_TEXTS, nulls_equal=True).select("inputs", "number").unique("inputs")
 
 
-def _grouped(judged: pl.DataFrame, inputs: pl.DataFrame) -> pl.DataFrame:
-    """Calls by what they are, and their amounts."""
-    duration = pl.col("duration_ns")
-    # Texts recur from call to call: a number stands for them until only groups are left.
-    texts = inputs.select(_TEXTS).unique(maintain_order=True).with_row_index("inputs")
-    numbered = inputs.join(texts, on=_TEXTS, nulls_equal=True).select("source_id", "operation_id", "inputs")
-    return (
-        judged.join(numbered, on=["source_id", "operation_id"], how="left")
-        .group_by(_KEYS)
-        .agg(
-            calls=pl.len(),
-            duration_ns=duration.sum(),
-            p50_ns=duration.quantile(0.5, "lower"),
-            p95_ns=duration.quantile(0.95, "higher"),
-            operation_calls=pl.col("is_longest").sum(),
-        )
-        .join(texts, on="inputs", how="left")
-        .drop("inputs")
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Judged calls of one rank; shapes (calls,).
+
+    Attributes:
+        keys: names as places in `names`, how a call is joined, and the number of its operation's inputs.
+        is_longest: whether a call is the longest one of its operation.
+    """
+
+    keys: dict[str, Integers]
+    duration_ns: Integers
+    is_longest: Integers
+
+
+def _judged(calls: Calls, inputs: pl.DataFrame) -> _Judged:
+    keys = {name: getattr(calls, name)[calls.is_judged] for name in (*_NAMES, "joined")}
+    operation_id, duration_ns = calls.operation_id[calls.is_judged], calls.duration_ns[calls.is_judged]
+    recorded = inputs["event_id"].to_numpy()
+    numbers = np.full(len(operation_id), NONE, dtype=np.int32)
+    if len(recorded):
+        place = np.minimum(np.searchsorted(recorded, operation_id), len(recorded) - 1)
+        known = recorded[place] == operation_id
+        numbers[known] = inputs["number"].to_numpy()[place[known]]
+    return _Judged({**keys, "number": numbers}, duration_ns, _longest(operation_id, duration_ns))
+
+
+def _groups(judged: _Judged) -> pl.DataFrame:
+    """Calls that share all keys, and their amounts."""
+    code = _as_one(list(judged.keys.values()))
+    order = np.lexsort((judged.duration_ns, code))
+    code, lasting = code[order], judged.duration_ns[order]
+    first = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
+    calls = np.diff(first, append=len(code))
+    # Of calls in the order of their durations: the lower median, and the one that no more than one in twenty exceeds.
+    middle, upper = first + (calls - 1) // 2, first + np.ceil((calls - 1) * 0.95).astype(np.int64)
+    return pl.DataFrame(
+        {
+            **{name: values[order[first]].astype(np.int64) for name, values in judged.keys.items()},
+            "calls": calls,
+            "duration_ns": np.add.reduceat(lasting, first) if len(first) else lasting,
+            "p50_ns": lasting[middle],
+            "p95_ns": lasting[upper],
+            "operation_calls": np.add.reduceat(judged.is_longest[order].astype(np.int64), first)
+            if len(first)
+            else first,
+        }
     )
+
+
+def _as_one(columns: Sequence[Integers]) -> Integers:
+    """Rows of whole numbers from -1 on as one number each, equal where all of theirs are."""
+    code, most = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for values in columns:
+        count = int(values.max(initial=NONE)) + 2
+        if most * count > np.iinfo(np.int64).max:
+            code = np.unique(code, return_inverse=True)[1].astype(np.int64)
+            most = len(code) + 1
+        code *= count
+        code += values
+        code += 1
+        most *= count
+    return code
 
 
 def _longest(operation_id: np.ndarray[Any, Any], duration_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

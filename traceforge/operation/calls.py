@@ -1,12 +1,15 @@
 """Every call of a device with what launched it. In: raw events of ranks. Out: `Calls`, columns of one row a call.
 
-One scan of the events: device work, launches, and the spans around these (operations, annotations, modules), read for
-some ranks at a time. On a rank without a device its host operations are the calls, with
-the time that is their own. Not handled: device work that another process launched.
+Device work and launches are read for some ranks at a time, then the spans around these (operations, annotations,
+modules), those of a large rank stretch by stretch, so that it fits in little memory. On a rank without a
+device its host operations are the calls, with the time that is their own. Not handled: device work that another process
+launched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,39 +17,12 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_course import read_courses
 from traceforge.align.rank_batches import RankBatch, RankFile
-from traceforge.operation.nesting import NONE, Spans, innermost, own_duration_ns
+from traceforge.operation.nesting import NONE, innermost, own_duration_ns
+from traceforge.operation.rank_rows import RoleKinds, Rows
 from traceforge.store.database import Store
 
-Integers = NDArray[np.int64]
-
-_KINDS = """
-WITH step AS (
-SELECT DISTINCT r.source_id, s.annotation FROM align.step AS s JOIN align.rank AS r USING (run_id, rank)
-),
-classed AS (
-SELECT k.source_id, k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.class,
-  CASE
-    WHEN c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN 'device'
-    WHEN c.canonical_category IN ('cuda_runtime', 'cuda_driver') THEN 'launch'
-    WHEN c.class = 'iteration' OR s.annotation IN (k.name, REGEXP_REPLACE(k.name, '[0-9]+', '#')) THEN 'step'
-    WHEN c.canonical_category = 'cpu_op' THEN 'operation'
-    WHEN c.canonical_category = 'user_annotation' THEN 'annotation'
-    WHEN c.canonical_category = 'python_function' AND k.name LIKE 'nn.Module: %' THEN 'module'
-  END AS role
-FROM raw.event_kind AS k
-JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
-LEFT JOIN step AS s ON s.source_id = k.source_id AND c.canonical_category = 'user_annotation'
-WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3 AND k.phase = 'X'
-)
-SELECT source_id, kind_id, track, name, class, role FROM classed WHERE role IS NOT NULL ORDER BY source_id, kind_id
-"""
-
-_EVENTS = """
-SELECT source_id, event_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, COALESCE(duration_ns, -1) AS duration_ns,
-  COALESCE(correlation, -1) AS correlation
-FROM raw.occurrence
-WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
-"""
+# Whole numbers, names as narrow as these allow: there are millions of them.
+Integers = NDArray[Any]
 
 _WINDOWS = """
 SELECT w.rank, w.start_ns, w.end_ns
@@ -56,28 +32,11 @@ WHERE w.run_id = $1 AND w.rank BETWEEN $2 AND $3
 ORDER BY w.rank, w.start_ns
 """
 
-_ROLES = ("device", "launch", "step", "operation", "annotation", "module")
+_AROUND = ("operation", "annotation", "module")
+_MOST_AT_ONCE = 200_000
 JOINED = ("operation", "graph_launch", "no_operation", "no_launch", "no_correlation", "host")
 """How a call is joined to an operation, or why not."""
 _OPERATION, _GRAPH, _NO_OPERATION, _NO_LAUNCH, _NO_CORRELATION, _HOST = range(len(JOINED))
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Events of one role, or of all; shapes (events,)."""
-
-    event_id: Integers
-    name: Integers
-    track: Integers
-    start_ns: Integers
-    duration_ns: Integers
-    correlation: Integers
-
-    def take(self, places: Integers | NDArray[np.bool_]) -> "_Rows":
-        return _Rows(*(getattr(self, field)[places] for field in self.__slots__))
-
-    def spans(self) -> Spans:
-        return Spans(self.track, self.start_ns, self.start_ns + self.duration_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,49 +68,22 @@ class Calls:
 
 def read_calls(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Calls]]:
     """All calls of each rank of a batch, judged or not, in the order of its file."""
-    kinds, events, windows = batch.by_file(store, _KINDS), batch.by_file(store, _EVENTS), batch.by_rank(store, _WINDOWS)
-    names = kinds.frame.select("name", "class").unique(maintain_order=True).with_row_index("number")
-    numbers = kinds.frame.join(names, on=["name", "class"], how="left", maintain_order="left")["number"].to_numpy()
-    roles = kinds.frame["role"].replace_strict(_ROLES, range(len(_ROLES)), return_dtype=pl.Int64).to_numpy()
-    is_graph = names["name"].str.contains("GraphLaunch", literal=True).to_numpy()
+    kinds, windows = RoleKinds.of(store, batch), batch.by_rank(store, _WINDOWS)
     courses = read_courses(store, batch.run_id)
-    for one in batch.ranks:
-        first, count = kinds.place(one.source_id)
-        own = slice(first, first + count)
-        role, rows = _read_events(
-            events.of(one.source_id), kinds.of(one.source_id), roles[own], numbers[own].astype(np.int64)
-        )
-        by_role = {name: rows.take(role == number) for number, name in enumerate(_ROLES)}
-        del role, rows  # each as large as the rank
-        found = _on_device(by_role, is_graph) if one.has_device else _on_host(by_role)
-        del by_role
+    for one, found in _found(kinds):
         starts, ends = (windows.of(one.rank)[name].to_numpy() for name in ("start_ns", "end_ns"))
         at = courses[one.rank].aligned(found.start_ns)
         window = np.searchsorted(starts, at, side="right") - 1
         inside = (window >= 0) & (at < ends[window]) if len(starts) else np.zeros(len(at), dtype=np.bool_)
         has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)
         calls = Calls(
-            names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
+            kinds.names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
             np.maximum(found.duration_ns, 0), has_time, inside & has_time,
         )  # fmt: skip
         del found, at, window, inside, has_time
-        yield one, calls
-
-
-def _read_events(
-    events: pl.DataFrame, kinds: pl.DataFrame, roles: Integers, numbers: Integers
-) -> tuple[Integers, _Rows]:
-    """Role of every event of a file that has one, and the events."""
-    raw = {name: events[name].to_numpy() for name in events.columns}
-    kind_ids = kinds["kind_id"].to_numpy().astype(np.int64)
-    # Kinds without a role share the last place.
-    place_of = np.full(int(kind_ids.max(initial=-1)) + 2, NONE)
-    place_of[kind_ids] = np.arange(len(kind_ids))
-    place = place_of[np.minimum(raw["kind_id"], len(place_of) - 1)]
-    kept = np.flatnonzero(place != NONE)
-    place, tracks = place[kept], kinds["track"].to_numpy().astype(np.int64)
-    times = (raw[name][kept].astype(np.int64) for name in ("start_ns", "duration_ns", "correlation"))
-    return roles[place], _Rows(raw["event_id"][kept].astype(np.int64), numbers[place], tracks[place], *times)
+        given = [(one, calls)]
+        del calls
+        yield given.pop()  # nothing here holds it while it is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,29 +98,139 @@ class _Found:
     module: Integers
 
 
-def _on_device(by_role: dict[str, _Rows], is_graph_launch: NDArray[np.bool_]) -> _Found:
-    device, operations = by_role["device"], by_role["operation"]
-    launch, known = _launches(device, by_role["launch"])
-    track, at = np.where(known, launch.track, NONE), launch.start_ns
-    around = innermost(operations.spans(), track, at)
-    is_graph = is_graph_launch[launch.name] & known
-    joined = np.select(
-        [device.correlation < 0, ~known, is_graph, around == NONE],
-        [_NO_CORRELATION, _NO_LAUNCH, _GRAPH, _NO_OPERATION],
-        _OPERATION,
-    )
-    around = np.where(joined == _OPERATION, around, NONE)
-    annotation = _named(by_role, "annotation", track, at)
-    elsewhere = (annotation == NONE) & known
-    training = np.full(int(elsewhere.sum()), _training_track(by_role))
-    annotation[elsewhere] = _named(by_role, "annotation", training, at[elsewhere])
-    return _Found(
-        device.start_ns, device.duration_ns, device.name, joined, _at(operations.name, around),
-        _at(operations.event_id, around), annotation, _named(by_role, "module", track, at),
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _DeviceCalls:
+    """Device work with its launch; shapes (calls,).
+
+    Attributes:
+        launch_track, launch_ns: of the launch; `NONE` and the call's own start where it is not known.
+        joined: index into `JOINED`, as far as the launch tells.
+    """
+
+    name: Integers
+    start_ns: Integers
+    duration_ns: Integers
+    launch_track: Integers
+    launch_ns: Integers
+    joined: Integers
 
 
-def _on_host(by_role: dict[str, _Rows]) -> _Found:
+def _found(kinds: RoleKinds) -> Iterator[tuple[RankFile, _Found]]:
+    """Calls of each rank; the spans around those of a large rank are read and looked at one stretch after the other."""
+    ranks = kinds.batch.ranks
+    launched = _launched(kinds) if any(one.has_device for one in ranks) else {}
+    training = kinds.tracks("operation") | kinds.tracks("step") if launched else {}
+    if len(ranks) == 1 and launched:
+        yield ranks[0], _in_stretches(kinds, launched, training.get(ranks[0].source_id, NONE))
+        return
+    around = {role: kinds.read(role) for role in _AROUND}
+    for one in ranks:
+        by_role = {role: events.rows(one.source_id) for role, events in around.items()}
+        if one.has_device:
+            whole = [(slice(None), by_role)]
+            yield one, _on_device(launched.pop(one.source_id), whole, training.get(one.source_id, NONE))
+        else:
+            yield one, _on_host(by_role)
+
+
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """Launches of a file by their correlation, ascending, the earliest of equals first; shapes (launches,)."""
+
+    correlation: Integers
+    track: Integers
+    start_ns: Integers
+    is_graph: NDArray[np.bool_]
+
+    def places(self, correlation: Integers) -> Integers:
+        """The earliest launch of each device event; `NONE` where it was not recorded."""
+        if not len(self.correlation):
+            return np.full(len(correlation), NONE)
+        place = np.minimum(np.searchsorted(self.correlation, correlation), len(self.correlation) - 1)
+        place[(self.correlation[place] != correlation) | (correlation < 0)] = NONE
+        return place
+
+
+def _launched(kinds: RoleKinds) -> dict[int, _DeviceCalls]:
+    """Device work of each file of a batch that has a device."""
+    launches, found = _launches(kinds), dict[int, _DeviceCalls]()
+    devices = kinds.read("device")
+    for source_id, own in launches.items():
+        device = devices.rows(source_id)
+        place = own.places(device.correlation)
+        is_known = place != NONE
+        is_graph = is_known & own.is_graph[place] if len(own.is_graph) else is_known
+        joined = np.full(len(place), _OPERATION, dtype=np.int8)
+        joined[is_graph], joined[~is_known], joined[device.correlation < 0] = _GRAPH, _NO_LAUNCH, _NO_CORRELATION
+        at = _at(own.start_ns, place)
+        at[~is_known] = device.start_ns[~is_known]
+        track = _at(own.track, place)
+        found[source_id] = _DeviceCalls(device.name, device.start_ns, device.duration_ns, track, at, joined)
+    return found
+
+
+def _launches(kinds: RoleKinds) -> dict[int, _Launches]:
+    """Of each file of a batch that has a device."""
+    launches, found = kinds.read("launch"), dict[int, _Launches]()
+    is_graph = kinds.names["name"].str.contains("GraphLaunch", literal=True).to_numpy()
+    for one in kinds.batch.ranks:
+        if one.has_device:
+            rows = launches.rows(one.source_id)
+            order = np.flatnonzero(rows.correlation >= 0)
+            order = order[np.lexsort((rows.start_ns[order], rows.correlation[order]))]
+            found[one.source_id] = _Launches(
+                rows.correlation[order], rows.track[order], rows.start_ns[order], is_graph[rows.name[order]]
+            )
+    return found
+
+
+def _in_stretches(kinds: RoleKinds, launched: dict[int, _DeviceCalls], training_track: int) -> _Found:
+    """Calls of the only rank of a batch, taken out of `launched`."""
+    device = launched.popitem()[1]
+    return _on_device(device, _by_stretch(kinds, device), training_track)
+
+
+def _by_stretch(kinds: RoleKinds, device: _DeviceCalls) -> Iterator[tuple[Integers, dict[str, Rows]]]:
+    """Some calls of the only rank of a batch, and the spans that may be around them."""
+    source_id, open_rows = kinds.batch.ranks[0].source_id, dict[str, Rows]()
+    for since, until in pairwise(_cuts(device.launch_ns)):
+        by_role = {}
+        for role in _AROUND:
+            rows = kinds.read(role, (since, until)).rows(source_id)
+            by_role[role] = rows.beside(open_rows[role]) if role in open_rows else rows
+        yield np.flatnonzero((device.launch_ns >= since) & (device.launch_ns < until)), by_role
+        # What is open at the end of a stretch is around what the next one begins with.
+        open_rows = {role: rows.take(rows.start_ns + rows.duration_ns > until) for role, rows in by_role.items()}
+
+
+def _cuts(launch_ns: Integers) -> list[int]:
+    """Times that divide launches into stretches of as many as are looked at together."""
+    inside = np.sort(launch_ns)[_MOST_AT_ONCE::_MOST_AT_ONCE]
+    first, last = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    return [first, *np.unique(inside).tolist(), last]
+
+
+def _on_device(
+    device: _DeviceCalls, stretches: Iterable[tuple[Integers | slice, dict[str, Rows]]], training_track: int
+) -> _Found:
+    count = len(device.name)
+    operation, annotation, module = (np.full(count, NONE, dtype=np.int32) for _ in range(3))
+    operation_id, joined = np.full(count, NONE), device.joined.copy()
+    for own, by_role in stretches:
+        operations, track, at = by_role["operation"], device.launch_track[own], device.launch_ns[own]
+        around = np.where(joined[own] == _OPERATION, innermost(operations.spans(), track, at), NONE)
+        joined[own] = np.where((joined[own] == _OPERATION) & (around == NONE), _NO_OPERATION, joined[own])
+        operation[own], operation_id[own] = _at(operations.name, around), _at(operations.event_id, around)
+        module[own] = _named(by_role, "module", track, at)
+        named = _named(by_role, "annotation", track, at)
+        elsewhere = (named == NONE) & (track != NONE)
+        training = np.full(int(elsewhere.sum()), training_track)
+        named[elsewhere] = _named(by_role, "annotation", training, at[elsewhere])
+        annotation[own] = named
+    return _Found(device.start_ns, device.duration_ns, device.name, joined, operation, operation_id, annotation, module)
+
+
+def _on_host(by_role: dict[str, Rows]) -> _Found:
     """Operations with the time of their own; annotations where there are no operations."""
     spans = by_role["operation"] if len(by_role["operation"].name) else by_role["annotation"]
     untimed = (spans.duration_ns < 0) | (spans.start_ns < 0)
@@ -201,28 +243,7 @@ def _on_host(by_role: dict[str, _Rows]) -> _Found:
     return _Found(spans.start_ns, lasting, spans.name, joined, spans.name, spans.event_id, annotation, module)
 
 
-def _launches(device: _Rows, launches: _Rows) -> tuple[_Rows, NDArray[np.bool_]]:
-    """The earliest launch of each device event, and whether it was recorded."""
-    own = launches.take(launches.correlation >= 0)
-    own = own.take(np.lexsort((own.start_ns, own.correlation)))
-    if not len(own.name):
-        # No launch at all: the event itself stands in, known to be none.
-        return device, np.zeros(len(device.name), dtype=np.bool_)
-    place = np.minimum(np.searchsorted(own.correlation, device.correlation), len(own.name) - 1)
-    known = (own.correlation[place] == device.correlation) & (device.correlation >= 0)
-    return own.take(place), known
-
-
-def _training_track(by_role: dict[str, _Rows]) -> int:
-    """The thread that marks steps; the one with most operations where none does."""
-    for role in ("step", "operation"):
-        tracks, counts = np.unique(by_role[role].track, return_counts=True)
-        if len(tracks):
-            return int(tracks[np.argmax(counts)])
-    return NONE
-
-
-def _named(by_role: dict[str, _Rows], role: str, track: Integers, at_ns: Integers) -> Integers:
+def _named(by_role: dict[str, Rows], role: str, track: Integers, at_ns: Integers) -> Integers:
     events = by_role[role]
     return _at(events.name, innermost(events.spans(), track, at_ns))
 
