@@ -45,6 +45,26 @@ def test_longer_calls_are_slower_execution() -> None:
     assert computed(differing(("aten::mm", 2, 2 * MS))) == [(2, "slower_execution", "aten::mm", 2.0, 2.0, 2 * MS)]
 
 
+@pytest.mark.parametrize(("rows", "kind"), [(2_000, "more_work"), (1_000, "slower_execution")])
+def test_more_bytes_in_as_many_calls_are_more_work(rows: int, kind: str) -> None:
+    # Every rank runs a softmax for 1 ms, which is bytes alone; rank 2 for 2 ms, of twice as many rows or of as many.
+    traces = [Trace(rank) for rank in range(4)]
+    for number, trace in enumerate(traces):
+        own = (rows, 2 * MS) if number == 2 else (1_000, MS)
+        for step in range(12):
+            at = step * STEP
+            trace.step(step, at, at + STEP)
+            trace.operation("aten::_softmax", at, at + 10 * US, [[own[0], 64], [], []], ["c10::Half", "", ""])
+            trace.kernel(at + 20 * US, at + 20 * US + own[1], "softmax", launch_ns=at + US)
+            trace.collective(at + 5 * MS, at + STEP)
+
+    found = told(*traces, stage="operation")
+
+    assert rows_of(found, "SELECT rank, kind, is_work_known FROM operation.difference WHERE kind <> 'gap'") == [
+        (2, kind, True)
+    ]
+
+
 def test_what_only_one_rank_does_is_new() -> None:
     found = computed(differing(("aten::mm", 2, MS), ("aten::nonzero", 1, 2 * MS)))
     assert found == [(2, "new_operation", "aten::nonzero", 1.0, 0.0, 2 * MS)]

@@ -81,7 +81,6 @@ NO_JUDGEMENT = {
     ("operation/*_work.py", "*"): "arithmetic: closed forms, and the places of arguments",
     ("operation/inputs.py", "_*BYTES"): "sizes of element types",
     ("operation/calls.py", "_MOST_*"): "how much is worked on at once",
-    ("operation/call_groups.py", "_groups"): "the quantile that the column is named after",
     ("operation/kernel.py", "_LARGEST"): "what fits a column",
     ("attribute/finding_function.py", "_LONGEST_NAME"): "length of a text",
     ("attribute/finding_operation.py", "_LONGEST_NAME"): "length of a text",

@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE operation.difference (
   rank,
   -- 1 for what costs the rank most.
   place,
-  -- more_work (more calls, or more arithmetic in as many), slower_execution (the same work takes longer), new_operation (the
+  -- more_work (more calls, or more arithmetic or bytes in as many), slower_execution (the same work takes longer), new_operation (the
   -- median rank does not do it) or gap (the device is idle for longer).
   kind,
   -- Host operation; kernel where there is none; cause of the gaps (timeline.gap).
@@ -31,7 +31,8 @@ CREATE OR REPLACE TABLE operation.difference (
   gap_call,
   -- How much of the rank's gaps by this cause it fills, ns an iteration; NULL likewise.
   gap_call_ns_per_iteration,
-  -- Whether the arithmetic of both ranks is known, so that slower execution is of as much work; NULL for gaps.
+  -- Whether the arithmetic, or the bytes, of both ranks are known, so that slower execution is of as much work; NULL for
+  -- gaps.
   is_work_known
 ) AS
 WITH recorded AS (
@@ -45,12 +46,12 @@ WITH recorded AS (
 spent AS (
   SELECT run_id, rank, false AS is_gap, COALESCE(operation, kernel) AS name,
     SUM(CASE WHEN operation IS NULL OR joined = 'host' THEN calls ELSE operation_calls END) AS calls,
-    SUM(duration_ns) AS duration_ns, SUM(flops) AS flops
+    SUM(duration_ns) AS duration_ns, SUM(flops) AS flops, SUM(bytes) AS bytes
   FROM operation.kernel
   WHERE class NOT IN ('communication', 'communication_call', 'host_communication')
   GROUP BY ALL
   UNION ALL
-  SELECT run_id, rank, true, cause, COUNT(*), SUM(duration_ns), NULL
+  SELECT run_id, rank, true, cause, COUNT(*), SUM(duration_ns), NULL, NULL
   FROM timeline.gap
   JOIN operation.judged_iteration USING (run_id, iteration)
   GROUP BY ALL
@@ -68,7 +69,8 @@ filled AS (
   SELECT r.run_id, r.rank, r.role, r.ranks, r.duration_ns AS step_ns, r.iterations, n.is_gap, n.name,
     COALESCE(s.calls, 0) / r.iterations AS calls,
     COALESCE(s.duration_ns, 0) / r.iterations AS duration_ns,
-    s.flops / r.iterations AS flops
+    s.flops / r.iterations AS flops,
+    s.bytes / r.iterations AS bytes
   FROM recorded AS r
   JOIN (SELECT DISTINCT run_id, is_gap, name FROM spent) AS n USING (run_id)
   LEFT JOIN spent AS s
@@ -80,13 +82,16 @@ compared AS (
     CASE WHEN ranks = 2 THEN SUM(calls) OVER alike - calls ELSE MEDIAN(calls) OVER alike END AS peer_calls,
     CASE WHEN ranks = 2 THEN SUM(duration_ns) OVER alike - duration_ns ELSE MEDIAN(duration_ns) OVER alike END
       AS peer_duration_ns,
-    CASE WHEN ranks = 2 THEN SUM(flops) OVER alike - flops ELSE MEDIAN(flops) OVER alike END AS peer_flops
+    CASE WHEN ranks = 2 THEN SUM(flops) OVER alike - flops ELSE MEDIAN(flops) OVER alike END AS peer_flops,
+    CASE WHEN ranks = 2 THEN SUM(bytes) OVER alike - bytes ELSE MEDIAN(bytes) OVER alike END AS peer_bytes
   FROM filled
   WINDOW alike AS (PARTITION BY run_id, role, is_gap, name)
 ),
 per_call AS (
   SELECT *, duration_ns - peer_duration_ns AS excess_ns,
-    duration_ns / NULLIF(calls, 0) AS call_ns, peer_duration_ns / NULLIF(peer_calls, 0) AS peer_call_ns
+    duration_ns / NULLIF(calls, 0) AS call_ns, peer_duration_ns / NULLIF(peer_calls, 0) AS peer_call_ns,
+    -- Of what does little arithmetic bytes alone are counted.
+    COALESCE(flops / NULLIF(peer_flops, 0), bytes / NULLIF(peer_bytes, 0)) AS work_ratio
   FROM compared
 )
 SELECT
@@ -95,10 +100,10 @@ SELECT
   CASE
     WHEN t.is_gap THEN 'gap'
     WHEN t.peer_calls = 0 THEN 'new_operation'
-    -- More calls at the peer's pace, or more arithmetic, explain at least this much of the excess.
+    -- More calls at the peer's pace, or more to do, explain at least this much of the excess.
     WHEN GREATEST(
       (t.calls - t.peer_calls) * t.peer_call_ns,
-      COALESCE((t.flops / NULLIF(t.peer_flops, 0) - 1) * t.peer_duration_ns, 0)
+      COALESCE((t.work_ratio - 1) * t.peer_duration_ns, 0)
     ) >= (SELECT value FROM meta.threshold WHERE name = 'operation.EXPLAINING_SHARE') * t.excess_ns THEN 'more_work'
     ELSE 'slower_execution'
   END,
@@ -106,7 +111,7 @@ SELECT
   CAST(ROUND(t.excess_ns) AS BIGINT), CAST(t.calls AS DOUBLE), CAST(t.peer_calls AS DOUBLE),
   CAST(ROUND(t.call_ns) AS BIGINT), CAST(ROUND(t.peer_call_ns) AS BIGINT),
   g.call, CAST(ROUND(g.call_ns / t.iterations) AS BIGINT),
-  CASE WHEN NOT t.is_gap THEN t.flops IS NOT NULL AND t.peer_flops IS NOT NULL END
+  CASE WHEN NOT t.is_gap THEN t.work_ratio IS NOT NULL END
 FROM per_call AS t
 LEFT JOIN filling AS g ON t.is_gap AND g.run_id = t.run_id AND g.rank = t.rank AND g.name = t.name
 WHERE t.excess_ns >= (SELECT value FROM meta.threshold WHERE name = 'operation.LEAST_EXCESS_SHARE') * t.step_ns
