@@ -57,6 +57,25 @@ def test_kernels_are_divided_by_what_limits_them() -> None:
     assert (parts["ideal"], parts["compute_bound"], parts["small_kernels"]) == (138_968, 400 * US - 138_968, 5 * US)
 
 
+def test_kernels_that_memory_bounds_are_named_where_nothing_else_is_larger() -> None:
+    # |a gemm of unknown shapes 30|adds 40, twice as long as their bytes take|all-reduce 30|
+    trace = Trace().step(0, 0, 100 * US).on_device("NVIDIA H100 80GB HBM3").kernel(0, 30 * US, "gemm", launch_ns=0)
+    # 3 * 22,333,333 bytes at 3.35 TB/s take 20 us
+    trace.operation("aten::add", 1 * US, 9 * US, [[11_166_667], [11_166_667]], ["c10::Half"] * 2)
+    trace.kernel(30 * US, 70 * US, "add", launch_ns=5 * US).collective(70 * US, 100 * US)
+
+    ((bound, share, sentence),) = rows_of(
+        attributed(trace), "SELECT bound, share, sentence FROM attribute.bound WHERE rank IS NULL"
+    )
+
+    assert (bound, share) == ("memory_bound", 0.4)
+    assert str(sentence).startswith(
+        "The device computes 70 % of each 100 µs step; the largest part that can be avoided: for 40 % of it kernels "
+        "are bound by the device's memory"
+    )
+    assert "50 % of the memory's peak" in str(sentence)
+
+
 def test_a_rank_alone_says_what_bounds_it() -> None:
     store = attributed(one_step(), world_size=8)
 

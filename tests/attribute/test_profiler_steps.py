@@ -2,14 +2,14 @@
 
 import pytest
 
-from traceforge.attribute import bound, profiler_steps, verdict
+from traceforge.attribute import bound_words, profiler_steps, verdict
 from traceforge.attribute.late_launch import phrases
 from traceforge.attribute.profiler_steps import step_of
 
 USUAL = {
-    **bound._NEXT_STEPS,
+    **bound_words.NEXT_STEPS,
     "launch_bound": phrases(None)[2],
-    "nothing_runs": bound._NOTHING_RUNS,
+    "nothing_runs": bound_words.NOTHING_RUNS,
     "communication": verdict._COMMUNICATION,
     **verdict._IRREGULAR,
     "more_steps": verdict._MORE_STEPS,

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute import bound_words
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
 from traceforge.attribute.finding_function import StallingFunction, stalling_function
@@ -94,81 +95,6 @@ _EXPOSED = MappingProxyType(
     {"communication_at_line_rate": "communication_bound", "communication_bound": "communication_bound"}
 )
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
-
-_PHRASES = MappingProxyType(
-    {
-        "communication_bound": ("Communication-bound", "nothing but communication runs"),
-        "imbalance_bound": ("Imbalance-bound", "it waits in communication for ranks that come later"),
-        "pipeline_bubble": ("Pipeline bubble", "other stages of the pipeline are waited for"),
-        "copy_bound": ("Copy-bound", "nothing but copies and memory sets runs, or the host waits for a copy"),
-        "input_bound": ("Input-bound", "the device is idle while the host loads data"),
-        "synchronisation_bound": ("Synchronisation-bound", "the device is idle while the host waits for it"),
-        "device_queue": ("Bound by dependencies on the device", "nothing runs although work was launched"),
-        "allocator": ("Bound by the allocator", "the device is idle while the host allocates or frees memory"),
-        "garbage_collection": ("Bound by garbage collection", "the device is idle while Python collects garbage"),
-        "checkpoint": ("Bound by checkpoints", "the device is idle while the host saves the model"),
-        "system_call": (
-            "Bound by the operating system",
-            "the device is idle while the host reads, writes or waits for a lock",
-        ),
-        "idle": ("Idle", "nothing runs, and the host does nothing under a name"),
-        "memory_sets": ("Bound by setting memory", "nothing but memory sets and copies runs"),
-    }
-)
-_KERNELS_BOUND = MappingProxyType(
-    {
-        "compute_bound": "Compute-bound",
-        "memory_bound": "Memory-bound",
-        "small_kernels": "Bound by small kernels",
-        "unmodelled_kernels": "Bound by its kernels",
-        "ideal": "Compute-bound",
-        "host_compute": "Bound by work of the host",
-    }
-)
-_STATE_PEAKS = (
-    "State what the device can do (--peak bf16=… --peak memory=…, TFLOP/s and GB/s): it is none of those known."
-)
-_NO_MODEL = (
-    "Look at the largest kernels first (`traceforge top`): what these have to do does not follow from the shapes."
-)
-_NEXT_STEPS = MappingProxyType(
-    {
-        "ideal": "Kernels run at the pace of the device: only less work, or a lower precision, makes the step shorter.",
-        "compute_bound": "Look at the largest products first: shapes that fill the device's tiles, a lower precision.",
-        "memory_bound": "Fuse operations that read the same data (torch.compile), or use a lower precision.",
-        "small_kernels": "Fuse small kernels (torch.compile, fused optimisers), or use larger batches.",
-        "unmodelled_kernels": "Record the shapes of operations (record_shapes=True in torch.profiler), so that kernels "
-        "can be compared with what the device can do; the largest operations come first.",
-        "host_compute": "Look at the largest operations first; a trace of a device needs activities CPU and CUDA.",
-        "communication_bound": "Overlap communication with compute (larger buckets earlier, prefetch), or send less.",
-        "imbalance_bound": "See which rank the others wait for.",
-        "pipeline_bubble": "Use more micro-batches or chunks, and even out what stages compute; the table of "
-        "bubbles says what the stages wait for.",
-        "copy_bound": "Copy from pinned memory with non_blocking=True on a stream of its own, or keep data on "
-        "the device.",
-        "input_bound": "Give the data loader more workers and a deeper prefetch, or move its work out of the step.",
-        "synchronisation_bound": "Remove what makes the host wait: .item(), .cpu(), printing of tensors, nonzero, "
-        "copies from pageable memory.",
-        "device_queue": "Look at dependencies between streams, and at kernels that leave little room between them.",
-        "allocator": "Keep allocations out of the step: expandable_segments, buffers of fixed size, no empty_cache.",
-        "garbage_collection": "Collect garbage between steps at a chosen moment (gc.disable, gc.collect).",
-        "checkpoint": "Save asynchronously, or less often.",
-        "system_call": "See which calls these are (category os_runtime in raw.event): files, locks, other threads.",
-        "idle": "Record the stacks of the host (with_stack=True in torch.profiler): then the trace says what it does.",
-    }
-)
-_NOTHING_RUNS = (
-    "Record with activities CPU and CUDA and with_stack=True. Of a CUDA graph the trace of its replay shows the "
-    "kernels, that of its capture does not."
-)
-_MEANWHILE = MappingProxyType(
-    {
-        "operation": "the host calls operations",
-        "launch": "the host launches work",
-        "annotation": "the host is inside of annotated stretches",
-        "synchronisation": "the host waits for the device",
-    }
-)
 
 _SCHEMA = {
     "run_id": pl.Int32,
@@ -273,14 +199,22 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
     by_kernels = other is None or computing >= thresholds.COMPUTING_SHARE or other["share"] < thresholds.BOUND_SHARE
-    if other is None or (by_kernels and computing):
+    slow = next((part for part in measured if part["is_avoidable"] and part["bound"] in _KERNEL_PARTS), None)
+    if not by_kernels and slow is not None and other is not None and slow["share"] > other["share"]:
+        named, moved = slow, details.memory(*place) if slow["bound"] == "memory_bound" else None
+        sentence = _of_part(slow, computing, measured, {**facts, "is_set": False}, None)
+        sentence += f" {moved.sentence}" if moved else ""
+    elif other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
         moved = details.memory(*place) if named["bound"] == "memory_bound" else None
         if moved:
             sentence += f" {moved.sentence}"
         if not computing:
-            sentence, step = _of_nothing(measured, facts), step_of(facts["profilers"], "nothing_runs", _NOTHING_RUNS)
+            sentence, step = (
+                _of_nothing(measured, facts),
+                step_of(facts["profilers"], "nothing_runs", bound_words.NOTHING_RUNS),
+            )
     else:
         named = other
         late = details.late(*place) if other["bound"] == "launch_bound" else None
@@ -291,7 +225,7 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
         facts = {**facts, "is_set": isinstance(more, Copies) and more.is_set}
         sentence = _of_part(other, computing, measured, facts, late)
         if more:
-            usual = more.next_step or _NEXT_STEPS[other["bound"]]
+            usual = more.next_step or bound_words.NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
         sentence += _of_unexplained(named, measured, details, place)
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
@@ -302,8 +236,8 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
 def _usual_step(bound: str, facts: Facts) -> str:
     """What helps; of kernels without a model, what they lack."""
     if bound == "unmodelled_kernels" and facts.get("has_shapes"):
-        return _STATE_PEAKS if facts["lacks_peak"] else _NO_MODEL
-    return _NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
+        return bound_words.STATE_PEAKS if facts["lacks_peak"] else bound_words.NO_MODEL
+    return bound_words.NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
 
 
 def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
@@ -348,14 +282,14 @@ def _of_nothing(parts: Parts, facts: Facts) -> str:
     when = f"in {_step(parts, facts).removeprefix('of ')}"
     if activity in (None, "unnamed"):
         return f"No kernel, no operation of the host and no annotation is recorded {when}, under any name known."
-    doing = _MEANWHILE.get(activity, f"the host is busy with {activity.replace('_', ' ')}")
+    doing = bound_words.MEANWHILE.get(activity, f"the host is busy with {activity.replace('_', ' ')}")
     return f"Nothing runs on a device {when}; for {format_share(facts['host_share'])} of it {doing}."
 
 
 def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:
     """The device computes most of the time: what of it is ideal, and where the rest is."""
     who = "host" if bound == "host_compute" else "device"
-    text = f"{_KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes "
+    text = f"{bound_words.KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes "
     text += f"{format_share(computing)} {_step(parts, facts)}"
     if facts.get("largest"):
         part = "most of it" if 2 * facts["largest_share"] > 1 else "longest"
@@ -370,6 +304,13 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     return f"{text}; work is known for {known} of it, whose arithmetic is {format_share(peak)} of the device's peak."
 
 
+def _words(name: str) -> tuple[str, str]:
+    """Title and phrase of a part."""
+    if name in bound_words.PARTS_OF_KERNELS:
+        return bound_words.KERNELS_BOUND[name], bound_words.PARTS_OF_KERNELS[name]
+    return bound_words.PHRASES.get(name) or _of_class(name)
+
+
 def _of_class(name: str) -> tuple[str, str]:
     """Title and phrase of gaps that a class of the vocabulary fills, of which nothing more is known here."""
     words = name.replace("_", " ")
@@ -380,7 +321,7 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     """A part that is no work of kernels is the largest that can be avoided."""
     is_launch = named["bound"] == "launch_bound"
     told = "memory_sets" if facts["is_set"] else named["bound"]
-    title, phrase = phrases(late)[:2] if is_launch else _PHRASES.get(told, _of_class(told))
+    title, phrase = phrases(late)[:2] if is_launch else _words(told)
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
