@@ -61,7 +61,7 @@ def test_small_files_are_read_without_starting_processes_and_large_ones_with_one
         api.ingest([tmp_path], store)
         assert started == []
 
-        monkeypatch.setattr(api, "_WORTH_PROCESSES_BYTES", 10)
+        monkeypatch.setattr(workers, "_WORTH_PROCESSES_BYTES", 10)
         with pytest.raises(InterruptedError):
             api.ingest([tmp_path], store)
     assert started == [2]

@@ -136,7 +136,7 @@ def test_workers_of_another_version_are_named(
 ) -> None:
     with cluster.readers_at(address) as readers, Store(f"{tmp_path / 'job'}/") as folder:
         # workers that come after the start, too
-        monkeypatch.setattr(api, "reading_version", lambda: "9.9.9+0123")
+        monkeypatch.setattr(api, "worker_version", lambda: "9.9.9+0123")
         with pytest.raises(ClusterError, match=r"worker \d .*it reads with traceforge .*, and this is 9.9.9\+0123"):
             ingested(folder, job, readers)
 

@@ -8,13 +8,12 @@ import fnmatch
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import find_files, find_special, shown_name, size_bytes
+from traceforge.files import find_files, find_special, shown_name
 from traceforge.records import ReadLimits, ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
@@ -22,7 +21,7 @@ from traceforge.replay.assumptions import are_assumed, assume
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.folder import is_folder_database, is_writable
-from traceforge.store.stage import build_stage
+from traceforge.store.stage import build_stage, stage_documents
 from traceforge.version import __version__
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from traceforge.store.stage import OnTable
 
 STAGES = ("align", "timeline", "operation", "fabric", "graph", "replay", "attribute", "forecast")
-
-# On disk; to read so much takes about as long as to start a process that reads.
-_WORTH_PROCESSES_BYTES = 4_000_000
 
 _FACTS_HASH = "SELECT COALESCE(STRING_AGG(run_id || content_hash, ',' ORDER BY source_id), '') FROM meta.source"
 
@@ -74,11 +70,11 @@ def ingest(
     Args:
         paths: files or folders; kinds are recognised by content.
         run: name of the run; the name of the first folder when None.
-        jobs: files read at once, each by a process of its own; when None as many as there are cores, or one where the
-            files are read sooner than processes start.
+        jobs: processes that read files and make what follows from single ranks; when None as many as there are cores,
+            or one where the files are read sooner than processes start.
         keep_all_args: keep the arguments of every event, not only of communication.
         limits: what reading one file may cost before it is left out; those of `ReadLimits` when None.
-        executor: runs the readers in place of processes of our own (one job runs in this process).
+        executor: runs these in place of processes of our own (one job runs in this process).
         on_progress: called now and then with the bytes consumed so far and the memory of all readers.
         on_table: called before each table of a stage is made.
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
@@ -92,6 +88,7 @@ def ingest(
     from traceforge.align.runs import split_runs
     from traceforge.store.ingest import ingest_files
     from traceforge.store.naming import rank_pattern
+    from traceforge.store.workers import readers
 
     files = _files_of(paths)
     name = run or run_name_of(paths)
@@ -108,9 +105,9 @@ def ingest(
             shown=lambda path: shown_name(path, paths),
             skipped=find_special(paths),
         )
-    split_runs(store, result.run_id)
-    assume(store, reference, rates)
-    analyze(store, on_table)
+        split_runs(store, result.run_id)
+        assume(store, reference, rates)
+        analyze(store, on_table, workers)
     return result
 
 
@@ -136,16 +133,22 @@ def sources() -> Mapping[str, Source]:
     return found
 
 
-def analyze(store: Store, on_table: "OnTable | None" = None) -> None:
+def analyze(store: Store, on_table: "OnTable | None" = None, executor: "Executor | None" = None) -> None:
     """Build every stage from the facts, unless this version has built them from the same facts already.
 
     Args:
         on_table: called before each table is made.
+        executor: makes what follows from single ranks, some ranks at once; None makes all here.
     """
+    from traceforge.store.part_workers import part_workers
+
     if is_current(store):
         return
-    for stage in STAGES:
-        build_stage(store, f"traceforge.{stage}", on_table)
+    packages = [f"traceforge.{stage}" for stage in STAGES]
+    documents = [one for package in packages for one in stage_documents(package)]
+    with part_workers(store, documents, executor) as workers:
+        for package in packages:
+            build_stage(store, package, on_table, workers)
     with store.transaction():
         store.execute("DELETE FROM meta.build")
         store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])
@@ -157,17 +160,27 @@ def is_current(store: Store) -> bool:
     return built == [(_build_version(), _facts_hash(store))]
 
 
+_READING = ("archives.py", "files.py", "inflate.py", "records.py"), ("reading", "sources", "store")
+_BUILDING = ("stats.py",), (*STAGES, "thresholds")
+_BOTH = ("vocabulary.py", "vocabulary.toml")
+
+
 @cache
 def _build_version() -> str:
     """The version and a hash of the stages' sources."""
-    return _code_version(("stats.py", "vocabulary.py", "vocabulary.toml"), (*STAGES, "thresholds"))
+    return _code_version((*_BUILDING[0], *_BOTH), _BUILDING[1])
 
 
 @cache
 def reading_version() -> str:
     """The version and a hash of what reads files."""
-    names = ("archives.py", "files.py", "inflate.py", "records.py", "vocabulary.py", "vocabulary.toml")
-    return _code_version(names, ("reading", "sources", "store"))
+    return _code_version((*_READING[0], *_BOTH), _READING[1])
+
+
+@cache
+def worker_version() -> str:
+    """The version and a hash of what workers run: they read files and make tables."""
+    return _code_version((*_READING[0], *_BUILDING[0], *_BOTH), (*_READING[1], *_BUILDING[1]))
 
 
 def _code_version(names: Sequence[str], folders: Sequence[str]) -> str:
@@ -376,21 +389,3 @@ def run_name_of(paths: Sequence[Path]) -> str:
     """The name of a run that was given none."""
     first = paths[0].resolve()
     return (first if first.is_dir() else first.parent).name or "run"
-
-
-@contextmanager
-def readers(given: "Executor | None", jobs: int | None, files: Sequence[Path]) -> "Iterator[Executor | None]":
-    """What reads files; None where this process does."""
-    if given is not None:
-        yield given
-        return
-    if jobs is None:
-        jobs = 1 if sum(map(size_bytes, files)) < _WORTH_PROCESSES_BYTES else os.cpu_count() or 1
-    workers = min(jobs, len(files))
-    if workers <= 1:
-        yield None
-        return
-    from traceforge.store.workers import ReaderPool
-
-    with ReaderPool(workers) as pool:
-        yield pool

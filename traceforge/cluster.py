@@ -1,7 +1,7 @@
-"""Readers on the machines of a Dask cluster. In: the address of its scheduler. Out: an executor for `api.ingest`.
+"""Workers on the machines of a Dask cluster. In: the address of its scheduler. Out: an executor for `api.ingest`.
 
-Idea: a task names a file and a folder that all machines share, and its answer is small, so the scheduler moves no rows.
-Each attempt at a file writes into a folder of its own, and only the one that the scheduler takes for done counts: a
+Idea: a task names files and a folder that all machines share, and its answer is small, so the scheduler moves no rows.
+Each attempt at a task writes into a folder of its own, and only the one that the scheduler takes for done counts: a
 worker that was given up and still writes disturbs nobody. What would meet every file (another version, a folder that
 is not shared, a full disk) ends the ingest and names the worker; files that were added before that are kept.
 Not handled: a network that others may reach. Whoever reaches a Dask scheduler can run programs on its workers.
@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from traceforge import api
-from traceforge.errors import ClusterError, InputUnusableError, UsageError
+from traceforge.errors import ClusterError, TraceforgeError, UsageError
 from traceforge.store.folder import part_name
 from traceforge.store.ingest import size_of
+from traceforge.store.part_task import MadePart, PartTask, make_part
+from traceforge.store.part_workers import crashed
 from traceforge.store.partition_writer import PartitionedFile
-from traceforge.store.spool import Examined, Task, read_task
+from traceforge.store.spool import Examined, Task, crashed_reader, read_task
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,6 +42,7 @@ _MOST_SUBMITS = 2  # the scheduler itself gives up a task when four workers died
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+_Given = Task | PartTask
 
 
 @contextmanager
@@ -66,7 +69,7 @@ def readers_at(address: str) -> "Iterator[ClusterReaders]":
 
 
 class ClusterReaders(Executor):
-    """An executor of reading tasks on all workers of a cluster, those that come later too.
+    """An executor on all workers of a cluster, those that come later too: they read files and make tables in parts.
 
     Args:
         client: connected.
@@ -91,15 +94,19 @@ class ClusterReaders(Executor):
     def submit(
         self, work: Callable[Arguments, Result], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Future[Result]:
-        """Have a worker read a file; see `Executor.submit`. Takes `read_task` and its task alone."""
+        """Have a worker do a task; see `Executor.submit`. Takes `read_task` or `make_part` with its task alone."""
         (task,) = args
-        if work is not read_task or not isinstance(task, Task):
-            raise TypeError("workers of a cluster run nothing but `read_task`")
+        if work is read_task and isinstance(task, Task):
+            given: _Given = replace(task, path=task.path.absolute())
+        elif work is make_part and isinstance(task, PartTask):
+            given = task
+        else:
+            raise TypeError("workers of a cluster run nothing but `read_task` and `make_part`")
         answer: Future[Any] = Future()
         with self._lock:
             self._running.add(answer)
         answer.add_done_callback(self._forget)
-        self._send(answer, replace(task, path=task.path.absolute()), submits=1)
+        self._send(answer, given, submits=1)
         return answer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -126,20 +133,20 @@ class ClusterReaders(Executor):
             hint = "start some with `dask worker`, on machines that see the traces and the database"
             raise ClusterError("the cluster has no workers", where=self._address, hint=hint)
         for worker, version in sorted(found.items()):
-            if version != api.reading_version():
-                raise _other_version(worker, version, api.reading_version())
+            if version != api.worker_version():
+                raise _other_version(worker, version, api.worker_version())
 
-    def _send(self, answer: Future[Any], task: Task, submits: int) -> None:
+    def _send(self, answer: Future[Any], task: _Given, submits: int) -> None:
         try:
-            asked = self.client.submit(_read_on_worker, task, api.reading_version(), pure=False)
+            asked = self.client.submit(_work_on_worker, task, api.worker_version(), pure=False)
         except Exception as error:  # noqa: BLE001 - whatever Dask says of a cluster that is gone
             _set_error(answer, self._lost(error))
             return
         take = partial(self._take, answer, task, submits)
         asked.add_done_callback(take)  # type: ignore[no-untyped-call]
 
-    def _take(self, answer: Future[Any], task: Task, submits: int, asked: Any) -> None:
-        """Hand over what became of a file, once it is seen here."""
+    def _take(self, answer: Future[Any], task: _Given, submits: int, asked: Any) -> None:
+        """Hand over what became of a task, once it is seen here."""
         from distributed import KilledWorker
 
         try:
@@ -149,9 +156,10 @@ class ClusterReaders(Executor):
             if submits < _MOST_SUBMITS:
                 self._send(answer, task, submits + 1)
                 return
-            what = "the process that read it crashed, or was killed"
-            hint = "the other files are not affected; perhaps there is too little memory"
-            _set_result(answer, Examined("", error=InputUnusableError(what, where=str(task.path), hint=hint)))
+            if isinstance(task, PartTask):
+                _set_error(answer, crashed(task))
+            else:
+                _set_result(answer, crashed_reader(task))
             return
         except Exception as error:  # noqa: BLE001 - the error of a task, or of a cluster that is gone
             is_lost = asked.cancelled() or isinstance(error, TimeoutError)
@@ -183,53 +191,73 @@ class ClusterReaders(Executor):
 
 
 def _version_here() -> str:
-    return api.reading_version()
+    return api.worker_version()
 
 
-def _read_on_worker(task: Task, version: str) -> tuple[str, Examined]:
-    """Read one file into a folder of this attempt. Runs in a worker.
+def _work_on_worker(task: _Given, version: str) -> tuple[str, Examined | MadePart]:
+    """Do a task in a folder of this attempt. Runs in a worker.
 
     Raises:
-        ClusterError: this worker cannot read any file of the job.
+        ClusterError: this worker cannot do any task of the job.
     """
     from distributed import get_worker
 
     worker = f"{get_worker().name} ({get_worker().address})"
-    if api.reading_version() != version:
-        raise _other_version(worker, api.reading_version(), version)
-    for path, is_seen in ((task.folder.parent, task.folder.parent.is_dir()), (task.path, _is_seen(task))):
+    if api.worker_version() != version:
+        raise _other_version(worker, api.worker_version(), version)
+    for path, is_seen in _needed(task):
         if not is_seen:
             hint = "traces and database must lie in folders that all machines share, under the same path"
             raise ClusterError("it does not see this", where=f"worker {worker}: {path}", hint=hint)
     folder = task.folder.with_name(f"{task.folder.name}-{token_hex(8)}")
     try:
-        return worker, read_task(replace(task, folder=folder))
-    except Exception as error:  # what would meet any other file as well: see `store.failures`
+        if isinstance(task, Task):
+            return worker, read_task(replace(task, folder=folder))
+        return worker, make_part(replace(task, folder=folder))
+    except TraceforgeError:
+        raise
+    except Exception as error:  # what would meet any other task as well: see `store.failures`
         hint = "make room there, then run the same command again: files that were added are kept"
         raise ClusterError(f"it cannot write: {error}", where=f"worker {worker}", hint=hint) from error
 
 
-def _is_seen(task: Task) -> bool:
-    return task.size_bytes == 0 or size_of(task.path) > 0
+def _needed(task: _Given) -> Iterator[tuple[Path, bool]]:
+    """What a worker has to see for a task, and whether it does; what was just written it may see late."""
+    yield task.folder.parent, task.folder.parent.is_dir()
+    if isinstance(task, Task):
+        yield task.path, task.size_bytes == 0 or size_of(task.path) > 0
+        return
+    end = time.monotonic() + _SEEN_S
+    for path in task.files:
+        while not (is_seen := path.is_file()) and time.monotonic() < end:
+            time.sleep(_PAUSE_S)
+        yield path, is_seen
 
 
-def _wait_until_seen(worker: str, found: Examined, answer: Future[Any]) -> None:
+def _wait_until_seen(worker: str, found: Examined | MadePart, answer: Future[Any]) -> None:
     """Wait until this machine sees the rows that a worker wrote, or nobody waits for them any more.
 
     Raises:
         ClusterError: it does not.
     """
-    if not isinstance(found.rows, PartitionedFile):
-        return
     end = time.monotonic() + _SEEN_S
-    for one in found.rows.partitions:
-        paths = [found.rows.folder / one.table / part_name(one.mark, number) for number in range(one.part_count)]
-        while not answer.done() and sum(map(_size_bytes, paths)) != one.size_bytes:
+    for paths, size_bytes in _written(found):
+        while not answer.done() and sum(map(_size_bytes, paths)) != size_bytes:
             if time.monotonic() > end:
                 hint = "the database must lie in a folder that all machines share, under the same path"
                 what = f"this machine does not see what worker {worker} wrote"
                 raise ClusterError(what, where=str(paths[0]), hint=hint)
             time.sleep(_PAUSE_S)
+
+
+def _written(found: Examined | MadePart) -> Iterator[tuple[list[Path], int]]:
+    """Files that a worker wrote, and the size of them together."""
+    if isinstance(found, MadePart):
+        yield from (([path], found.sizes_bytes[name]) for name, path in found.files.items())
+    elif isinstance(found.rows, PartitionedFile):
+        for one in found.rows.partitions:
+            names = [part_name(one.mark, number) for number in range(one.part_count)]
+            yield [found.rows.folder / one.table / name for name in names], one.size_bytes
 
 
 def _size_bytes(path: Path) -> int:

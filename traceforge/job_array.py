@@ -23,6 +23,7 @@ from traceforge.store.ingest import IngestResult
 from traceforge.store.meter import OnProgress
 from traceforge.store.naming import rank_pattern
 from traceforge.store.stage import OnTable
+from traceforge.store.workers import processes, readers, worker_count
 
 
 def ingest_part(
@@ -57,13 +58,14 @@ def ingest_part(
     settings = Settings(api.reading_version(), run or api.run_name_of(paths), rank_regex, keep_all_args)
     listed = Listed(files, find_special(paths), lambda path: shown_name(path, paths))
     options = ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits())
-    with api.readers(None, jobs, part.of(sorted(files))) as workers:
+    with readers(None, jobs, part.of(sorted(files))) as workers:
         return read_part(folder, listed, part, settings, api.sources(), options, workers, on_progress)
 
 
 def merge(
     database: Path,
     *,
+    jobs: int | None = None,
     reference: ReferenceRule | None = None,
     rates: Mapping[str, float] | None = None,
     on_table: OnTable | None = None,
@@ -71,7 +73,7 @@ def merge(
     """Make a database of all parts that lie in a folder, and build every stage.
 
     Args:
-        reference, rates, on_table: as of `ingest`.
+        jobs, reference, rates, on_table: as of `ingest`.
 
     Raises:
         InputUnusableError: parts are missing, are damaged or do not belong together.
@@ -79,10 +81,11 @@ def merge(
 
     folder = Folder(database.absolute())
     manifests = whole_parts(folder, api.reading_version())
-    with Store(f"{folder.path}{os.sep}") as store:
+    sizes = [one.size_bytes for manifest in manifests for one in manifest.files]
+    with Store(f"{folder.path}{os.sep}") as store, processes(worker_count(jobs, sizes)) as workers:
         result = merge_parts(store, manifests)
         split_runs(store, result.run_id)
         assume(store, reference, rates)
-        api.analyze(store, on_table)
+        api.analyze(store, on_table, workers)
     remove_parts(folder)
     return result

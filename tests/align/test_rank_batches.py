@@ -4,7 +4,7 @@ import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
 from traceforge.align import rank_batches as module
-from traceforge.align.rank_batches import file_batches, rank_batches
+from traceforge.align.rank_batches import file_batches, planned_batches, rank_batches
 from traceforge.graph import arrival
 
 EVENTS = (
@@ -63,7 +63,7 @@ def test_as_many_ranks_as_fit_are_read_at_once_and_runs_are_apart() -> None:
     each = rows_of(store, "SELECT MAX(stored_count) FROM meta.source")[0][0]
     assert isinstance(each, int)
 
-    batches = [(batch.run_id, [one.rank for one in batch.ranks]) for batch in rank_batches(store, 2 * each)]
+    batches = [(batch.run_id, [one.rank for one in batch.ranks]) for batch in planned_batches(store, 2 * each)]
 
     assert batches == [(0, [0, 1]), (0, [2]), (1, [0, 1]), (1, [2])]
 
@@ -71,7 +71,7 @@ def test_as_many_ranks_as_fit_are_read_at_once_and_runs_are_apart() -> None:
 def test_a_rank_that_fits_nowhere_is_read_alone() -> None:
     store = built(store_of(*_job()), "align")
 
-    assert [len(batch.ranks) for batch in rank_batches(store, 1)] == [1, 1, 1]
+    assert [len(batch.ranks) for batch in planned_batches(store, 1)] == [1, 1, 1]
 
 
 def test_what_a_query_finds_is_told_apart_by_file_whatever_its_order() -> None:
@@ -101,7 +101,7 @@ def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
 
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
-    for batches in (module.rank_batches, module.file_batches):
+    for batches in (module.planned_batches, module.file_batches):
         monkeypatch.setattr(batches, "__defaults__", (1,))
     monkeypatch.setattr(arrival, "_MOST_ARRIVALS", 1)
     apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")

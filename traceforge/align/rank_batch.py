@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from traceforge.align.rank_batches import rank_batches
+from traceforge.align.rank_batches import planned_batches
 from traceforge.store.database import Store
 
 _COLUMNS = ("run_id", "first_rank", "last_rank", "first_source_id", "last_source_id")
@@ -11,7 +11,7 @@ _COLUMNS = ("run_id", "first_rank", "last_rank", "first_source_id", "last_source
 def rows(store: Store) -> pl.DataFrame:
     """One row a batch of ranks."""
     found = []
-    for batch in rank_batches(store):
+    for batch in planned_batches(store):
         files = [one.source_id for one in batch.ranks]
         found.append((batch.run_id, batch.ranks[0].rank, batch.ranks[-1].rank, min(files), max(files)))
     return pl.DataFrame(found, schema=dict.fromkeys(_COLUMNS, pl.Int32), orient="row")

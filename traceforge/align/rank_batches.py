@@ -1,11 +1,13 @@
-"""Ranks in batches. In: align.rank. Out: ranks whose events are read together, and what a query finds for each.
+"""Ranks in batches. In: align.rank and rank_batch. Out: ranks whose events are read together, and what a query finds.
 
 Idea: a query for each rank costs more than what it reads where ranks have few events, and all ranks at once need memory
-for all; so as many are read at once as fit, and one alone where it is large.
+for all; so as many are read at once as fit, and one alone where it is large. What fits is decided once, when
+align.rank_batch is made: whoever has only one row of it makes one part of a table (see `store.part_task`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,13 @@ SELECT r.run_id, r.rank, r.source_id, r.has_device, s.stored_count
 FROM align.rank AS r
 JOIN meta.source AS s USING (source_id)
 ORDER BY r.run_id, r.rank
+"""
+
+_BATCHES = """
+SELECT b.run_id, b.first_rank, r.rank, r.source_id, r.has_device
+FROM align.rank_batch AS b
+JOIN align.rank AS r ON r.run_id = b.run_id AND r.rank BETWEEN b.first_rank AND b.last_rank
+ORDER BY b.run_id, r.rank
 """
 
 _FILES = "SELECT source_id, COALESCE(stored_count, 0) FROM meta.source ORDER BY source_id"
@@ -80,7 +89,13 @@ class RankBatch:
         return _parts(found, "rank")
 
 
-def rank_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[RankBatch]:
+def rank_batches(store: Store) -> Iterator[RankBatch]:
+    """Ranks of one run at a time, in order, in the batches of align.rank_batch."""
+    for (run_id, _), ranks in groupby(store.rows(_BATCHES), key=lambda row: row[:2]):
+        yield RankBatch(int(run_id), [RankFile(*row[2:]) for row in ranks])
+
+
+def planned_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[RankBatch]:
     """Ranks of one run at a time, in order, in batches of at most so many events, or of one rank."""
     run, batch, events = None, list[RankFile](), 0
     for run_id, rank, source_id, has_device, count in store.rows(_RANKS):

@@ -32,7 +32,10 @@ GROUP BY code ORDER BY code
 """
 
 Jobs = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Files read at once; by default one a core, of small jobs one.")
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Processes that read files and ranks; by default one a core, of small jobs one."
+    ),
 ]
 RankRegex = Annotated[
     str | None,

@@ -1,6 +1,7 @@
 """What a command is given: a database, or traces that it reads into a temporary one first. Out: an open store."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,11 +12,12 @@ from traceforge.cli.ingest import ShownOptions, ingest_shown
 from traceforge.cli.progress import progress
 from traceforge.cli.standard_input import STANDARD_INPUT, without_standard_input
 from traceforge.errors import InputUnusableError
-from traceforge.files import check_exists
+from traceforge.files import check_exists, find_files, size_bytes
 
 if TYPE_CHECKING:
     from traceforge.store.database import Store
 
+_WORTH_FOLDER_BYTES = 1_000_000  # of a trace on disk, on average
 TARGET_HELP = "Folder of traces, a trace file, or a database made by `ingest` (a file or a folder)."
 
 
@@ -30,6 +32,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     from traceforge.store.database import Store
     from traceforge.store.folder import is_database
     from traceforge.store.places import temporary_folder
+    from traceforge.store.workers import worker_count
 
     if target == STANDARD_INPUT:
         with without_standard_input([target]) as (copy,), opened(copy, options) as store:
@@ -43,8 +46,13 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
         with built as store:
             yield store
         return
-    with temporary_folder() as folder, Store(folder / "traces.duckdb", is_kept=False) as store:
-        ingest_shown([target], store, options or ShownOptions())
+    chosen = options or ShownOptions()
+    sizes = list(map(size_bytes, find_files([target])))
+    # Workers fill a folder themselves, and read it again where it lies; small traces are cheaper in a file.
+    is_folder = worker_count(chosen.jobs, sizes) > 1 and sum(sizes) >= _WORTH_FOLDER_BYTES * len(sizes)
+    name = f"traces{os.sep}" if is_folder else "traces.duckdb"
+    with temporary_folder() as folder, Store(f"{folder}{os.sep}{name}", is_kept=False) as store:
+        ingest_shown([target], store, chosen)
         yield store
 
 

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from traceforge.cli.console import note
-from traceforge.cli.ingest import LineRates, Peaks, Reference, Strict, say_result
+from traceforge.cli.ingest import Jobs, LineRates, Peaks, Reference, Strict, say_result
 from traceforge.cli.progress import progress
 
 
 def merge(
     folder: Annotated[Path, typer.Argument(help="Folder into which `ingest --part` read all parts.")],
+    jobs: Jobs = None,
     reference: Reference = None,
     peak: Peaks = None,
     line_rate: LineRates = None,
@@ -26,7 +27,7 @@ def merge(
 
     rates = parsed_rates(peak or (), line_rate or ())
     with progress() as shown:
-        result = job_array.merge(folder, reference=reference, rates=rates, on_table=shown.on_table)
+        result = job_array.merge(folder, jobs=jobs, reference=reference, rates=rates, on_table=shown.on_table)
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
     with api.open_store(folder) as store:

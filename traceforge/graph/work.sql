@@ -6,7 +6,7 @@
 -- not work and is absent; communication that is exposed but not awaited counts as work of its phase: it hides
 -- a gap of the rank's own.
 -- Scope: rank
--- Reads: graph.arrival, timeline.segment, timeline.window
+-- Reads: align.rank, graph.arrival, timeline.arrival, timeline.segment, timeline.window
 CREATE OR REPLACE TABLE graph.work (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -2,6 +2,7 @@
 --
 -- The events of a rank add up to those of its file; those in operation.kernel are the rows with `is_counted`.
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: operation.kernel
 CREATE OR REPLACE TABLE operation.coverage (
   -- Joins meta.run.run_id.

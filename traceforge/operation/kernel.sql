@@ -4,7 +4,9 @@
 -- and module around it on its thread. On ranks without a device the host's operations stand in, with the time that is
 -- their own. operation.coverage counts what has no operation, and why.
 -- Scope: rank
--- Reads: operation.judged_iteration, operation.device, timeline.window, align.rank, align.name_class, align.clock_piece, raw.event, raw.operation_input
+-- In parts by: align.rank_batch
+-- Reads: operation.judged_iteration, operation.device, timeline.window, align.rank, align.name_class, align.step
+-- Reads: align.clock_piece, raw.event_kind, raw.occurrence, raw.operation_input
 CREATE OR REPLACE TABLE operation.kernel (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

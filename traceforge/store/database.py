@@ -72,7 +72,13 @@ class Store(Answers):
     """
 
     def __init__(
-        self, path: Path | str | None, *, read_only: bool = False, threads: int | None = None, is_kept: bool = True
+        self,
+        path: Path | str | None,
+        *,
+        read_only: bool = False,
+        threads: int | None = None,
+        is_kept: bool = True,
+        readable: Sequence[Path] | None = None,
     ) -> None:
         """Open or create a database; None keeps it in memory.
 
@@ -80,11 +86,11 @@ class Store(Answers):
             path: of the file, or of a folder: a text that ends in `/`, or a folder that is a database already.
             read_only: refuse every change.
             threads: how many DuckDB may use; as many as there are cores when None.
-            is_kept: whether others will open it; one for a moment gets no comments on its tables and columns, which
-                would take a small run a third of the time.
+            is_kept: whether others will open it; one for a moment gets no comments, a third of the time of a small run.
+            readable: of one in memory that its maker gives all its tables: folders that SQL may read and write.
 
-        Neither the SQL that runs nor what is in the file reaches anything beside it, its partitions and its scratch
-        folder: no other file, no extension, no network.
+        SQL that runs and what is in the file reach only it, its partitions, its scratch folder and `readable`: no other
+        file, no extension, no network.
 
         Raises:
             InputUnusableError: the file is missing (when read only) or is no trace database.
@@ -118,7 +124,7 @@ class Store(Answers):
             # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`).
             self._connection.execute("SET enable_progress_bar = false")
             self._attach(file, read_only, is_new)
-            self._adopt(read_only)
+            self._adopt(read_only, readable)
         except BaseException as error:
             # The file is held until the connection is closed, and the error may live on.
             self._connection.close()
@@ -141,7 +147,7 @@ class Store(Answers):
         except duckdb.Error as error:
             raise open_error(path, error, is_new) from error
 
-    def _adopt(self, read_only: bool) -> None:
+    def _adopt(self, read_only: bool, readable: Sequence[Path] | None) -> None:
         found = NOTHING if self._file is None else relations_of(self._rows, _CATALOG)
         applied = applied_migration(self._rows, _CATALOG, found)
         if applied is None and (read_only or "table" in found.kinds.values()):
@@ -151,8 +157,8 @@ class Store(Answers):
         if applied is not None:
             check_form(self._rows, _CATALOG, found, applied, self.path, views_over(partitions, applied))
         self._connection.execute(f"USE {_CATALOG}")
-        own_folders = [str(self.scratch), *([str(self.folder.facts)] if self.folder else [])]
-        self._connection.execute("SET allowed_directories = ?", [own_folders])
+        own_folders = [self.scratch, *([self.folder.facts] if self.folder else []), *(readable or ())]
+        self._connection.execute("SET allowed_directories = ?", [list(map(str, own_folders))])
         # Its own files are open to it anyway, but for names that look like those of files in the web.
         stem, mark, rest = str(self._file).partition("?")
         own = [] if self._file is None else [str(self._file), *(f"{stem}.{end}{mark}{rest}" for end in _BESIDE)]
@@ -161,7 +167,7 @@ class Store(Answers):
         if self.folder and partitions:
             self.publish_partitions(partitions)
             check_columns(self._rows, self.folder, partitions, applied)
-        if not read_only:
+        if not read_only and readable is None:
             refuse_changed_form(partitions, applied, self.path)
             self._bring_up(applied)
 

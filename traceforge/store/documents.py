@@ -11,7 +11,7 @@ Not handled: several statements a file (but see `parse_schema`), comments of a m
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
@@ -75,6 +75,10 @@ class Document:
         _, found, query = self.statement.partition(_QUERY)
         return query if found else None
 
+    def with_query(self, query: str) -> "Document":
+        """The same table filled by another query."""
+        return replace(self, statement=f"{self.statement.partition(_QUERY)[0]}{_QUERY}{query}")
+
 
 @cache
 def parse_document(text: str, origin: str) -> Document:
@@ -136,13 +140,28 @@ def load_folder(folder: Path, schema: str) -> list[Document]:
 
 
 def in_order(documents: Iterable[Document]) -> list[Document]:
-    """Documents sorted so that each comes after those among them that it reads."""
+    """Documents sorted so that each comes after those among them that it reads.
+
+    Tables that are made in the same parts follow one another where they can: then one process makes a part of each.
+    """
     known = {document.name: document for document in documents}
-    graph = {name: sorted(document.reads & known.keys()) for name, document in known.items()}
+    sorter = TopologicalSorter({name: sorted(document.reads & known.keys()) for name, document in known.items()})
     try:
-        return [known[name] for name in TopologicalSorter(graph).static_order()]
+        sorter.prepare()
     except CycleError as error:
         raise PluginError(f"tables depend on one another in a circle: {' -> '.join(error.args[1])}") from error
+    ordered: list[Document] = []
+    ready: list[str] = []
+    parts: str | None = None
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()])
+        of_kind = {own: [name for name in ready if known[name].parts == own] for own in (parts, None)}
+        parts = next((own for own, names in of_kind.items() if names), known[ready[0]].parts)
+        chosen = [name for name in ready if known[name].parts == parts]
+        ready = [name for name in ready if name not in chosen]
+        ordered += [known[name] for name in chosen]
+        sorter.done(*chosen)
+    return ordered
 
 
 def comment_statements(document: Document) -> list[str]:

@@ -10,13 +10,13 @@ Workers that outlive a killed ingest stop at the next batch, since their own fol
 
 import shutil
 import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager, suppress
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from traceforge import files
 from traceforge.archives import HEAD_BYTES
@@ -27,9 +27,8 @@ from traceforge.store.failures import failure_of
 from traceforge.store.folder import mark_of
 from traceforge.store.partition_writer import PartitionedFile, PartitionWriter
 from traceforge.store.places import own_folder
-from traceforge.store.workers import ReaderPool
+from traceforge.store.workers import ReaderPool, results_in_order
 
-_PAUSE_S = 0.5
 _MOST_HELD_BYTES = 2 * 1024 * 1024
 _MOST_AHEAD = 128
 _MOST_BYTES_AHEAD = 4 * 1024**3  # of input
@@ -229,35 +228,18 @@ def read_by_workers(
     Only so many files are read ahead of the one that is handed over: what workers found of them waits in memory or on
     disk.
     """
-    todo, ahead = deque(tasks), deque[Task]()
-    jobs: dict[Future[Examined], Task] = {}
-    done: dict[tuple[Path, str | None], Examined] = {}
-    ended: SimpleQueue[Future[Examined]] = SimpleQueue()
-    try:
-        while todo or jobs:
-            while todo and _has_room(ahead, todo[0]):
-                task = todo.popleft()
-                job = executor.submit(read_task, _to_worker(task))
-                jobs[job] = task
-                job.add_done_callback(ended.put)
-                ahead.append(task)
-            for future in _some_ended(ended):
-                task = jobs.pop(future)
-                done[task.key] = _result(future, task, executor)
-                if done[task.key].is_read:
-                    on_file(task.path)
-            while ahead and ahead[0].key in done:
-                task = ahead.popleft()
-                result = done.pop(task.key)
-                yield task, result
-                if isinstance(result.rows, Spooled):
-                    _remove_tables(result.rows)
-    finally:
-        # After an interruption nobody wants the rest; what is being read ends before its folder goes.
-        for job in jobs:
-            job.cancel()
-        while not all(job.done() for job in jobs):
-            _some_ended(ended)
+
+    def on_done(task: Task, found: Examined) -> None:
+        if found.is_read:
+            on_file(task.path)
+
+    to_workers = [_to_worker(task) for task in tasks]
+    found = results_in_order(executor, read_task, to_workers, _has_room, partial(_instead, executor), on_done)
+    with closing(found):
+        for task, (_, result) in zip(tasks, found, strict=True):
+            yield task, result
+            if isinstance(result.rows, Spooled):
+                _remove_tables(result.rows)
 
 
 def _has_room(ahead: Sequence[Task], task: Task) -> bool:
@@ -274,34 +256,23 @@ def _to_worker(task: Task) -> Task:
     return replace(task, options=replace(task.options, limits=limits))
 
 
-def _result(future: Future[Examined], task: Task, executor: Executor) -> Examined:
-    try:
-        return future.result()
-    except BrokenExecutor as error:
-        # A process that crashes takes all files with it that are being read: each is read once more, by itself.
-        return _read_alone(task, executor) or Examined("", error=failure_of(task.path, error))
-    except Exception as error:  # noqa: BLE001 - also what a worker cannot send
-        return Examined("", error=failure_of(task.path, error))
-
-
-def _read_alone(task: Task, executor: Executor) -> Examined | None:
-    """Read a file in a process that reads no other; None where the executor has none."""
-    if not isinstance(executor, ReaderPool):
-        return None
+def _instead(executor: Executor, task: Task, error: Exception) -> Examined:
+    """What becomes of a file whose task failed."""
+    if not isinstance(error, BrokenExecutor) or not isinstance(executor, ReaderPool):
+        return Examined("", error=failure_of(task.path, error))  # also what a worker cannot send
+    # A process that crashes takes all files with it that are being read: each is read once more, by itself.
     shutil.rmtree(task.folder, ignore_errors=True)
     try:
-        return executor.run_alone(read_task, _to_worker(task))
+        return executor.run_alone(read_task, task)
     except BrokenExecutor:
-        what = "the process that read it crashed, or was killed"
-        hint = "the other files are not affected; perhaps there is too little memory"
-        return Examined("", error=InputUnusableError(what, where=str(task.path), hint=hint))
+        return crashed_reader(task)
 
 
-def _some_ended(ended: SimpleQueue[Future[Examined]]) -> list[Future[Examined]]:
-    """Those that have. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
-    with suppress(Empty):
-        return [ended.get(timeout=_PAUSE_S), *(ended.get() for _ in range(ended.qsize()))]
-    return []
+def crashed_reader(task: Task) -> Examined:
+    """What becomes of a file whose reader crashed again and again."""
+    what = "the process that read it crashed, or was killed"
+    hint = "the other files are not affected; perhaps there is too little memory"
+    return Examined("", error=InputUnusableError(what, where=str(task.path), hint=hint))
 
 
 def _remove_tables(spooled: Spooled) -> None:

@@ -1,21 +1,31 @@
-"""Processes that read files. In: how many. Out: an executor whose processes never outlive the one that asked.
+"""Processes that work. In: how many, or tasks for an executor. Out: an executor whose processes never outlive the one
+that asked; results in the order of tasks.
 
-Idea: a process that is killed cannot end its readers, so each reader watches whether its parent is still there. One
+Idea: a process that is killed cannot end its workers, so each worker watches whether its parent is still there. One
 that crashes breaks its pool, and a new pool takes the place of that one.
 """
 
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
+from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import ParamSpec, TypeVar
 
+from traceforge.files import size_bytes
+
 _PAUSE_S = 0.5
+# On disk; to read so much takes about as long as to start a process that reads.
+_WORTH_PROCESSES_BYTES = 4_000_000
 
 
 Arguments = ParamSpec("Arguments")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -62,6 +72,91 @@ class ReaderPool(Executor):
         """See `Executor.shutdown`."""
         for pool in filter(None, (self._pool, self._alone)):
             pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+@contextmanager
+def readers(given: Executor | None, jobs: int | None, files: Sequence[Path]) -> Iterator[Executor | None]:
+    """What reads files and makes tables in parts; None where this process does."""
+    if given is not None:
+        yield given
+        return
+    with processes(worker_count(jobs, list(map(size_bytes, files)))) as pool:
+        yield pool
+
+
+def worker_count(jobs: int | None, sizes_bytes: Sequence[int]) -> int:
+    """How many processes work on files of these sizes.
+
+    Args:
+        jobs: at most so many; when None as many as there are cores, or one where the files are read sooner than
+            processes start.
+    """
+    if jobs is None:
+        jobs = 1 if sum(sizes_bytes) < _WORTH_PROCESSES_BYTES else os.cpu_count() or 1
+    return min(jobs, len(sizes_bytes))
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor | None]:
+    """So many processes that work; None where one would be alone."""
+    if workers <= 1:
+        yield None
+        return
+    with ReaderPool(workers) as pool:
+        yield pool
+
+
+def results_in_order(
+    executor: Executor,
+    work: Callable[[Item], Result],
+    tasks: Sequence[Item],
+    has_room: Callable[[Sequence[Item], Item], bool],
+    instead: Callable[[Item, Exception], Result],
+    on_done: Callable[[Item, Result], None],
+) -> Generator[tuple[Item, Result], None, None]:
+    """Each task with its result, in order, whichever finished first.
+
+    Args:
+        work: what a worker does with a task.
+        has_room: whether one more task may be given out beside those that are ahead of the one handed over.
+        instead: the result of a task that failed; it may raise, which ends all.
+        on_done: called as soon as a result is there.
+    """
+    todo, ahead = deque(enumerate(tasks)), deque[tuple[int, Item]]()
+    jobs: dict[Future[Result], tuple[int, Item]] = {}
+    done: dict[int, Result] = {}
+    ended: SimpleQueue[Future[Result]] = SimpleQueue()
+    try:
+        while todo or jobs or ahead:
+            while todo and has_room([task for _, task in ahead], todo[0][1]):
+                number, task = todo.popleft()
+                job = executor.submit(work, task)
+                jobs[job] = number, task
+                job.add_done_callback(ended.put)
+                ahead.append((number, task))
+            for future in _some_ended(ended):
+                number, task = jobs.pop(future)
+                try:
+                    done[number] = future.result()
+                except Exception as error:  # noqa: BLE001 - whatever a worker raised; `instead` judges it
+                    done[number] = instead(task, error)
+                on_done(task, done[number])
+            while ahead and ahead[0][0] in done:
+                number, task = ahead.popleft()
+                yield task, done.pop(number)
+    finally:
+        # After an interruption nobody wants the rest; what is being worked on ends before its folder goes.
+        for job in jobs:
+            job.cancel()
+        while not all(job.done() for job in jobs):
+            _some_ended(ended)
+
+
+def _some_ended(ended: "SimpleQueue[Future[Result]]") -> "list[Future[Result]]":
+    """Those that have. Waits in short steps: a signal that comes while processes start wakes no sleeper."""
+    with suppress(Empty):
+        return [ended.get(timeout=_PAUSE_S), *(ended.get() for _ in range(ended.qsize()))]
+    return []
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:

@@ -3,6 +3,7 @@
 -- The definitions are those of Holistic Trace Analysis' temporal breakdown and communication overlap, over the file
 -- regardless of steps. See timeline.phase for iterations.
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: align.rank, align.name_class, raw.event
 CREATE OR REPLACE TABLE timeline.device_time (
   -- Joins meta.run.run_id.

@@ -3,7 +3,8 @@
 -- The parts add up to the time from the rank's arrival to its end. Collectives that are exposed at once each
 -- count; timeline.phase counts every instant once.
 -- Scope: rank
--- Reads: timeline.arrival, timeline.collective, timeline.segment
+-- In parts by: align.rank_batch
+-- Reads: align.rank, timeline.arrival, timeline.collective, timeline.segment
 CREATE OR REPLACE TABLE timeline.exposure (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

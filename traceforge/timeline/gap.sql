@@ -3,6 +3,7 @@
 -- Each gap has one cause; the gaps of a rank's iteration add up to its phases input, runtime and idle. Ranks without
 -- a device have no gaps.
 -- Scope: rank
+-- In parts by: align.rank_batch
 -- Reads: timeline.segment, align.rank, align.clock_piece, align.name_class, raw.event
 CREATE OR REPLACE TABLE timeline.gap (
   -- Joins meta.run.run_id.

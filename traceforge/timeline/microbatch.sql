@@ -4,7 +4,7 @@
 -- annotations of torch.distributed.pipelining where there are any. Iterations of a rank in which turns and messages do
 -- not agree have no rows. Of hosts without devices, operations stand in for kernels.
 -- Scope: iteration
--- Reads: timeline.role, timeline.message, align.endpoint, align.step, align.rank, align.clock_piece, align.name_class, raw.event_kind, raw.occurrence
+-- Reads: timeline.role, timeline.message, align.endpoint, align.step, align.rank, align.rank_batch, align.clock_piece, align.name_class, raw.event_kind, raw.occurrence
 CREATE OR REPLACE TABLE timeline.microbatch (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

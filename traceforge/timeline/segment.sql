@@ -1,6 +1,8 @@
 -- What each rank was doing when: consecutive intervals of one phase each, filling every iteration without gap.
 -- Scope: rank
--- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.clock_piece
+-- In parts by: align.rank_batch
+-- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.step
+-- Reads: align.clock_piece, align.unmatched_endpoint, raw.event_kind, raw.occurrence
 CREATE OR REPLACE TABLE timeline.segment (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
