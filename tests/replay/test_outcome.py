@@ -13,6 +13,7 @@ from traceforge.replay.evidence import NOTHING_KNOWN, Evidence
 from traceforge.replay.model import StepModel
 from traceforge.replay.outcome import Outcome, outcomes, overshoot
 from traceforge.replay.policy import parse_policy
+from traceforge.replay.replay_input import next_interval, ratio_interval
 
 # No transfer grows with the spread of arrivals.
 UNCOUPLED = replace(NOTHING_KNOWN, largest_spread=0.0)
@@ -209,3 +210,36 @@ def test_overshoot_counts_the_iterations_in_which_a_rank_that_is_held_back_comes
     unpaced = run([[0, 40]] * 3, [[0, 0]] * 3)
 
     assert overshoot(paced, unpaced) == pytest.approx(2 / 3)
+
+
+def test_steps_to_come_are_less_sure_than_those_recorded_and_may_go_on_as_they_went() -> None:
+    # given twelve steps of 100 that pacing makes 99 and 97 in turn
+    recorded = np.full(12, 100.0)
+    even = np.tile([99.0, 97.0], 6)
+    replayed = np.stack([even] * 3)
+
+    # then the steps to come have the same middle, and a wider interval
+    known, to_come = ratio_interval(recorded, replayed), next_interval(recorded, replayed)
+    assert to_come.low < known.low < 1200 / 1176 < known.high < to_come.high
+
+    # and where each step saves half less than the one before it, the steps to come may lose
+    shrinking = recorded - np.linspace(5.5, 0.0, 12)
+    fading = next_interval(recorded, np.stack([shrinking] * 3))
+    # the last saves nothing; on average the next twelve would cost 3.25 each
+    assert fading.low <= 100 / 103.25 + 1e-9
+    assert ratio_interval(recorded, np.stack([shrinking] * 3)).low > 1
+
+
+def test_a_gain_that_fades_is_not_supported() -> None:
+    # given rank 0 that works 100 and rank 1 that works 60 and comes nearer by 2 an iteration, and transfers of 30 that
+    # grow by half of the mean wait
+    work = [[[100, 60 + 2 * i]] for i in range(20)]
+    model = lockstep_model(work, transfer_ns=30)
+
+    outcome = outcome_of(model, "bounded_delay:window=1,threshold=0.1,gain=0.5,max_delay=0.5", coupled_by(0.5))
+
+    assert outcome.throughput_ratio_low > 1
+    assert outcome.throughput_ratio_next_low is not None
+    assert outcome.throughput_ratio_next_low <= 1
+    assert outcome.verdict == "not_identifiable"
+    assert "in as many steps to come" in outcome.reason

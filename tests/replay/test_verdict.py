@@ -73,6 +73,7 @@ def test_a_gain_with_everything_known_is_supported_and_its_controls_are_told() -
         ({"ceiling": 0.0099}, "no_effect", "at most"),
         ({"placebo": 1.05}, "no_effect", "at random do as much"),
         ({"steps": 9}, "not_identifiable", "9 steps are too few"),
+        ({"to_come": Interval(0.99, 1.1)}, "not_identifiable", "but by -1.0 % to +10 % in as many steps to come"),
         ({"sees_future": True}, "not_identifiable", "A bound"),
     ],
 )

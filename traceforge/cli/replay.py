@@ -131,9 +131,14 @@ def _save(path: Path | None, outcome: "Mapping[str, Any]") -> None:
     from traceforge.replay.policy_file import Foretold, write_policy
 
     text = f"{outcome['policy']}:{outcome['parameters']}".rstrip(":")
-    names = ("throughput_ratio", "throughput_ratio_low", "throughput_ratio_high", "verdict")
+    low, high = (
+        # The job that tries it runs steps to come.
+        outcome[f"throughput_ratio_{end}"] if outcome[f"throughput_ratio_next_{end}"] is None
+        else outcome[f"throughput_ratio_next_{end}"]
+        for end in ("low", "high")
+    )  # fmt: skip
     try:
-        write_policy(path, text, Foretold(*(outcome[name] for name in names)))
+        write_policy(path, text, Foretold(outcome["throughput_ratio"], low, high, outcome["verdict"]))
     except OSError as error:
         raise UsageError(f"the policy cannot be written: {error}", where=str(path)) from error
     note(f'policy: {path}; try it with live.record(…, policy="{path}")')

@@ -50,6 +50,8 @@ class Outcome:
     cv_low: float | None
     cv_high: float | None
     overshoot_share: float
+    throughput_ratio_next_low: float | None
+    throughput_ratio_next_high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
     ratio = _ratio(run, arms.point)
     is_paced = bool(arms.point.delay_ns.any())
     steps = run.steps_ns(arms.point.end_ns)
+    to_come = _to_come(run, arms) if is_paced else Interval(ratio, ratio)
     prediction = PolicyPrediction(
         ratio=ratio,
         interval=_interval(run, arms, ratio) if is_paced else Interval(ratio, ratio),
@@ -129,6 +132,7 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
         is_paced=is_paced,
         sees_future=policy.sees_future,
         overshoot=overshoot(arms.point, arms.unpaced),
+        to_come=to_come,
     )
     verdict, reason = judge(prediction, run.known)
     p50, p95, p99 = (round(float(value)) for value in np.quantile(steps, [0.5, 0.95, 0.99]))
@@ -154,6 +158,8 @@ def _outcome(run: ReplayInput, policy: Policy, parameters: Mapping[str, float], 
         cv_low=cv_ends[0],
         cv_high=cv_ends[1],
         overshoot_share=prediction.overshoot,
+        throughput_ratio_next_low=None if to_come is None else to_come.low,
+        throughput_ratio_next_high=None if to_come is None else to_come.high,
     )
 
 
@@ -170,6 +176,13 @@ def _ratio(run: ReplayInput, outcome: Replay) -> float:
 def _interval(run: ReplayInput, arms: _Arms, ratio: float) -> Interval:
     """What couplings and steps leave open; where no coupling is known, from none to the largest that is possible."""
     if not run.known.is_measured and not run.known.is_positive:
-        return Interval(ratio, max(ratio, _ratio(run, arms.high)))
+        interval = run.ratio_interval(arms.point, arms.point, arms.high)
+        return Interval(min(interval.low, ratio), max(interval.high, _ratio(run, arms.high), ratio))
     interval = run.ratio_interval(arms.low, arms.point, arms.high)
     return Interval(min(interval.low, ratio), max(interval.high, ratio))
+
+
+def _to_come(run: ReplayInput, arms: _Arms) -> Interval | None:
+    """The interval for as many steps to come."""
+    is_known = run.known.is_measured or run.known.is_positive
+    return run.next_interval(arms.low if is_known else arms.point, arms.point, arms.high)

@@ -46,5 +46,10 @@ CREATE OR REPLACE TABLE replay.outcome (
   -- Upper end.
   cv_high DOUBLE,
   -- Share of iterations in which a rank that is held back comes last, and would not have without.
-  overshoot_share DOUBLE NOT NULL
+  overshoot_share DOUBLE NOT NULL,
+  -- Lower end of the 95 % interval of the ratio over as many steps to come, which are drawn anew, and in which what is
+  -- saved may go on growing or shrinking as it did; NULL below three steps.
+  throughput_ratio_next_low DOUBLE,
+  -- Upper end.
+  throughput_ratio_next_high DOUBLE
 )

@@ -10,7 +10,18 @@ from traceforge.replay.engine import Replay, measured, record, replay
 from traceforge.replay.evidence import Evidence, load_evidence, load_hosts
 from traceforge.replay.model import StepModel, load_model
 from traceforge.replay.reference import clean_transfers
-from traceforge.stats import NORMAL, Interval, block_draws, bootstrap_interval, percentile_interval
+from traceforge.stats import (
+    LEAST_COUNT,
+    NORMAL,
+    Interval,
+    block_draws,
+    block_length,
+    bootstrap_interval,
+    lasting_count,
+    percentile_interval,
+    slope,
+    t_quantile,
+)
 from traceforge.store.database import Store
 
 Times = NDArray[np.int64]
@@ -69,6 +80,12 @@ class ReplayInput:
             best.append(replay(self.model, replace(durations, transfer_ns=clean_transfers(self.model))))
         return max(0.0, *(self.elapsed_ns / max(self.elapsed_of(one), 1) - 1 for one in best))
 
+    def next_interval(self, low: Replay, point: Replay, high: Replay) -> Interval | None:
+        """The same ratio over as many steps to come; None below three steps."""
+        recorded = self.steps_ns(self.model.end_ns).astype(np.float64)
+        replayed = np.stack([self.steps_ns(one.end_ns) for one in (low, point, high)]).astype(np.float64)
+        return next_interval(recorded, replayed) if len(recorded) >= LEAST_COUNT else None
+
 
 def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
     """A run of a database; None where it has no iteration with matched collectives."""
@@ -91,13 +108,41 @@ def ratio_interval(recorded_ns: Amounts, replayed_ns: Amounts) -> Interval:
         recorded_ns: steps, shape (N,).
         replayed_ns: the same steps with couplings at their lower end, best value and upper end, shape (3, N).
     """
-    rng = np.random.default_rng(0)
-    chosen = block_draws(len(recorded_ns), _DRAWS, rng)
+    return percentile_interval(_drawn_ratios(recorded_ns, replayed_ns, None, np.random.default_rng(0)))
+
+
+def next_interval(recorded_ns: Amounts, replayed_ns: Amounts) -> Interval:
+    """95 % interval of the ratio over as many steps to come; shapes as in `ratio_interval`, N at least 3.
+
+    Beside the doubts of the recorded steps it holds that other steps will be drawn, that departures last (blocks as
+    long as they do, and Student's t over their number), and that what is saved may go on growing or shrinking as it
+    surely did so far.
+    """
+    rng, count = np.random.default_rng(0), len(recorded_ns)
+    saved = recorded_ns - replayed_ns[1]
+    length = max(block_length(count), lasting_count(saved[:, None]))
+    known = np.log(_drawn_ratios(recorded_ns, replayed_ns, length, rng))
+    others = np.log(_drawn_ratios(recorded_ns, np.stack([replayed_ns[1]] * 3), length, rng))
+    widening = float(t_quantile(max(count // length - 1, 2))) / NORMAL
+    middle = float(np.log(recorded_ns.sum() / max(replayed_ns[1].sum(), 1.0)))
+    departures = widening * (known - middle + others - others.mean())
+    low, high = percentile_interval(np.exp(middle + departures))
+    trend = slope(np.arange(count, dtype=np.float64), saved)
+    # The middle of the steps to come lies as many steps after that of the recorded ones.
+    moved_ns = count * trend.value if trend.is_clear else 0.0
+    moved = recorded_ns.mean() / max(replayed_ns[1].mean() - moved_ns, 1.0)
+    return Interval(min(low, moved), max(high, moved))
+
+
+def _drawn_ratios(recorded_ns: Amounts, replayed_ns: Amounts, length: int | None, rng: np.random.Generator) -> Amounts:
+    """Ratios of drawn steps in blocks of a length, with drawn couplings, shape (draws,)."""
+    chosen = block_draws(len(recorded_ns), _DRAWS, rng, length)
     recorded, replayed = recorded_ns[chosen].sum(axis=1), replayed_ns[:, chosen].sum(axis=2)
     strength = rng.standard_normal(_DRAWS) / NORMAL
     towards = np.where(strength < 0, replayed[0], replayed[2])
     paced = replayed[1] + np.abs(strength) * (towards - replayed[1])
-    return percentile_interval(recorded / np.maximum(paced, 1.0))
+    ratios: Amounts = recorded / np.maximum(paced, 1.0)
+    return ratios
 
 
 def cv_interval(steps_ns: Times) -> Interval | None:

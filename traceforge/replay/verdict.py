@@ -1,10 +1,11 @@
 """Would it help? In: a predicted ratio with its interval, ceiling, controls and what is known. Out: verdict and reason.
 
 A policy is `supported` only if a coupling was measured whose interval lies above 0, lateness can be predicted from the
-past (beyond 0.3), the interval of the gain lies above 0, the same delays dealt out at random gain less, and, where the
-coupling is that of waiting hosts, the ranks that are held back seldom come last: measured against real paced runs, the
-replay then promises too much (`MOST_OVERSHOOT`). It has `no_effect` where even the ceiling, or its interval, is below
-1 %; it is a `harm` where even its best case loses, and the best guess more than 1 %; all else is `not_identifiable`.
+past (beyond 0.3), the interval of the gain lies above 0 in the recording and in as many steps to come, the same delays
+dealt out at random gain less, and, where the coupling is that of waiting hosts, the ranks that are held back seldom
+come last: measured against real paced runs, the replay then promises too much (`MOST_OVERSHOOT`). It has `no_effect`
+where even the ceiling, or its interval, is below 1 %; it is a `harm` where even its best case loses, and the best guess
+more than 1 %; all else is `not_identifiable`.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class PolicyPrediction:
         steps: steps that were replayed.
         is_paced: whether anybody is ever delayed.
         sees_future: whether the policy is a bound that nobody could run.
+        to_come: the interval of the ratio over as many steps to come; None below three steps.
         overshoot: share of steps in which a rank that is held back comes last, and would not have without.
     """
 
@@ -39,6 +41,7 @@ class PolicyPrediction:
     steps: int
     is_paced: bool
     sees_future: bool = False
+    to_come: Interval | None = None
     overshoot: float = 0.0
 
 
@@ -46,10 +49,11 @@ def judge(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     """Verdict and reason."""
     if not given.is_paced:
         return "no_effect", "No rank is ever delayed."
-    if given.interval.high < 1 - thresholds.NOTICEABLE_SHARE:
+    is_hopeless = given.ceiling < thresholds.NOTICEABLE_SHARE
+    if min(given.interval.high, given.ratio if is_hopeless else 1.0) < 1 - thresholds.NOTICEABLE_SHARE:
         gained = f"({_range(given)})" if known.is_measured else f"even if transfers grow by {_growth(known)}"
         return "harm", f"The delays cost {format_share(1 - given.ratio)}, more than they gain {gained}."
-    if given.ceiling < thresholds.NOTICEABLE_SHARE:
+    if is_hopeless:
         return "no_effect", f"{_bound(known)} would gain {format_share(given.ceiling)} at most."
     if not known.is_measured and not known.is_positive:
         return _without_coupling(given, known)
@@ -65,8 +69,7 @@ def _bound(known: Evidence) -> str:
 def _without_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     change = f"the policy changes throughput by {_change(given.ratio)}"
     at_most = f"if they grow by {_growth(known)}, by {_change(given.interval.high)}"
-    low, high = given.interval.low, given.interval.high
-    if low > 1 - thresholds.NOTICEABLE_SHARE and high < 1 + thresholds.NOTICEABLE_SHARE:
+    if given.ratio > 1 - thresholds.NOTICEABLE_SHARE and given.interval.high < 1 + thresholds.NOTICEABLE_SHARE:
         return "no_effect", f"If transfers do not slow down when arrivals spread, {change}; {at_most}: less than 1 %."
     return "not_identifiable", (
         f"A gain needs transfers that slow down when arrivals spread. {known.reason} Without it {change}; {at_most}, "
@@ -108,6 +111,11 @@ def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
             "not_identifiable",
             f"{change}, but lateness cannot be predicted from the past; {controls}.",
         ),
+        (
+            given.to_come is not None and given.to_come.low <= 1,
+            "not_identifiable",
+            f"{change} in this recording, but by {_span(given.to_come)} in as many steps to come; {controls}.",
+        ),
         (overshoots, "not_identifiable", f"{change}, but {comes_last}, at a cost that no replay knows; {controls}."),
     )
     supported = ("supported", f"{change}; {controls}.")
@@ -115,7 +123,11 @@ def _with_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
 
 
 def _range(given: PolicyPrediction) -> str:
-    return f"{_change(given.interval.low)} to {_change(given.interval.high)}"
+    return _span(given.interval)
+
+
+def _span(interval: Interval | None) -> str:
+    return "an unknown amount" if interval is None else f"{_change(interval.low)} to {_change(interval.high)}"
 
 
 def _change(ratio: float) -> str:

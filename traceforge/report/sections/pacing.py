@@ -210,6 +210,8 @@ _MEASURED_COLUMNS = (
 )
 _COLUMNS = (
     *_POLICY_COLUMNS,
+    number("steps to come, from", lambda row: change(row["throughput_ratio_next_low"]), optional=True),
+    number("to", lambda row: change(row["throughput_ratio_next_high"]), optional=True),
     number("ceiling", lambda row: "—" if row["gain_ceiling"] is None else change(1 + row["gain_ceiling"])),
     number("variation", lambda row: percent(row["cv"])),
     number("p50", lambda row: duration(row["p50_ns"])),

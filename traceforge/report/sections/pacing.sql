@@ -5,6 +5,8 @@ SELECT
   throughput_ratio,
   throughput_ratio_low,
   throughput_ratio_high,
+  throughput_ratio_next_low,
+  throughput_ratio_next_high,
   cv,
   p50_ns,
   p95_ns,
