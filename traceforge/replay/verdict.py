@@ -50,7 +50,9 @@ def judge(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     if not given.is_paced:
         return "no_effect", "No rank is ever delayed."
     is_hopeless = given.ceiling < thresholds.NOTICEABLE_SHARE
-    if min(given.interval.high, given.ratio if is_hopeless else 1.0) < 1 - thresholds.NOTICEABLE_SHARE:
+    # What steps leave open is no gain where none is possible.
+    best = given.ratio if is_hopeless and not known.is_measured else given.interval.high
+    if best < 1 - thresholds.NOTICEABLE_SHARE:
         gained = f"({_range(given)})" if known.is_measured else f"even if transfers grow by {_growth(known)}"
         return "harm", f"The delays cost {format_share(1 - given.ratio)}, more than they gain {gained}."
     if is_hopeless:
