@@ -121,8 +121,9 @@ class Store(Answers):
             if file is not None:
                 self._connection.execute("SET temp_directory = ?", [f"{file}.tmp"])
             self._connection.execute("SET preserve_insertion_order = true")
-            # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`).
-            self._connection.execute("SET enable_progress_bar = false")
+            # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`). An ASOF
+            # join whose left side seems to have a few rows would compare each of them with every row of the right.
+            self._connection.execute("SET enable_progress_bar = false; SET asof_loop_join_threshold = 0")
             self._attach(file, read_only, is_new)
             self._adopt(read_only, readable)
         except BaseException as error:
