@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceforge.operation.nesting import NONE, Spans, innermost, own_duration_ns
+from traceforge.operation.nesting import NONE, Spans, innermost, longest_inside_ns, own_duration_ns
 
 NESTED = Spans(*(np.array(column) for column in zip((0, 0, 100), (0, 10, 60), (0, 20, 40), (1, 0, 100), strict=True)))
 """On track 0 [0, 100) holds [10, 60), which holds [20, 40); track 1 has a span of its own."""
@@ -20,6 +20,18 @@ def test_the_innermost_span_is_found_and_its_end_lies_outside() -> None:
 
 def test_what_is_inside_is_not_own_time() -> None:
     assert own_duration_ns(NESTED).tolist() == [50, 30, 20, 100]
+
+
+def test_the_longest_span_directly_inside_is_told() -> None:
+    # [0, 100) holds [0, 30) and [40, 90), which holds [50, 60) and [60, 85); the last one is on another track
+    spans = Spans(
+        *(
+            np.array(column)
+            for column in zip((0, 0, 100), (0, 0, 30), (0, 40, 90), (0, 50, 60), (0, 60, 85), (1, 0, 100), strict=True)
+        )
+    )
+
+    assert longest_inside_ns(spans).tolist() == [50, 0, 25, 0, 0, 0]
 
 
 def test_of_spans_that_begin_at_once_the_longer_is_outside() -> None:

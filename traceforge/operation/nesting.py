@@ -92,6 +92,17 @@ def own_duration_ns(spans: Spans) -> Integers:
     return result
 
 
+def longest_inside_ns(spans: Spans) -> Integers:
+    """How long the longest span directly inside each lasts, ns; 0 where there is none."""
+    longest = np.zeros(len(spans.track), dtype=np.int64)
+    for _, line in _lines(spans):
+        inside, parent = line.places, line.parents()
+        known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
+        inside, parent = inside[known], parent[known]
+        np.maximum.at(longest, parent, spans.end_ns[inside] - spans.start_ns[inside])
+    return longest
+
+
 def _by_track(track: Integers) -> dict[int, Integers]:
     """Places of what lies on each track."""
     if not len(track):

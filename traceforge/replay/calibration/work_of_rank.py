@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.clock_course import read_course
+from traceforge.operation.nesting import Spans, longest_inside_ns
 from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
 from traceforge.vocabulary import vocabulary
@@ -47,27 +48,13 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     """
     inside = [one.name for one in vocabulary().activities if one.name != "annotation"]
     events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
-    longest = _longest_within(*(events[name].to_list() for name in ("track_id", "start_ns", "end_ns")))
+    longest = longest_inside_ns(Spans(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns"))))
     own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
     return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
 
 
 def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
     return store.query(_WINDOWS, [run_id, rank])
-
-
-def _longest_within(tracks: list[int], starts: list[int], ends: list[int]) -> list[int]:
-    """Duration of the longest event directly within each, ns; events by track, start and falling end."""
-    longest, around, track = [0] * len(starts), list[int](), None
-    for number, (own, start, end) in enumerate(zip(tracks, starts, ends, strict=True)):
-        if own != track:
-            around, track = [], own
-        while around and ends[around[-1]] <= start:
-            around.pop()
-        if around:
-            longest[around[-1]] = max(longest[around[-1]], end - start)
-        around.append(number)
-    return longest
 
 
 def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.DataFrame:
