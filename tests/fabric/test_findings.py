@@ -263,7 +263,7 @@ def test_flight_recorders_tell_who_is_behind(stories: Store) -> None:
     rows = findings_of(stories, "hang_recorded")
 
     assert [(row["code"], row["subject"], row["ranks"]) for row in rows] == [("hang_recorded", "2", [2])]
-    assert "Rank 2 never made the call that 2 ranks wait for: all_reduce 9" in rows[0]["summary"]
+    assert "Rank 2 never made the call that 2 ranks wait in: all_reduce 9" in rows[0]["summary"]
     assert "Look at the stacks of rank 2" in rows[0]["next_step"]
 
 

@@ -42,7 +42,8 @@ def test_a_rank_that_never_made_the_call_is_named_with_the_call_and_its_frames()
     (hang,) = hangs(tensor_hang())
 
     assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("absent", [1], [0, 2, 3])
-    assert hang["summary"].startswith("Rank 1 never made the call that 3 ranks wait for: all_gather 8 ([8] Float)")
+    assert hang["summary"].startswith("Rank 1 never made the call that 1 rank waits in: all_gather 8 ([8] Float)")
+    assert hang["summary"].endswith("(ranks 0-1); because of that, 2 more wait in other calls.")
     assert hang["stack"].splitlines()[1] == "step at train.py:31"
     assert "made in step at train.py:31" in hang["detail"]
     assert "The last call of rank 1 is all_reduce 7" in hang["detail"]

@@ -81,16 +81,19 @@ def _order_detail(_hang: Hang, _dumps: Dumps, _names: Mapping[int, str]) -> str:
 def _absent(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     place = _blocked(hang, dumps, names)
     if hang.absent == hang.ranks:
-        return f"{_ranks(hang.ranks, 'Rank')} never made the call that {_waiting(hang)} for: {place}."
+        inside = sum((own.group, own.sequence) == (hang.group, hang.sequence) for own in dumps.stands.values())
+        told = f"{_ranks(hang.ranks, 'Rank')} never made the call that {_waiting(inside)} in: {place}"
+        others = len(hang.waiting) - inside
+        return f"{told}{f'; because of that, {others} more {_wait(others)} in other calls' if others else ''}."
     return (
-        f"{_ranks(hang.ranks, 'Rank')} stopped making calls, and {_waiting(hang)} for them; first, "
+        f"{_ranks(hang.ranks, 'Rank')} stopped making calls, and {_waiting(len(hang.waiting))} for them; first, "
         f"{_ranks(hang.absent)} never made {place}."
     )
 
 
 def _stuck(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     device, does = ("device", "does") if len(hang.ranks) == 1 else ("devices", "do")
-    tail = f"; {_waiting(hang)} for this" if hang.waiting else ""
+    tail = f"; {_waiting(len(hang.waiting))} for this" if hang.waiting else ""
     return f"The {device} of {_ranks(hang.ranks)} {does} not end calls that other members ended{tail}."
 
 
@@ -121,8 +124,7 @@ def _unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 def _unknown_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     if not hang.waiting:
         return "No call in the dumps that are there waits."
-    waits = "waits" if len(hang.waiting) == 1 else "wait"
-    return f"{_ranks(hang.waiting, 'Rank')} {waits}, first in {_blocked(hang, dumps, names)}."
+    return f"{_ranks(hang.waiting, 'Rank')} {_wait(len(hang.waiting))}, first in {_blocked(hang, dumps, names)}."
 
 
 def _none(_hang: Hang, dumps: Dumps, _names: Mapping[int, str]) -> str:
@@ -193,10 +195,13 @@ def _group(group: int | None, dumps: Dumps, names: Mapping[int, str]) -> str:
     return names[group] + (f" ({_ranks(members)})" if members else "")
 
 
-def _waiting(hang: Hang) -> str:
-    """Who waits: `14 ranks wait`."""
-    count = len(hang.waiting)
-    return f"{plural(count, 'rank')} {'waits' if count == 1 else 'wait'}"
+def _waiting(count: int) -> str:
+    """How many wait: `14 ranks wait`."""
+    return f"{plural(count, 'rank')} {_wait(count)}"
+
+
+def _wait(count: int) -> str:
+    return "waits" if count == 1 else "wait"
 
 
 def _ranks(ranks: Sequence[int], word: str = "rank") -> str:

@@ -15,11 +15,10 @@ from traceforge.report.blocks import (
     number,
 )
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, count, plural
+from traceforge.report.formatting import clean, count, plural, rank_list
 from traceforge.report.plugin import Plugin
 
 _MOST_FRAMES = 12
-_MOST_MEMBERS = 8
 _MOST_SIGNS = 1_200
 _MESSAGES = (
     " Sends and receives run in groups marked *: there each rank counts its own, so that numbers of ranks differ."
@@ -61,13 +60,8 @@ def _summary(progress: list[Row]) -> str:
 
 
 def _group(row: Row) -> str:
-    members = f" ({_members(row['members'])})" if row["members"] else ""
+    members = f" (ranks {rank_list(row['members'])})" if row["members"] else ""
     return f"{clean(row['known_as'], 80)}{'*' if row['has_messages'] else ''}{members}"
-
-
-def _members(ranks: list[int]) -> str:
-    shown = ", ".join(str(rank) for rank in ranks[:_MOST_MEMBERS])
-    return f"ranks {shown}{f' and {len(ranks) - _MOST_MEMBERS} more' if len(ranks) > _MOST_MEMBERS else ''}"
 
 
 def _reached(row: Row, name: str) -> str:
