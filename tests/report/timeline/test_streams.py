@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.clock_course import ClockCourse
-from traceforge.report.timeline.streams import Blocks, work_rows
+from traceforge.report.timeline.streams import Blocks, host_row, work_rows
 
 TRAINING, DEVICE, BACKWARD = 1, 3, 4
 SAME_CLOCK = ClockCourse(*(np.zeros(1, dtype=np.int64) for _ in range(3)))
@@ -90,3 +90,23 @@ def test_of_too_many_blocks_the_shortest_are_left_out_and_counted() -> None:
 
 def test_a_rank_of_which_nothing_was_recorded_has_no_rows() -> None:
     assert rows_of(has_device=True) == []
+
+
+def test_a_gap_has_the_name_of_a_call_only_where_that_fills_most_of_it() -> None:
+    # |late launch, 1 s, cudaMalloc for 4 ms of it|cudaFree, all 118 ms of it|idle|
+    columns = ["start_ns", "duration_ns", "cause", "call", "call_ns"]
+    ms = 1_000_000
+    gaps = [
+        (0, 1_000 * ms, "late_launch", "cudaMalloc", 4 * ms),
+        (1_000 * ms, 118 * ms, "allocator", "cudaFree", 118 * ms),
+        (1_118 * ms, 2 * ms, None, None, None),
+    ]
+
+    (row,) = host_row(pl.DataFrame(gaps, schema=columns, orient="row"))
+
+    assert [name for name, _, _ in row.labels] == ["late launch", "cudaFree", "idle"]
+    assert [detail.replace("\N{NO-BREAK SPACE}", " ") for _, detail, _ in row.labels] == [
+        "cudaMalloc for 4.00 ms of it",
+        "allocator",
+        "",
+    ]

@@ -1,11 +1,11 @@
 -- What the host did while the device had nothing to do; on ranks without a device, while no rank computed on it.
-SELECT rank, iteration, start_ns, duration_ns, cause, call
+SELECT rank, iteration, start_ns, duration_ns, cause, call, call_ns
 FROM timeline.gap
 WHERE run_id = $run_id
   AND iteration IN ($iterations)
   AND rank IN ($ranks)
 UNION ALL
-SELECT segment.rank, segment.iteration, segment.start_ns, segment.duration_ns, segment.activity, NULL
+SELECT segment.rank, segment.iteration, segment.start_ns, segment.duration_ns, segment.activity, NULL, NULL
 FROM timeline.segment AS segment
 JOIN align.rank AS recorded
   ON recorded.run_id = segment.run_id

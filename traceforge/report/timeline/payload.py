@@ -12,7 +12,7 @@ import polars as pl
 
 from traceforge.align.clock_course import read_course
 from traceforge.report.context import Context
-from traceforge.report.formatting import clean, duration, spaced
+from traceforge.report.formatting import duration
 from traceforge.report.job import Iteration
 from traceforge.report.palette import PHASES
 from traceforge.report.representatives import drawn_iterations
@@ -28,7 +28,7 @@ from traceforge.report.timeline.moments import (
 )
 from traceforge.report.timeline.owners import owners_of
 from traceforge.report.timeline.runs import Runs, runs_of
-from traceforge.report.timeline.streams import Blocks, work_rows
+from traceforge.report.timeline.streams import Blocks, host_row, work_rows
 
 _LEAST_RUNS = 4  # of a rank in an iteration; with room for fewer, iterations are left out
 
@@ -172,7 +172,7 @@ def _opened(
             own_names = names.filter(pl.col("rank") == rank)
             has_device = bool(own_names["has_device"].any())
             work = work_rows(events.filter(here), own_names, windows[number, rank], clocks[rank], has_device=has_device)
-            rows = [*_host_row(host.filter(here)), *work, *communication_rows(arrivals.filter(here), linked)]
+            rows = [*host_row(host.filter(here)), *work, *communication_rows(arrivals.filter(here), linked)]
             left_out += sum(row.left_out for row in rows)
             packed = [_packed(row, number, rank, axis, places) for row in rows]
             span = [axis.step_at(number, rank, edge) for edge in windows[number, rank]]
@@ -184,18 +184,6 @@ def _windows(context: Context, axis: TimeAxis) -> dict[tuple[int, int], tuple[in
     origins = context.frame("sections/timeline_origins")
     rows = origins.select("iteration", "rank", "start_ns", "duration_ns").iter_rows()
     return {(number, rank): (start, start + lasting) for number, rank, start, lasting in rows}
-
-
-def _host_row(rows: pl.DataFrame) -> list[Blocks]:
-    if rows.is_empty():
-        return []
-    labels = [
-        (spaced(cause or "idle"), clean(call or "", 80), "input" if cause in ("input", "data_loading") else "runtime")
-        for cause, call in rows.select("cause", "call").iter_rows()
-    ]
-    labels = [(detail, label, phase) if detail else (label, detail, phase) for label, detail, phase in labels]
-    start_ns = rows["start_ns"].to_numpy()
-    return [Blocks("host", labels, start_ns, start_ns + rows["duration_ns"].to_numpy())]
 
 
 def _packed(

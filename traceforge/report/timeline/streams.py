@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from traceforge.align.clock_course import ClockCourse
 from traceforge.operation.kernel_name import short_name
 from traceforge.operation.nesting import NONE, Spans, innermost
-from traceforge.report.formatting import clean
+from traceforge.report.formatting import clean, duration, spaced
 
 Integers = NDArray[np.int64]
 
@@ -42,6 +42,33 @@ class Blocks:
     left_out: int = 0
     link: list[int] = field(default_factory=list)
     until_ns: list[int] = field(default_factory=list)
+
+
+def host_row(rows: pl.DataFrame) -> list[Blocks]:
+    """What the host of one rank did in one iteration while nothing ran.
+
+    A block has the name of the call that fills most of it; else that of its cause, and a shorter call stands in the
+    details with its duration.
+
+    Args:
+        rows: its rows of sections/timeline_host for that iteration.
+    """
+    if rows.is_empty():
+        return []
+    labels = [_host_label(*row) for row in rows.select("cause", "call", "call_ns", "duration_ns").iter_rows()]
+    start_ns = rows["start_ns"].to_numpy()
+    return [Blocks("host", labels, start_ns, start_ns + rows["duration_ns"].to_numpy())]
+
+
+def _host_label(cause: str | None, call: str | None, call_ns: int | None, lasting_ns: int) -> tuple[str, str, str]:
+    phase = "input" if cause in ("input", "data_loading") else "runtime"
+    doing = spaced(cause or "idle")
+    if not call or call_ns is None:
+        return doing, "", phase
+    name = clean(call, _NAME_LETTERS)
+    if 2 * call_ns > lasting_ns:
+        return name, doing, phase
+    return doing, f"{name} for {duration(call_ns)} of it", phase
 
 
 def work_rows(
