@@ -11,6 +11,7 @@ MS = 1_000_000
 # Two stages, one micro-batch of 10 ms forward and 20 ms backward: 30 of 60 ms are bubble.
 PIPELINE = {
     "schedule": "unknown", "stages": 2, "chunks": 1, "layout": "pp 2", "all_microbatches": 1,
+    "is_first_left_out": True,
     "pipeline_iteration_ns": 60 * MS, "bubble_ns": 30 * MS, "fill_drain_ns": 29 * MS, "imbalance_ns": 0,
     "message_ns": MS, "late_peer_ns": 0, "even_saved_ns": 0, "more_microbatches": 4, "more_fill_drain_share": 0.1957,
 }  # fmt: skip
@@ -67,8 +68,9 @@ def test_the_sentence_says_what_more_micro_batches_would_leave() -> None:
     assert isinstance(section, Section)
     assert isinstance(section.blocks[0], Figure)
     assert section.blocks[0].caption == (
-        "50 % of a rank's own step (60.0 ms) is pipeline bubble (an unknown schedule, 2 stages); 48 points are fill "
-        "and drain: 4 micro-batches of this size instead of 1 would leave 20 points; 1.7 points are messages."
+        "50 % of a rank's own step (60.0 ms, the first iteration left out) is pipeline bubble (an unknown schedule, "
+        "2 stages); 48 points are fill and drain: 4 micro-batches of this size instead of 1 would leave 20 points; "
+        "1.7 points are messages."
     )
 
 

@@ -64,6 +64,24 @@ def test_a_job_without_a_pipeline_has_none(tmp_path: Path) -> None:
     assert rows_of(found.store, TOLD) == []
 
 
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_the_first_iteration_is_left_out_unless_it_is_alone(iterations: int, tmp_path: Path) -> None:
+    found = simulated(replace(JOB, iterations=iterations), tmp_path)
+
+    judged = rows_of(
+        found.store,
+        "SELECT w.iteration, AVG(w.duration_ns) FROM timeline.rank_iteration AS w JOIN timeline.iteration AS i "
+        "USING (run_id, iteration) WHERE NOT i.is_warmup AND NOT i.is_partial GROUP BY w.iteration "
+        "ORDER BY w.iteration",
+    )
+    means = [mean for _, mean in (judged[1:] or judged)]
+    ((is_left_out, iteration_ns),) = rows_of(
+        found.store, "SELECT is_first_left_out, iteration_ns FROM timeline.pipeline"
+    )
+    assert is_left_out == (len(judged) > 1)
+    assert iteration_ns == pytest.approx(sum(means) / len(means), abs=1)
+
+
 def test_what_if_has_the_pipelines_other_settings(tmp_path: Path) -> None:
     found = simulated(replace(JOB, cluster=Cluster(1, 2, pipeline_parallel=2), iterations=3), tmp_path)
 

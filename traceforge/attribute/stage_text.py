@@ -66,10 +66,12 @@ def of_schedule(state: State) -> str:
 def of_bubbles(state: State) -> str:
     """What stages of a pipeline wait for each other, why, and what more micro-batches would leave."""
     iteration_ns = state["pipeline_iteration_ns"]
+    # Fill and drain of the first iteration are unlike all others', so that it is in no mean of the pipeline.
+    of_which = ", the first iteration left out" if state["is_first_left_out"] else ""
     named = f"{_SCHEDULES.get(state['schedule'], 'an unknown schedule')}, {plural(state['stages'], 'stage')}"
     text = (
-        f"{format_share(state['bubble_ns'] / iteration_ns)} of a rank's own step ({format_ns(iteration_ns)}) is "
-        f"pipeline bubble ({named}); "
+        f"{format_share(state['bubble_ns'] / iteration_ns)} of a rank's own step "
+        f"({format_ns(iteration_ns)}{of_which}) is pipeline bubble ({named}); "
         f"{_points(state['fill_drain_ns'] / iteration_ns)} are fill and drain: {state['more_microbatches']} "
         f"micro-batches of this size instead of {state['all_microbatches']} would leave "
         f"{_points(state['more_fill_drain_share'])}"

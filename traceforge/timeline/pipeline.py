@@ -39,13 +39,17 @@ SEMI JOIN judged USING (iteration)
 WHERE w.run_id = $1
 UNION ALL
 SELECT 'microbatches', MODE(microbatches) FROM timeline.schedule WHERE run_id = $1
+UNION ALL
+SELECT 'left_out', CAST(COUNT(*) > 1 AS BIGINT)
+FROM timeline.iteration
+WHERE run_id = $1 AND NOT is_warmup AND NOT is_partial
 """
 
 _SCHEMA = {
-    "run_id": pl.Int32, "microbatches": pl.Int32, "iteration_ns": pl.Int64, "bubble_ns": pl.Int64,
-    "fill_drain_ns": pl.Int64, "imbalance_ns": pl.Int64, "transfer_ns": pl.Int64, "late_peer_ns": pl.Int64,
-    "beside_ns": pl.Int64, "even_saved_ns": pl.Int64, "more_microbatches": pl.Int32, "more_iteration_ns": pl.Int64,
-    "more_fill_drain_share": pl.Float64,
+    "run_id": pl.Int32, "microbatches": pl.Int32, "is_first_left_out": pl.Boolean, "iteration_ns": pl.Int64,
+    "bubble_ns": pl.Int64, "fill_drain_ns": pl.Int64, "imbalance_ns": pl.Int64, "transfer_ns": pl.Int64,
+    "late_peer_ns": pl.Int64, "beside_ns": pl.Int64, "even_saved_ns": pl.Int64, "more_microbatches": pl.Int32,
+    "more_iteration_ns": pl.Int64, "more_fill_drain_share": pl.Float64,
 }  # fmt: skip
 
 
@@ -67,7 +71,8 @@ def _row(run_id: int, run: PipelineRun, means: dict[str, int]) -> tuple[object, 
     more = more_iteration_ns(iteration, fill_drain, beside, thresholds.MORE_MICROBATCHES_RATIO)
     parts = (means["imbalance"], means["transfer"], means["late_peer"], beside, _even_saved_ns(run))
     return (
-        run_id, microbatches, iteration, waited, fill_drain, *parts, many, more, fill_drain / more
+        run_id, microbatches, bool(means["left_out"]), iteration, waited, fill_drain,
+        *parts, many, more, fill_drain / more,
     )  # fmt: skip
 
 

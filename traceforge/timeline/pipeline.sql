@@ -10,6 +10,8 @@ CREATE OR REPLACE TABLE timeline.pipeline (
   run_id INTEGER NOT NULL,
   -- Micro-batches of an iteration.
   microbatches INTEGER NOT NULL,
+  -- Whether the first judged iteration is left out of these means; it counts only if it is alone.
+  is_first_left_out BOOLEAN NOT NULL,
   -- Iteration of a rank, ns.
   iteration_ns BIGINT NOT NULL,
   -- All kinds of timeline.bubble but launch, which is the host's: what the rank waits for other stages, ns.

@@ -6,7 +6,7 @@ WITH schedule AS (
 )
 SELECT
   s.schedule, s.stages, s.chunks, l.layout,
-  p.microbatches AS all_microbatches, p.iteration_ns AS pipeline_iteration_ns, p.bubble_ns, p.fill_drain_ns,
+  p.microbatches AS all_microbatches, p.iteration_ns AS pipeline_iteration_ns, p.is_first_left_out, p.bubble_ns, p.fill_drain_ns,
   p.imbalance_ns, p.transfer_ns AS message_ns, p.late_peer_ns, p.even_saved_ns, p.more_microbatches,
   p.more_fill_drain_share
 FROM timeline.pipeline AS p
