@@ -24,8 +24,8 @@ def format_share(share: float) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 rank`, `2 ranks`."""
-    return f"{number} {noun if number == 1 else noun + 's'}"
+    """`1 rank`, `2 ranks`, `1,024 ranks`."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) -> str:

@@ -48,6 +48,10 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay(without_gdr: Report) ->
     assert verdict["kind"] == "cannot_be_known"
     assert "cannot be known from this" in verdict["headline"]
     assert "1 problem, none of them a measured delay" in "\n".join(without_gdr.verdict_lines)
+    # and what it says to mend comes before what it takes to measure
+    repair, _, measure = verdict["next_step"].partition(" What it costs only a timeline shows: ")
+    assert "NCCL_NET_GDR_LEVEL" in repair or "nvidia_peermem" in repair
+    assert measure.startswith("record a timeline")
     assert without_gdr.summary["findings"] == []
 
 
@@ -75,7 +79,7 @@ def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for(hangin
     verdict = hanging.summary["verdict"]
     assert isinstance(verdict, dict)
     assert (verdict["kind"], verdict["confidence"]) == ("finding", "high")
-    assert verdict["headline"].startswith("Rank 2 never made the call that 2 ranks wait for: all_reduce<b> 9")
+    assert verdict["headline"].startswith("Rank 2 never made the call that 2 ranks wait in: all_reduce<b> 9")
     assert "Look at the stacks of rank 2" in verdict["next_step"]
     assert "all_reduce<b>" not in hanging.html
 
@@ -179,7 +183,7 @@ def test_progress_in_groups_shows_who_is_behind_and_by_how_much(hanging: Report)
     # The verdict names who is missing; the section says the rest.
     assert "Rank 2 never made the call" in words_of(hanging, "verdict")
     assert "step at train.py:7" in words
-    assert re.search(r"0_GROUP \(ranks 0, 1, 2\) 0 9 not recorded 8 1 ", words)
+    assert re.search(r"0_GROUP \(ranks 0\u20132\) 0 9 not recorded 8 1 ", words)
     assert re.search(r"2 holds up 0 \(9 behind\) not recorded 0 \(8 behind\) 0 ", words)
 
 

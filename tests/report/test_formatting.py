@@ -10,6 +10,7 @@ from traceforge.report.formatting import (
     duration_range,
     listed,
     lowered,
+    options_apart,
     percent,
     plural,
     rank_list,
@@ -107,3 +108,10 @@ def test_a_number_is_never_parted_from_its_unit() -> None:
 def test_thousands_are_set_apart_by_a_narrow_space_everywhere() -> None:
     assert unbroken("1,762 kernels of 2,000,000") == "1\u202f762 kernels of 2\u202f000\u202f000"
     assert unbroken("ranks 1, 200, a1,200, [1,2], 1,2345") == "ranks 1, 200, a1,200, [1,2], 1,2345"
+    assert unbroken("aten::mm [[480,230],[230,384]]") == "aten::mm [[480,230],[230,384]]"
+
+
+def test_options_of_commands_are_told_apart_from_words_with_hyphens() -> None:
+    assert options_apart("py-spy dump --pid, or (nvidia-smi topo -m) on non-idle ranks 2-9 - or") == [
+        "py-spy dump ", "--pid", ", or (nvidia-smi ", "topo -m", ") on non-idle ranks 2-9 - or",
+    ]  # fmt: skip

@@ -94,6 +94,8 @@ _KERNEL_PARTS = ("ideal", "compute_bound", "memory_bound", "small_kernels", "unm
 _EXPOSED = MappingProxyType(
     {"communication_at_line_rate": "communication_bound", "communication_bound": "communication_bound"}
 )
+# Bounds in which kernels of communication may do nothing but wait: the device is busy with them all the same.
+_SPINNING = ("communication_bound", "imbalance_bound", "pipeline_bubble")
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
 
 _SCHEMA = {
@@ -333,7 +335,8 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
         calls = round(facts["calls"])
         text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
     whole = "step" if facts["is_marked"] else "time"
-    text += f"; the device is busy {format_share(facts['busy'])} of the {whole}." if who == "device" else "."
+    spins = ", kernels that wait for other ranks included" if named["bound"] in _SPINNING else ""
+    text += f"; the device is busy {format_share(facts['busy'])} of the {whole}{spins}." if who == "device" else "."
     if told:
         text += f" {told}"
     elif is_launch and facts.get("records_stacks"):

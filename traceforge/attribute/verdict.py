@@ -27,7 +27,7 @@ State = Mapping[str, Any]
 _STATES = """
 SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   q.bubble_ns, q.iteration_ns AS pipeline_iteration_ns, q.fill_drain_ns, q.imbalance_ns, q.transfer_ns AS message_ns,
-  q.late_peer_ns, q.microbatches AS all_microbatches, q.more_microbatches, q.more_fill_drain_share,
+  q.late_peer_ns, q.microbatches AS all_microbatches, q.is_first_left_out, q.more_microbatches, q.more_fill_drain_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
@@ -56,7 +56,7 @@ ORDER BY s.run_id
 # Communicators of execution traces, the largest first.
 _VOLUMES = """
 SELECT
-  FORMAT('{} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
+  FORMAT('{:,} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
   || COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size')
   || ' a rank in ' || COALESCE(LEFT(communicator, 40), 'groups without a name')
 FROM graph.volume
@@ -280,7 +280,7 @@ def _of_logs(state: State) -> str:
 def _of_graphs(state: State, volumes: list[str]) -> str:
     moved = "; ".join(volumes)
     modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
-    return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']} nodes; {moved}.{modelled}"
+    return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']:,} nodes; {moved}.{modelled}"
 
 
 def _not_compared(store: Store, run_id: int) -> str:
@@ -333,6 +333,8 @@ def _from_logs(state: State) -> str:
 def _next_step(state: State) -> str:
     if state["state"] in _NEXT_STEPS:
         usual = _filled(_NEXT_STEPS[state["state"]], state)
+        if state["state"] == "logs_alone" and state["first_problem_step"]:
+            return f"{state['first_problem_step']} What it costs only a timeline shows: {usual[0].lower()}{usual[1:]}"
         return step_of(state["profilers"], "communication", usual) if state["state"] in _UNCONNECTED else usual
     if state["state"] == "irregular":
         what = "regular" if state["has_steps"] else "steps"

@@ -30,6 +30,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   problems,
   -- Summary of the first of them; NULL where there is none.
   first_problem,
+  -- What to do about it; NULL where there is none.
+  first_problem_step,
   -- What flight recorder dumps say first of a hang (fabric.hang); NULL without dumps.
   hang_summary,
   -- What shows it; NULL without dumps.
@@ -103,6 +105,8 @@ counted AS (
     (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
+    (SELECT ARG_MIN(f.next_step, f.finding_id) FROM fabric.finding AS f
+     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem_step,
     (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
     COALESCE((SELECT k.calls FROM align.partner_count AS k WHERE k.run_id = r.run_id), 0) AS calls,
     (SELECT k.unmatched FROM align.partner_count AS k WHERE k.run_id = r.run_id) AS unmatched,
@@ -236,6 +240,7 @@ SELECT
     ELSE 'medium'
   END,
   f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.first_problem_step,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
   f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica,

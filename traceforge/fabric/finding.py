@@ -64,7 +64,7 @@ def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
 def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
     ranks = sorted({rank for rank in row.get("ranks") or () if rank is not None})
     quoted = {name: _listed(value) if isinstance(value, list) else value for name, value in row.items()}
-    if "hosts" in row:
+    if isinstance(row.get("hosts"), int):
         several = f"{plural(row['hosts'], 'host')}, such as {row['subject']}"
         quoted["on_hosts"] = f"host {row['subject']}" if row["hosts"] == 1 else several
     quoted["of_ranks"] = f" ({'rank' if len(ranks) == 1 else 'ranks'} {_listed(ranks)})" if ranks else ""

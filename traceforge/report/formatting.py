@@ -16,8 +16,10 @@ from traceforge.units import format_bytes, format_ns, format_share
 _MINUS = "\N{MINUS SIGN}"
 _JOINED = "\N{NO-BREAK SPACE}"
 _HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
+# Not in brackets: `[480,230]` is a shape.
+_THOUSANDS = re.compile(r"(?<![\w.,\[])\d{1,3}(?:,\d{3})+(?![\w,])")
 _BEFORE_UNIT = re.compile(r"(\d) (%|(?:[nµm]?s|[kMGT]?B)\b)")
+_OPTION = re.compile(r"(?<![\w-])((?:topo )?--?[A-Za-z][\w-]*)")
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 MODE_NAMES = {
@@ -243,6 +245,11 @@ def unbroken(text: str) -> str:
     """The text with its numbers and their units on one line, thousands set apart as everywhere on the page."""
     spaced_out = _THOUSANDS.sub(lambda found: found[0].replace(",", "\N{NARROW NO-BREAK SPACE}"), text)
     return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", spaced_out)
+
+
+def options_apart(text: str) -> list[str]:
+    """The text in pieces; each second one is an option of a command, such as `--pid` or `topo -m`, for one line."""
+    return _OPTION.split(text)
 
 
 def plain(lines: Sequence[str]) -> list[str]:

@@ -39,6 +39,7 @@ _NOTE = (
     "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
     "to ranks that compute unevenly; a long transfer with little skew points to the fabric."
 )
+_UNJUDGED = "No whole iteration was recorded: these are all calls that were matched, those of warm-up included."
 
 
 def _build(context: Context) -> Section | Missing:
@@ -46,10 +47,9 @@ def _build(context: Context) -> Section | Missing:
     if not rows:
         return missing("No collective to show", context)
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
+    notes = [_NOTE] if context.job.used else [_NOTE, _UNJUDGED]
     blocks: list[Block] = [
-        TableFigure(
-            "collectives", _caption(rows, context.trust.resolution_ns), table, ["sections/collectives"], [_NOTE]
-        )
+        TableFigure("collectives", _caption(rows, context.trust.resolution_ns), table, ["sections/collectives"], notes)
     ]
     return Section([*blocks, *_bandwidth(rows), _slowest(context, rows)])
 
@@ -120,7 +120,8 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
         return Note("No call took twice as long as others of its group, operation and size.")
     worst = rows[0]
     iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
-    caption = f"The slowest call, {_operation(worst)} of {size(worst['size_bytes'])}, takes"
+    of_size = "" if worst["size_bytes"] is None else f" of {size(worst['size_bytes'])}"
+    caption = f"The slowest call, {_operation(worst)}{of_size}, takes"
     caption += f" {duration(worst['transfer_ns'])}; the fastest quarter of its kind takes at most"
     caption += f" {duration(worst['reference_transfer_ns'])}."
     if iterations:

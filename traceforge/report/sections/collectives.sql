@@ -1,6 +1,9 @@
--- Collectives by group of ranks, operation and size, over the iterations that count; slowest in total first.
+-- Collectives by group of ranks, operation and size, over the iterations that count (else all); slowest in total first.
 WITH used AS (
-  SELECT iteration FROM timeline.iteration WHERE run_id = $run_id AND NOT is_warmup AND NOT is_partial
+  SELECT iteration
+  FROM timeline.iteration
+  WHERE run_id = $run_id
+  QUALIFY NOT is_warmup AND NOT is_partial OR COUNT_IF(NOT is_warmup AND NOT is_partial) OVER () = 0
 ),
 waits AS (
   SELECT
