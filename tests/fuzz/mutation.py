@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.fuzz.samples import Tables, exports, sqlite_file
+from tests.fuzz.samples import Tables, sqlite_file, sqlite_tables
 
 LARGEST_INPUT = 64 * 1024
 _MARK = b"\xf1tfl"
@@ -219,9 +219,9 @@ def _framed(kind: bytes, plain: bytes) -> bytes:
     return _FRAME.pack(_MARK, kind, len(body), zlib.crc32(body), len(plain)) + body
 
 
-def changed_export(source: random.Random, _data: bytes) -> bytes:
-    """An export of Nsight Systems with changed cells, columns and tables."""
-    tables: Tables = source.choice(exports())
+def changed_tables(source: random.Random, data: bytes) -> bytes:
+    """A database of SQLite with changed cells, columns and tables."""
+    tables: Tables = {name: [dict(row) for row in rows] for name, rows in sqlite_tables(data).items()}
     for _ in range(source.choice([1, 2, 4])):
         name = source.choice(list(tables))
         rows = tables[name]
@@ -238,7 +238,7 @@ def changed_export(source: random.Random, _data: bytes) -> bytes:
     try:
         return sqlite_file(tables)
     except Exception:  # noqa: BLE001 - SQLite takes no such table
-        return sqlite_file(exports()[0])
+        return data
 
 
 def _cell(source: random.Random) -> Any:
@@ -278,8 +278,9 @@ _BY_FORMAT: dict[str, Change] = {
     "chakra": changed_frames,
     "flight_recorder": changed_pickle,
     "live_log": changed_recording,
-    "nsys": changed_export,
+    "nsys": changed_tables,
     "pftrace": changed_message,
+    "rocpd": changed_tables,
     "xplane": changed_message,
 }
 

@@ -7,6 +7,7 @@ import json
 import pickle
 import sqlite3
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,21 +90,31 @@ def exports() -> list[Tables]:
 
 def sqlite_file(tables: Tables) -> bytes:
     """A file of SQLite that holds some tables; what cannot be a table is left out."""
-    with tempfile.TemporaryDirectory(prefix="traceforge-fuzz-") as folder:
-        path = Path(folder, "export.sqlite")
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA page_size = 512")
-        for table, rows in tables.items():
-            columns = list(rows[0])
-            quoted = ", ".join(f'"{column}"' for column in columns)
-            connection.execute(f'CREATE TABLE "{table}" ({quoted})')
-            marks = ", ".join("?" * len(columns))
-            values = [tuple(row.get(column) for column in columns) for row in rows]
-            connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', values)
-        connection.commit()
-        connection.close()
-        return path.read_bytes()
+    connection = sqlite3.connect(":memory:")
+    connection.execute("PRAGMA page_size = 512")
+    for table, rows in tables.items():
+        columns = list(rows[0])
+        quoted = ", ".join(f'"{column}"' for column in columns)
+        connection.execute(f'CREATE TABLE "{table}" ({quoted})')
+        marks = ", ".join("?" * len(columns))
+        values = [tuple(row.get(column) for column in columns) for row in rows]
+        connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', values)
+    connection.commit()
+    data = connection.serialize()
+    connection.close()
+    return data
+
+
+@cache
+def sqlite_tables(data: bytes) -> Tables:
+    """The tables of a sound file of SQLite that have rows; to be copied before they are changed."""
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(data)
+    connection.row_factory = sqlite3.Row
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {name: [dict(row) for row in connection.execute(f'SELECT * FROM "{name}"')] for name in names}
+    connection.close()
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def rocpd(*processes: str) -> bytes:

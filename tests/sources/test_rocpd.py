@@ -137,3 +137,13 @@ def test_a_damaged_file_is_refused_or_read_in_part(tmp_path: Path, cut: int) -> 
     assert SOURCE.recognises(database(tmp_path / "b.db", "_018f").read_bytes())
     with pytest.raises(InputUnusableError):
         read(path)
+
+
+def test_a_range_without_a_text_keeps_its_category(tmp_path: Path) -> None:
+    # given a marker whose text is bytes, as only a damaged database has it
+    more = "UPDATE rocpd_string{u} SET string = x'00ff' WHERE id = 7;"
+
+    reading = read(database(tmp_path / "a.db", "", more=more))
+
+    assert ("user_annotation", None) in [(event["category"], event["name"]) for event in reading.events]
+    assert len(reading.events) == 5

@@ -214,7 +214,7 @@ _JOINED = {
 
 def _with_ranges(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows whose ranges have the category and name that their text says."""
-    is_range = pl.col("category") == "user_annotation"
+    is_range = (pl.col("category") == "user_annotation") & pl.col("name").is_not_null()
     texts = frame.filter(is_range)["name"].unique().to_list()
     said = [range_said(text)[:2] for text in texts]
     plain = [
