@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sources.reading import Read
-from traceforge.sources.kineto import kinds, tracks
+from traceforge.sources.kineto import document, kinds, tracks
 from traceforge.sources.kineto.kinds import OTHER_NAMES
 from traceforge.sources.kineto.tracks import LONGEST_TEXT
 
@@ -88,3 +88,18 @@ def test_names_beyond_the_bound_become_one_and_are_counted(
     assert len(reading.rows("event_kind")) == 3
     assert reading.issue("kineto_too_many_names").count == 4
     assert reading.summary.stored_count == 8
+
+
+@pytest.mark.parametrize(("most", "left_out"), [(2, 1), (3, 0)])
+def test_process_groups_beyond_the_bound_are_left_out_and_counted(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch, most: int, left_out: int
+) -> None:
+    # given three process groups
+    monkeypatch.setattr(document, "MOST_GROUPS", most)
+    groups = [{"pg_name": name, "pg_size": 8, "ranks": [0, 1]} for name in "abc"]
+
+    reading = read_kineto({"distributedInfo": {"rank": 0, "pg_config": groups}, "traceEvents": [PLAIN]})
+
+    assert [row["process_group_name"] for row in reading.rows("process_group")] == list("abc")[:most]
+    assert sum(one.count for one in reading.summary.issues if one.code == "kineto_too_many_process_groups") == left_out
+    assert reading.summary.stored_count == 1

@@ -2,7 +2,8 @@
 
 Idea: the text before the list, closed by `]}`, and the text behind it, opened by `{`, are small JSON objects of their
 own; their members stay raw text until asked for. Metadata stands before the events, behind them, or both; a top-level
-list of events (PyTorch 1.8) has none. Not handled: several lists of process groups; the last one counts.
+list of events (PyTorch 1.8) has none. Memory is bounded: process groups beyond `MOST_GROUPS`
+are left out and counted. Not handled: several lists of process groups; the last one counts.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ EVENTS_KEY = "traceEvents"
 BASE_TIME_KEY = "baseTimeNanoseconds"
 _LAST_MEMBERS = 64
 _LAST_KEYS = 16
+MOST_GROUPS = 65_536
 _CLOSERS = (b"}", b"]", b",")
 
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -121,7 +123,7 @@ class FileFacts:
         """The row of raw.profile; `base_ns` is what was added to every start."""
         import polars as pl
 
-        devices = _objects(self._members.get("deviceProperties"))
+        devices = _objects(_elements(self._members.get("deviceProperties"))[:1])
         integers = {
             "schema_version": _int32(self._members.get("schemaVersion")),
             "rank": self.rank,
@@ -141,19 +143,22 @@ class FileFacts:
             + [pl.Series(name, [value], pl.String) for name, value in texts.items()]
         )
 
-    def process_groups_frame(self) -> "pl.DataFrame":
-        """The rows of raw.process_group."""
+    def process_groups_frame(self, issues: IssueLog) -> "pl.DataFrame":
+        """The rows of raw.process_group; what is left out is counted."""
         import polars as pl
 
-        groups = _objects(self._distributed.get("pg_config"))
+        listed = _elements(self._distributed.get("pg_config"))
+        issues.add("too_many_process_groups", max(0, len(listed) - MOST_GROUPS))
+        groups = _objects(listed[:MOST_GROUPS])
+        columns = (
+            ("process_group_name", "pg_name", _text, pl.String),
+            ("description", "pg_desc", _text, pl.String),
+            ("backend", "backend_config", _text, pl.String),
+            ("size", "pg_size", _int32, pl.Int32),
+            ("ranks", "ranks", _ranks, pl.String),
+        )
         return pl.DataFrame(
-            {
-                "process_group_name": pl.Series([_text(group.get("pg_name")) for group in groups], dtype=pl.String),
-                "description": pl.Series([_text(group.get("pg_desc")) for group in groups], dtype=pl.String),
-                "backend": pl.Series([_text(group.get("backend_config")) for group in groups], dtype=pl.String),
-                "size": pl.Series([_int32(group.get("pg_size")) for group in groups], dtype=pl.Int32),
-                "ranks": pl.Series([_ranks(group.get("ranks")) for group in groups], dtype=pl.String),
-            }
+            [pl.Series(name, [read(group.get(key)) for group in groups], kind) for name, key, read, kind in columns]
         )
 
 
@@ -178,11 +183,15 @@ def _object(raw: Raw | None) -> Members:
     return {} if raw is None else _try_members(bytes(raw)) or {}
 
 
-def _objects(raw: Raw | None) -> list[Members]:
-    """The objects of a list, or the single object that stands in its place."""
+def _objects(elements: list[Raw]) -> list[Members]:
+    return [found for element in elements if (found := _object(element))]
+
+
+def _elements(raw: Raw | None) -> list[Raw]:
+    """The elements of a list, or the single value that stands in its place."""
     if raw is None:
         return []
     try:
-        return [found for element in _list.decode(bytes(raw)) if (found := _object(element))]
+        return _list.decode(bytes(raw))
     except UNDECODABLE:
-        return [found] if (found := _object(raw)) else []
+        return [raw]

@@ -23,6 +23,10 @@ _MEANINGS = {
         "events whose names come after 131,072 others, or 32 Mi characters of them, are kept as (other names)",
     ),
     "too_many_tracks": ("warning", "beyond 65,536 threads of a file, events are kept without their thread"),
+    "too_many_process_groups": (
+        "warning",
+        "of the process groups that the file lists, those beyond 65,536 are left out",
+    ),
     "unreadable_metadata": ("warning", "what stands beside the events is damaged and was read in part"),
     "base_time_not_added": ("error", "baseTimeNanoseconds stands behind the events and was not added"),
 }

@@ -159,7 +159,7 @@ class _KinetoReading:
             self._issues.add("base_time_not_added")
         self._emit(Batch("raw.profile", facts.file_frame(added_ns)))
         for table, frame in (
-            ("raw.process_group", facts.process_groups_frame()),
+            ("raw.process_group", facts.process_groups_frame(self._issues)),
             ("raw.track", self._tracks.frame()),
         ):
             if frame.height:
