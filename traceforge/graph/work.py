@@ -120,7 +120,7 @@ def _work(batch: RankBatch, stretches: _Stretches, segments: Parts, kinds: pl.Da
         first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1])
         since, until = stretches.from_ns[first:last], stretches.until_ns[first:last]
         start, duration, kind = (segments.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns", "kind"))
-        for number in np.unique(kind).tolist():
+        for number in np.flatnonzero(np.bincount(kind)).tolist():
             own = kind == number
             amount = covered_before(start[own], duration[own], until) - covered_before(start[own], duration[own], since)
             if is_exposed[number]:

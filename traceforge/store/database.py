@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
+from traceforge.store.closing import write_out
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.folder import Folder, Partition, is_folder_name
 from traceforge.store.migrations import migrate, refuse_newer
@@ -261,6 +262,7 @@ class Store(Answers):
 
     def close(self) -> None:
         """Close the file; the object cannot be used afterwards."""
+        write_out(self._connection, _CATALOG, None if self.read_only else self._file)
         self._connection.close()
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -351,8 +353,9 @@ class Store(Answers):
 
         One statement for all files: DuckDB then writes to disk as it reads, and memory stays flat.
         """
+        own = "" if source_id is None else f"{source_id:d} AS source_id, "
         self._connection.execute(
-            f"INSERT INTO {table} BY NAME SELECT {_extra(source_id)}* FROM read_parquet(?, union_by_name = true)",
+            f"INSERT INTO {table} BY NAME SELECT {own}* FROM read_parquet(?, union_by_name = true)",
             [[str(file) for file in files]],
         )
 
@@ -394,7 +397,3 @@ class Store(Answers):
 def _threshold_rows() -> list[tuple[Any, ...]]:
     """The limits of this version as `meta.threshold` holds them, by name."""
     return sorted(astuple(threshold) for threshold in all_thresholds())
-
-
-def _extra(source_id: int | None) -> str:
-    return "" if source_id is None else f"{source_id:d} AS source_id, "

@@ -46,7 +46,7 @@ def host_compute(
     calls = training.get("communication_call", communication).starts_ns
     operations, annotations = (_split(training.get(name, NO_EVENTS), calls) for name in ("operation", "annotation"))
     enclosing = join(operations.enclosing, annotations.enclosing)
-    named = join(annotations.free, _unblocked(enclosing, _signs(training), communication.ends_ns))
+    named = join(annotations.free, _unblocked(enclosing, training, communication.ends_ns))
     calling = training.get("communication_call", NO_EVENTS).union()
     waiting = join(*(training.get(name, NO_EVENTS).union() for name in _WAITS))
     working = subtract(operations.free, join(fetching, calling))
@@ -68,8 +68,9 @@ def _split(events: Events, calls_ns: Times) -> _Named:
     return _Named(*(union(events.starts_ns[some], events.ends_ns[some]) for some in (~encloses, encloses)))
 
 
-def _unblocked(enclosing: Intervals, signs_ns: Times, ends_ns: Times) -> Intervals:
+def _unblocked(enclosing: Intervals, training: Mapping[str, Events], ends_ns: Times) -> Intervals:
     """Of these intervals, all but the time between two events of the thread until communication last ends there."""
+    signs_ns = _signs(training) if len(enclosing.starts_ns) else NO_EVENTS.starts_ns
     if len(signs_ns) < 2:
         return enclosing
     since, until = signs_ns[:-1], signs_ns[1:]

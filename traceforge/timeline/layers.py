@@ -44,6 +44,8 @@ def union(starts_ns: Times, ends_ns: Times) -> Intervals:
 
 def subtract(intervals: Intervals, removed: Intervals) -> Intervals:
     """Parts of `intervals` that `removed` does not cover."""
+    if not len(intervals.starts_ns) or not len(removed.starts_ns):
+        return intervals  # spares a sweep over what may be millions
     return _where([intervals, removed], 0b01)
 
 
@@ -54,6 +56,9 @@ def intersect(intervals: Intervals, others: Intervals) -> Intervals:
 
 def join(*parts: Intervals) -> Intervals:
     """Union of several sets of intervals."""
+    some = [part for part in parts if len(part.starts_ns)]
+    if len(some) == 1:
+        return some[0]
     return union(np.concatenate([part.starts_ns for part in parts]), np.concatenate([part.ends_ns for part in parts]))
 
 

@@ -121,6 +121,8 @@ def by_class(code: Times, start_ns: Times, end_ns: Times, on_training_thread: ND
         places = order[since:until]
         own = places[on_training_thread[places]]
         every[names[number]] = Events(start_ns[places], end_ns[places])
-        if len(own):
+        if len(own) == len(places):
+            training[names[number]] = every[names[number]]
+        elif len(own):
             training[names[number]] = Events(start_ns[own], end_ns[own])
     return RankEvents(every, training)

@@ -1,0 +1,44 @@
+"""A database with a long log is written out in little memory before it is closed."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from traceforge.store import closing
+from traceforge.store.closing import write_out
+
+
+@pytest.mark.parametrize(("worth_bytes", "is_written"), [(1, True), (1 << 30, False)])
+def test_a_log_that_is_long_is_written_into_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth_bytes: int, is_written: bool
+) -> None:
+    monkeypatch.setattr(closing, "_WORTH_WRITING_BYTES", worth_bytes)
+    file = tmp_path / "a.duckdb"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{file}' AS trace")
+        connection.execute("CREATE TABLE trace.event AS SELECT range AS event_id FROM range(1000)")
+
+        write_out(connection, "trace", file)
+
+        assert Path(f"{file}.wal").exists() is not is_written
+    with duckdb.connect(str(file)) as again:
+        assert again.execute("SELECT COUNT(*), SUM(event_id) FROM event").fetchall() == [(1000, 499_500)]
+
+
+def test_a_database_too_large_for_the_limit_is_closed_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a limit below what is in use already
+    monkeypatch.setattr(closing, "_WORTH_WRITING_BYTES", 1)
+    monkeypatch.setattr(closing, "_WRITTEN_WITH_BYTES", 1)
+    file = tmp_path / "a.duckdb"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{file}' AS trace")
+        connection.execute("CREATE TABLE trace.event AS SELECT range AS event_id FROM range(1000)")
+
+        write_out(connection, "trace", file)
+
+        assert connection.execute("SELECT COUNT(*) FROM trace.event").fetchall() == [(1000,)]
+    with duckdb.connect(str(file)) as again:
+        assert again.execute("SELECT COUNT(*) FROM event").fetchall() == [(1000,)]
