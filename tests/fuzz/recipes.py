@@ -213,7 +213,8 @@ def ran(name: str, made: Made, expected: int, verb: str) -> tuple[str, bool]:
 def main(words: list[str]) -> int:
     """Run the recipes whose names hold one of some words, or all."""
     chosen = {name: one for name, one in RECIPES.items() if not words or any(word in name for word in words)}
-    kept = _RESULTS.read_text(encoding="utf-8").splitlines() if _RESULTS.exists() else []
+    known, mark, others = _RESULTS.read_text(encoding="utf-8").partition("\n## ")
+    kept = known.splitlines()
     rows = {name: f"| {name} | not measured | | | | |" for name in RECIPES}
     rows |= {name: line for line in kept for name in RECIPES if line.startswith(f"| {name} |")}
     fine = []
@@ -221,7 +222,7 @@ def main(words: list[str]) -> int:
         rows[name], is_fine = ran(name, made, expected, verb)
         print(rows[name], flush=True)
         fine.append(is_fine)
-        _RESULTS.write_text("\n".join([_TOP, *rows.values()]) + "\n", encoding="utf-8")
+        _RESULTS.write_text("\n".join([_TOP, *rows.values()]) + "\n" + mark + others, encoding="utf-8")
     return int(not all(fine))
 
 

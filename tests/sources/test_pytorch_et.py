@@ -223,3 +223,17 @@ def test_one_wrong_byte_costs_little_and_is_counted(
 
     assert reading.is_accounted
     assert len(reading.nodes) >= len(NODES) - 2
+
+
+def test_two_damaged_nodes_are_two_nodes(tmp_path: Path) -> None:
+    # given nodes whose texts hold half a character, the first with a value of another type as well
+    first, second = nested(2, "a", 1, 1), nested(3, "b", 1, 2)
+    for node in (first, second):
+        node["attrs"][3]["type"] = "\ud800"
+    first["attrs"].append("-1")
+
+    reading = read_pytorch_et(json.dumps(trace([first, second])).encode(), tmp_path)
+
+    assert reading.summary.event_count == 2
+    assert reading.summary.stored_count + sum(issue.lost_events for issue in reading.summary.issues) == 2
+    assert "pytorch_et_unfinished" not in reading.codes

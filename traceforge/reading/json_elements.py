@@ -225,11 +225,15 @@ class ElementReader(Generic[Node]):
         end = len(self._text) if resume is None else resume
         damaged = self._text[start:end]
         place = f"byte {self._stream.position - len(self._text) + start}"
-        repaired = self._decoded(self._layout.repair_text(damaged.rstrip(_BLANK_AND_COMMA)))
+        better = self._layout.repair_text(damaged.rstrip(_BLANK_AND_COMMA))
+        own_end = _sound_end(better)
+        repaired = self._decoded(better[:own_end])
         if repaired is not None:
             nodes.append(repaired)
             self._issues.add("repaired_node", at=place)
-            return end
+            # What is behind the repaired node may be nodes that needed repair themselves, and is looked at next.
+            self._text = self._text[:start] + better + self._text[end:]
+            return start + own_end
         is_cut_off &= resume is None
         self.is_complete &= not is_cut_off
         count = len(self._layout.id_key.findall(damaged)) or int(b"{" in damaged)
@@ -249,3 +253,11 @@ class ElementReader(Generic[Node]):
             if end is not None and self._decoded(self._text[match.start() : end]) is not None:
                 return match.start()
         return None
+
+
+def _sound_end(text: bytes) -> int:
+    """Where the value at the beginning of a text ends; the end of the text where nothing says so."""
+    try:
+        return value_end(text, 0) or len(text)
+    except UNDECODABLE:
+        return len(text)

@@ -9,9 +9,10 @@ import re
 
 from traceforge.reading import json_repair
 
-# A name ends at the quote before the key that follows it: in 1.0.1 the id, later the caller.
+# A name ends at the quote before the key that follows it: in 1.0.1 the id, later the caller. It reaches into no other
+# object: else a node behind one that is damaged otherwise would become a part of its last name.
 _UNESCAPED = re.compile(
-    rb'("name": ?")(.*?)(",\s*"(?:id|ctrl_deps|parent)":)'
+    rb'("name": ?")((?:(?!\}\s*,\s*\{).)*?)(",\s*"(?:id|ctrl_deps|parent)":)'
     rb'|("name": ?"kernel_(?:backend|file)", ?"type": ?"string", ?"value": ?")(.*?)("\})',
     re.DOTALL,
 )
