@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.running import SAMPLE, run, run_process
 from tests.conftest import ROOT
+from traceforge.cli.top import By, _lack
 
 COMMANDS = (
     "report", "top", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo",
@@ -225,6 +226,15 @@ def test_top_says_what_bounds_a_run_and_what_takes_longest(healthy: Path) -> Non
     modules = run("top", healthy, "--by", "module")
     assert modules.returncode == 3
     assert "with_modules=True" in modules.stderr
+
+
+def test_where_a_run_has_nothing_to_add_up_another_run_that_has_is_named() -> None:
+    assert _lack(By.kernel, []) == (
+        "in the time judged no kernel ran, nor an operation on a host without devices",
+        "give a Kineto trace of one rank or more",
+    )
+    assert _lack(By.kernel, ["job [window 2]", "other"])[1] == "other runs have some: --run 'job [window 2]'"
+    assert _lack(By.module, ["job"])[1] == "other runs have some: --run job"
 
 
 def test_the_tables_are_listed_and_described(healthy: Path) -> None:

@@ -1,5 +1,7 @@
 """`traceforge top (DIR|DB)`: what bounds a run, and what its devices spend most time on."""
 
+import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +30,8 @@ _QUERIES = MappingProxyType(
 
 _BOUND = "SELECT sentence, next_step FROM attribute.bound WHERE run_id = ? AND rank IS NULL"
 
+_OTHERS = "SELECT DISTINCT run_name FROM meta.run JOIN ({query}) USING (run_id) ORDER BY run_name"
+
 
 def top(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
@@ -44,20 +48,27 @@ def top(
 
     with opened(target) as store:
         run_id = api.run_id(store, run)
-        rows = store.query(f"SELECT * FROM ({query_text(_QUERIES[by])}) WHERE run_id = ? LIMIT ?", [run_id, count])
+        query = query_text(_QUERIES[by])
+        rows = store.query(f"SELECT * FROM ({query}) WHERE run_id = ? LIMIT ?", [run_id, count])
+        if rows.is_empty():
+            others = [str(name) for (name,) in store.rows(_OTHERS.format(query=query))]
+            why, hint = _lack(by, others)
+            raise InputUnusableError(f"nothing to add up: {why}", where=str(target), hint=hint)
         rows = rows.drop("run_id")
         bound = store.rows(_BOUND, [run_id])
-    if rows.is_empty():
-        why = "no nn.Module was recorded" if by is By.module else "no kernel or operation was recorded"
-        hint = (
-            "record with_modules=True (torch.profiler)"
-            if by is By.module
-            else "give a Kineto trace of one rank or more"
-        )
-        raise InputUnusableError(f"nothing to add up: {why}", where=str(target), hint=hint)
     if as_json:
         print_json({"bound": bound[0][0] if bound else None, "by": by.value, "rows": rows.to_dicts()})
         return
     for sentence, next_step in bound:
         print(printable(f"{sentence}\n  next: {next_step}\n"))
     print_frame(rows, max_rows=count)
+
+
+def _lack(by: By, others: Sequence[str]) -> tuple[str, str]:
+    """Why there is nothing, and what to do."""
+    if by is By.module:
+        why, hint = "no nn.Module was recorded", "record with_modules=True (torch.profiler)"
+    else:
+        why = "in the time judged no kernel ran, nor an operation on a host without devices"
+        hint = "give a Kineto trace of one rank or more"
+    return why, f"other runs have some: --run {shlex.quote(others[0])}" if others else hint
