@@ -84,6 +84,12 @@ def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for(hangin
     assert "all_reduce<b>" not in hanging.html
 
 
+def test_a_dump_without_calls_counts_as_used_as_the_verdict_rests_on_it(hanging: Report) -> None:
+    # given three ranks, of which rank 2 has entered no call and says how far it came
+    assert "all of the job" in hanging.html
+    assert "not used" not in hanging.html
+
+
 def test_dumps_without_the_one_that_matters_say_whose_is_missing() -> None:
     verdict = hang_report(without=2).summary["verdict"]
 

@@ -3,7 +3,10 @@ SELECT
   rank,
   MIN(host) AS host
 FROM (
-  SELECT rank, host FROM meta.source WHERE run_id = $run_id AND status = 'used'
+  SELECT rank, host
+  FROM meta.source
+  LEFT JOIN align.file USING (run_id, source_id)
+  WHERE run_id = $run_id AND (status = 'used' OR is_used)
   UNION ALL
   SELECT rank, host FROM align.clock WHERE run_id = $run_id
 ) AS recorded
