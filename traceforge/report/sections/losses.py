@@ -27,7 +27,7 @@ def _build(context: Context) -> Section | None:
     rows = [row for row in context.rows("sections/timeline_delays") if row["iteration"] in set(numbers)]
     if not rows or len(numbers) < 2:
         return None
-    found = owners_of(rows)
+    found = owners_of(rows, set(numbers))
     lost = _by_iteration(found["cells"])
     per_bar = -(-len(numbers) // _MOST_BARS)
     groups = [numbers[first : first + per_bar] for first in range(0, len(numbers), per_bar)]

@@ -4,7 +4,7 @@ The owners of most time are named; what the others own is summed.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from traceforge.report.context import Row
 from traceforge.report.formatting import capital, clean, spaced
@@ -18,11 +18,15 @@ Owner = tuple[str, str]
 """What an owner is called, and the colour: that of its failure mode, or of words that matter less."""
 
 
-def owners_of(rows: Sequence[Row]) -> dict[str, list[list[object]]]:
-    """Owners with their colours, and the time each owns in an iteration, µs."""
+def owners_of(rows: Sequence[Row], judged: Collection[int]) -> dict[str, list[list[object]]]:
+    """Owners with their colours, and the time each owns in an iteration, µs.
+
+    Args:
+        judged: numbers of the iterations by which owners are ranked, so that all strips of a page colour them alike.
+    """
     totals: Counter[Owner] = Counter()
     for row in rows:
-        totals[_owner(row)] += row["delay_ns"]
+        totals[_owner(row)] += row["delay_ns"] if row["iteration"] in judged else 0
     named = [owner for owner, _ in totals.most_common(_MOST_OWNERS)]
     order = {owner: place for place, owner in enumerate(_ordered(rows, named, totals))}
     cells: Counter[tuple[int, Owner]] = Counter()

@@ -86,7 +86,7 @@ def read_timeline(context: Context) -> TimelineData | None:
         "opened": opened.lanes,
         "names": opened.names,
         "moments": [_moment(moment, axis, linked) for moment in moments],
-        "owners": owners_of(context.rows("sections/timeline_delays")),
+        "owners": owners_of(context.rows("sections/timeline_delays"), {one.number for one in context.job.used}),
     }
     return TimelineData(page, axis, runs, detail, moments, opened.left_out)
 
