@@ -54,4 +54,4 @@ def test_a_report_with_a_baseline_has_a_section_on_it(healthy: Path, two_runs: P
     assert result.returncode == 0, result.stderr
     text = output.read_text(encoding="utf-8")
     assert 'id="comparison"' in text
-    assert "--baseline healthy.duckdb" in text
+    assert "--baseline</span> healthy.duckdb" in text
