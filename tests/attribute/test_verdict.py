@@ -235,7 +235,16 @@ def test_one_rank_tells_what_bounds_it_and_nothing_of_waiting() -> None:
     assert verdict["kind"] == "cannot_be_known"
     assert str(verdict["headline"]).startswith("Bound by its kernels: the device computes 100 %")
     assert "who waits for whom cannot be known" in str(verdict["explanation"])
+    assert "Where its own step goes is known all the same." in str(verdict["explanation"])
     assert "on all ranks" in str(verdict["next_step"])
+
+
+def test_of_one_rank_of_which_only_steps_are_recorded_nothing_is_said_to_be_known() -> None:
+    verdict = verdict_of(Trace().step(0, 0, 100 * US).step(1, 100 * US, 200 * US).step(2, 200 * US, 300 * US))
+
+    assert str(verdict["headline"]).startswith("No kernel, no operation of the host")
+    assert "who waits for whom cannot be known" in str(verdict["explanation"])
+    assert "known all the same" not in str(verdict["explanation"])
 
 
 def test_ranks_that_were_not_seen_to_communicate_tell_nothing_of_waiting() -> None:

@@ -31,6 +31,7 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
+  b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
 LEFT JOIN (
@@ -210,7 +211,7 @@ def _of_one_rank(state: State) -> dict[str, object]:
     alone = state["world_size"] == 1
     known = "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {_UNKNOWN}"
     step = state["bound_step"] if alone else f"{state['bound_step']} {_OTHER_RANKS}"
-    explanation = f"{known} Where its own step goes is known all the same."
+    explanation = f"{known} Where its own step goes is known all the same." if state["is_step_known"] else known
     return {"headline": state["bound"], "explanation": explanation, "next_step": step}
 
 
@@ -274,7 +275,9 @@ def _of_logs(state: State) -> str:
     if not state["problems"]:
         return "They show no problem of configuration; see the section on the fabric."
     problems = plural(state["problems"], "problem")
-    return f"They show {problems}, none of them a measured delay; first: {state['first_problem']}"
+    is_single = state["problems"] == 1
+    link = "which is no measured delay:" if is_single else "none of them a measured delay; first:"
+    return f"They show {problems}, {link} {state['first_problem']}"
 
 
 def _of_graphs(state: State, volumes: list[str]) -> str:
