@@ -13,7 +13,6 @@ Not handled: a cold page cache; that DuckDB uses all cores in one process, too, 
 """
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
@@ -23,14 +22,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.bench.results_file import keep_results
-from traceforge.synth.cluster import Cluster
-from traceforge.synth.kineto import trace_text
+from tests.bench.whole_job import write_traces
 from traceforge.synth.program import Workload
-from traceforge.synth.scenario import Scenario, run
 
 _RESULTS = Path(__file__).parent / "results" / "by_jobs.json"
 _PACKAGES = ("duckdb", "msgspec", "numpy", "polars", "traceforge")
-_DEVICES = 8
 _CODE = """
 import json, resource, sys
 from pathlib import Path
@@ -54,18 +50,6 @@ def main():
 if __name__ == "__main__":
     main()
 """
-
-
-def write_traces(folder: Path, ranks: int, iterations: int, workload: Workload) -> int:
-    """Generate a job; returns the bytes of its JSON."""
-    cluster = Cluster(max(1, ranks // _DEVICES), min(ranks, _DEVICES))
-    job = run(Scenario(f"{ranks} ranks", 0, iterations, cluster=cluster, workload=workload))
-    written = 0
-    for rank in range(ranks):
-        text = trace_text(job, rank).encode()
-        written += len(text)
-        (folder / f"rank{rank}.pt.trace.json.gz").write_bytes(gzip.compress(text, 1, mtime=0))
-    return written
 
 
 def measure(traces: Path, scratch: Path, workers: list[int], repeats: int) -> dict[int, dict[str, float]]:

@@ -21,6 +21,7 @@ from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of, write_traces
 from traceforge import api
 from traceforge.store.database import Store
+from traceforge.synth.program import Workload
 
 _RESULTS = Path(__file__).parent / "results" / "health.json"
 _PACKAGES = ("duckdb", "polars", "traceforge")
@@ -63,7 +64,7 @@ INSERT INTO timeline.phase BY NAME
 def write_database(path: Path, ranks: int, iterations: int) -> None:
     """A database with a run of so many ranks that never were."""
     with tempfile.TemporaryDirectory(prefix="traceforge-bench-") as scratch:
-        write_traces(Path(scratch), 8, 4)
+        write_traces(Path(scratch), 8, 4, Workload(buckets=2))
         with Store(path) as store:
             api.ingest([Path(scratch)], store, run="small", jobs=1)
     with Store(path) as store:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.bench.results_file import keep_results
 from tests.bench.whole_job import cost_of, write_traces
+from traceforge.synth.program import Workload
 
 _RESULTS = Path(__file__).parent / "results" / "many_ranks.json"
 _PACKAGES = ("duckdb", "msgspec", "numpy", "polars", "traceforge")
@@ -51,7 +52,7 @@ def measure(ranks: int, parts: int, iterations: int, buckets: int) -> dict[str, 
         traces.mkdir()
         # In a process of its own: what this one ever held counts as memory of all that it starts.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as generator:
-            json_bytes = generator.submit(write_traces, traces, ranks, iterations, buckets).result()
+            json_bytes = generator.submit(write_traces, traces, ranks, iterations, Workload(buckets=buckets)).result()
         read = [cost_of(_PART, traces, f"{database}/", f"{part}/{parts}") for part in range(1, parts + 1)]
         merged = cost_of(_MERGE, database)
         cpu_s = sum(part.cpu_s for part in read)

@@ -83,9 +83,9 @@ for path in Path(sys.argv[1]).iterdir(): json.load(gzip.open(path))
 _LOOK_S = 0.1
 
 
-def write_traces(folder: Path, ranks: int, iterations: int, buckets: int = 2) -> int:
-    """Generate a job with so many all-reduces an iteration; returns the bytes of its JSON."""
-    cluster, workload = Cluster(ranks // _DEVICES, _DEVICES), Workload(buckets=buckets)
+def write_traces(folder: Path, ranks: int, iterations: int, workload: Workload) -> int:
+    """Generate a job; returns the bytes of its JSON."""
+    cluster = Cluster(max(1, ranks // _DEVICES), min(ranks, _DEVICES))
     job = run(Scenario(f"{ranks} ranks", 0, iterations, cluster=cluster, workload=workload))
     written = 0
     for rank in range(ranks):
@@ -104,7 +104,7 @@ def measure(ranks: int, iterations: int, buckets: int, jobs: int) -> dict[str, A
     with tempfile.TemporaryDirectory(prefix="traceforge-bench-") as scratch:
         folder, database = Path(scratch) / "job", Path(scratch) / "job.duckdb"
         folder.mkdir()
-        json_bytes = write_traces(folder, ranks, iterations, buckets)
+        json_bytes = write_traces(folder, ranks, iterations, Workload(buckets=buckets))
         cost = cost_of(_CODE, folder, database, jobs)
         stages, scopes = ({name: round(spent, 2) for name, spent in one.items()} for one in json.loads(cost.printed))
         return {
