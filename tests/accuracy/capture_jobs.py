@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
+from torch import library
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
@@ -97,9 +98,9 @@ def _keep(ctx: Any, inputs: tuple[torch.Tensor, float], output: torch.Tensor) ->
     ctx.seconds = inputs[1]
 
 
-layer = torch.library.custom_op("paced::layer", _forward, mutates_args=())
+layer = library.custom_op("paced::layer", _forward, mutates_args=())
 layer.register_fake(lambda x, _seconds: torch.empty_like(x))
-layer_backward = torch.library.custom_op("paced::layer_backward", _backward, mutates_args=())
+layer_backward = library.custom_op("paced::layer_backward", _backward, mutates_args=())
 layer.register_autograd(
     lambda ctx, gradient: (layer_backward(gradient, 2 * ctx.seconds), None), setup_context=_keep
 )  # backward takes twice as long

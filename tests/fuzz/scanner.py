@@ -162,11 +162,13 @@ def main() -> int:
     source = random.Random(options.seed)  # noqa: S311 - to be repeated, not to be secret
     for _ in range(options.executions):
         unit = changed_unit(source, inputs)
+        is_sound = False
         try:
             judge.judge(unit)
-        except Exception:
-            print(f"failed: {unit!r}", file=sys.stderr)
-            raise
+            is_sound = True
+        finally:
+            if not is_sound:
+                print(f"failed: {unit!r}", file=sys.stderr)
         if judge.executions % 1_000_000 == 0:
             print(f"{judge.executions} units, {judge.read} read, {time.process_time():.0f} CPU s", flush=True)
     print(f"{judge.executions} units, {judge.read} read, 0 failed, {time.process_time():.0f} CPU s")

@@ -105,11 +105,13 @@ class Pacer:
             recorder.writer.tell({"pacing": self._facts()})
 
         def act(step: int, start_ns: int, end_ns: int) -> None:
+            # Who fails once holds nobody back again.
+            has_acted = False
             try:
                 self._act(recorder, names, step, start_ns, end_ns)
-            except Exception:
-                self.is_on = False
-                raise
+                has_acted = True
+            finally:
+                self.is_on = self.is_on and has_acted
 
         recorder.after_step(act)
         return lambda: None
