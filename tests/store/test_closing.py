@@ -26,6 +26,23 @@ def test_a_log_that_is_long_is_written_into_the_tables(
         assert again.execute("SELECT COUNT(*), SUM(event_id) FROM event").fetchall() == [(1000, 499_500)]
 
 
+def test_a_database_whose_settings_are_locked_is_closed_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a database in which a person's SQL ran, so that no setting changes any more
+    monkeypatch.setattr(closing, "_WORTH_WRITING_BYTES", 1)
+    file = tmp_path / "a.duckdb"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{file}' AS trace")
+        connection.execute("CREATE TABLE trace.event AS SELECT range AS event_id FROM range(1000)")
+        connection.execute("SET lock_configuration = true")
+
+        write_out(connection, "trace", file)
+
+    with duckdb.connect(str(file)) as again:
+        assert again.execute("SELECT COUNT(*) FROM event").fetchall() == [(1000,)]
+
+
 def test_a_database_too_large_for_the_limit_is_closed_as_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

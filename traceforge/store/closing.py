@@ -30,8 +30,10 @@ def write_out(connection: "duckdb.DuckDBPyConnection", catalog: str, file: Path 
         return
     ((usual,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     try:
-        connection.execute("SET threads = 1")
-        connection.execute(f"SET memory_limit = '{_WRITTEN_WITH_BYTES} B'")
+        connection.execute(f"SET threads = 1; SET memory_limit = '{_WRITTEN_WITH_BYTES} B'")
+    except duckdb.Error:
+        return  # Settings are locked, or more is in use: it closes as it would have without this.
+    try:
         connection.execute(f"CHECKPOINT {catalog}")
     except duckdb.Error:
         connection.execute(f"SET memory_limit = '{usual}'")
