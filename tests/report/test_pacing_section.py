@@ -37,7 +37,9 @@ def test_without_a_coupling_a_sentence_and_a_folded_table_are_all() -> None:
                       " 'not_identifiable', 'Arrivals spread by less than the clocks resolve.')")  # fmt: skip
         section = section_of(store)
 
-    assert "No pacing could gain more than 0.4 %. Arrivals spread by less than the clocks resolve." in words(section)
+    assert "No pacing is likely to gain more than 0.4 %. Arrivals spread by less than the clocks resolve." in words(
+        section
+    )
     assert "<figure" not in section
     assert "<details" in section
 

@@ -26,7 +26,7 @@ CREATE OR REPLACE TABLE replay.outcome (
   p95_ns BIGINT NOT NULL,
   -- 99 % point of the iteration time, ns.
   p99_ns BIGINT NOT NULL,
-  -- Largest gain any pacing could bring, as a share of throughput: that of waits that slow nothing down, at the upper
+  -- Largest gain that any pacing is likely to bring, as a share of throughput: that of waits that slow nothing down, at the upper
   -- ends of the couplings; where it is unknown how transfers grow with waits, at the largest growth that is likely.
   gain_ceiling DOUBLE NOT NULL,
   -- supported, no_effect, harm or not_identifiable.

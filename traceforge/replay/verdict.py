@@ -25,7 +25,7 @@ class PolicyPrediction:
         interval: its 95 % interval; up to the largest likely coupling where it is unknown.
         without_coupling: ratio if nothing were slower where ranks are early.
         placebo: ratio with the same delays dealt out to ranks at random.
-        ceiling: largest gain of any pacing, as a share.
+        ceiling: largest likely gain of any pacing, as a share.
         steps: steps that were replayed.
         is_paced: whether anybody is ever delayed.
         sees_future: whether the policy is a bound that nobody could run.

@@ -45,8 +45,9 @@ GLOSSARY = (
     (
         "Verdicts on pacing",
         (
-            "Supported: the whole interval is above zero. No effect: no pacing could gain a relevant share. "
-            "Would harm: it is below zero. Cannot be determined: the data do not identify the coupling."
+            "Supported: the whole interval is above zero, in the recording and in as many steps to come. No effect: "
+            "at most 1 % is likely to be gained. Would harm: more than that is lost. Cannot be determined: the data do "
+            "not tell."
         ),
     ),
 )

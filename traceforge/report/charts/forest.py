@@ -27,7 +27,7 @@ _SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+.3~f')"
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A row with its change, in the unit of the axis; the ceiling is the gain no pacing can exceed."""
+    """A row with its change, in the unit of the axis; the ceiling is the most that any pacing is likely to gain."""
 
     label: str
     value: str

@@ -158,14 +158,14 @@ def _caption(rows: list[Row]) -> str:
     if len(policies) == 1:
         name = capital(spaced(policies[0]["policy"]))
         text = f"{name} is the only policy replayed; verdict: {_verdict(policies[0])}"
-        return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+        return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
     tally = Counter(_verdict(row) for row in policies)
     shown = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
     which = "Neither of 2 policies" if len(policies) == 2 else f"None of {plural(len(policies), 'policy', 'policies')}"
     text = f"{which} is known to help this run, by replay ({shown})"
     if not policies:
         text = "Only the unpaced run was replayed"
-    return f"{text}. No pacing could gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+    return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
 
 
 def _notes(not_drawn: int) -> list[str]:
