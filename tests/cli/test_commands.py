@@ -298,7 +298,11 @@ def test_replay_writes_the_policy_that_a_job_can_try(healthy: Path, tmp_path: Pa
     written = json.loads(file.read_text(encoding="utf-8"))
     [outcome] = json.loads(said.stdout)["outcomes"]
     assert written["policy"] == "bounded_delay:window=4,threshold=0.02,gain=0.25,max_delay=0.05"
-    assert written["foretold"]["throughput_ratio"] == outcome["throughput_ratio"]
+    foretold = written["foretold"]
+    assert foretold["throughput_ratio"] == outcome["throughput_ratio"]
+    # the job that tries it runs steps to come
+    assert foretold["throughput_ratio_low"] == outcome["throughput_ratio_next_low"] < outcome["throughput_ratio_low"]
+    assert foretold["throughput_ratio_high"] == outcome["throughput_ratio_next_high"]
     again = json.loads(run("replay", healthy, "--policy", file, "--json").stdout)
     assert again["outcomes"] == [outcome]
     assert run("replay", healthy, "--policy", "oracle", "--save-policy", file).returncode == 2

@@ -1,5 +1,7 @@
 """What calibration found, as a replay takes it in."""
 
+import pytest
+
 from tests.given import built, data_parallel_job, store_of
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.evidence import CalibrationRow, evidence, load_evidence, load_hosts
@@ -33,6 +35,13 @@ def test_one_that_could_not_be_told_is_taken_for_none_and_said_to_be_unknown() -
     assert (known.point, known.low, known.high) == (NO_COUPLING, NO_COUPLING, NO_COUPLING)
     assert not known.is_measured
     assert known.reason == "As measured."
+
+
+@pytest.mark.parametrize(("high", "largest"), [(0.1, 0.1), (-0.3, 0.0), (5.0, 2.0), (None, 2.0)])
+def test_what_is_not_known_may_be_as_large_as_its_upper_end_or_as_is_likely(high: float | None, largest: float) -> None:
+    known = evidence(found("arrival_spread", None, None, high, "not_identifiable"))
+
+    assert known.possible == Couplings(largest)
 
 
 def test_work_beside_a_waiting_collective_is_a_coupling_of_its_own() -> None:
