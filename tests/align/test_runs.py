@@ -1,6 +1,7 @@
 """Files that cannot be of one run become runs of their own, each with a name; none is left out without a word."""
 
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
+from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
 from traceforge.align.runs import split_runs
 from traceforge.cli.files_used import files_used
@@ -116,3 +117,15 @@ def test_what_is_used_is_said_first_with_the_reasons_and_the_other_runs() -> Non
 
 def test_where_every_file_is_used_nothing_is_said() -> None:
     assert files_used(built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1)), "align"), 0) == []
+
+
+def test_execution_traces_of_two_workloads_are_two_runs() -> None:
+    # no timeline: folder a holds ranks 0 and 1, folder b another rank 0
+    store = store_of()
+    for path, rank in (("a/0.et", 0), ("a/1.et", 1), ("b/0.et", 0)):
+        source_id = add_execution_trace(store, [operation("aten::mm", 1)], rank=rank)
+        store.execute("UPDATE meta.source SET path = ? WHERE source_id = ?", [path, source_id])
+    split_runs(store, 0)
+
+    assert rows_of(store, RUNS) == [("story", ["a/0.et", "a/1.et"]), ("story [b]", ["b/0.et"])]
+    assert rows_of(store, "SELECT code, count FROM meta.issue") == [("runs_divided", 1)]

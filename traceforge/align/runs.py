@@ -1,9 +1,10 @@
-"""Which run each file belongs to, where one folder holds several. Reads meta.source and raw events; changes meta.run.
+"""Which run each file belongs to, where one folder holds several. Reads meta.source and raw facts; changes meta.run.
 
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
 another job) are other runs; so are files of the same time that lie in another folder, and each file without a rank.
 The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
-`job [window 2]`. Not handled: jobs at the same time in one folder (one file a rank is used, see align.rank).
+`job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
+Not handled: jobs at the same time in one folder (one file a rank is used, see align.rank).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from traceforge.align.rank import is_one_file_a_device
+from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -34,6 +36,14 @@ JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
 WHERE e.phase = 'X' AND LIST_CONTAINS(?, s.run_id)
 GROUP BY ALL
+ORDER BY s.source_id
+"""
+
+_EXECUTION_TRACES = """
+SELECT s.source_id, s.kind, s.path, s.rank
+FROM meta.source AS s
+SEMI JOIN raw.chakra_file AS f USING (source_id)
+WHERE LIST_CONTAINS(?, s.run_id)
 ORDER BY s.source_id
 """
 
@@ -73,9 +83,13 @@ def split_runs(store: Store, run_id: int) -> None:
     if name not in family:
         return
     claims = store.query(_CLAIMS, [list(family.values())]).row(0, named=True)
-    if len(family) == 1 and claims["files"] in (1, claims["ranks"]):
+    if len(family) == 1 and claims["files"] and claims["files"] in (1, claims["ranks"]):
         return
-    groups = divided(store.query(_FILES, [list(family.values())]))
+    if claims["files"]:
+        groups = divided(store.query(_FILES, [list(family.values())]))
+    else:
+        traces = workloads(store.query(_EXECUTION_TRACES, [list(family.values())]))
+        groups = [RunFiles(one.label, one.files) for one in traces]
     if len(groups) < 2 and len(family) == 1:
         return
     with store.transaction():

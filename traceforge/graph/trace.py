@@ -5,13 +5,12 @@ it; then the only number in which the names of the files of one kind differ. Not
 a person gives.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 import polars as pl
 
+from traceforge.align.trace_ranks import ranks_by_number
 from traceforge.store.database import Store
 
 _TRACES = """
@@ -27,8 +26,6 @@ LEFT JOIN raw.track AS t USING (source_id)
 GROUP BY r.run_id, r.rank, r.source_id
 ORDER BY r.run_id, r.rank
 """
-_NUMBER = re.compile(r"\d+")
-_LONGEST_RANK = 6
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
@@ -40,7 +37,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
 
 def _of_run(traces: pl.DataFrame, timelines: pl.DataFrame) -> pl.DataFrame:
     by_process = _ranks_by_process(timelines)
-    by_number = _ranks_by_number(traces)
+    by_number = ranks_by_number(traces.unique("source_id", maintain_order=True))
     found = []
     for row in traces.iter_rows(named=True):
         rank, origin = row["rank"], row["rank_origin"]
@@ -68,19 +65,3 @@ def _ranks_by_process(timelines: pl.DataFrame) -> dict[int, int]:
     ]
     often = Counter(process for process, _ in pairs)
     return {process: rank for process, rank in pairs if often[process] == 1}
-
-
-def _ranks_by_number(traces: pl.DataFrame) -> dict[int, int]:
-    """Rank by source: the one number of a file's name that differs between all files of its kind and folder."""
-    found: dict[int, int] = {}
-    files = traces.unique("source_id", maintain_order=True).with_columns(
-        folder=pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
-    )
-    for _, group in files.group_by("kind", "folder", maintain_order=True):
-        numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in group["path"]]
-        if len({len(own) for own in numbers}) != 1:
-            continue
-        columns = [column for column in zip(*numbers, strict=True) if len(set(column)) == group.height > 1]
-        if len(columns) == 1 and all(len(number) <= _LONGEST_RANK for number in columns[0]):
-            found |= {source: int(n) for source, n in zip(group["source_id"], columns[0], strict=True)}
-    return found
