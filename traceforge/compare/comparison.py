@@ -2,7 +2,7 @@
 
 A row is a mean time per judged iteration: of the whole, of a phase, a cause, a class of collectives, a rank. Phases add
 up to the mean iteration of a rank; causes, with the reference durations, to the iteration. A change is significant if
-it exceeds scatter (the families of rows share a 5 % chance of any false one, Holm within each), 0.5 % of an iteration,
+it exceeds scatter (the families of rows share a 1 % chance of any false one, Holm within each), 0.5 % of an iteration,
 and the uncertainty of clocks; a rank's, if it also stands out of how much the other ranks changed
 (`traceforge.thresholds.compare`). What comes and goes shows in the findings of both runs, not in means.
 """

@@ -11,7 +11,7 @@ LEAST_SHARE: Annotated[
 FALSE_POSITIVE_RATE: Annotated[
     float,
     Meaning("probability", "Chance of any false change among all families of rows.", "Change.is_significant"),
-] = 0.05
+] = 0.01
 
 LEAST_ITERATIONS: Annotated[
     int,
