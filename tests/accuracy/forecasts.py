@@ -19,7 +19,7 @@ from traceforge.forecast.ensemble import fit_ensemble
 
 TABLE = Path(__file__).with_name("FORECASTS.md")
 TEMPLATE = Path(__file__).with_name("forecasts.template.md")
-FRESH, DEVELOPMENT = 1_000, 0
+FRESH, DEVELOPMENT = 5_000, 0
 JOBS_A_FAMILY = 11
 
 
