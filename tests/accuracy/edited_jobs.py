@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from traceforge.synth.cluster import LINKS, Cluster
 from traceforge.synth.events import no_events
+from traceforge.synth.experts import reroute
 from traceforge.synth.fault import Injection
 from traceforge.synth.load import Load
 from traceforge.synth.program import ProgramOperation, Role, Roles, Workload
@@ -128,6 +129,15 @@ def _in_two_levels(job: SimulatedJob) -> Times:
     return _taking(job, takes_ns)
 
 
+def _evenly_routed(job: SimulatedJob) -> Times:
+    """Every expert gets as many tokens as the others of its layer."""
+    load, (role,) = deepcopy(job.load), job.roles
+    for layer, sent in list(load.tokens.items()):
+        even = np.repeat(sent.mean(axis=2, keepdims=True), sent.shape[2], axis=2)
+        reroute(load, role.program, layer, even)
+    return _simulated(job.scenario, job.roles, load)
+
+
 def _fewer_hosts(job: SimulatedJob) -> Times:
     """The job without its last host; collectives go through fewer ranks."""
     old = job.scenario.cluster
@@ -178,6 +188,15 @@ def _pipeline(rng: np.random.Generator) -> Scenario:
     return Scenario(cluster=Cluster(2, 2, pipeline_parallel=2), workload=workload)
 
 
+def _experts(rng: np.random.Generator) -> Scenario:
+    nodes, devices, experts = ((1, 4, 4), (1, 8, 4), (2, 4, 4))[int(rng.integers(3))]
+    job = Scenario(cluster=Cluster(nodes, devices, expert_parallel=experts), workload=_workload(rng))
+    if rng.random() < 0.5:
+        return replace(job, experts=replace(job.experts, spread=float(rng.uniform(0.1, 0.5))))
+    severity = float(rng.uniform(0.1, 0.5))
+    return replace(job, faults=(Injection("hot_expert", place=int(rng.integers(experts)), severity=severity),))
+
+
 def _slowed(rng: np.random.Generator) -> Scenario:
     scenario = _data_parallel(rng)
     place, severity = int(rng.integers(scenario.cluster.ranks)), float(rng.uniform(0.1, 0.5))
@@ -194,6 +213,7 @@ _MAKERS: Mapping[str, Callable[[np.random.Generator], Scenario]] = {
     "tensor and data parallel": _tensor_parallel,
     "sharded": _sharded,
     "pipeline": _pipeline,
+    "experts": _experts,
     "a slow rank": _slowed,
     "a slow rank, waiting slows compute": _coupled,
 }
@@ -212,7 +232,9 @@ def runs(family: str, seed: int) -> list[EditedRun]:
         (f"scale_transfer:factor={transfer:g}", _scaled(("collective", "message"), transfer), 1.0),
         (f"scale_compute:factor={compute:g}", _scaled(("compute",), compute), 1.0),
     ]
-    if scenario.faults:
+    if family == "experts":
+        found.append(("even_experts", _evenly_routed, 1.0))
+    elif scenario.faults:
         found.append((f"fix_rank:rank={scenario.faults[0].place}", _without_faults, 1.0))
     kinds = {group.kind for group in cluster.groups()}
     if kinds & set(SYNCHRONISED) and cluster.pipeline_parallel == 1:

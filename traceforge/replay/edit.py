@@ -83,7 +83,7 @@ class EditedJob:
 
 # Arrays whose third axis are the ranks.
 _MODEL = ("group", "leaves_host", "transfer_ns", "awaited", "queued", "behind", "before_arrival_ns", "before_wait_ns")
-_PLACES = ("communicator", "op", "size_bytes", "members", "hosts")
+_PLACES = ("communicator", "op", "size_bytes", "members", "hosts", "sent_elements", "received_elements")
 _RECORDED = ("arrival_ns", "begun_ns", "spread_ns", "transfer_ns", "before_arrival_ns")
 
 Holder = TypeVar("Holder", StepModel, Places, Baseline)

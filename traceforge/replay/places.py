@@ -20,6 +20,16 @@ JOIN timeline.communicator AS k USING (run_id, communicator_id)
 WHERE c.run_id = ?
 ORDER BY c.collective_id
 """
+# Elements of the kernel or host call itself: each rank of an all-to-all may send and receive its own.
+_AMOUNTS = """
+SELECT a.collective_id, a.rank, p.in_elements, p.out_elements
+FROM timeline.arrival AS a
+JOIN timeline.collective AS t USING (run_id, collective_id)
+JOIN align.call AS c ON c.run_id = a.run_id AND c.rank = a.rank AND c.call_id = a.call_id
+JOIN raw.collective AS p ON p.source_id = c.source_id AND p.event_id = c.event_id
+WHERE a.run_id = ? AND t.op = 'all_to_all' AND p.in_elements IS NOT NULL AND p.out_elements IS NOT NULL
+ORDER BY a.collective_id, a.rank
+"""
 # Along an axis ranks lie that differ in that coordinate.
 _AXES = """
 SELECT k.communicator_id, m.axis
@@ -46,6 +56,7 @@ class Places:
         ops: names of operations.
         host_of: host of each rank, shape (R,); empty texts where unknown.
         axes: by communicator, the axes of the mesh along which its ranks lie; empty where the layout is not known.
+        sent_elements, received_elements: of the rank in an all-to-all, -1 where it does not say; None where none does.
     """
 
     communicator: NDArray[np.int64]
@@ -56,6 +67,8 @@ class Places:
     ops: tuple[str, ...]
     host_of: tuple[str, ...]
     axes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    sent_elements: NDArray[np.int64] | None = None
+    received_elements: NDArray[np.int64] | None = None
 
     def is_op(self, *names: str) -> NDArray[np.bool_]:
         """Where one of these operations is."""
@@ -82,7 +95,23 @@ def load_places(store: Store, run_id: int, model: StepModel) -> Places:
     axes: dict[int, frozenset[str]] = {}
     for one, axis in store.rows(_AXES, [run_id]):
         axes[one] = axes.get(one, frozenset()) | {axis}
-    return Places(communicator, op, size_bytes, members, at_hosts, ops, host_of, axes)
+    sent, received = _amounts(store, run_id, model) if "all_to_all" in ops else (None, None)
+    return Places(communicator, op, size_bytes, members, at_hosts, ops, host_of, axes, sent, received)
+
+
+def _amounts(store: Store, run_id: int, model: StepModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What each rank sends and receives at its all-to-alls; -1 where that is not known."""
+    found = store.query(_AMOUNTS, [run_id])
+    # One key a (collective, rank); found in order of both.
+    count = int(max(model.ranks.max(initial=0), found["rank"].max() or 0)) + 1
+    known = found["collective_id"].to_numpy() * count + found["rank"].to_numpy()
+    wanted = model.group * count + model.ranks
+    if not len(known):
+        return np.full_like(wanted, -1), np.full_like(wanted, -1)
+    at = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+    is_known = (known[at] == wanted) & (model.group >= 0)
+    sent, received = (np.where(is_known, found[name].to_numpy()[at], -1) for name in ("in_elements", "out_elements"))
+    return sent, received
 
 
 def _at_places(model: StepModel, facts: pl.DataFrame, column: str) -> NDArray[np.int64]:
