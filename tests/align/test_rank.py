@@ -115,6 +115,38 @@ def test_files_that_state_no_rank_are_told_apart_by_their_devices() -> None:
     assert rows_of(store, ISSUES) == [("rank_from_device", "warning", 2, "a.json")]
 
 
+def of_device(path: str, device: int, host: str, start_ns: int = 10) -> Trace:
+    return Trace(None, path=path, host=host).event("kernel", "gemm", start_ns, start_ns + 80, device=device, stream=7)
+
+
+def test_devices_of_several_hosts_are_ranked_host_by_host() -> None:
+    # given two devices on each of two hosts, whose names do not sort as text
+    files = [of_device(f"{host}-{n}", n, host) for host in ("node10", "node2") for n in (1, 0)]
+
+    store = built(store_of(*files), "align")
+
+    ranks = rows_of(store, "SELECT r.rank, path FROM align.rank AS r JOIN meta.source USING (source_id) ORDER BY ALL")
+    assert ranks == [(0, "node2-0"), (1, "node2-1"), (2, "node10-0"), (3, "node10-1")]
+    assert ("rank_from_device", "warning", 4, "node10-1") in rows_of(store, ISSUES)
+
+
+def test_hosts_that_were_recorded_at_different_times_are_not_put_together() -> None:
+    # given wall clocks that say so; clocks without an epoch would not
+    epoch = 1_700_000_000_000_000_000
+    files = [of_device(f"{host}", 0, host, epoch + n * 1_000) for n, host in enumerate(("a", "b"))]
+
+    store = told(*files, stage="align")
+
+    assert rows_of(store, "SELECT rank FROM align.rank") == []
+
+
+def test_a_time_of_zero_is_one_where_clocks_have_no_epoch() -> None:
+    # given a trace that begins before its own zero, as exports of a part of a session do
+    store = built(store_of(Trace(0).event("kernel", "gemm", -20, 0, stream=7).event("kernel", "gemm", 10, 90)), "align")
+
+    assert rows_of(store, "SELECT raw_first_ns, raw_last_ns FROM align.rank") == [(-20, 90)]
+
+
 def test_files_of_one_device_are_not_told_apart() -> None:
     files = [Trace(None, path=f"{name}.json").event("kernel", "gemm", 10, 90, device=0, stream=7) for name in "ab"]
 

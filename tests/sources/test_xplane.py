@@ -174,6 +174,90 @@ def test_copies_of_a_stream_are_copies(tmp_path: Path) -> None:
     assert (event_["category"], event_["name"]) == ("gpu_memcpy", "Memcpy HtoD")
 
 
+def of_gpu(*lines: bytes, name: str = "/device:GPU:0", **events: int) -> bytes:
+    """A plane with names of events, and the statistics by which XLA says what an event of a stream is."""
+    said = {"memcpy_details": 20, "memset_details": 21, "memory_residency_details": 22}
+    texts = {"kind_src:pageable kind_dst:device size:4096 dest:0 async:1": 30, "kind:device num_bytes:64 async:1": 31}
+    return field(1, field(2, name) + b"".join(lines) + named(4, **events) + named(5, **said) + named(5, **texts))
+
+
+def stated(name: int, offset_ns: int, statistic: int, text: int | str) -> bytes:
+    value = field(7, text) if isinstance(text, int) else field(5, text)
+    return event(name, offset_ns * 1000, 1000) + field(4, field(1, statistic) + value)
+
+
+def test_a_stream_of_several_kinds_of_work_is_taken_apart_by_what_its_events_state(tmp_path: Path) -> None:
+    # given a line as XLA names one on which it copied, set and computed; the texts referred to, and one written out
+    work = line(
+        "Stream #14(MemcpyH2D,Memset,MemoryResidency,Compute)",
+        stated(1, 0, 20, 30),
+        stated(2, 10, 21, 31),
+        event(3, 20_000, 1000),
+        stated(4, 30, 20, "kind_src:device kind_dst:device size:8 dest:0 async:1"),
+        stated(5, 40, 22, "kind:device num_bytes:99 addr:0x0"),
+        event(6, 50_000, 1000),
+    )
+    events = {"MemcpyH2D": 1, "Memset": 2, "gemm_kernel": 3, "MemcpyOther": 4, "Resident": 5, "MemcpyP2P": 6}
+
+    reading = read(tmp_path, of_gpu(work, **events))
+
+    assert [(e["category"], e["name"], e["size_bytes"], e["stream"]) for e in reading.events] == [
+        ("gpu_memcpy", "Memcpy HtoD", 4096, 14),
+        ("gpu_memset", "Memset (Device)", 64, 14),
+        ("kernel", "gemm_kernel", None, 14),
+        ("gpu_memcpy", "Memcpy unknown", 8, 14),
+        ("memory", "Resident", None, 14),
+        ("gpu_memcpy", "Memcpy PtoP", None, 14),
+    ]
+
+
+def test_what_is_derived_from_the_streams_of_a_gpu_is_not_counted_twice(tmp_path: Path) -> None:
+    gpu = plane(
+        "/device:GPU:0",
+        line("Stream #7", event(1, 0, 5000)),
+        line("XLA Ops", event(1, 0, 5000)),
+        line("XLA Modules", event(3, 0, 5000)),
+        line("Steps", event(3, 0, 9000)),
+    )
+
+    reading = read(tmp_path, gpu)
+
+    assert [(e["category"], e["name"], e["stream"]) for e in reading.events] == [("kernel", "gemm", 7)]
+    assert reading.issue("xplane_derived_lines").count == 3
+
+
+def test_the_sparse_core_of_a_chip_is_no_rank_of_its_own(tmp_path: Path) -> None:
+    planes = [
+        plane("/device:TPU:0", line("XLA Ops", event(1, 0, 5000))),
+        plane("/device:TPU:0 SparseCore 1", line("Sparse Core Ops", event(1, 0, 5000), event(1, 6000, 5000))),
+    ]
+
+    reading = read(tmp_path, *planes)
+
+    assert XplaneSource().parts(tmp_path / "host.xplane.pb") == ["/device:TPU:0"]
+    assert len(reading.events) == 1
+    assert reading.issue("xplane_derived_lines").detail.endswith("(/device:TPU:0 SparseCore 1 Sparse Core Ops 2)")
+
+
+def test_functions_of_python_are_no_operations_and_the_profilers_own_are_left_out(tmp_path: Path) -> None:
+    # given what JAX's tracer of Python leaves, and calls that CUPTI's collector wrote to a plane of its own
+    names = {"$api.py:31 block_until_ready": 1, "$profiler.py:213 stop_trace": 2, "cuLaunchKernel": 3}
+    planes = [
+        plane("/device:GPU:0", line("Stream #4(Compute)", event(1, 0, 1000, 5))),
+        plane("/host:CPU", line("python", event(1, 0, 9000), event(2, 9000, 99_000)), events=names),
+        plane("/host:CUPTI", line("Host Threads/7", event(3, 0, 1000, 5)), events=names),
+    ]
+
+    reading = read(tmp_path, *planes)
+
+    assert [(e["category"], e["name"]) for e in reading.events[1:]] == [
+        ("python_function", "$api.py:31 block_until_ready"),
+        ("cuda_runtime", "cuLaunchKernel"),
+    ]
+    assert reading.issue("xplane_profilers_own").lost_events == 1
+    assert len({e["track_id"] for e in reading.events}) == 3
+
+
 @pytest.mark.parametrize("damage", [b"\x0a\xef\xbf\xbd", b"\x0a\x05ab", b"\x0a\x02\x0f\x00"])
 def test_what_is_no_sound_message_is_refused(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "x.xplane.pb").write_bytes(damage)

@@ -2,9 +2,9 @@
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
-a rank is rank 0; several files of one host without any rank are ranked by the device that each used. A truncated file
-counts as far as it is whole (`align.intact`). Where no timeline of a run states a host, other files do: see
-`align.stated_host`.
+a rank is rank 0; several files without any rank are ranked by host and the device that each used (`device_rank`). A
+truncated file counts as far as it is whole (`align.intact`). Where no timeline of a run states a host, other files do:
+see `align.stated_host`.
 Not handled: windows of one rank are never joined, because steps, calls and clocks are followed within one file; each
 window can be ingested as a run of its own.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.align.device_rank import device_ranks
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -25,7 +26,8 @@ SELECT
   s.rank,
   s.host,
   s.path,
-  MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > 0) AS raw_first_ns,
+  CASE WHEN MAX(e.raw_start_ns) < $1 THEN MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > -$1)
+    ELSE MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > 0) END AS raw_first_ns,
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) FILTER (WHERE e.phase = 'X') AS raw_last_ns,
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
@@ -42,13 +44,15 @@ ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 
 _STATED_HOSTS = "SELECT run_id, rank, host FROM align.stated_host ORDER BY run_id, rank"
 
+_ONE_HOST = "no file states a rank, and each used a device of its own; taken for the rank"
+_HOSTS = "no file states a rank; hosts in the order of their names, and the devices of each, are taken for ranks"
 _NAMED_FILES = 3
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device", "raw_intact_ns"]
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank of each run; adds an issue for every file that is left out."""
-    candidates = store.query(_CANDIDATES)
+    candidates = store.query(_CANDIDATES, [thresholds.EARLIEST_EPOCH_NS])
     if candidates.is_empty():
         return candidates
     chosen = [
@@ -70,9 +74,9 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
-    elif is_one_file_a_device(files):
-        files = files.with_columns(rank=pl.col("first_device").cast(pl.Int32))
-        detail = "no file states a rank, and each used a device of its own; taken for the rank"
+    elif (ranks := device_ranks(files)) is not None:
+        detail = _ONE_HOST if files["host"].n_unique() == 1 else _HOSTS
+        files = files.with_columns(ranks.alias("rank"))
         issue = Issue("rank_from_device", "warning", files.height, files["path"][0], detail)
         store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
     useless = files.filter("is_useless")
@@ -133,18 +137,6 @@ def _choice(pair: dict[str, Any]) -> str:
     else:
         when = "lies at another time, so it is another window or job; ingest it as a run of its own"
     return f"rank {pair['rank']}: {pair['kept']} is used, {pair['path']} is left out, which {when}"
-
-
-def is_one_file_a_device(files: pl.DataFrame) -> bool:
-    """Whether the devices of one host can stand for the ranks that no file states."""
-    devices = files.select("first_device", "last_device")
-    return (
-        files["rank"].is_null().all()
-        and files["host"].n_unique() == 1
-        and not devices["first_device"].has_nulls()
-        and devices["first_device"].equals(devices["last_device"].alias("first_device"))
-        and devices["first_device"].n_unique() == files.height
-    )
 
 
 def _assumed_rank(files: pl.DataFrame) -> Issue:

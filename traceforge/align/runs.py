@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from traceforge.align.rank import is_one_file_a_device
+from traceforge.align.device_rank import device_ranks
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -27,14 +27,15 @@ _FAMILY = (
 _FILES = """
 SELECT
   s.source_id, s.path, s.rank, s.host,
-  MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > 0) AS raw_first_ns,
+  CASE WHEN MAX(e.raw_start_ns) < $2 THEN MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > -$2)
+    ELSE MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > 0) END AS raw_first_ns,
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) AS raw_last_ns,
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
-WHERE e.phase = 'X' AND LIST_CONTAINS(?, s.run_id)
+WHERE e.phase = 'X' AND LIST_CONTAINS($1, s.run_id)
 GROUP BY ALL
 ORDER BY s.source_id
 """
@@ -86,7 +87,7 @@ def split_runs(store: Store, run_id: int) -> None:
     if len(family) == 1 and claims["files"] and claims["files"] in (1, claims["ranks"]):
         return
     if claims["files"]:
-        groups = divided(store.query(_FILES, [list(family.values())]))
+        groups = divided(store.query(_FILES, [list(family.values()), thresholds.EARLIEST_EPOCH_NS]))
     else:
         traces = workloads(store.query(_EXECUTION_TRACES, [list(family.values())]))
         groups = [RunFiles(one.label, one.files) for one in traces]
@@ -100,7 +101,7 @@ def split_runs(store: Store, run_id: int) -> None:
 
 def divided(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run, the one that keeps the name first."""
-    if files.is_empty() or is_one_file_a_device(files):
+    if files.is_empty() or device_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
@@ -113,7 +114,7 @@ def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
     """Files without a rank: those of one folder (or one report) together where each has a device of its own."""
     folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
     for (path,), own in unknown.with_columns(folder=folder).group_by("folder", maintain_order=True):
-        if own.height > 1 and is_one_file_a_device(own):
+        if own.height > 1 and device_ranks(own) is not None:
             yield RunFiles(PurePosixPath(str(path)).name, own["source_id"].to_list())
         else:
             for source_id, file in own.select("source_id", "path").rows():

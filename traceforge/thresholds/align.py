@@ -13,6 +13,15 @@ RESOLUTION_RESIDUALS: Annotated[
     ),
 ] = 3
 
+EARLIEST_EPOCH_NS: Annotated[
+    int,
+    Meaning(
+        "ns",
+        "Smaller times (2001 and before) count from a session or boot, so that 0 is a time; else 0 stands for none.",
+        "align.rank",
+    ),
+] = 10**18
+
 # Two clocks, from the ends of the collectives they share.
 LEAST_ANCHORS: Annotated[int, Meaning("collectives", "Fewer common ends do not tie two clocks.", "align.clock")] = 3
 LEAST_DRIFT_ANCHORS: Annotated[

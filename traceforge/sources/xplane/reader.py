@@ -1,11 +1,12 @@
 """One device of an XPlane file. In: a path, perhaps the name of a device. Out: rows of raw.profile and raw.event.
 
 Idea: one process of JAX or TensorFlow drives all devices of its host; each device is what a rank is elsewhere. Lines of
-streams (GPU) and of XLA operations (TPU) are device time; lines that the profiler derived from them are not. Host calls
-go to the device whose work they launched, steps (`StepTraceAnnotation`) to every device of the process, and all other
-host events to the first one.
+streams (GPU) and of XLA operations (TPU) are device time; lines that the profiler derived from them are not. A stream
+may hold kernels, copies and memory sets in turn, which their statistics tell apart. Host calls go to the device whose
+work they launched, steps (`StepTraceAnnotation`) to every device of the process, and all other host events to the first
+one.
 A TPU's `barrier-cores`, in which it waits for the other chips, is a barrier that all of them meet in.
-Not handled: a file above 512 MiB, as it is read whole; operations inside fused kernels.
+Not handled: a file above 512 MiB, as it is read whole; operations inside fused kernels; SparseCores (counted).
 """
 
 import json
@@ -25,13 +26,16 @@ from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
 from traceforge.reading.wire import WireDamageError
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.xplane.space import Line, Plane, planes_of
+from traceforge.sources.xplane.streams import stream_of, work_of
 
 KIND = "xplane"
 _MOST_BYTES = 512 * 1024**2
-_DEVICE = re.compile(r"^/device:(?P<kind>[A-Z]+):(?P<number>\d{1,6})")
-_STREAM = re.compile(r"^Stream #(?P<number>\d{1,9})\b.*\((?P<what>\w+)\)")
-_COPY = re.compile(r"Mem(?:cpy|ory)(?P<from>[HD])(?:2|to)(?P<to>[HD])", re.IGNORECASE)
+_DEVICE = re.compile(r"^/device:(?P<kind>[A-Z]+):(?P<number>\d{1,6})$")
+_PART_OF_DEVICE = re.compile(r"^(?P<device>/device:[A-Z]+:\d{1,6}) \w")  # such as `/device:TPU:0 SparseCore 1`
+_HOSTS = ("/host:CPU", "/host:CUPTI", "/host:ROCTRACER")
 _LAUNCH = re.compile(r"^(?:cu(?:da)?|hip)[A-Z]")
+# Python's own functions, as JAX's tracer names them, and those of them that are the profiler's: no work of the program.
+_PYTHON, _PROFILER = "$", re.compile(r"^\$profiler(?:_v2)?\.py:\d+ (?:start|stop)(?:_trace)?$")
 _OPERATION = re.compile(r"^%?([^\s=]+) = ")
 # The end of an asynchronous copy is the time that the core waits for it.
 _XLA_COPY = re.compile(r"^(?:async-)?copy(?:-start|-done)?(?:\.\d+)?$")
@@ -41,6 +45,7 @@ _TPU_WAITS, _BARRIER, _WAIT_STREAM = "XLA TraceMe", "barrier-cores", 1
 _MEANINGS = {
     "no_events": ("warning", "the file holds no work of a device"),
     "derived_lines": ("info", "lines that the profiler derived from others, or that nothing here reads"),
+    "profilers_own": ("info", "calls that start and stop the profiler are not kept: they are no work of the program"),
     "sums": ("info", "events that stand for many occurrences have no time of their own and are not kept"),
     "no_profile_start": ("info", "the file states no start of the profile: times count from an unknown moment"),
     "negative_duration": ("warning", "an event that ends before it starts was given the duration 0"),
@@ -112,17 +117,22 @@ class _Reading:
         base_ns = start if isinstance(start, int) else 0
         self._issues.add("no_profile_start", int(not base_ns))
         derived: Counter[str] = Counter()
+        # What lines of operations say of a device with streams, its streams say themselves.
+        has_streams = self._device is not None and any(map(stream_of, self._device.line_names()))
         for line in self._device.lines() if self._device else ():
             self._issues.add("sums", line.sums, lost_events=line.sums)
-            if line.name == _TPU_WAITS:
+            if line.name == _TPU_WAITS and not has_streams:
                 waits = np.array([name == _BARRIER for name in line.names], np.bool_)
                 self._add_waits(_taken(line, waits), base_ns)
                 line = _taken(line, ~waits)  # noqa: PLW2901 - the rest is counted as a line of its own
-            if not self._add_device_line(line, base_ns) and line.names:
+            is_read = has_streams and self._add_stream(line, base_ns)
+            if not (is_read or (not has_streams and self._add_operations(line, base_ns))) and line.names:
                 derived[line.name] += len(line.names)
+        for plane in self._parts_of_device():
+            derived |= {f"{plane.name} {line.name}": len(line.names) for line in plane.lines() if line.names}
         self._issues.add("derived_lines", derived.total(), because=", ".join(f"{n} {c}" for n, c in derived.items()))
         for plane in self._planes:
-            if plane.name.startswith("/host:CPU"):
+            if plane.name.startswith(_HOSTS):
                 self._add_host(plane, base_ns)
         self._rows.finish()
         self._issues.add("no_events", int(not self._rows.count))
@@ -130,32 +140,45 @@ class _Reading:
         count, lost = self._rows.count, self._issues.lost_events
         return SourceSummary(KIND, None, host, None, count + lost, count, tuple(self._issues))
 
-    def _add_device_line(self, line: Line, base_ns: int) -> bool:
-        """Hand over a line of a device; whether it is one that says what the device did."""
-        stream = _STREAM.match(line.name)
-        if stream is None and line.name not in _TPU_LINES:
+    def _parts_of_device(self) -> list[Plane]:
+        """Planes of what else is on the device."""
+        name = self._device.name if self._device else None
+        found = [(plane, _PART_OF_DEVICE.match(plane.name)) for plane in self._planes]
+        return [plane for plane, match in found if match and match["device"] == name]
+
+    def _add_stream(self, line: Line, base_ns: int) -> bool:
+        """Hand over a stream of a GPU; whether the line is one."""
+        stream = stream_of(line.name)
+        if stream is None:
             return False
-        copy = _COPY.search(stream["what"]) if stream else None
-        category: str | list[str] = "gpu_memcpy" if copy else _TPU_LINES.get(line.name, "kernel")
+        said = [work_of(name, line.details.get(place), stream) for place, name in enumerate(line.names)]
+        self._correlation.update(line.correlation[line.correlation > 0].tolist())
+        names, categories = [one.name for one in said], [one.category for one in said]
+        frame = self._frame(line, names, categories, str(self._number), base_ns)
+        sizes = pl.Series([one.size_bytes for one in said], dtype=pl.Int64)
+        self._rows.add(self._on_device(frame, stream.number).with_columns(size_bytes=sizes))
+        return True
+
+    def _add_operations(self, line: Line, base_ns: int) -> bool:
+        """Hand over operations, modules or steps of a TPU; whether the line is one of these."""
+        category: str | list[str] | None = _TPU_LINES.get(line.name)
+        if category is None:
+            return False
         prefix = "step " if line.name == "Steps" else ""
         names = [f"{prefix}{_short(name)}" for name in line.names]
-        if copy:
-            names = [f"Memcpy {copy['from']}to{copy['to']}".replace("D2", "Dto")] * len(names)
-        on_device = category != "user_annotation"
         if line.name == "XLA Ops":
             category = ["gpu_memcpy" if _XLA_COPY.match(name) else "kernel" for name in names]
-        self._correlation.update(line.correlation[line.correlation > 0].tolist())
-        frame = self._frame(line, names, category, str(self._number), line.name, base_ns)
-        number = int(stream["number"]) if stream else 0
-        places = [pl.lit(value if on_device else None, dtype=pl.Int32) for value in (self._number, number)]
-        self._rows.add(frame.with_columns(places[0].alias("device"), places[1].alias("stream")))
+        frame = self._frame(line, names, category, str(self._number), base_ns)
+        self._rows.add(self._on_device(frame, 0) if line.name == "XLA Ops" else frame)
         return True
+
+    def _on_device(self, frame: pl.DataFrame, stream: int) -> pl.DataFrame:
+        return frame.with_columns(device=pl.lit(self._number, dtype=pl.Int32), stream=pl.lit(stream, dtype=pl.Int32))
 
     def _add_waits(self, line: Line, base_ns: int) -> None:
         """Hand over what a TPU waits for other chips, as communication of the device."""
-        frame = self._frame(line, line.names, "kernel", str(self._number), line.name, base_ns)
-        places = [pl.lit(value, dtype=pl.Int32) for value in (self._number, _WAIT_STREAM)]
-        self._rows.add(frame.with_columns(places[0].alias("device"), places[1].alias("stream")))
+        frame = self._frame(line, line.names, "kernel", str(self._number), base_ns)
+        self._rows.add(self._on_device(frame, _WAIT_STREAM))
 
     def _add_host(self, plane: Plane, base_ns: int) -> None:
         """Hand over launches of this device's work; steps; and all else if the process is counted here."""
@@ -163,22 +186,35 @@ class _Reading:
             if self._is_first:
                 self._issues.add("sums", line.sums, lost_events=line.sums)
             is_launch = np.array([bool(_LAUNCH.match(name)) for name in line.names], np.bool_)
+            is_python = np.array([name.startswith(_PYTHON) for name in line.names], np.bool_)
+            is_profilers = np.array([bool(_PROFILER.match(name)) for name in line.names], np.bool_)
             own = np.isin(line.correlation, list(self._correlation)) & (line.correlation > 0)
             is_step = line.steps >= 0
-            kept = own | is_step | (self._is_first & ~(is_launch & (line.correlation > 0)))
-            kinds = np.select([is_step, is_launch], ["user_annotation", "cuda_runtime"], "cpu_op")
+            count = int(is_profilers.sum()) if self._is_first else 0
+            self._issues.add("profilers_own", count, lost_events=count)
+            kept = own | is_step | (self._is_first & ~(is_launch & (line.correlation > 0)) & ~is_profilers)
+            categories = ["user_annotation", "cuda_runtime", "python_function"]
+            kinds = np.select([is_step, is_launch, is_python], categories, "cpu_op")
             chosen = _taken(line, kept)
             names = [
                 f"step {step}" if step >= 0 else name
                 for name, step in zip(chosen.names, chosen.steps.tolist(), strict=True)
             ]
-            frame = self._frame(chosen, names, kinds[kept].tolist(), "host", str(number), base_ns)
-            self._rows.name_thread("host", str(number), line.name)
+            thread = str(number) if plane.name == _HOSTS[0] else f"{plane.name} {number}"
+            frame = self._frame(chosen, names, kinds[kept].tolist(), "host", base_ns, thread)
+            self._rows.name_thread("host", thread, line.name)
             self._rows.add(frame)
 
     def _frame(
-        self, line: Line, names: list[str], category: str | list[str], process: str, thread: str, base_ns: int
+        self,
+        line: Line,
+        names: list[str],
+        category: str | list[str],
+        process: str,
+        base_ns: int,
+        thread: str | None = None,
     ) -> pl.DataFrame:
+        """Events of a line; its name stands for the thread where that is not given."""
         lasts = line.ends_ns - line.starts_ns
         self._issues.add("negative_duration", int((lasts < 0).sum()))
         count = len(names)
@@ -188,7 +224,7 @@ class _Reading:
                 "category": pl.Series([category] * count if isinstance(category, str) else category, dtype=pl.String),
                 "name": pl.Series(names, dtype=pl.String),
                 "process": pl.Series([process] * count, dtype=pl.String),
-                "thread": pl.Series([thread] * count, dtype=pl.String),
+                "thread": pl.Series([thread or line.name] * count, dtype=pl.String),
                 "raw_start_ns": pl.Series(line.starts_ns + base_ns, dtype=pl.Int64),
                 "duration_ns": pl.Series(np.maximum(lasts, 0), dtype=pl.Int64),
                 "correlation": pl.Series(line.correlation, dtype=pl.Int64).replace(0, None),

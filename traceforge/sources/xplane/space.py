@@ -6,7 +6,7 @@ Not handled: statistics other than those asked for by name; HLO modules in the m
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,9 @@ _PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5,
 _LINE_NAME, _LINE_START, _EVENTS, _LINE_TITLE = 2, 3, 4, 11
 _EVENT_NAME, _OFFSET, _DURATION, _EVENT_STATS, _OCCURRENCES = 1, 2, 3, 4, 5
 _STAT_NAME, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_REFERENCE = 1, 3, 4, 5, 7
+_DETAILS = frozenset(
+    {"memcpy_details", "memset_details", "memalloc_details", "memfree_details", "memory_residency_details"}
+)
 _KEY, _VALUE = 1, 2
 _ENTRY_NAME, _ENTRY_TITLE = 2, 4
 _PS = 1000
@@ -35,6 +38,7 @@ class Line:
         starts_ns, ends_ns: since the start of the profile.
         correlation: what joins a launch to what it launched; 0 where not stated.
         steps: number of the training step that an event is; -1 where it is none.
+        details: by place, what copies and memory events state of themselves: name of the statistic and its text.
         sums: events left out, as they stand for many and have no time.
     """
 
@@ -44,6 +48,7 @@ class Line:
     ends_ns: Int64s
     correlation: Int64s
     steps: Int64s
+    details: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     sums: int = 0
 
 
@@ -130,22 +135,42 @@ class Plane:
         starts = start_ns + offset_ps // _PS
         ends = start_ns + (offset_ps + lasts_ps) // _PS
         named = [self._event_names.get(number, "") for number in _column(fields, _EVENT_NAME, count).tolist()]
-        correlation = self._statistic("correlation_id", fields, np.zeros(count, np.int64))
-        steps = self._statistic("step_num", fields, np.full(count, -1, np.int64))
-        return Line(name, named, starts, ends, correlation, steps, int(is_sum.sum()))
-
-    def _statistic(self, name: str, fields: Fields, found: Int64s) -> Int64s:
-        """A whole number that events state; `found` holds what stands for those that do not."""
-        wanted = next((number for number, said in self._stat_names.items() if said == name), None)
         chosen = (fields.number == _EVENT_STATS) & (fields.wire == LENGTH)
-        if wanted is None or not chosen.any():
-            return found
         owner = fields.owner[chosen]
         stats = read_fields(self._buffer, fields.start[chosen], fields.end[chosen])
-        names = _column(stats, _STAT_NAME, len(owner))
+        correlation = self._statistic("correlation_id", owner, stats, np.zeros(count, np.int64))
+        steps = self._statistic("step_num", owner, stats, np.full(count, -1, np.int64))
+        return Line(name, named, starts, ends, correlation, steps, self._details(owner, stats), int(is_sum.sum()))
+
+    def _statistic(self, name: str, owner: Int64s, stats: Fields, found: Int64s) -> Int64s:
+        """A whole number that events state; `found` holds what stands for those that do not.
+
+        Args:
+            owner: event of each statistic.
+        """
+        wanted = next((number for number, said in self._stat_names.items() if said == name), None)
+        if wanted is None or not len(owner):
+            return found
         values = np.maximum(_column(stats, _STAT_UINT, len(owner)), _column(stats, _STAT_INT, len(owner)))
-        own = names == wanted
+        own = _column(stats, _STAT_NAME, len(owner)) == wanted
         found[owner[own]] = values[own]
+        return found
+
+    def _details(self, owner: Int64s, stats: Fields) -> dict[int, tuple[str, str]]:
+        """What events of copies and of memory state of themselves, by the place of the event."""
+        wanted = [number for number, said in self._stat_names.items() if said in _DETAILS]
+        if not wanted or not len(owner):
+            return {}
+        names = _column(stats, _STAT_NAME, len(owner))
+        own = np.isin(names, wanted)[stats.owner] & np.isin(stats.number, (_STAT_TEXT, _STAT_REFERENCE))
+        found: dict[int, tuple[str, str]] = {}
+        for place in np.flatnonzero(own).tolist():
+            one = int(stats.owner[place])
+            if stats.number[place] == _STAT_REFERENCE:
+                text = self._stat_names.get(int(stats.value[place]), "")
+            else:
+                text = _text(self._data[int(stats.start[place]) : int(stats.end[place])])
+            found[int(owner[one])] = (self._stat_names[int(names[one])], text)
         return found
 
     @cached_property
