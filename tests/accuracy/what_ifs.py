@@ -25,7 +25,7 @@ from traceforge.synth.scenario import run
 
 TABLE = Path(__file__).with_name("WHAT_IFS.md")
 TEMPLATE = Path(__file__).with_name("what_ifs.template.md")
-FRESH, DEVELOPMENT = 1_000, 0
+FRESH, DEVELOPMENT = 3_000, 0
 JOBS_A_FAMILY = 12
 
 
