@@ -41,6 +41,7 @@ NO_JUDGEMENT = {
     ("graph/arrival.py", "_STREAMS"): "how far back is searched",
     ("graph/baseline.py", "(_*"): "an order, not an amount",
     ("graph/operation_matching.py", "_*"): "how far is searched",
+    ("timeline/other_schedule.py", "_CHUNKS"): "examples",
     ("align/trace_ranks.py", "_LONGEST_RANK"): "digits of a number that may be a rank",
     ("attribute/ledger/*", "*_AT_ONCE"): "how much is worked on at once",
     ("attribute/ledger/propagation.py", "_FEW_APART"): "which of two ways to the same amounts is the shorter",

@@ -85,7 +85,7 @@ def test_the_first_iteration_is_left_out_unless_it_is_alone(iterations: int, tmp
 def test_what_if_has_the_pipelines_other_settings(tmp_path: Path) -> None:
     found = simulated(replace(JOB, cluster=Cluster(1, 2, pipeline_parallel=2), iterations=3), tmp_path)
 
-    more, even = of_pipelines(found.store)
+    more, even, split = of_pipelines(found.store)
 
     ((_, iteration_ns, _, saved_ns, _, was_ns),) = found.store.query(TOLD).rows()
     # four times the samples in an iteration that is longer
@@ -94,3 +94,6 @@ def test_what_if_has_the_pipelines_other_settings(tmp_path: Path) -> None:
     assert more.saved_ns_per_iteration == was_ns - iteration_ns < 0
     assert (even.edit, even.saved_ns_per_iteration, even.iteration_ns) == ("even_stages", saved_ns, was_ns - saved_ns)
     assert (more.throughput_ratio_low, even.throughput_ratio_high) == (None, None)
+    ((other_ns,),) = rows_of(found.store, "SELECT saved_ns FROM timeline.other_schedule")
+    assert (split.edit, split.parameters) == ("other_schedule", "schedule=zb_h1,chunks=1")
+    assert split.throughput_ratio == pytest.approx(was_ns / (was_ns - other_ns))

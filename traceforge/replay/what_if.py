@@ -34,6 +34,18 @@ _EVEN_STAGES = (
     "Every pass takes as long on each stage as on the mean one, messages as usual: layers moved in parts of any size, "
     "played without noise. Memory may forbid it."
 )
+_OTHER_SCHEDULES = """
+SELECT o.run_id, o.schedule, o.chunks, p.iteration_ns, o.saved_ns
+FROM timeline.other_schedule AS o
+JOIN timeline.pipeline AS p USING (run_id)
+ORDER BY o.run_id, o.schedule, o.chunks
+"""
+_SCHEDULES = {
+    "interleaved": "The layers of each stage in chunks of equal length that micro-batches go through in turn, messages"
+    " as long as usual but more of them, played without noise. Memory may forbid it.",
+    "zb_h1": "Half of each backward pass, the weights' part, comes later and fills gaps (Zero Bubble), played without"
+    " noise. That it is half is assumed.",
+}
 _NOT_SPLIT = "Members of collectives have no trace, so that transfers cannot be separated from waiting for these."
 
 
@@ -67,7 +79,7 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def of_pipelines(store: Store) -> list[WhatIf]:
-    """What other settings of a pipeline would make of it, from timeline.pipeline; one course of it has no interval."""
+    """What other settings of a pipeline would make of it, one course of which has no interval."""
     found = []
     for run_id, microbatches, iteration_ns, saved_ns, more, more_ns in store.query(_PIPELINES).iter_rows():
         ratio = more / microbatches * iteration_ns / more_ns
@@ -79,6 +91,11 @@ def of_pipelines(store: Store) -> list[WhatIf]:
         even_ns = iteration_ns - saved_ns
         ratio = iteration_ns / even_ns
         found.append(WhatIf(run_id, "even_stages", "", ratio, None, None, even_ns, saved_ns, _EVEN_STAGES))
+    for run_id, schedule, chunks, iteration_ns, saved_ns in store.rows(_OTHER_SCHEDULES):
+        taken_ns = iteration_ns - saved_ns
+        settings, reason = f"schedule={schedule},chunks={chunks}", _SCHEDULES[schedule]
+        ratio = iteration_ns / taken_ns
+        found.append(WhatIf(run_id, "other_schedule", settings, ratio, None, None, taken_ns, saved_ns, reason))
     return found
 
 

@@ -5,7 +5,8 @@
 -- replay.calibration holds no coupling, transfers are taken not to change with the spread of arrivals.
 -- Scope: run
 -- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.communicator
--- Reads: timeline.coverage, timeline.pipeline, align.rank, replay.calibration
+-- Reads: timeline.coverage, timeline.pipeline, timeline.other_schedule, timeline.arrival, align.rank, align.call
+-- Reads: raw.collective, replay.calibration
 CREATE OR REPLACE TABLE replay.what_if (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -25,7 +25,7 @@ from traceforge.timeline.pipeline_run import PipelineRun, read_pipeline_run
 _SCHEMA = {"run_id": pl.Int32, "iteration": pl.Int32, "rank": pl.Int32, "kind": pl.String, "duration_ns": pl.Int64}
 _KINDS = ("fill", "drain", "imbalance", "transfer", "launch", "late_peer")
 # The first iteration differs from all others, which are alike: the first, one that follows it, and the rest.
-_PLAYED = len(("first", "second", "any other"))
+PLAYED = len(("first", "second", "any other"))
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
@@ -42,7 +42,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
 
 def _rows(run: PipelineRun) -> pl.DataFrame:
     usual = UsualCourse.of(run)
-    there = np.minimum(np.arange(len(run.iterations)), _PLAYED - 1)
+    there = np.minimum(np.arange(len(run.iterations)), PLAYED - 1)
     slow = slowed_by_messages(run)
     frames = []
     for stage, ranks in enumerate(run.ranks):
@@ -79,7 +79,7 @@ class UsualCourse:
         usual = run.usual
         even = replace(usual, turns=equalised(run.program, usual.turns))
         played = {"equal": _free(even), "even": even, "unmoved": _free(usual), "moved": usual}
-        return UsualCourse({name: play(run.program, repeated(loads, _PLAYED)) for name, loads in played.items()})
+        return UsualCourse({name: play(run.program, repeated(loads, PLAYED)) for name, loads in played.items()})
 
 
 def equalised(program: PipelineProgram, turns: Sequence[np.ndarray]) -> list[np.ndarray]:
