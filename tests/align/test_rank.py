@@ -130,6 +130,18 @@ def test_devices_of_several_hosts_are_ranked_host_by_host() -> None:
     assert ("rank_from_device", "warning", 4, "node10-1") in rows_of(store, ISSUES)
 
 
+def test_a_name_that_counts_hosts_is_no_rank_of_all_that_the_report_holds() -> None:
+    # given reports that are called by the host's number, with two processes each
+    files = [of_device(f"r{host}.sqlite/device {n}", n, f"node{host}") for host in (0, 1) for n in (0, 1)]
+    store = store_of(*files)
+    store.execute("UPDATE meta.source SET rank = source_id // 2, rank_origin = 'folder_name'")
+
+    built(store, "align")
+
+    ranks = rows_of(store, "SELECT r.rank, path FROM align.rank AS r JOIN meta.source USING (source_id) ORDER BY ALL")
+    assert ranks == [(n, f"r{n // 2}.sqlite/device {n % 2}") for n in range(4)]
+
+
 def test_hosts_that_were_recorded_at_different_times_are_not_put_together() -> None:
     # given wall clocks that say so; clocks without an epoch would not
     epoch = 1_700_000_000_000_000_000

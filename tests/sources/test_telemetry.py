@@ -90,6 +90,29 @@ def test_dcgmi_prints_the_same_without_times(tmp_path: Path) -> None:
     assert reading.codes == ["telemetry_no_value", "telemetry_no_time"]
 
 
+def test_an_older_dcgmi_heads_its_table_with_a_space(tmp_path: Path) -> None:
+    reading = read(tmp_path, "# Entity  SMACT  SMCLK\n      Id\n    GPU 1  0.873  1410\n")
+
+    assert measured(reading) == [("sm_active_share", 1, 0, None, 0.873), ("sm_clock_mhz", 1, 0, None, 1410.0)]
+
+
+def test_reasons_that_have_a_column_each_are_one_quantity(tmp_path: Path) -> None:
+    # given a power cap (4) and a slowdown for heat (64), then nothing, then a device that tells of neither
+    head = "timestamp, index, clocks_throttle_reasons.sw_power_cap, clocks_throttle_reasons.hw_thermal_slowdown\n"
+    said = ["Active, Active", "Not Active, [N/A]", "[N/A], [N/A]"]
+    reading = read(tmp_path, head + "".join(f"2026/09/11 04:19:41.982, 0, {one}\n" for one in said))
+
+    assert [one[4] for one in measured(reading)] == [68.0, 0.0]
+    assert reading.codes == ["telemetry_no_value"]
+
+
+@pytest.mark.parametrize("written", ["2026-09-11 04:19:41.982", "2026-09-11T04:19:41.982"])
+def test_times_that_somebody_wrote_anew_are_read(tmp_path: Path, written: str) -> None:
+    reading = read(tmp_path, f"timestamp, index, clocks.gr [MHz]\n{written}, 0, 1410 MHz\n")
+
+    assert measured(reading) == [("sm_clock_mhz", 0, 0, 982_000_000, 1410.0)]
+
+
 def test_a_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
     readings = [read(tmp_path, text) for text in (DMON + DMON, QUERY + QUERY)]
 

@@ -6,6 +6,7 @@ Not handled: files of several hosts that were recorded at different times, which
 """
 
 import re
+from pathlib import PurePosixPath
 
 import polars as pl
 
@@ -33,6 +34,28 @@ def device_ranks(files: pl.DataFrame) -> pl.Series | None:
     places = pl.DataFrame({"host": hosts, "place": range(len(hosts))})
     order = files.select("host", "first_device").join(places, on="host", maintain_order="left")
     return (order.select(pl.struct("place", "first_device").rank("ordinal")).to_series() - 1).cast(pl.Int32)
+
+
+def without_shared_names(files: pl.DataFrame) -> pl.DataFrame:
+    """Files without the rank that the name of their folder (or report) gives to several, each with a device of its own.
+
+    A report of a whole host may be called `rank1` by whoever counts hosts: then its processes are not all rank 1.
+
+    Args:
+        files: columns path, rank, rank_origin, first_device and last_device.
+    """
+    folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+    of_name = (pl.col("rank_origin") == "folder_name").fill_null(value=False)
+    one_device = (pl.col("first_device") == pl.col("last_device")).fill_null(value=False)
+    named = files.with_columns(folder=folder, alone=one_device)
+    sharing = ["folder", "rank", "rank_origin"]
+    is_shared = (
+        of_name
+        & (pl.len().over(sharing) > 1)
+        & pl.col("alone").all().over(sharing)
+        & (pl.col("first_device").n_unique().over(sharing) == pl.len().over(sharing))
+    )
+    return named.with_columns(rank=pl.when(~is_shared).then(pl.col("rank"))).drop("folder", "alone")
 
 
 def _are_of_one_time(files: pl.DataFrame) -> bool:

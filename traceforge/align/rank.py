@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from traceforge.align.device_rank import device_ranks
+from traceforge.align.device_rank import device_ranks, without_shared_names
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -24,6 +24,7 @@ SELECT
   s.run_id,
   s.source_id,
   s.rank,
+  s.rank_origin,
   s.host,
   s.path,
   CASE WHEN MAX(e.raw_start_ns) < $1 THEN MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > -$1)
@@ -71,6 +72,7 @@ def _with_stated_hosts(store: Store, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
+    files = without_shared_names(files)
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from traceforge.align.device_rank import device_ranks
+from traceforge.align.device_rank import device_ranks, without_shared_names
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -26,7 +26,7 @@ _FAMILY = (
 
 _FILES = """
 SELECT
-  s.source_id, s.path, s.rank, s.host,
+  s.source_id, s.path, s.rank, s.rank_origin, s.host,
   CASE WHEN MAX(e.raw_start_ns) < $2 THEN MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > -$2)
     ELSE MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > 0) END AS raw_first_ns,
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) AS raw_last_ns,
@@ -101,6 +101,7 @@ def split_runs(store: Store, run_id: int) -> None:
 
 def divided(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run, the one that keeps the name first."""
+    files = without_shared_names(files)
     if files.is_empty() or device_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")

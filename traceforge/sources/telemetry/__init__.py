@@ -47,7 +47,7 @@ def _tool(head: bytes) -> str | None:
     if text.startswith(b"{"):
         is_answer = b'"resultType"' in text and b'"result"' in text and b'"data"' in text
         return "prometheus" if is_answer and b'"traceEvents"' not in text else None
-    if text.startswith(b"#Entity"):
+    if text.startswith((b"#Entity", b"# Entity")):
         return "dcgm"
     first = text.partition(b"\n")[0].decode(errors="replace")
     from traceforge.sources.telemetry.metrics import is_query_header

@@ -20,7 +20,7 @@ from traceforge.sources.telemetry.metrics import TelemetryMetric, dmon_metric
 
 _BATCH_ROWS = 100_000
 _LONGEST_LINE_BYTES = 64 * 1024
-_HEADER = "#Entity"
+_HEADER, _OLD_HEADER = "#Entity", ["#", "Entity"]
 _NOTHING = frozenset({"N/A", "-"})
 _ISSUES = {
     "unreadable_line": ("warning", "rows that do not fit their header were left out"),
@@ -68,6 +68,8 @@ class _DmonReading:
             self.issues.add("too_long_line", lost_events=1)
         elif words and words[0] == _HEADER:
             self._take_header(words[1:])
+        elif words[:2] == _OLD_HEADER:
+            self._take_header(words[2:])
         elif words and words[0].upper() != "ID":
             self.seen += 1
             self._take_row(words)

@@ -27,6 +27,9 @@ _PERCENT = 0.01
 _SMI = {
     "clocks.current.sm": TelemetryMetric("sm_clock_mhz"),
     "clocks.sm": TelemetryMetric("sm_clock_mhz", place=1),
+    # On all devices of today one clock drives both.
+    "clocks.current.graphics": TelemetryMetric("sm_clock_mhz", place=2),
+    "clocks.gr": TelemetryMetric("sm_clock_mhz", place=3),
     "clocks.current.memory": TelemetryMetric("memory_clock_mhz"),
     "clocks.mem": TelemetryMetric("memory_clock_mhz", place=1),
     "clocks.max.sm": TelemetryMetric("sm_clock_max_mhz"),
@@ -43,6 +46,12 @@ _SMI = {
     "ecc.errors.corrected.volatile.total": TelemetryMetric("ecc_corrected"),
     "ecc.errors.uncorrected.volatile.total": TelemetryMetric("ecc_uncorrected"),
 }
+# Columns that say of one reason each whether it holds; its bit in the column of all of them (nvml.h).
+_REASONS = {
+    "gpu_idle": 0x1, "applications_clocks_setting": 0x2, "sw_power_cap": 0x4, "hw_slowdown": 0x8, "sync_boost": 0x10,
+    "sw_thermal_slowdown": 0x20, "hw_thermal_slowdown": 0x40, "hw_power_brake_slowdown": 0x80,
+}  # fmt: skip
+_REASON = re.compile(r"^clocks_(?:throttle|event)_reasons\.(\w+)$")
 _DMON = {
     "SMCLK": TelemetryMetric("sm_clock_mhz"),
     "MMCLK": TelemetryMetric("memory_clock_mhz"),
@@ -95,12 +104,18 @@ def is_query_header(line: str) -> bool:
     if len(line) > _LONGEST_HEADER or "," not in line:
         return False
     names = smi_columns(line)
-    return any(name in _SMI for name in names) and any(name in _IDENTITY for name in names)
+    return any(name in _SMI or smi_reason_bit(name) for name in names) and any(name in _IDENTITY for name in names)
 
 
 def smi_metric(name: str) -> TelemetryMetric | None:
     """The metric of a column of nvidia-smi."""
     return _SMI.get(name)
+
+
+def smi_reason_bit(name: str) -> int | None:
+    """The bit of the reason that a column of nvidia-smi tells of alone; None for other columns."""
+    found = _REASON.match(name)
+    return _REASONS.get(found[1]) if found else None
 
 
 def dmon_metric(name: str) -> TelemetryMetric | None:

@@ -5,7 +5,7 @@ time is the host's local time without its zone, and is kept as if it were UTC (`
 Not handled: files without the header (`noheader`), as their columns are then unknown.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from traceforge.reading.lines import bounded_lines
 from traceforge.reading.stream import ByteStream
 from traceforge.reading.telemetry_series import MeasuredThing, SeriesRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.telemetry.metrics import TelemetryMetric, smi_columns, smi_metric
+from traceforge.sources.telemetry.metrics import TelemetryMetric, smi_columns, smi_metric, smi_reason_bit
 
 _PIECE_LINES = 40_000
 _LONGEST_LINE_BYTES = 64 * 1024
@@ -25,7 +25,9 @@ _MOST_COLUMNS = 256
 _DEVICES = {"index": "device", "uuid": "uuid", "gpu_uuid": "uuid", "pci.bus_id": "pci_address"}
 _DEVICES |= {"gpu_bus_id": "pci_address", "name": "device_name", "gpu_name": "device_name"}
 _THING = ("device", "uuid", "pci_address", "device_name")
-_TIME = "%Y/%m/%d %H:%M:%S%.f"
+# As the tool writes it, and as those who store its output often do.
+_TIMES = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
+_REASONS = "clocks_event_reasons.*"
 _ISSUES = {
     "unreadable_line": ("warning", "lines without a value for every column, or without a time, were left out"),
     "too_long_line": ("warning", "lines above 64 KiB were left out"),
@@ -73,7 +75,10 @@ class _QueryReading:
         self.seen = 0
         self._readings: dict[MeasuredThing, int] = {}
         self._chosen = dict(_chosen(columns))
-        left = [name for name in columns if name not in self._chosen and name not in {"timestamp", *_DEVICES}]
+        bits = {n: bit for n, name in enumerate(columns) if (bit := smi_reason_bit(name))}
+        self._bits = {} if "throttle_reasons" in {one.name for _, one in self._chosen.values()} else bits
+        known = {"timestamp", *_DEVICES, *(columns[n] for n in bits)}
+        left = [name for name in columns if name not in self._chosen and name not in known]
         self.issues.add("columns_not_read", len(left), because=", ".join(left[:12]))
         self.issues.add("no_device", int(not set(columns) & _DEVICES.keys()))
         self.issues.add("no_time", int(not self._has_times))
@@ -102,7 +107,8 @@ class _QueryReading:
         if not self._has_times:
             return pl.lit(None, dtype=pl.Int64)
         written = pl.col(str(self._columns.index("timestamp")))
-        return written.str.to_datetime(_TIME, time_unit="ns", strict=False).cast(pl.Int64)
+        read = [written.str.to_datetime(form, time_unit="ns", strict=False) for form in _TIMES]
+        return pl.coalesce(read).cast(pl.Int64)
 
     def _hand_over(self, fields: pl.DataFrame) -> None:
         """Samples of all metrics of some lines."""
@@ -110,9 +116,10 @@ class _QueryReading:
         texts = [
             (pl.col(named[name]) if name in named else pl.lit(None, dtype=pl.String)).alias(name) for name in _THING
         ]
-        read = fields.select(
-            *texts, "raw_at_ns", **{name: _value(n, metric) for name, (n, metric) in self._chosen.items()}
-        )
+        values = {name: (metric.name, _value(n, metric)) for name, (n, metric) in self._chosen.items()}
+        if self._bits:
+            values[_REASONS] = ("throttle_reasons", _reasons(self._bits))
+        read = fields.select(*texts, "raw_at_ns", **{name: value for name, (_, value) in values.items()})
         known = read.select(_THING).unique(maintain_order=True)
         things = [_thing(*row) for row in known.rows()]
         before = [self._readings.get(thing, 0) for thing in things]
@@ -124,8 +131,8 @@ class _QueryReading:
         ).with_columns(sample=pl.col("before") + pl.int_range(pl.len(), dtype=pl.Int64).over(_THING))
         counts = known.join(read.group_by(_THING).len(), on=_THING, nulls_equal=True, maintain_order="left")["len"]
         self._readings.update(zip(things, (pl.Series(before, dtype=pl.Int64) + counts).to_list(), strict=True))
-        for name, (_, metric) in self._chosen.items():
-            numbers = pl.Series([self.rows.number(metric.name, name, thing) for thing in things], dtype=pl.Int32)
+        for name, (metric, _) in values.items():
+            numbers = pl.Series([self.rows.number(metric, name, thing) for thing in things], dtype=pl.Int32)
             samples = numbered.join(
                 known.with_columns(series_id=numbers), on=_THING, nulls_equal=True, maintain_order="left"
             ).select("series_id", "sample", "raw_at_ns", value=pl.col(name))
@@ -153,6 +160,16 @@ def _value(place: int, metric: TelemetryMetric) -> pl.Expr:
     return (
         text.str.extract(r"^([-+]?\d{1,15}(?:\.\d{1,9})?)(?:\s.*)?$", 1).cast(pl.Float64, strict=False) * metric.factor
     )
+
+
+def _reasons(bits: Mapping[int, int]) -> pl.Expr:
+    """The bits of the reasons that hold, of columns that say of one each; NULL where none says anything."""
+    said = [
+        pl.when(pl.col(str(n)) == "Active").then(bit).when(pl.col(str(n)) == "Not Active").then(0)
+        for n, bit in bits.items()
+    ]
+    is_said = pl.any_horizontal(one.is_not_null() for one in said)
+    return pl.when(is_said).then(pl.sum_horizontal(said)).cast(pl.Float64)
 
 
 def _thing(index: str | None, uuid: str | None, pci_address: str | None, device_name: str | None) -> MeasuredThing:
