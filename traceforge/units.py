@@ -39,5 +39,5 @@ def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) ->
 def _three_digits(value: float) -> str:
     rounded = abs(float(f"{value:.3g}"))
     if rounded >= 100:
-        return f"{value:.0f}"
+        return f"{value:,.0f}"
     return f"{value:.1f}" if rounded >= 10 else f"{value:.2f}"

@@ -72,7 +72,7 @@ def test_two_devices_of_a_host_may_share_few_of_their_links() -> None:
     # Two of eight H100 reach each other by all links, two of four wired in pairs do not: not known which these are.
     ((_, sentence, _),) = rows_of(told(*job(45_000_000, MS)), BOUND)
 
-    assert "its line rate is not known (--line-rate)" in str(sentence)
+    assert "its line rate is not known (--line-rate states it)" in str(sentence)
 
 
 def test_faster_than_the_line_rate_is_no_share_of_it() -> None:
@@ -132,7 +132,7 @@ def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:
 
     ((_, sentence, step),) = rows_of(store, BOUND)
     assert str(sentence).endswith(
-        ", 180 GB/s bus bandwidth, at best 180 GB/s; its line rate is not known (--line-rate)."
+        ", 180 GB/s bus bandwidth, at best 180 GB/s; its line rate is not known (--line-rate states it)."
     )
     assert "line rate" not in str(step)
     assert "communication_at_line_rate" not in dict(rows_of(store, PARTS))

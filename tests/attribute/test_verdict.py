@@ -157,7 +157,7 @@ def test_what_costs_much_and_may_be_chance_is_told_as_such() -> None:
     # then it is no finding, and yet nobody is told that all is well
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
     assert str(verdict["headline"]).startswith(
-        "Nothing stands out with certainty; what costs most may be chance: Rank 1 computes"
+        "Nothing stands out with certainty; what costs most may be chance: rank 1 computes"
     )
     assert str(verdict["next_step"]).startswith("Record more iterations than these")
 
@@ -226,7 +226,7 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
 
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
-    assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: Rank 1")
+    assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: rank 1")
 
 
 def test_one_rank_tells_what_bounds_it_and_nothing_of_waiting() -> None:
@@ -235,7 +235,7 @@ def test_one_rank_tells_what_bounds_it_and_nothing_of_waiting() -> None:
     assert verdict["kind"] == "cannot_be_known"
     assert str(verdict["headline"]).startswith("Bound by its kernels: the device computes 100 %")
     assert "who waits for whom cannot be known" in str(verdict["explanation"])
-    assert "Where its own step goes is known all the same." in str(verdict["explanation"])
+    assert "What is said of its own step needs no other rank." in str(verdict["explanation"])
     assert "on all ranks" in str(verdict["next_step"])
 
 

@@ -188,7 +188,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
     "gdr_off": (no_gdr, "2 of 2 network connections", [0, 1]),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
-    "far_nic": (far, "SYS away from its GPU, although NIC 1 is PIX away", [0]),
+    "far_nic": (far, "at distance SYS from its GPU, although NIC 1 is at PIX", [0]),
     "nic_below_speed": (slow_link, "1 NIC of 100 Gbit/s in use, where others of the job run at 400", [1]),
     "shared_nic": (shared, "1 of 2 NICs", [0, 1, 2, 3]),
     "proxy_relay": (relayed, "1 of 3 connections", [0]),
@@ -317,7 +317,7 @@ GROUP BY run_id -- as every finding
 
     assert found.select("code", "mode", "severity", "ranks", "summary", "next_step", "basis").rows() == [
         ("socket_edges", "fabric_contention", "notice", [0, 1],
-         "2 connections (25 %) over sockets on a, b (ranks 0-1).",
+         "2 connections (25 %) over sockets on a, b (ranks 0\N{EN DASH}1).",
          "Look at the network.", "configuration evidence")
     ]  # fmt: skip
 

@@ -125,7 +125,7 @@ def test_a_far_nic_and_the_slow_group_it_causes_are_one_finding(far_nic: Generat
     evidence = far_nic.rows(
         "SELECT statement FROM attribute.evidence WHERE run_id = $run AND finding_id = 0 ORDER BY place"
     )
-    (statement,) = (str(text) for (text,) in evidence if "Rank 1 uses NIC 3, SYS away" in str(text))
+    (statement,) = (str(text) for (text,) in evidence if "Rank 1 uses NIC 3, at distance SYS" in str(text))
     assert "not a measured delay" in statement
     assert "nccl.node0.1001.log" in statement
     assert "line" in statement
@@ -146,7 +146,7 @@ def test_lost_peer_access_explains_the_slow_pairs_of_its_host(database: Store) -
 def test_the_next_step_names_what_the_logs_show_and_does_not_ask_for_them(far_nic: GeneratedJob) -> None:
     ((step,),) = far_nic.rows("SELECT next_step FROM attribute.verdict WHERE run_id = $run")
 
-    assert str(step).startswith("Logs of this job show what fits: Rank 1 uses NIC ")
+    assert str(step).startswith("The job's logs show what may cause it. Rank 1 uses NIC ")
     assert ", line " in str(step)
     assert "NCCL_DEBUG" not in str(step)
 

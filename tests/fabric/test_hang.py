@@ -43,7 +43,7 @@ def test_a_rank_that_never_made_the_call_is_named_with_the_call_and_its_frames()
 
     assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("absent", [1], [0, 2, 3])
     assert hang["summary"].startswith("Rank 1 never made the call that 1 rank waits in: all_gather 8 ([8] Float)")
-    assert hang["summary"].endswith("(ranks 0-1); because of that, 2 more wait in other calls.")
+    assert hang["summary"].endswith("(ranks 0\N{EN DASH}1); because of that, 2 more wait in other calls.")
     assert hang["stack"].splitlines()[1] == "step at train.py:31"
     assert "made in step at train.py:31" in hang["detail"]
     assert "The last call of rank 1 is all_reduce 7" in hang["detail"]
@@ -74,7 +74,7 @@ def test_a_rank_that_waits_itself_is_a_victim() -> None:
     (hang,) = hangs(ranks)
 
     assert (hang["ranks"], hang["waiting_ranks"], hang["sequence"]) == ([1], [0, 2, 3], 8)
-    assert "(ranks 0-1)" in hang["summary"]
+    assert "(ranks 0\N{EN DASH}1)" in hang["summary"]
 
 
 def test_a_device_that_does_not_end_what_others_ended_is_stuck() -> None:
@@ -177,7 +177,7 @@ def test_whose_dump_is_missing_is_said_where_it_decides() -> None:
     (hang,) = hangs(ranks, without=[3])
 
     assert (hang["kind"], hang["ranks"], hang["without_dump"]) == ("unknown", [], [3])
-    assert "Ranks 0-2 wait, first in all_reduce 4" in hang["detail"]
+    assert "Ranks 0\N{EN DASH}2 wait, first in all_reduce 4" in hang["detail"]
 
 
 def test_one_name_is_another_group_where_it_has_other_members() -> None:

@@ -69,7 +69,7 @@ def test_a_topology_file_tells_that_a_rank_uses_a_far_nic(tmp_path: Path) -> Non
 
     assert [subject for subject, _ in rows] == ["0", "1"]
     assert rows[0][1] == (
-        "Rank 0 uses NIC 2, SYS away from its GPU (NUMA node 1, the GPU is on 0), although NIC 0 is PIX away."
+        "Rank 0 uses NIC 2, at distance SYS from its GPU (NUMA node 1, the GPU is on 0), although NIC 0 is at PIX."
     )
 
 

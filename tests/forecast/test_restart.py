@@ -45,7 +45,7 @@ def test_iterations_that_two_runs_recorded_one_after_the_other_were_repeated() -
     # then 105, 106 and 107 were done twice
     ((run_id, count, meaning),) = found
     assert (run_id, count) == (1, 3)
-    assert "3 iterations were done twice (300 ms), 3599 s after that run ended" in meaning
+    assert "3 iterations were done twice (300 ms), 3,599 s after that run ended" in meaning
 
 
 EARLIER = Window(100, 107, EPOCH, EPOCH + 800 * MS)

@@ -50,7 +50,7 @@ def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
     (table,) = [block.table for block in found.blocks if isinstance(block, TableFigure)]
     assert [row[0] for row in table.rows] == ["0", "1"]
     assert [plain(cell) for cell in table.rows[0][2:5]] == ["operation handles", "100 %", "100 %"]
-    assert "2 of 2 execution traces have times." in texts(found)[0]
+    assert "All 2 execution traces have times." in texts(found)[0]
     assert "the job takes 110 µs; measured were 110 µs" in texts(found)[-1]
 
 

@@ -47,7 +47,7 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay(without_gdr: Report) ->
     assert isinstance(verdict, dict)
     assert verdict["kind"] == "cannot_be_known"
     assert "cannot be known from this" in verdict["headline"]
-    assert "1 problem, which is no measured delay: " in "\n".join(without_gdr.verdict_lines)
+    assert "1 problem, which is no measured delay. " in "\n".join(without_gdr.verdict_lines)
     # and what it says to mend comes before what it takes to measure
     repair, _, measure = verdict["next_step"].partition(" What it costs only a timeline shows: ")
     assert "NCCL_NET_GDR_LEVEL" in repair or "nvidia_peermem" in repair

@@ -35,7 +35,7 @@ def test_a_blamed_stage_owns_the_lost_time_and_no_trend_is_drawn_through_a_step(
 ) -> None:
     words = words_of(sample_database("slow_stage"))
 
-    assert "the largest owner, stage 2: slow compute, has" in words
+    assert "the largest owner, stage 2 (slow compute), has" in words
     assert "No trend is told: the run changes at once, at iteration 13." in words
     assert "per 100 iterations" not in words
     assert "Shares are of a rank's own step, 74.6 ms on average" in words

@@ -105,7 +105,7 @@ def test_a_job_without_devices_loses_hours_of_ranks() -> None:
         verdict = build_report(store, run_id=1, versions={}, command=None).html.partition(TABS)[0]
 
     assert "Rank-hours lost per day" in texts(verdict)
-    assert "all 4 ranks spend 96.0 rank-hours" in texts(verdict)
+    assert "all 4 ranks spend 96.0 rank\N{NON-BREAKING HYPHEN}hours" in texts(verdict)
     assert "GPU" not in texts(verdict)
 
 
@@ -125,7 +125,7 @@ def test_captions_state_what_the_tables_hold(late_report: Report) -> None:
     assert "Rank 2 is the last to arrive in 7 of 7 iterations" in page
     assert re.search(r"Iteration 3: rank 2 reaches a collective [\d.]+ ms after the median of the other ranks", page)
     assert "remains unexplained" in page
-    assert "Neither of 2 policies is known to help this run" in page
+    assert "Neither of the 2 replayed policies is known to help this run" in page
 
 
 def test_a_healthy_run_gets_an_answer_not_an_empty_page() -> None:

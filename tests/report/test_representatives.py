@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from traceforge.report.job import Iteration
-from traceforge.report.representatives import lasting_change, representatives
+from traceforge.report.representatives import lasting_change, median_iteration, normal_iteration, representatives
 
 
 def run(durations_ms: Sequence[float]) -> list[Iteration]:
@@ -48,6 +48,21 @@ def test_median_worst_and_change_are_shown_once_each() -> None:
 
 
 def test_one_iteration_may_have_two_reasons() -> None:
-    chosen = representatives(run([250]))
+    chosen = representatives(run([250, 250]))
     assert [(one.iteration.number, one.reason) for one in chosen] == [(0, "median and worst")]
+
+
+def test_a_single_iteration_stands_for_nothing_but_itself() -> None:
+    chosen = representatives(run([250]))
+    assert [(one.iteration.number, one.reason) for one in chosen] == [(0, "")]
     assert representatives([]) == []
+
+
+def test_a_slow_iteration_is_compared_with_one_that_is_not_slow() -> None:
+    # given eight iterations of which the last five are slow: the median of all is a slow one
+    iterations = run([250, 252, 251, 280, 281, 282, 283, 284])
+    assert median_iteration(iterations).number == 3
+    # then the median of the others is the normal one; of iterations that are all slow, their own median
+    assert normal_iteration(iterations, (3, 7)).number == 2
+    assert normal_iteration(iterations, (0, 7)).number == 3
+    assert normal_iteration(iterations, None).number == 3

@@ -157,6 +157,6 @@ def test_the_title_of_the_timeline_follows_the_iteration(opened: Page) -> None:
     opened.wait("return document.querySelector('#figure-timeline').dataset.ready !== undefined")
     assert str(opened.run(title)).startswith("Iteration 3: rank 2")
     opened.run("location.hash = 'it=5'")
-    opened.wait(title + ".startsWith('Iteration 5 lost')")
+    opened.wait(title + ".startsWith('Iteration 5 takes')")
     opened.run("location.hash = 'it=3&rank=2'")
     opened.wait(title + ".startsWith('Iteration 3: rank 2')")

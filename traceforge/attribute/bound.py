@@ -328,8 +328,8 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     if named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
     else:
-        text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; the largest part that can be "
-        text += f"avoided: for {share} of it {phrase}"
+        text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; for {share} of it, the largest "
+        text += f"avoidable part, {phrase}"
     told = late.sentence if late else ""
     if is_launch and not told and facts.get("calls"):
         calls = round(facts["calls"])

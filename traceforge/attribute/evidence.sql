@@ -213,7 +213,7 @@ statement AS (
   WHERE companion_of IS NOT NULL
   UNION ALL
   SELECT run_id, finding_id, place, 'for',
-    FORMAT('Configuration evidence, not a measured delay: {} [{}, line {}]', summary, path, line)
+    FORMAT('{} [configuration, not a measured delay: {}, line {}]', summary, path, line)
   FROM configuration
   UNION ALL
   SELECT run_id, finding_id, 12, 'for',

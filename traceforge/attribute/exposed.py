@@ -54,6 +54,7 @@ class Exposed:
         at_line_rate: 0..1 of their paced time that they would take at line rate; None when unknown.
         basis: what the line rate rests on.
         has_waiting: whether waiting for others is in it.
+        is_named: whether its kind or its ranks were recorded.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Exposed:
     at_line_rate: float | None
     basis: str | None
     has_waiting: bool
+    is_named: bool
 
     @property
     def sentence(self) -> str:
@@ -73,6 +75,8 @@ class Exposed:
         part = "all" if self.share >= 1 else format_share(self.share)
         text = f"{part} of that communication is {self.text}"
         text = text[0].upper() + text[1:]
+        if not self.is_named:
+            return "Its kind, its ranks and its bytes were not recorded."
         if self.bandwidth is None or self.size_bytes is None:
             return f"{text}; its bytes were not recorded."
         text += f": {format_bytes(self.size_bytes)} a call (median), {_pace(self.bandwidth)} bus bandwidth"
@@ -80,7 +84,7 @@ class Exposed:
             text += " or more (waiting for other ranks is in it)"
         if self.line_rate is None:
             best = "" if self.best is None or self.has_waiting else f", at best {_pace(self.best)}"
-            return f"{text}{best}; its line rate is not known (--line-rate)."
+            return f"{text}{best}; its line rate is not known (--line-rate states it)."
         if self.bandwidth > self.line_rate:
             return f"{text}, no less than line rate ({self._limit()})."
         return f"{text}, {format_share(self.bandwidth / self.line_rate)} of line rate ({self._limit()})."
@@ -129,6 +133,7 @@ class ExposedTransfers:
             at_line_rate=most["at_line_rate_ns"] / most["paced_ns"] if known else None,
             basis=most["basis"],
             has_waiting=most["has_waiting"],
+            is_named=most["op"] is not None or most["size"] > 1,
         )
 
 

@@ -59,7 +59,7 @@ _VOLUMES = """
 SELECT
   FORMAT('{:,} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
   || COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size')
-  || ' a rank in ' || COALESCE(LEFT(communicator, 40), 'groups without a name')
+  || ' a rank in ' || COALESCE('group “' || LEFT(communicator, 40) || '”', 'groups without a name')
 FROM graph.volume
 WHERE run_id = ?
 ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
@@ -107,8 +107,8 @@ _HEADLINES = MappingProxyType(
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
         "finding": "{summary}",
-        "uncertain": "Nothing stands out with certainty; what costs most may be chance: {summary}",
-        "cut_short": "Nothing is certain, as files are cut short; from what is left: {summary}",
+        "uncertain": "Nothing stands out with certainty; what costs most may be chance: {inner_summary}",
+        "cut_short": "Nothing is certain, as files are cut short; from what is left: {inner_summary}",
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
         "nothing_significant": "Nothing significant{seen}.",
@@ -211,7 +211,7 @@ def _of_one_rank(state: State) -> dict[str, object]:
     alone = state["world_size"] == 1
     known = "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {_UNKNOWN}"
     step = state["bound_step"] if alone else f"{state['bound_step']} {_OTHER_RANKS}"
-    explanation = f"{known} Where its own step goes is known all the same." if state["is_step_known"] else known
+    explanation = f"{known} What is said of its own step needs no other rank." if state["is_step_known"] else known
     return {"headline": state["bound"], "explanation": explanation, "next_step": step}
 
 
@@ -219,7 +219,14 @@ def _filled(sentence: str, state: State) -> str:
     """A sentence with its columns; only sentences of this module are patterns, never text from a trace."""
     lost = format_share(_delay_share(state) or 0.0)
     sure = "certain" if state["confidence"] == "low" else "single"
-    return sentence.format_map({**state, "seen": _seen(state), "delay_share": lost, "sure": sure})
+    said = {**state, "inner_summary": _inside(state["summary"])}
+    return sentence.format_map({**said, "seen": _seen(state), "delay_share": lost, "sure": sure})
+
+
+def _inside(summary: str | None) -> str:
+    """A sentence as it stands behind a colon: only a name in capitals keeps its first letter."""
+    text = summary or ""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _seen(state: State) -> str:
@@ -276,8 +283,8 @@ def _of_logs(state: State) -> str:
         return "They show no problem of configuration; see the section on the fabric."
     problems = plural(state["problems"], "problem")
     is_single = state["problems"] == 1
-    link = "which is no measured delay:" if is_single else "none of them a measured delay; first:"
-    return f"They show {problems}, {link} {state['first_problem']}"
+    measured = "which is no measured delay" if is_single else "none of them a measured delay"
+    return f"They show {problems}, {measured}. {state['first_problem']}"
 
 
 def _of_graphs(state: State, volumes: list[str]) -> str:
@@ -330,7 +337,7 @@ def _from_logs(state: State) -> str:
     if state["state"] != "finding" or state["fault"] is None:
         return ""
     where = f"{state['fault_path']}, line {state['fault_line']}"
-    return f"Logs of this job show what fits: {state['fault']} [{where}] {state['fault_step']}"
+    return f"The job's logs show what may cause it. {state['fault']} [{where}] {state['fault_step']}"
 
 
 def _next_step(state: State) -> str:

@@ -84,7 +84,7 @@ def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(values: list[object]) -> str:
-    """Values one after another, at most a dozen; consecutive whole numbers as `4-7`."""
+    """Values one after another, at most a dozen; consecutive whole numbers as `4–7`."""
     if values and all(isinstance(value, int) for value in values):
         values = list(_ranges([value for value in values if isinstance(value, int)]))
     shown = ", ".join(str(value) for value in values[:_MAX_LISTED])
@@ -98,4 +98,4 @@ def _ranges(numbers: list[int]) -> list[str]:
             ranges[-1].append(number)
         else:
             ranges.append([number])
-    return [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in ranges]
+    return [str(own[0]) if len(own) == 1 else f"{own[0]}\N{EN DASH}{own[-1]}" for own in ranges]

@@ -205,7 +205,7 @@ def _wait(count: int) -> str:
 
 
 def _ranks(ranks: Sequence[int], word: str = "rank") -> str:
-    """`ranks 0-3 and 7`; at most a dozen stretches."""
+    """`ranks 0–3 and 7`; at most a dozen stretches."""
     if not ranks:
         return f"no {word}"
     stretches: list[list[int]] = []
@@ -214,7 +214,7 @@ def _ranks(ranks: Sequence[int], word: str = "rank") -> str:
             stretches[-1].append(rank)
         else:
             stretches.append([rank])
-    parts = [str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}" for own in stretches]
+    parts = [str(own[0]) if len(own) == 1 else f"{own[0]}\N{EN DASH}{own[-1]}" for own in stretches]
     if len(parts) > _MOST_LISTED:
         parts = [*parts[:_MOST_LISTED], f"{len(parts) - _MOST_LISTED} more"]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

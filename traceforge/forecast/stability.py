@@ -158,9 +158,10 @@ def verdict(
 ) -> Measure:
     """The outlook in one sentence, with its evidence; `is_found` where attribution is sure of a culprit."""
     late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
+    who = f"who is last changes in {format_share(churn)} of iterations" if churn else "the same rank is always last"
     evidence = (
         f"waiting is {format_share(waiting)} of the time, the slowest rank is {format_share(max(0.0, late))} of an"
-        f" iteration late all along, and who is last changes in {format_share(churn)} of iterations"
+        f" iteration late all along, and {who}"
     )
     explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
     if waiting < thresholds.LARGE_WAITING:

@@ -30,7 +30,7 @@ class VerdictPanel:
         steps: what to do next.
         further: where the whole evidence stands; empty where this is all of it.
         moment: address in the timeline of what it states; empty where there is none.
-        is_comparable: whether there is another iteration to compare it with.
+        is_comparable: whether there are iterations without it, to compare with.
     """
 
     template: ClassVar[str] = "verdict"
@@ -52,7 +52,7 @@ class StripBar:
     """An iteration, or several, of a strip: the heights of its parts in per cent of the strip, from the ground up.
 
     Attributes:
-        parts: swatch, shade (1 full to 3 pale), and height.
+        parts: swatch, shade (1 full to 4 pale), and height.
         href: what it opens; empty where it opens nothing.
     """
 

@@ -1,6 +1,6 @@
 """A comparison in words. In: `Comparison`. Out: sentences and table cells; names are cleaned on the way.
 
-The terminal and the page say the same. Where a change is not more than scatter the words are "no significant change".
+The terminal and the page say the same. Where a change is not more than scatter the words are "not significant".
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,13 @@ from traceforge.report.formatting import (
     signed,
     size,
     spaced,
+    tflops,
 )
 from traceforge.report.formatting import (
     change as ratio_change,
 )
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
+from traceforge.thresholds import compare
 from traceforge.thresholds import report as thresholds
 
 FAMILY_TITLES = {
@@ -103,8 +105,9 @@ def tail(comparison: Comparison) -> str:
     """How many iterations were slower than any of the baseline, and how often one is slower than another."""
     before, after = comparison.durations_ns
     slowest = f"slower than the baseline's slowest ({duration(before.max())})"
-    text = f"{_slow_iterations(comparison)} of {plural(len(after), 'iteration')} {slowest}"
-    return f"{text}; of all pairs, {percent(comparison.slower_share)} slower than before"
+    text = f"{_slow_iterations(comparison)} of {plural(len(after), 'iteration')} are {slowest}"
+    pairs = f"in {percent(comparison.slower_share)} of all pairs of iterations the later run is slower"
+    return f"{text}; {pairs}"
 
 
 def subject(change: Change) -> str:
@@ -141,7 +144,10 @@ def judged(change: Change) -> str:
         return "slower" if change.difference_ns > 0 else "faster"
     if change.p_value is None:
         return "cannot be judged"
-    return "below the clocks' resolution" if change.below_resolution else "no significant change"
+    if change.below_resolution:
+        return "below the clocks' resolution"
+    is_drift = change.family in ("rank_work", "rank_delay") and change.p_value < compare.FALSE_POSITIVE_RATE
+    return "no more than other ranks" if is_drift else "not significant"
 
 
 def turned(finding: FindingChange) -> str:
@@ -170,17 +176,12 @@ def paces(change: OperationChange) -> str:
     return f", {tflops(change.before_flops_per_s)} → {tflops(change.after_flops_per_s)} TFLOP/s"
 
 
-def tflops(flops_per_s: float | None) -> str:
-    """Achieved arithmetic in TFLOP/s without its unit; a dash where it is not known."""
-    return "—" if flops_per_s is None else f"{flops_per_s / 1e12:.3g}"
-
-
 def judged_operation(change: OperationChange) -> str:
     """The judgement on an operation, in a word or three."""
     if change.is_significant:
         return spaced(change.kind)
     is_unknown = change.p_value is None and change.kind.endswith("_each")
-    return "cannot be judged" if is_unknown else "no significant change"
+    return "cannot be judged" if is_unknown else "not significant"
 
 
 def summary(comparison: Comparison) -> str:

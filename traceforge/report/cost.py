@@ -74,9 +74,8 @@ def _cost(row: dict[str, Any]) -> DailyCost:
 def cost_tiles(cost: DailyCost, price: Price | None) -> list[Tile]:
     """The cost as the verdict shows it: GPU-hours, and money where there is a price."""
     hours = cost.gpu_hours
-    detail = (
-        f"at this rate; all {plural(cost.gpus, cost.unit)} spend {gpu_hours(cost.gpu_hours_per_day)} {cost.unit}-hours"
-    )
+    all_of_them = f"both {cost.unit}s" if cost.gpus == 2 else f"all {plural(cost.gpus, cost.unit)}"
+    detail = f"at this rate; {all_of_them} spend {gpu_hours(cost.gpu_hours_per_day)} {cost.unit}-hours"
     if hours.low is not None and hours.high is not None:
         detail = f"{gpu_hours(hours.low)} to {gpu_hours(hours.high)} {cost.unit}-hours {detail}"
     tiles = [Tile(gpu_hours(hours.lost), cost.label, detail)]

@@ -139,7 +139,7 @@ class Diagnosis:
         """The significant findings that the verdict neither states nor quotes."""
         headline = self.verdict.headline if self.verdict else ""
         rest = self.findings[1:] if self.leading else self.findings
-        return [finding for finding in rest if finding.is_significant and finding.summary not in headline]
+        return [finding for finding in rest if finding.is_significant and finding.summary[1:] not in headline]
 
 
 def anchor(finding: Finding) -> str:

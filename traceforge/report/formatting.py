@@ -119,7 +119,7 @@ def duration(duration_ns: float | None) -> str:
     """A duration in ns with its unit, `—` where there is none."""
     if duration_ns is None:
         return "—"
-    text = _joined(format_ns(abs(duration_ns)))
+    text = _joined(format_ns(abs(duration_ns)).replace(",", "\N{NARROW NO-BREAK SPACE}"))
     return ShownNumber(_MINUS + text if duration_ns < 0 else text, duration_ns, "ns")
 
 
@@ -154,6 +154,14 @@ def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
 def gpu_hours(hours: float) -> str:
     """GPU-hours to three significant digits, without the unit."""
     return ShownNumber(_three_digits(hours), hours, "gpu_hours")
+
+
+def tflops(flops_per_s: float | None) -> str:
+    """Achieved arithmetic in TFLOP/s without its unit; a dash where it is not known."""
+    if flops_per_s is None:
+        return "—"
+    tera = flops_per_s / 1e12
+    return f"{tera:#.2g}" if tera < 1 else _three_digits(tera)
 
 
 def money(amount: float, currency: str) -> str:
@@ -241,9 +249,15 @@ def _plain(value: float) -> str:
     return _MINUS + text if value < 0 and float(text) != 0 else text
 
 
+def crossed(layout: str) -> str:
+    """A parallel layout such as `pp 4 x dp 2` with a true multiplication sign."""
+    return layout.replace(" x ", " \N{MULTIPLICATION SIGN} ")
+
+
 def unbroken(text: str) -> str:
     """The text with its numbers and their units on one line, thousands set apart as everywhere on the page."""
     spaced_out = _THOUSANDS.sub(lambda found: found[0].replace(",", "\N{NARROW NO-BREAK SPACE}"), text)
+    spaced_out = spaced_out.replace("-hours", "\N{NON-BREAKING HYPHEN}hours")
     return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", spaced_out)
 
 

@@ -19,12 +19,9 @@ class PageHeader:
 def page_header(context: Context, *, is_thinned: bool) -> PageHeader:
     """The head of the page."""
     job = context.job
-    facts = [
-        ("Ranks", _ranks(job)),
-        ("Hosts", _hosts(job)),
-        ("Iterations", _iterations(job)),
-        ("Files", _files(job)),
-    ]
+    facts = [("Ranks", _ranks(job))]
+    facts += [("Hosts", _hosts(job))] if job.hosts else []
+    facts += [("Iterations", _iterations(job)), ("Files", _files(job))]
     note = "This run is so large that figures and tables were thinned further to keep the page small."
     return PageHeader(job.name, facts, note if is_thinned else "")
 
@@ -41,8 +38,8 @@ def _ranks(job: JobOverview) -> str:
 
 def _hosts(job: JobOverview) -> str:
     unknown = sum(host is None for host in job.host_of.values())
-    text = f"{count(len(job.hosts))}: {listed(job.hosts, 4)}" if job.hosts else "none named in the traces"
-    return f"{text}; {plural(unknown, 'rank')} on unknown hosts" if unknown and job.hosts else text
+    text = f"{count(len(job.hosts))}: {listed(job.hosts, 4)}"
+    return f"{text}; {plural(unknown, 'rank')} on unknown hosts" if unknown else text
 
 
 def _iterations(job: JobOverview) -> str:

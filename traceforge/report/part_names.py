@@ -5,7 +5,7 @@ from traceforge.report.formatting import capital, spaced
 
 _LABELS = {
     "ideal": "Arithmetic at the device's peak",
-    "compute_bound": "Kernels bound by arithmetic, above the peak",
+    "compute_bound": "Kernels bound by arithmetic, slower than the peak",
     "memory_bound": "Kernels bound by memory",
     "small_kernels": "Small kernels",
     "unmodelled_kernels": "Kernels whose best time is not known",
@@ -26,5 +26,5 @@ _LABELS = {
 def part_name(part: Row) -> str:
     """The name of a part; one that is not listed reads as it is written."""
     if part["bound"] == "communication_bound" and "line rate" in part.get("basis", ""):
-        return "Communication above line rate"
+        return "Communication slower than line rate"
     return _LABELS.get(part["bound"]) or capital(spaced(part["bound"]))

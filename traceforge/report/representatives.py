@@ -50,6 +50,16 @@ def lasting_change(iterations: Sequence[Iteration]) -> LastingChange | None:
     return LastingChange(iterations[split], before_ns, after_ns)
 
 
+def normal_iteration(iterations: Sequence[Iteration], slow: tuple[int, int] | None) -> Iteration:
+    """The iteration to compare a slow one with: of median time among those outside of the slow ones, if there are any.
+
+    Args:
+        slow: the first and the last slow iteration; None where none is known.
+    """
+    others = [one for one in iterations if slow is None or not slow[0] <= one.number <= slow[1]]
+    return median_iteration(others or iterations)
+
+
 def median_iteration(iterations: Sequence[Iteration]) -> Iteration:
     """The iteration whose duration is closest to the median; the first of several."""
     middle_ns = median(iteration.duration_ns for iteration in iterations)
@@ -63,8 +73,8 @@ def worst_iteration(iterations: Sequence[Iteration]) -> Iteration:
 
 def representatives(iterations: Sequence[Iteration]) -> list[Representative]:
     """The median, the worst and the first iteration after the largest change; each iteration once."""
-    if not iterations:
-        return []
+    if len(iterations) < 2:
+        return [Representative(iteration) for iteration in iterations]
     change = lasting_change(iterations)
     chosen = [(median_iteration(iterations), "median"), (worst_iteration(iterations), "worst")]
     if change:

@@ -50,7 +50,7 @@ def test_all_ranks_slow_alike_are_the_job() -> None:
 def test_a_group_that_is_slow_alike_is_said_with_its_number() -> None:
     found = slow_set(RUN, np.array([9.0, 0, 0, 0, 9, 0, 0, 0]), known_sets(RUN))
     assert found is not None
-    assert (found.name, found.said) == ("0, 4", "each of ranks 0, 4 (communicator 3)")
+    assert (found.name, found.said) == ("0, 4", "each of ranks 0 and 4 (communicator 3)")
 
 
 def test_where_no_rank_is_slow_there_is_nobody() -> None:

@@ -118,7 +118,8 @@ def _explained(positive_ns: NDArray[np.float64], places: Sequence[int]) -> float
 
 def _named(run: JudgedRun, places: tuple[int, ...], suffix: str = "") -> Subject:
     ranks = [run.ranks[place] for place in places]
-    return Subject("ranks", ", ".join(map(str, ranks)), places, f"each of {ranks_said(ranks)}{suffix}")
+    said = " and ".join(ranks_said(ranks).rsplit(", ", 1))
+    return Subject("ranks", ", ".join(map(str, ranks)), places, f"each of {said}{suffix}")
 
 
 def ranks_said(ranks: Sequence[int]) -> str:

@@ -1,8 +1,8 @@
 -- A rank uses a NIC across the host bridge or NUMA nodes although another NIC is nearer to its GPU.
 -- Mode: gpu_locality
 -- Severity: problem
--- Summary: Rank {subject} uses NIC {nic}, {used_type} away from its GPU{numa}, although NIC {near_nic} is {near_type}
---   away.
+-- Summary: Rank {subject} uses NIC {nic}, at distance {used_type} from its GPU{numa}, although NIC {near_nic} is at
+--   {near_type}.
 -- Next step: Check the order of devices inside the container, NCCL_IB_HCA and the topology file: GPU and NIC should sit
 --   below one PCI switch.
 WITH known AS (

@@ -87,8 +87,7 @@ def _measured(sample: Collectives, control: Collectives) -> Measurement:
     if score.strength < thresholds.LEAST_F:
         return refused(
             score.count,
-            "Whether more work on a rank spreads arrivals further cannot be told: the two hardly move together "
-            f"(F below {thresholds.LEAST_F:g}).",
+            "Whether more work on a rank spreads arrivals further cannot be told: the two hardly move together.",
             f_statistic=score.strength,
         )
     at_95, at_99 = score.interval(CONFIDENCE), score.interval(thresholds.SURE_CONFIDENCE)

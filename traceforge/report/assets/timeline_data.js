@@ -90,13 +90,19 @@ const phaseTotals = (lane, from, to, size) => {
   return sums;
 };
 
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** A number as text, with a true minus and its thousands set apart. */
+const grouped = (text) => {
+  const [whole, ...decimals] = text.replace("-", "−").split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, "\u202f"), ...decimals].join(".");
+};
+
+const plural = (count, noun) => `${grouped(String(count))} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Steps as a person reads them, with unit: three digits, as the sentences of the page have them. */
 const readable = (steps, step) => {
   const us = Math.abs(steps) * step;
   const sign = steps < 0 ? "−" : "";
-  if (us < 0.5 * step) return "0 ms";
+  if (us < 0.5 * step) return "0\u00a0ms";
   const [size, unit] = us < 999.5 ? [us, "µs"] : us < 999500 ? [us / 1000, "ms"] : [us / 1e6, "s"];
-  return `${sign}${size.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0)} ${unit}`;
+  return `${sign}${grouped(size.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0))}\u00a0${unit}`;
 };

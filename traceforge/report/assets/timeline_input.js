@@ -10,9 +10,9 @@ Object.assign(Walk.prototype, {
     const act = { before: () => this.step(-1), after: () => this.step(1), in: () => this.zoom(0.6), out: () => this.zoom(1.7), fit: () => this.whole() };
     Object.entries(act).forEach(([name, run]) => this.part(name).addEventListener("click", run));
     const compare = this.part("compare");
-    compare.hidden = this.model.iterations.length < 2 || this.model.normal === null;
-    compare.textContent = `Compare with ${this.model.normal}`;
-    compare.title = `Shows the same ranks in iteration ${this.model.normal}, which takes the median time, below`;
+    const { normal, reasons } = this.model;
+    compare.textContent = `Compare with iteration ${normal}`;
+    compare.title = `Shows the same rank in iteration ${normal} (${reasons[normal]}) below its own rows`;
     compare.addEventListener("click", () => this.compare(compare));
     window.addEventListener("scroll", () => this.wanted(), { passive: true });
     window.addEventListener("resize", () => this.wanted());
@@ -201,7 +201,7 @@ Object.assign(Walk.prototype, {
       count += 1;
       sum += Math.min(end[at], to) - Math.max(start[at], from);
     })));
-    this.part("readout").textContent = `“${text.trim()}”: ${count} blocks in view, ${this.ms(sum)} together.`;
+    this.part("readout").textContent = `“${text.trim()}”: ${plural(count, "block")} in view, ${this.ms(sum)} together.`;
   },
 
   key(event) {

@@ -95,7 +95,9 @@ Object.assign(Painter.prototype, {
         else this.frame(left, own.y - 1, right - left, own.height + 2, colours.page.bad, isChosen ? 3 : 2);
         if (own.isThin || moment.rank === null) continue;
         this.font(12, 650);
-        const text = this.fitted(moment.label, Math.min(right, this.width) - Math.max(left, this.gutter) - 12);
+        const room = Math.min(right, this.width) - Math.max(left, this.gutter) - 12;
+        const whole = this.fitted(moment.label, room);
+        const text = whole.endsWith("…") ? this.fitted(moment.label.split(" ")[0], room) : whole;
         if (!text) continue;
         const width = context.measureText(text).width;
         const x = Math.min(right, this.width) - width - 7;

@@ -149,7 +149,7 @@ class Painter {
       const first = Math.ceil((view.from - model.offsets[at]) / step);
       for (let tick = first; tick * step + model.offsets[at] <= view.to; tick += 1) {
         const ms = (tick * step * model.step) / 1000;
-        marks.push({ time: model.offsets[at] + tick * step, text: String(Number(ms.toFixed(4))).replace("-", "−"), isBoundary: false });
+        marks.push({ time: model.offsets[at] + tick * step, text: grouped(String(Number(ms.toFixed(4)))), isBoundary: false });
       }
     }
     const low = Math.max(0, lastNotAbove(model.offsets, view.from));
@@ -226,8 +226,9 @@ class Painter {
       const lasting = Math.min(lane.end[at], view.to) - left;
       if (lasting < shortest || view.off[lane.kind[at]]) continue;
       const phase = lane.kind[at];
-      const x = this.x(left) + 3;
-      const text = this.fitted(model.phases[phase], (lasting * this.plot) / (view.to - view.from) - 6);
+      const [from, to] = [this.x(left), this.x(left + lasting)];
+      const x = this.clear(row.rank, from, model.phases[phase]) + 3;
+      const text = this.fitted(model.phases[phase], to - x - 3);
       if (!text || this.isOutlined(row.rank, x, x + context.measureText(text).width)) continue;
       if (colours.hatched[phase]) {
         context.fillStyle = colours.page.surface;
@@ -236,6 +237,16 @@ class Painter {
       context.fillStyle = colours.hatched[phase] ? colours.page.text : colours.word[phase];
       context.fillText(text, x, row.y + row.height / 2 + 0.5);
     }
+  }
+
+  /** Where a name may begin that the arrival of a linked collective would cross: behind its dot. */
+  clear(rank, from, text) {
+    const { view, model, context } = this;
+    if (view.link < 0) return from;
+    const [, , , , ranks, at] = model.collectives[view.link];
+    const place = ranks.indexOf(model.ranks[rank]);
+    const x = place < 0 ? -Infinity : this.x(at[place]);
+    return x > from - 4 && x < from + context.measureText(text).width + 8 ? x + 4 : from;
   }
 
   /** Whether a finding's outline, which has words of its own, lies there. */

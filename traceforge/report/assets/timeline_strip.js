@@ -2,6 +2,10 @@
 // lies under the pointer. Where nobody's lost time is known, the bar is the iteration's own duration.
 
 const STRIP_HEIGHT = 64;
+const LEAST_TOLD_SHARE = 0.01;
+
+/** `Rank 1: slow compute` as it stands inside a sentence: rank 1 (slow compute). */
+const inSentence = (name) => name.charAt(0).toLowerCase() + name.slice(1).replace(/: (.*)$/, " ($1)");
 
 class Strip {
   constructor(canvas, legend, told, model) {
@@ -21,11 +25,13 @@ class Strip {
     const seen = new Map();
     this.strength = model.owners.names.map(([, mode]) => {
       seen.set(mode, (seen.get(mode) ?? 0) + 1);
-      return [1, 0.65, 0.42][Math.min(2, seen.get(mode) - 1)];
+      return [1, 0.65, 0.42, 0.25][Math.min(3, seen.get(mode) - 1)];
     });
     const sums = this.bars.map((bar, place) => (this.isLost ? bar.reduce((sum, [, us]) => sum + us, 0) : model.durations[place]));
     this.sums = sums;
-    this.most = Math.max(1, ...sums);
+    // What is left out of the judgement, such as warm-up, may reach beyond the top.
+    const unused = new Set(model.unused);
+    this.most = Math.max(1, ...sums.filter((_, place) => !unused.has(model.all[place])));
   }
 
   recolour() {
@@ -127,12 +133,23 @@ class Strip {
     this.said.textContent = this.told(number);
   }
 
-  /** An iteration in words. */
+  /** An iteration in words, with the owners of what is not too little to see. */
   told(number) {
     const place = this.place.get(number);
     const ms = (us) => readable(us, 1);
     if (!this.isLost) return `Iteration ${number}: ${ms(this.model.durations[place])}`;
-    const parts = this.bars[place].map(([owner, us]) => `${this.model.owners.names[owner][0]} ${ms(us)}`);
-    return `Iteration ${number} lost ${ms(this.sums[place])}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+    const sum = this.sums[place];
+    if (!sum) return `Iteration ${number} lost no time`;
+    const parts = this.bars[place].filter(([, us]) => us >= LEAST_TOLD_SHARE * sum).sort((a, b) => b[1] - a[1]);
+    const owners = parts.map(([owner, us]) => `${inSentence(this.model.owners.names[owner][0])} ${ms(us)}`);
+    return `Iteration ${number} lost ${ms(sum)}: ${owners.join(", ")}`;
+  }
+
+  /** How long an iteration takes, and how much of that is lost. */
+  titled(number) {
+    const place = this.place.get(number);
+    const takes = `Iteration ${number} takes ${readable(this.model.durations[place], 1)}`;
+    if (!this.isLost) return `${takes}.`;
+    return `${takes}; ${this.sums[place] ? `${readable(this.sums[place], 1)} of it is lost` : "no time is lost"}.`;
   }
 }

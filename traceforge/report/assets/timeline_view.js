@@ -77,14 +77,14 @@ class Walk {
     const number = this.model.iterations[place];
     const reason = this.model.reasons[number];
     this.part("readout").textContent = moment
-      ? `${moment.title}${moment.label ? ` Outlined: ${moment.label}.` : ""}`
+      ? `${moment.sure ? "" : "Only a hint: "}${moment.title}${moment.label ? ` Outlined: ${moment.label}.` : ""}`
       : `Iteration ${number}${reason ? ` (${reason})` : ""}. Click the name of a rank to open it, a block for its details.`;
   }
 
-  /** The title says what the iteration in view shows: the page's own words for its first, the lost time of others. */
+  /** The title says what the iteration in view shows: the page's own words for its first, the time of others. */
   entitle(number) {
     this.titles ??= new Map([[Number(this.figure.dataset.iteration), this.part("title").textContent]]);
-    this.part("title").textContent = this.titles.get(number) ?? `${this.strip.told(number)}.`;
+    this.part("title").textContent = this.titles.get(number) ?? this.strip.titled(number);
   }
 
   /** Open a host, and the block of hosts that it lies in. */
@@ -169,6 +169,12 @@ class Walk {
     });
   }
 
+  /** Whether there is another iteration to compare the one in view with. */
+  isComparable() {
+    const { model, view } = this;
+    return model.iterations.length > 1 && model.normal !== null && model.iterations[view.iteration] !== model.normal;
+  }
+
   /** The normal iteration, moved to where the one in view begins; null where there is nothing to compare. */
   ghost() {
     const { model, view } = this;
@@ -211,18 +217,18 @@ class Walk {
     this.number = number;
     this.strip.tell(number);
     this.entitle(number);
-    this.part("compare").disabled = number === model.normal;
+    this.part("compare").hidden = !this.isComparable();
     if (view.isCompared) this.laid();
     document.dispatchEvent(new CustomEvent("iterationshown", { detail: number }));
   }
 
-  /** The first and the last iteration of which a good part is in view. */
+  /** The first and the last iteration of which most is in view. */
   inView() {
     const { offsets, extents } = this.model;
     const { from, to, iteration } = this.view;
     const isIn = (place) => {
       const end = offsets[place + 1] ?? offsets[place] + extents[place];
-      return place === iteration || Math.min(to, end) - Math.max(from, offsets[place]) > 0.25 * (end - offsets[place]);
+      return place === iteration || Math.min(to, end) - Math.max(from, offsets[place]) > 0.5 * (end - offsets[place]);
     };
     const [first, last] = [this.placeAt(from), this.placeAt(to)];
     return [isIn(first) || first === last ? first : first + 1, isIn(last) || first === last ? last : last - 1];

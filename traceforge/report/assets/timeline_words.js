@@ -6,7 +6,7 @@ Object.assign(Walk.prototype, {
   },
 
   clock(time, digits = 2) {
-    return ((time - this.model.offsets[this.view.iteration]) * this.model.step / 1000).toFixed(digits).replace("-", "−");
+    return grouped(((time - this.model.offsets[this.view.iteration]) * this.model.step / 1000).toFixed(digits));
   },
 
   /** Totals by phase of what is selected, or else in view. */
@@ -17,7 +17,7 @@ Object.assign(Walk.prototype, {
     const ranks = [view.rank >= 0 ? view.rank : model.rankAt.get(model.culprits[0]), model.rankAt.get(model.peer)];
     const rows = [...new Set(ranks.filter((rank) => rank !== undefined))].map((rank) => {
       const isPeer = model.ranks[rank] === model.peer;
-      return [`rank ${model.ranks[rank]}${isPeer ? " (typical)" : ""}`, phaseTotals(model.lanes[rank], from, to, size)];
+      return [`rank ${model.ranks[rank]}${isPeer && model.ranks.length > 1 ? " (typical)" : ""}`, phaseTotals(model.lanes[rank], from, to, size)];
     });
     const ghost = this.ghost();
     if (ghost && ranks[0] !== undefined) {
@@ -25,7 +25,7 @@ Object.assign(Walk.prototype, {
     }
     const mean = new Float64Array(size);
     model.lanes.forEach((lane) => phaseTotals(lane, from, to, size).forEach((sum, at) => (mean[at] += sum / model.lanes.length)));
-    if (model.ranks.length > 1) rows.push([`mean of all ${model.ranks.length} ranks`, mean]);
+    if (model.ranks.length > 1) rows.push([`mean of ${grouped(String(model.ranks.length))} ranks`, mean]);
     else if (!rows.length) rows.push([`rank ${model.ranks[0]}`, mean]);
     const shown = model.phases.map((_, at) => at).filter((at) => rows.some(([, sums]) => sums[at] > 0));
     const line = (kind, texts) => {

@@ -104,7 +104,8 @@ def time_axis(field: str, title: str, *, nice: bool = True) -> alt.X:
 
 def share_axis(title: str) -> alt.X:
     """A zero-based axis of shares, in per cent."""
-    axis = alt.Axis(format="%", tickCount=5)
+    per_cent = "format(100 * datum.value, ',.3~r') + '\N{NO-BREAK SPACE}%'"
+    axis = alt.Axis(labelExpr=per_cent, tickCount=5)
     return alt.X("share:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=axis)
 
 

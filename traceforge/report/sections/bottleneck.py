@@ -7,11 +7,13 @@ iterations stands in a section of its own: this one sees what is always slow.
 from traceforge.report.blocks import Block, Figure, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, duration, percent
+from traceforge.report.diagnosis import leading_sentences
+from traceforge.report.formatting import clean, duration, lowered, percent
 from traceforge.report.missing_data import missing
 from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
 
+_MOST_LETTERS = 160
 # From what the device could do to what keeps it waiting; parts of other names follow.
 _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
@@ -48,9 +50,11 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
         for part in ordered
     ]
     bars.append(Bar("A mean iteration", duration(mean_ns), "total", mean_ns / 1e6))
+    sentence = clean(job["sentence"], 600)
+    opening = leading_sentences(sentence, _MOST_LETTERS)
     return Figure(
         name="bottleneck",
-        caption=clean(job["sentence"], 600),
+        caption=opening,
         panels=[
             Panel(
                 waterfall_spec(bars, 0.0, "ms of an iteration"),
@@ -61,8 +65,9 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
         table=Table.of(parts, _PART_COLUMNS),
         queries=["sections/bottleneck", "sections/bottleneck_ranks"],
         notes=[
+            *filter(None, [sentence[len(opening) :].strip()]),
             "Blue bars can be avoided; grey ones cannot, or are not known to be. Together they are the iteration.",
-            f"Next step: {job['next_step']}",
+            f"Next step: {lowered(job['next_step'])}",
         ],
     )
 

@@ -28,11 +28,10 @@ from traceforge.report.comparison_text import (
     subject,
     summary,
     tail,
-    tflops,
     warnings,
 )
 from traceforge.report.context import Context
-from traceforge.report.formatting import capital, clean, duration, duration_range, plural, signed
+from traceforge.report.formatting import capital, clean, duration, duration_range, plural, signed, tflops
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds import compare
 
@@ -50,8 +49,8 @@ _WORK_COLUMNS = (
 _MOST_DRAWN = 10
 _MOST_ROWS = 12
 _SAME_UNIT = (
-    "Times are means over the judged iterations; intervals are of 95 %. Significant is what exceeds scatter with as "
-    "many rows tried (Holm), 0.5 % of an iteration, and what the clocks leave unsure."
+    "In these tables times are means over the judged iterations; intervals are of 95 %. Significant is what exceeds "
+    "scatter with as many rows tried (Holm), 0.5 % of an iteration, and what the clocks leave unsure."
 )
 
 
@@ -61,7 +60,7 @@ def _build(context: Context) -> Section | None:
         return None
     for name, sql in comparison.queries:
         context.record(f"comparison/{name}", sql)
-    before = f"Against the baseline {clean(comparison.before.run_name, 80)}"
+    before = f"Against the baseline “{clean(comparison.before.run_name, 80)}”"
     blocks: list[Block] = [Paragraph(f"{before}. {headline(comparison)}."), Paragraph(f"{capital(tail(comparison))}.")]
     blocks += [Note(f"Not fully comparable: {warning}.") for warning in warnings(comparison)]
     if comparison.findings:
@@ -70,7 +69,8 @@ def _build(context: Context) -> Section | None:
         blocks.append(_figure(comparison, drawn))
     else:
         blocks.append(Paragraph(summary(comparison)))
-    blocks += [_table(family, comparison) for family in FAMILY_TITLES if comparison.of(family)]
+    tables = [_table(family, comparison) for family in FAMILY_TITLES if comparison.of(family)]
+    blocks += [*tables, Note(_SAME_UNIT)] if tables else []
     blocks += [_operations(comparison)] if comparison.operations else []
     blocks += [_details(comparison)] if comparison.details else []
     blocks.append(Note(ONE_RUN_EACH))
@@ -79,7 +79,9 @@ def _build(context: Context) -> Section | None:
 
 def _findings(comparison: Comparison) -> TableFigure:
     changed = sum(one.turn != "same" for one in comparison.findings)
-    caption = f"Findings: {changed or 'none'} of {len(comparison.findings)} changed."
+    caption = (
+        f"Findings: {changed or 'none'} of {len(comparison.findings)} changed." if changed else "No finding changed."
+    )
     columns = [
         TableColumn("change", lambda one: one.turn),
         TableColumn("finding", lambda one: clean(one.summary, 300), wide=True),
@@ -94,7 +96,7 @@ def _findings(comparison: Comparison) -> TableFigure:
 def _operations(comparison: Comparison) -> TableFigure:
     rows = comparison.operations
     changed = sum(one.is_significant for one in rows)
-    caption = f"By operation: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
+    caption = f"By operation: {_of(changed, len(rows))}."
     columns = [TableColumn("operation", lambda one: clean(one.name, 80)), *_WORK_COLUMNS]
     note = (
         "Means of the ranks' iterations; numbers of calls are counted, times are tested over ranks (Student's t, Holm)."
@@ -119,10 +121,14 @@ def _details(comparison: Comparison) -> TableFigure:
     return TableFigure("comparison-work", caption, table, ["comparison/operation"], [note])
 
 
+def _of(changed: int, count: int) -> str:
+    return f"{changed} of {count} changed significantly" if changed else f"none of {count} changed significantly"
+
+
 def _drawn(comparison: Comparison) -> list[Change]:
-    """The significant changes of what adds up (causes and phases), then of ranks and collectives."""
-    rows = [change for change in comparison.changes if change.is_significant]
-    return rows[:_MOST_DRAWN]
+    """The significant changes of one family, so that one axis fits all: of causes, which add up, if any changed."""
+    families = (comparison.of(family, only_significant=True) for family in ("cause", *FAMILY_TITLES))
+    return next((rows for rows in families if rows), [])[:_MOST_DRAWN]
 
 
 def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
@@ -137,6 +143,8 @@ def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
         )
         for change in drawn
     ]
+    largest = max(drawn, key=lambda change: abs(change.difference_ns))
+    family = FAMILY_TITLES[largest.family]
     axis = Axis(
         "change from the baseline, ms an iteration",
         "part",
@@ -149,24 +157,23 @@ def _figure(comparison: Comparison, drawn: list[Change]) -> Figure:
     table = Table.of(drawn, columns)
     left = sum(change.is_significant for change in comparison.changes) - len(drawn)
     notes = ["Point: change of the mean; line: its interval. Left of zero is faster than before."]
-    notes += [f"{left} further significant changes in the tables only."] if left else []
+    notes += [f"{plural(left, 'further significant change')} in the tables below."] if left else []
     queries = [f"comparison/{name}" for name, _ in comparison.queries]
-    return Figure("comparison", summary(comparison), [panel], table, queries, notes=notes)
+    caption = f"{family}: the largest change is {subject(largest)}, {signed(largest.difference_ns)} an iteration."
+    return Figure("comparison", caption, [panel], table, queries, notes=notes)
 
 
 def _label(change: Change) -> str:
-    return f"{capital(change.family.replace('_', ' '))}: {subject(change)}"
+    return capital(subject(change))
 
 
 def _table(family: str, comparison: Comparison) -> TableFigure:
     rows = comparison.of(family)
     queries = [f"comparison/{'rank_own' if family == 'rank_work' else family}"]
     changed = sum(change.is_significant for change in rows)
-    caption = (
-        f"{FAMILY_TITLES[family]}: {changed or 'no'} significant change{'' if changed == 1 else 's'} of {len(rows)}."
-    )
+    caption = f"{FAMILY_TITLES[family]}: {_of(changed, len(rows))}."
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
-    return TableFigure(f"comparison-{family.replace('_', '-')}", caption, table, queries, [_SAME_UNIT])
+    return TableFigure(f"comparison-{family.replace('_', '-')}", caption, table, queries)
 
 
 def _summarise(context: Context) -> dict[str, object]:

@@ -56,7 +56,7 @@ def _name(row: Row) -> str:
 
 
 def _group(row: Row) -> str:
-    return f"process group {name}" if (name := _name(row)) and row["communicator"] else "groups without a name"
+    return f"process group “{name}”" if (name := _name(row)) and row["communicator"] else "groups without a name"
 
 
 def _volume(rows: list[Row]) -> str:
@@ -64,7 +64,7 @@ def _volume(rows: list[Row]) -> str:
     if first["sent_bytes"] is None:
         calls = count(sum(row["call_count"] for row in rows))
         most = f", most in {_group(first)}" if len(rows) > 1 else ""
-        return f"Sizes are not recorded: {calls} calls{most}."
+        return f"Sizes of the {calls} calls are not recorded{most}."
     moved = size(first["bytes_of_a_rank"])
     if len(rows) == 1:
         return f"Each rank moves {moved}, all of it in {_group(first)}."
@@ -87,6 +87,8 @@ def _summary(traces: list[Row]) -> str:
     timed = [trace for trace in traces if trace["label"] == "timed"]
     bare = sum(trace["label"] == "structure_only" for trace in traces)
     text = f"{len(timed)} of {plural(len(traces), 'execution trace')} {'has' if len(timed) == 1 else 'have'} times."
+    if len(traces) > 1 and len(timed) in (0, len(traces)):
+        text = f"{'All' if timed else 'None of the'} {count(len(traces))} execution traces have times."
     if bare:
         text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
@@ -106,13 +108,13 @@ def _sequences(rows: list[Row]) -> list[str]:
 def _agreeing(rows: list[Row]) -> str:
     groups = listed([clean(row["process_group"], 60) for row in rows])
     each, calls = count(rows[0]["ranks"]), plural(rows[0]["compared_count"], "collective")
-    return f"In each of process groups {groups}, {each} ranks issue the same {calls}, by kind, size and type."
+    return f"In each of the process groups {groups}, {each} ranks issue the same {calls}, by kind, size and type."
 
 
 def _sequence(row: Row) -> str:
     group = "calls whose process group is not recorded"
     if row["process_group"] is not None:
-        group = f"process group {clean(row['process_group'], 60)}"
+        group = f"process group “{clean(row['process_group'], 60)}”"
     ranks = plural(row["ranks"], "rank")
     if row["status"] == "agrees":
         return (

@@ -71,7 +71,7 @@ def _tiles(facts: Row) -> Tiles:
         Tile(
             percent(facts["understood_share"]),
             "Records understood",
-            "the others are counted in raw.nccl_unparsed",
+            "of what NCCL logged" if facts["understood_share"] == 1 else "the others are counted in raw.nccl_unparsed",
         ),
     ]
     if facts["direct_share"] is not None:

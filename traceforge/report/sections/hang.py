@@ -55,7 +55,7 @@ def _is_told(hang: Row, context: Context) -> bool:
 
 def _summary(progress: list[Row]) -> str:
     groups = len({row["group_id"] for row in progress})
-    text = f"{plural(groups, 'process group')} of which a call waits or a rank is behind, the blocked one first."
+    text = f"In {plural(groups, 'process group')} a call waits or a rank is behind; the blocked one comes first."
     return text + (_MESSAGES if any(row["has_messages"] for row in progress) else "")
 
 

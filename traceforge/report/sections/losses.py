@@ -11,14 +11,14 @@ from traceforge.report.answer_blocks import BarStrip, StripBar
 from traceforge.report.blocks import Section, Table, TableColumn, number
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import place_link
-from traceforge.report.formatting import LinkedText, clean, count, duration, percent, spaced, span
+from traceforge.report.formatting import LinkedText, clean, count, duration, lowered, percent, spaced, span
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
 from traceforge.report.timeline.owners import owners_of
 from traceforge.thresholds import report as thresholds
 
 _MOST_BARS = 120
-_MOST_SHADES = 3
+_MOST_SHADES = 4
 _MOST_ROWS = 60
 
 
@@ -81,7 +81,9 @@ def _bar(
     names: Sequence[Sequence[object]],
 ) -> StripBar:  # fmt: skip
     noun = "Iteration" if len(group) == 1 else "Iterations"
-    owners = "; ".join(f"{names[owner][0]} {duration(1_000 * lost_us)}" for owner, lost_us in parts.items())
+    owners = "; ".join(
+        f"{_in_sentence(str(names[owner][0]))} {duration(1_000 * lost_us)}" for owner, lost_us in parts.items()
+    )
     owners = f": {owners}" if owners else ""
     title = f"{noun} {span(group[0], group[-1])} lost {duration(1_000 * sum(parts.values()))}{owners}"
     heights = [(*swatches[owner], 100 * lost_us / top_us if top_us else 0.0) for owner, lost_us in parts.items()]
@@ -105,7 +107,9 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
     if not named:
         return "Time lost in each iteration, by who owns it"
     first = max(named, key=lambda owner: sums[owner])
-    of_all, who = percent(sums[first] / sum(sums.values())), _lowered(str(names[first][0]))
+    of_all, who = percent(sums[first] / sum(sums.values())), _in_sentence(str(names[first][0]))
+    if names[first][1] == "unexplained":
+        return f"Time lost in each iteration, by who owns it; {of_all} of it is unexplained"
     return f"Time lost in each iteration, by who owns it; the largest owner, {who}, has {of_all} of it"
 
 
@@ -124,8 +128,10 @@ def _won_back(lost_us: float, context: Context) -> str:
     return f"; {percent(min(1.0, won_back))} is won back where ranks are faster than usual"
 
 
-def _lowered(name: str) -> str:
-    return name[:1].lower() + name[1:]
+def _in_sentence(name: str) -> str:
+    """`Rank 2: slow compute` as it stands inside a sentence: rank 2 (slow compute)."""
+    subject, _, cause = lowered(name).partition(": ")
+    return f"{subject} ({cause})" if cause else subject
 
 
 _COLUMNS = (

@@ -5,7 +5,7 @@ Reads operation.kernel and coverage. One rank is enough.
 
 from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import clean, count, duration, listed, percent, spaced
+from traceforge.report.formatting import clean, count, duration, listed, percent, spaced, tflops
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 
@@ -60,10 +60,6 @@ def _calls(row: Row) -> str:
     return f"{row['calls']:.1f}" if row["calls"] % 1 else count(int(row["calls"]))
 
 
-def _rate(row: Row) -> str:
-    return "—" if row["flops_per_s"] is None else f"{row['flops_per_s'] / 1e12:.1f}"
-
-
 _OPERATION_COLUMNS = (
     TableColumn("operation", lambda row: _name(row["operation"]), code=True),
     number("time", lambda row: duration(row["duration_ns"])),
@@ -72,7 +68,7 @@ _OPERATION_COLUMNS = (
     number("a call", lambda row: duration(row["call_ns"])),
     TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True),
     TableColumn("kind", lambda row: spaced(row["kind"])),
-    number("TFLOP/s", _rate, optional=True),
+    number("TFLOP/s", lambda row: tflops(row["flops_per_s"]), optional=True),
     number("of peak", lambda row: percent(row["peak_share"]), optional=True),
 )
 

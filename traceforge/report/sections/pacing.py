@@ -1,21 +1,22 @@
 """Would holding early ranks back help, or another change? Verdicts with reasons and the ceiling of any gain.
 
 Reads replay.outcome, sweep, calibration and what_if. A gain is never shown without its interval and its verdict. Where
-the run shows no coupling that pacing could use, a sentence and a folded table are all there is to say of pacing.
+the run shows no coupling that pacing could use, a table is all there is to say of pacing.
 """
 
 from collections import Counter
 
-from traceforge.report.blocks import Block, Figure, Missing, Panel, Paragraph, Section, Table, TableColumn, number
+from traceforge.report.blocks import Block, Figure, Missing, Panel, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.charts.forest import ForestRow, forest_spec, forest_table
 from traceforge.report.charts.pareto import Trial, pareto_spec, trials_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, change, clean, count, duration, listed, percent, plural, spaced
+from traceforge.report.formatting import capital, change, clean, count, duration, percent, plural, spaced
 from traceforge.report.machine_readable import MOST_ENTRIES, share
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 
 _MOST_ROWS = 12
+_INTERVALS = "Changes are against the unpaced run; from and to are the ends of their 95 % intervals."
 _MOST_TRIALS = 40
 _MOST_CHANGES = 20
 # Policies that are there to compare others with.
@@ -26,6 +27,7 @@ _VERDICT_WORDS = {
     "harm": "would harm",
     "not_identifiable": "cannot be determined",
 }
+_TALLY_WORDS = {"no_effect": "without effect", "harm": "harmful", "not_identifiable": "undetermined"}
 
 
 def _build(context: Context) -> Section | Missing:
@@ -37,8 +39,8 @@ def _build(context: Context) -> Section | Missing:
     if trials or any(row["verdict"] == "supported" for row in rows):
         blocks.append(_forest(rows))
     else:
-        folded = Table.of(rows, _COLUMNS, None, "All replayed policies", ["sections/pacing"])
-        blocks += [Paragraph(f"{_caption(rows)} {_coupling(context)}".strip()), folded]
+        notes = [*filter(None, [_coupling(context)]), _INTERVALS]
+        blocks.append(TableFigure("pacing", _caption(rows), Table.of(rows, _COLUMNS), ["sections/pacing"], notes))
     if trials:
         blocks.append(_pareto(rows, trials))
     if context.store.rows("SELECT 1 FROM replay.paced WHERE run_id = ?", [context.run_id]):
@@ -159,13 +161,19 @@ def _caption(rows: list[Row]) -> str:
         name = capital(spaced(policies[0]["policy"]))
         text = f"{name} is the only policy replayed; verdict: {_verdict(policies[0])}"
         return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
-    tally = Counter(_verdict(row) for row in policies)
-    shown = listed([f"{word} for {times}" for word, times in sorted(tally.items())])
-    which = "Neither of 2 policies" if len(policies) == 2 else f"None of {plural(len(policies), 'policy', 'policies')}"
-    text = f"{which} is known to help this run, by replay ({shown})"
+    which = "Neither" if len(policies) == 2 else "None"
+    text = f"{which} of the {len(policies)} replayed policies is known to help this run ({_tally(policies)})"
     if not policies:
         text = "Only the unpaced run was replayed"
     return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+
+
+def _tally(policies: list[Row]) -> str:
+    """How many have which verdict, such as `both without effect` or `3 harmful, 1 undetermined`."""
+    tally = Counter(_TALLY_WORDS.get(row["verdict"], _verdict(row)) for row in policies)
+    if len(tally) == 1:
+        return f"{'both' if len(policies) == 2 else f'all {len(policies)}'} {next(iter(tally))}"
+    return ", ".join(f"{times} {word}" for word, times in sorted(tally.items()))
 
 
 def _notes(not_drawn: int) -> list[str]:

@@ -11,7 +11,7 @@ from traceforge.report.blocks import Block, Figure, LegendEntry, Note, Panel, Se
 from traceforge.report.charts.pipeline import DIRECTIONS, pipeline_spec
 from traceforge.report.context import Context, Row
 from traceforge.report.embedded_data import Dataset
-from traceforge.report.formatting import clean, count, duration, rank_list, signed
+from traceforge.report.formatting import clean, count, crossed, duration, rank_list, signed
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds import report as thresholds
 
@@ -25,7 +25,7 @@ def _build(context: Context) -> Section | None:
     stages, turns = context.rows("sections/pipeline_bubbles"), context.rows("sections/pipeline_turns")
     blocks: list[Block] = [_schedule(pipeline, stages, turns)] if turns else []
     if pipeline["layout"]:
-        blocks.append(Note(f"The layout of the job: {clean(pipeline['layout'], 120)}."))
+        blocks.append(Note(f"Parallel layout: {crossed(clean(pipeline['layout'], 120))}."))
     return Section(blocks)
 
 

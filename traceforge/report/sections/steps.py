@@ -96,7 +96,8 @@ def _caption(steps: list[_Step]) -> str:
     )
     whose = "a rank's own step" if len(steps) > 1 else "the step"
     text = f"Of {whose}, {duration(whole_ns / len(steps))} on average, "
-    text += f"{listed([f'{phase} takes {percent(shares[phase])}' for phase in named], 7)}."
+    parts = [f"{phase} {'takes ' if phase == named[0] else ''}{percent(shares[phase])}" for phase in named]
+    text += f"{listed(parts, 7)}."
     least, most = (pick(steps, key=lambda step: step.wait_ns) for pick in (min, max))
     if (
         len(steps) > 1

@@ -64,14 +64,15 @@ def _caption(found: TimelineData, rows: Sequence[Row], context: Context) -> tupl
     moment = next((one for one in found.moments if one.span and one.finding.is_significant), None)
     if moment is not None:
         excess = duration(moment.excess_ns)
-        what = f"rank {moment.rank} reaches a collective {excess} after the median of the other ranks"
+        awaited, whom = moment.awaited
+        what = f"rank {moment.rank} reaches {awaited} {excess} after {whom}"
         if moment.rank is None:
             what = f"a transfer takes {excess} after all ranks have arrived"
         return moment.iteration, f"Iteration {moment.iteration}: {what}."
     first = found.detail.normal
     last = next((row for row in rows if row["iteration"] == first), None)
     if last is None or last["late_ns"] is None or len(context.job.ranks) < 2:
-        return None, "What each rank did, instant by instant."
+        return None, f"What {'the' if len(context.job.ranks) == 1 else 'each'} rank did, instant by instant."
     if last["behind_median_ns"] < context.trust.resolution_ns:
         within = duration(context.trust.resolution_ns)
         return (

@@ -9,7 +9,17 @@ from math import inf
 
 from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, Tile, Tiles, number
 from traceforge.report.context import Context
-from traceforge.report.formatting import count, duration, duration_range, listed, percent, plural, rank_list, spaced
+from traceforge.report.formatting import (
+    count,
+    crossed,
+    duration,
+    duration_range,
+    listed,
+    percent,
+    plural,
+    rank_list,
+    spaced,
+)
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.report.plugin import Plugin
 from traceforge.report.trust import Clock
@@ -47,7 +57,7 @@ def _ranks_tile(context: Context) -> Tile:
     if coverage.is_split is False:
         text += f"; waiting and transfer not told apart in {percent(coverage.unsplit_share or 0)} of the time"
     if coverage.layout:
-        text = f"{coverage.layout}; {text}"
+        text = f"{crossed(coverage.layout)}; {text}"
     state = "good" if coverage.is_whole and coverage.is_split is not False else "caution"
     return Tile("1 of ?" if coverage.job_ranks is None else coverage.of_all, "Ranks recorded", text, state)
 
@@ -221,7 +231,7 @@ _ISSUE_COLUMNS = (
     TableColumn("what", lambda issue: issue.detail, wide=True),
     number("count", lambda issue: count(issue.count)),
     number("events lost", lambda issue: count(issue.lost_events)),
-    number("files", lambda issue: count(issue.files)),
+    number("files", lambda issue: count(issue.files) if issue.files else "—"),
     TableColumn("first at", lambda issue: issue.first_at or "—", wide=True),
 )
 

@@ -55,7 +55,7 @@ def _build(context: Context) -> Section | Missing:
         bound=bound,
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
-        is_comparable=len(context.job.used) > 1,
+        is_comparable=leading is not None and (leading.affected_iterations or 0) < (leading.iterations or 0),
     )
     tiles = _finding_tiles(leading, verdict, context) if leading else _job_tiles(context)
     shown: list[Block] = [panel, *([Tiles(tiles, queries)] if tiles else []), *_briefs(context)]
@@ -87,13 +87,20 @@ def _places(finding: Finding, operation: Row | None, context: Context) -> list[s
         noun = "iteration" if finding.first_iteration == finding.last_iteration else "iterations"
         when = f"{noun} {span(finding.first_iteration, finding.last_iteration)}"
         if finding.affected_iterations is not None and finding.iterations:
-            when += f", {finding.affected_iterations} of {finding.iterations} judged"
+            is_all = finding.affected_iterations == finding.iterations
+            part = _of_all(finding.iterations) if is_all else f"{finding.affected_iterations} of {finding.iterations}"
+            when += f", {part} judged"
         places.append(when)
     if operation is not None:
         places.append(_work(operation))
     if further := len(context.diagnosis.further):
         places.append(f"{plural(further + 1, 'finding')}")
     return places
+
+
+def _of_all(count: int) -> str:
+    """All of a number of things, such as `both` or `all 3`."""
+    return {1: "the only one", 2: "both"}.get(count, f"all {count}")
 
 
 def _work(operation: Row) -> str:
@@ -149,7 +156,9 @@ def _finding_tiles(finding: Finding, verdict: Verdict, context: Context) -> list
 def _how_sure(finding: Finding) -> str:
     parts = []
     if finding.affected_iterations is not None and finding.iterations:
-        parts.append(f"stands out in {finding.affected_iterations} of {finding.iterations} iterations")
+        noun = "iteration" if finding.iterations == 1 else "iterations"
+        of_all = "the one" if finding.iterations == 1 else f"{finding.affected_iterations} of {finding.iterations}"
+        parts.append(f"stands out in {of_all} {noun}{' judged' if finding.iterations == 1 else ''}")
     if finding.p_value is not None and (finding.iterations or 0) > 1:
         parts.append(f"chance explanation: {probability(finding.p_value)}")
     parts += ["evidence speaks against it too"] if finding.evidence_against else []
@@ -161,7 +170,7 @@ def _all_fixed(finding: Finding, context: Context) -> str:
     known = [one for one in context.diagnosis.findings if one.is_significant]
     if len(known) < 2 or finding.gain_if_all_fixed is None:
         return "by replay without it; a ceiling"
-    return f"{change(1 + finding.gain_if_all_fixed)} with all {len(known)} findings fixed; by replay, ceilings"
+    return f"{change(1 + finding.gain_if_all_fixed)} with {_of_all(len(known))} findings fixed; by replay, ceilings"
 
 
 def _baseline_tile(context: Context) -> Tile | None:

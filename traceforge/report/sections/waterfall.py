@@ -137,7 +137,10 @@ def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
 
 def _notes(iterations: int, bars: list[Bar]) -> list[str]:
     notes = [f"Mean of {plural(iterations, 'iteration')}. Percentages are of a mean iteration."]
-    notes.append("Bars divide all delay by who owns it; what a fix would recover is less where other lateness follows.")
+    notes.append(
+        "Bars divide all delay by who owns it. What a fix would recover comes from a replay without it: less where "
+        "other lateness takes its place, more where other delay goes with it."
+    )
     if any(bar.delay_ms < 0 for bar in bars):
         notes.append("Negative bars are credits: faster than the reference.")
     return notes

@@ -1,10 +1,11 @@
 """What is shown in detail, and where a finding shows best. In: findings, iterations, arrivals. Out: `Detail`, `Moment`.
 
-The excess of a late rank is the time from the median arrival of the others to its own, in the collective that it keeps
-waiting longest; that of slow transfers is the longest transfer of the iteration.
+The excess of a late rank is the time from the median arrival of the others to its own, in the collective before which
+it works longest meanwhile: what it spends waiting itself, as the stages of a pipeline do while that fills, is not its
+own. That of slow transfers is the longest transfer of the iteration.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -12,10 +13,12 @@ import polars as pl
 
 from traceforge.report.diagnosis import Finding
 from traceforge.report.job import Iteration
-from traceforge.report.representatives import median_iteration, representatives
+from traceforge.report.palette import COMMUNICATING
+from traceforge.report.representatives import normal_iteration, representatives
 
 _MOST_FINDINGS = 6
 _MOST_RANKS = 4
+_MESSAGES = ("send", "recv", "send_recv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Moment:
         ranks: whose lanes carry the outline.
         collective_id: what waits for it, or is slow; None where no collective shows it.
         span: start and end of the excess; None where no collective shows it.
+        awaited: what it is late for, such as `a collective`, and after whom; empty where no collective shows it.
     """
 
     finding: Finding
@@ -52,6 +56,7 @@ class Moment:
     ranks: tuple[int, ...] = ()
     collective_id: int | None = None
     span: tuple[int, int] | None = None
+    awaited: tuple[str, str] = ("", "")
 
     @property
     def excess_ns(self) -> int:
@@ -64,6 +69,13 @@ def shown_findings(findings: Sequence[Finding], drawn: Sequence[int]) -> list[Fi
     return [finding for finding in findings if finding.moment_iteration in drawn][:_MOST_FINDINGS]
 
 
+def normal_of(findings: Sequence[Finding], used: Sequence[Iteration]) -> Iteration | None:
+    """The iteration to compare with: none of those that the first significant finding slows down, where others are."""
+    first = next((one for one in findings if one.is_significant and one.first_iteration is not None), None)
+    slow = (first.first_iteration or 0, first.last_iteration or 0) if first else None
+    return normal_iteration(used, slow) if used else None
+
+
 def detailed_iterations(findings: Sequence[Finding], used: Sequence[Iteration]) -> dict[int, str]:
     """Iterations shown operation by operation, each with why; the findings' moments first."""
     chosen: dict[int, str] = {}
@@ -72,6 +84,8 @@ def detailed_iterations(findings: Sequence[Finding], used: Sequence[Iteration]) 
     for representative in representatives(used):
         number = representative.iteration.number
         chosen[number] = " and ".join(filter(None, [chosen.get(number), representative.reason]))
+    if normal := normal_of(findings, used):
+        chosen.setdefault(normal.number, "normal")
     return chosen
 
 
@@ -91,8 +105,8 @@ def detail_of(
     if not culprits and not arrivals.is_empty():
         latest = _by_lateness(arrivals)[-1]
         shown = [*dict.fromkeys([latest, *shown])]
-    normal = median_iteration(used).number if used else None
-    return Detail(detailed_iterations(findings, used), tuple(shown), peer, normal)
+    normal = normal_of(findings, used)
+    return Detail(detailed_iterations(findings, used), tuple(shown), peer, normal.number if normal else None)
 
 
 def _in_the_middle(arrivals: pl.DataFrame, ranks: Sequence[int], culprits: Sequence[int | None]) -> int | None:
@@ -107,18 +121,40 @@ def _by_lateness(arrivals: pl.DataFrame) -> list[int]:
     return [int(rank) for rank in mean["rank"]]
 
 
-def moments_of(findings: Sequence[Finding], arrivals: pl.DataFrame) -> list[Moment]:
-    """Where each finding shows best."""
+def moments_of(
+    findings: Sequence[Finding],
+    arrivals: pl.DataFrame,
+    segments: pl.DataFrame,
+    origin_ns: Mapping[tuple[int, int], int],
+) -> list[Moment]:
+    """Where each finding shows best.
+
+    Args:
+        segments: rows of sections/timeline.
+        origin_ns: the instant that these count from on the aligned clock, by iteration and rank.
+    """
     found = []
     for finding in findings:
         number = int(finding.moment_iteration or 0)
         own = arrivals.filter(pl.col("iteration") == number)
-        found.append(_moment_of_transfers(finding, number, own) if finding.moment_rank is None else
-                     _moment_of_rank(finding, number, finding.moment_rank, own))  # fmt: skip
+        if (rank := finding.moment_rank) is None:
+            found.append(_moment_of_transfers(finding, number, own))
+        else:
+            work = _work(segments, number, rank, origin_ns.get((number, rank), 0))
+            found.append(_moment_of_rank(finding, number, rank, own, work))
     return found
 
 
-def _moment_of_rank(finding: Finding, iteration: int, rank: int, arrivals: pl.DataFrame) -> Moment:
+def _work(segments: pl.DataFrame, iteration: int, rank: int, origin_ns: int) -> pl.DataFrame:
+    """When a rank neither waits nor transfers."""
+    own = segments.filter(
+        (pl.col("iteration") == iteration) & (pl.col("rank") == rank) & ~pl.col("phase").is_in(COMMUNICATING)
+    )
+    start = (pl.col("start_ns") + origin_ns).alias("start_ns")
+    return own.select(start, (start + pl.col("duration_ns")).alias("end_ns"))
+
+
+def _moment_of_rank(finding: Finding, iteration: int, rank: int, arrivals: pl.DataFrame, work: pl.DataFrame) -> Moment:
     own = arrivals.filter((pl.col("rank") == rank) & (pl.col("last_rank") == rank) & ~pl.col("below_resolution"))
     parts: list[tuple[int, tuple[int, int]]] = []
     for collective, at_ns in own.select("collective_id", "arrival_ns").iter_rows():
@@ -127,8 +163,18 @@ def _moment_of_rank(finding: Finding, iteration: int, rank: int, arrivals: pl.Da
             parts.append((collective, (since, at_ns)))
     if not parts:
         return Moment(finding, iteration, rank, (rank,))
-    longest = max(parts, key=lambda part: part[1][1] - part[1][0])
-    return Moment(finding, iteration, rank, (rank,), longest[0], longest[1])
+    collective, late = max(parts, key=lambda part: (_within(work, *part[1]), part[1][1] - part[1][0]))
+    members = arrivals.filter(pl.col("collective_id") == collective)
+    peers = [one for one in members["rank"] if one != rank]
+    what = "a message" if members["op"][0] in _MESSAGES and len(peers) == 1 else "a collective"
+    whom = f"rank {peers[0]}" if len(peers) == 1 else "the median of the other ranks"
+    return Moment(finding, iteration, rank, (rank,), collective, late, (what, whom))
+
+
+def _within(work: pl.DataFrame, since: int, until: int) -> int:
+    """Time of the work that lies between two instants, ns."""
+    shared = pl.min_horizontal("end_ns", pl.lit(until)) - pl.max_horizontal("start_ns", pl.lit(since))
+    return int(work.select(shared.clip(lower_bound=0).sum()).item())
 
 
 def _moment_of_transfers(finding: Finding, iteration: int, arrivals: pl.DataFrame) -> Moment:

@@ -12,7 +12,7 @@ import polars as pl
 
 from traceforge.align.clock_course import read_course
 from traceforge.report.context import Context
-from traceforge.report.formatting import duration
+from traceforge.report.formatting import duration, unbroken
 from traceforge.report.job import Iteration
 from traceforge.report.palette import PHASES
 from traceforge.report.representatives import drawn_iterations
@@ -73,7 +73,7 @@ def read_timeline(context: Context) -> TimelineData | None:
     chosen = sorted(detailed_iterations(findings, used))
     arrivals = _known(context.frame("sections/timeline_arrivals", iterations=chosen), axis)
     detail = detail_of(findings, used, arrivals, context.job.ranks)
-    moments = moments_of(findings, arrivals)
+    moments = moments_of(findings, arrivals, segments, axis.origin_ns)
     linked = linked_collectives(arrivals, axis)
     opened = _opened(context, axis, detail, arrivals, linked)
     runs = runs_of(segments, axis, context.limits.runs, list(detail.iterations), detail.ranks)
@@ -143,7 +143,7 @@ def _moment(moment: Moment, axis: TimeAxis, linked: LinkedCollectives) -> dict[s
         "ranks": moment.ranks,
         "span": span,
         "label": f"{duration(moment.excess_ns)} {what}" if span else "",
-        "title": moment.finding.summary,
+        "title": unbroken(moment.finding.summary),
         "sure": moment.finding.is_significant,
         "link": linked.place.get(moment.collective_id, -1) if moment.collective_id is not None else -1,
     }
