@@ -77,4 +77,4 @@ def test_a_job_without_timelines_has_ranks_all_the_same(kind: str, ranks: str, h
     # and the verdict claims no confidence in not knowing, but says what was read
     told = run("report", database, "-o", tmp_path / "report.html").stdout
     assert told.startswith(headline)
-    assert "96 calls of together 1.5 GB a rank in mesh_tp" in " ".join(told.split()) or kind == "*.log.gz"
+    assert "96 calls of together 1.5 GB a rank in group “mesh_tp”" in " ".join(told.split()) or kind == "*.log.gz"

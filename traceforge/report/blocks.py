@@ -195,6 +195,7 @@ class TimelineFigure:
         data: what it draws (`timeline.payload`).
         legend: phases that occur, in their order.
         iterations, ranks: what can be chosen: value and text of each.
+        lanes: by what ranks can be grouped beside hosts: value and text of each.
         shown: the iteration that the caption speaks of; None where it speaks of none.
         notes: what was thinned or left out.
     """
@@ -209,6 +210,7 @@ class TimelineFigure:
     legend: Sequence[LegendEntry]
     iterations: Sequence[tuple[int, str]]
     ranks: Sequence[tuple[int, str]]
+    lanes: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
 
 

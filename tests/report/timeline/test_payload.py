@@ -105,6 +105,17 @@ def test_a_run_without_iterations_has_no_timeline() -> None:
         assert read_timeline(Context(store, 1, {}, None)) is None
 
 
+def test_ranks_are_grouped_by_axes_that_say_more_than_their_numbers() -> None:
+    # given four ranks in two stages of two, and an axis on which each rank stands alone
+    with store_of(Job()) as store:
+        places = [(rank, "pp", rank // 2) for rank in range(4)] + [(rank, "tp", rank) for rank in range(4)]
+        store.execute("DELETE FROM timeline.mesh")
+        for rank, axis, coordinate in places:
+            store.execute("INSERT INTO timeline.mesh VALUES (1, ?, ?, ?)", [rank, axis, coordinate])
+
+        assert embedded_of(store)["axes"] == [("pp", ["stage 0", "stage 1"], [0, 0, 1, 1])]
+
+
 def test_names_that_attack_the_page_travel_as_letters_and_digits(hostile_report: Report) -> None:
     page = embedded(hostile_report.html)
     assert any(HOSTILE[:20] in host for host in page["hosts"])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.report.browser import Page
 from tests.report.budgets import outlined
 from tests.report.tables import Job, store_of
@@ -293,6 +294,28 @@ def test_the_timeline_writes_durations_as_the_sentences_do(page: Page, late_repo
     # then they read like anywhere else on the page
     spaces = str.maketrans({" ": "\N{NO-BREAK SPACE}", ",": "\N{NARROW NO-BREAK SPACE}"})
     assert told == [format_ns(1_000 * us).translate(spaces) for us in durations]
+
+
+def test_lanes_can_be_laid_out_by_the_axes_of_the_parallel_layout(page: Page, tmp_path: Path) -> None:
+    # given eight ranks on two hosts, in four stages of two
+    page.open((ROOT / "reports" / "slow_stage" / "report.html").read_text(encoding="utf-8"), tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    chosen = f"{_FIGURE}.querySelector('[data-walk=lanes-by]')"
+    assert page.run(f"return [...{chosen}.options].map((one) => one.text)") == [
+        "host", "pipeline stage", "data parallel"
+    ]  # fmt: skip
+
+    # when they are laid out by stage, by replica, and by host again
+    heights = []
+    for axis in ("", "pp", "dp", ""):
+        page.run(f"const own = {chosen}; own.value = '{axis}'; own.dispatchEvent(new Event('change'))")
+        heights.append(page.run(f"return {_LANES}.clientHeight"))
+
+    # then each layout has a height of its own, and the first one comes back
+    by_host, by_stage, by_replica, again = heights
+    assert len({by_host, by_stage, by_replica}) > 1
+    assert by_host == again
+    assert page.complaints() == []
 
 
 def test_many_hosts_are_drawn_in_blocks_that_open_into_hosts(page: Page, tmp_path: Path) -> None:

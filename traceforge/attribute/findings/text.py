@@ -74,7 +74,8 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
     extent = "in the one iteration judged" if count == 1 else f"in {affected} of {count} iterations"
     first, last = int(effect.affected[0]), int(effect.affected[-1])
     if name == EVERY_RANK and begins_the_run(effect.affected):
-        extent = f"in the first {affected} of {count} iterations, as a job that warms up"
+        begun = "first" if affected == 1 else f"first {affected}"
+        extent = f"in the {begun} of {count} iterations, as a job that warms up"
     # Without a gap, and to the end: it has begun, and nothing shows that it is over.
     if effect.pattern == "episode" and last == count - 1 == first + affected - 1:
         extent = f"since iteration {judged[first]}, {extent}"

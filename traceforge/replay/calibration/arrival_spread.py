@@ -67,7 +67,8 @@ def spread_coupling(collectives: Collectives) -> Measurement:
     if iterations < thresholds.LEAST_ITERATIONS:
         return refused(
             iterations,
-            f"Too few iterations have such collectives: {iterations}, and {thresholds.LEAST_ITERATIONS} are needed.",
+            f"Too few iterations to tell whether more work on a rank spreads arrivals further: {iterations}, and "
+            f"{thresholds.LEAST_ITERATIONS} are needed.",
         )
     deviation = _without_level(collectives.wait_ns, collectives.place)
     spread = _by_place(collectives.place, deviation, lambda values: np.sqrt(np.mean(values**2)))

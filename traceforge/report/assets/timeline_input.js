@@ -10,6 +10,7 @@ Object.assign(Walk.prototype, {
     const act = { before: () => this.step(-1), after: () => this.step(1), in: () => this.zoom(0.6), out: () => this.zoom(1.7), fit: () => this.whole() };
     Object.entries(act).forEach(([name, run]) => this.part(name).addEventListener("click", run));
     const compare = this.part("compare");
+    this.part("lanes-by")?.addEventListener("change", (event) => this.regroup(event.target.value));
     const { normal, reasons } = this.model;
     compare.textContent = `Compare with iteration ${normal}`;
     compare.title = `Shows the same rank in iteration ${normal} (${reasons[normal]}) below its own rows`;

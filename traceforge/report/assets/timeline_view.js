@@ -100,6 +100,19 @@ class Walk {
     });
   }
 
+  /** Lay the lanes out by an axis of the parallel layout, or by host where it has no such axis. */
+  regroup(axis) {
+    const { model, view } = this;
+    this.byHost ??= [model.hosts, model.host_of];
+    [model.hosts, model.host_of] = model.axes.find(([name]) => name === axis)?.slice(1) ?? this.byHost;
+    this.groups = hostGroups(model);
+    view.isFlat = this.groups[0].host < 0;
+    view.cursor = null;
+    this.openHosts = new Set();
+    [...view.openRanks, view.rank].filter((rank) => rank >= 0).forEach((rank) => this.openHost(model.host_of[rank]));
+    this.laid();
+  }
+
   /** Move to a span, at once or in steps the eye can follow. */
   to(from, to, isMoved = false) {
     const { view } = this;

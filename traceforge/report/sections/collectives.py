@@ -145,7 +145,9 @@ def _group(row: Row) -> str:
 def _caption(rows: list[Row], resolution_ns: float) -> str:
     first = rows[0]
     amount = "" if first["size_bytes"] is None else f" of {size(first['size_bytes'])}"
-    name = f"{clean(first['op'] or 'collective', 40)}{amount} in {clean(first['group_name'], 60)}"
+    name = f"{clean(first['op'] or 'collective', 40)}{amount}"
+    if first["group_name"] != "unnamed":
+        name += f" in {clean(first['group_name'], 60)}"
     calls, complete = (sum(row[key] for row in rows) for key in ("calls", "complete"))
     if not complete:
         return f"Transfers are not measured: of none of the {count(calls)} collectives was every member recorded."

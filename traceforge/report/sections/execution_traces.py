@@ -121,7 +121,7 @@ def _sequence(row: Row) -> str:
             f"In {group}, {ranks} issue the same {plural(row['compared_count'], 'collective')}, by kind, size and type."
         )
     if row["status"] == "not_comparable":
-        return f"The {ranks} in {group} cannot be compared." if row["process_group"] else f"{ranks}: {group}."
+        return f"The {ranks} in {group} cannot be compared." if row["process_group"] else f"{ranks} make {group}."
     where = f"rank {row['rank']}, node {'—' if row['node_id'] is None else row['node_id']}"
     said = f"{clean(row['found'], 80)} where others have {clean(row['expected'], 80)}"
     if row["status"] == "shorter":

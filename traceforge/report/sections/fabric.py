@@ -46,7 +46,8 @@ def _build(context: Context) -> Section | Missing:
     facts = context.rows("sections/fabric")[0]
     findings = context.rows("sections/fabric_findings")
     if not facts["processes"]:
-        # Dumps of flight recorders make findings without any log, and the Inspector measures without one.
+        # Telemetry makes findings without a log, the Inspector measures without one; hangs have a tab of their own.
+        findings = [row for row in findings if row["code"] != "hang_recorded"]
         found = [*(_findings(findings, context) if findings else []), *_measured(context)]
         return Section(found) if found else _MISSING
     paths = context.rows("sections/fabric_paths")

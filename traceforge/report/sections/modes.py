@@ -73,7 +73,7 @@ def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
     columns = (
         TableColumn("failure mode", mode_name),
         TableColumn("answer", lambda mode: _answer(mode, findings)),
-        number("delay owned, an iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
+        number("delay per iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
         number("of the iteration", lambda mode: percent(rows[mode]["share"]) if mode in rows else "—"),
         TableColumn("mostly", lambda mode: _largest_cause(rows.get(mode))),
         TableColumn("what would settle it", lambda mode: _SETTLES[mode].replace("`", ""), wide=True),

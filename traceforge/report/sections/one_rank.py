@@ -10,6 +10,7 @@ from traceforge.report.answer_blocks import BarList, BarLists, ListedBar
 from traceforge.report.blocks import Section
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import capital, clean, duration, percent, spaced
+from traceforge.report.operation_sums import summed
 from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
 
@@ -26,7 +27,7 @@ def _build(context: Context) -> Section | None:
         BarList(
             "Where a mean step goes", _bars(sorted(parts, key=_size, reverse=True), _part), ["sections/bottleneck"]
         ),
-        BarList("Largest operations", _bars(_by_name(operations), _operation), ["sections/operations"]),
+        BarList("Largest operations", _bars(summed(operations, _name), _operation), ["sections/operations"]),
         BarList("Why the device is idle", _bars(idle, _gap), ["sections/one_rank_idle"]),
     ]
     return Section([BarLists([one for one in lists if one.bars])])
@@ -47,14 +48,8 @@ def _part(row: Row, length: float) -> ListedBar:
     return ListedBar(part_name(row), duration(row["duration_ns"]), percent(row["share"]), length, swatch)
 
 
-def _by_name(rows: list[Row]) -> list[Row]:
-    """Operations, the largest first; what several kernels of one took is added up."""
-    sums: dict[str, Row] = {}
-    for row in rows:
-        name = clean(row["operation"] or row["kernel"] or "without a name", _NAME_COLUMNS)
-        own = sums.setdefault(name, {"name": name, "duration_ns": 0.0, "share": 0.0})
-        own |= {part: own[part] + row[part] for part in ("duration_ns", "share")}
-    return sorted(sums.values(), key=_size, reverse=True)
+def _name(row: Row) -> str:
+    return clean(row["operation"] or row["kernel"] or "without a name", _NAME_COLUMNS)
 
 
 def _operation(row: Row, length: float) -> ListedBar:

@@ -7,6 +7,7 @@ from traceforge.report.blocks import Block, Missing, Note, Section, Table, Table
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import clean, count, duration, listed, percent, spaced, tflops
 from traceforge.report.missing_data import missing
+from traceforge.report.operation_sums import summed
 from traceforge.report.plugin import Plugin
 
 _MOST_OPERATIONS = 20
@@ -39,17 +40,22 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _operations_caption(rows: list[Row]) -> str:
-    work = next((row for row in rows if row["kind"] != _COMMUNICATION), None)
-    if rows[0] is work or work is None:
-        return f"Most time goes to {_named(rows[0])} of an iteration."
-    return f"Most time goes to {_named(rows[0])} of an iteration, waiting included; of the work, to {_named(work)}."
+    largest = summed(rows, _named)
+    work = summed([row for row in rows if row["kind"] != _COMMUNICATION], _named)
+    first = largest[0]
+    if not work or work[0]["name"] == first["name"]:
+        return f"Most time goes to {_of(first)} of an iteration."
+    return f"Most time goes to {_of(first)} of an iteration, waiting included; of the work, to {_of(work[0])}."
+
+
+def _of(row: Row) -> str:
+    return f"{row['name']}, {duration(row['duration_ns'])}"
 
 
 def _named(row: Row) -> str:
     # What ran on the device tells communication better than the call that records its arguments.
     names = ("kernel", "operation") if row["kind"] == _COMMUNICATION else ("operation", "kernel")
-    name = next((row[one] for one in names if row[one]), "work without a name")
-    return f"{clean(name, _NAME_COLUMNS)}, {duration(row['duration_ns'])}"
+    return clean(next((row[one] for one in names if row[one]), "work without a name"), _NAME_COLUMNS)
 
 
 def _name(value: object) -> str:
@@ -69,7 +75,7 @@ _OPERATION_COLUMNS = (
     TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True),
     TableColumn("kind", lambda row: spaced(row["kind"])),
     number("TFLOP/s", lambda row: tflops(row["flops_per_s"]), optional=True),
-    number("of peak", lambda row: percent(row["peak_share"]), optional=True),
+    number("of peak", lambda row: percent(row["peak_share"]) if row["flops_per_s"] else "—", optional=True),
 )
 
 SECTION = Plugin(50, "Largest operations", "Operations", _build)

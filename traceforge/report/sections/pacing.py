@@ -126,9 +126,14 @@ def _changes(title: str) -> tuple[TableColumn, TableColumn, TableColumn]:
     """The predicted change of throughput and the ends of its interval."""
     return (
         number(title, lambda row: change(row["throughput_ratio"])),
-        number("from", lambda row: change(row["throughput_ratio_low"])),
+        number("from", lambda row: _lower_end(row["throughput_ratio_low"])),
         number("to", lambda row: change(row["throughput_ratio_high"])),
     )
+
+
+def _lower_end(ratio: float | None) -> str:
+    """The lower end of an interval; one that reaches down to no throughput at all is no end."""
+    return "not bounded" if ratio is not None and ratio <= 0 else change(ratio)
 
 
 def _prediction(row: Row) -> ForestRow:
@@ -218,7 +223,7 @@ _MEASURED_COLUMNS = (
 )
 _COLUMNS = (
     *_POLICY_COLUMNS,
-    number("steps to come, from", lambda row: change(row["throughput_ratio_next_low"]), optional=True),
+    number("steps to come, from", lambda row: _lower_end(row["throughput_ratio_next_low"]), optional=True),
     number("to", lambda row: change(row["throughput_ratio_next_high"]), optional=True),
     number("ceiling", lambda row: "—" if row["gain_ceiling"] is None else change(1 + row["gain_ceiling"])),
     number("variation", lambda row: percent(row["cv"])),

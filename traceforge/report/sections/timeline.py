@@ -14,12 +14,14 @@ from traceforge.report.formatting import LinkedText, count, duration, listed, pl
 from traceforge.report.missing_data import missing
 from traceforge.report.palette import PHASES
 from traceforge.report.plugin import Plugin
-from traceforge.report.timeline.payload import TimelineData, read_timeline
+from traceforge.report.timeline.payload import TimelineData, axes_of, read_timeline
 
 _MOST_HOSTS = 24  # as in timeline_rows.js
+_AXES = {"pp": "pipeline stage", "dp": "data parallel", "tp": "tensor parallel", "ep": "expert", "cp": "context"}
 _QUERIES = (
     "sections/timeline", "sections/timeline_ranks", "sections/timeline_delays", "sections/timeline_arrivals",
     "sections/timeline_host", "sections/timeline_events", "sections/timeline_names", "sections/timeline_origins",
+    "sections/timeline_mesh",
 )  # fmt: skip
 
 
@@ -40,6 +42,7 @@ def _build(context: Context) -> Section | Missing:
         legend=_legend(found),
         iterations=_iterations(found, context),
         ranks=[(rank, _rank(rank, context)) for rank in context.job.ranks],
+        lanes=[(axis, _AXES.get(axis, axis)) for axis, *_ in axes_of(context)],
         notes=_notes(found, context),
     )
     return Section([figure])

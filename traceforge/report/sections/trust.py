@@ -117,7 +117,7 @@ def _events_tile(context: Context) -> Tile:
 def _unexplained_tile(context: Context) -> Tile:
     unexplained = context.trust.unexplained
     if unexplained is None:
-        return Tile("—", "Unexplained", "There is no delay to explain.", "plain")
+        return Tile("—", "Unexplained", "No delay was measured.", "plain")
     state = "good" if unexplained <= thresholds.MOST_UNEXPLAINED_SHARE else "caution"
     return Tile(percent(unexplained), "Unexplained", "share of the delay without a cause", state)
 

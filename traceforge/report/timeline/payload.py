@@ -12,7 +12,7 @@ import polars as pl
 
 from traceforge.align.clock_course import read_course
 from traceforge.report.context import Context
-from traceforge.report.formatting import duration, unbroken
+from traceforge.report.formatting import clean, duration, unbroken
 from traceforge.report.job import Iteration
 from traceforge.report.palette import PHASES
 from traceforge.report.representatives import drawn_iterations
@@ -91,6 +91,20 @@ def read_timeline(context: Context) -> TimelineData | None:
     return TimelineData(page, axis, runs, detail, moments, opened.left_out)
 
 
+def axes_of(context: Context) -> list[tuple[str, list[str], list[int]]]:
+    """Axes of the parallel layout by which ranks can be grouped: name, names of the groups, and each rank's group."""
+    places: dict[str, dict[int, int]] = {}
+    for row in context.rows("sections/timeline_mesh"):
+        places.setdefault(row["axis"], {})[row["rank"]] = row["coordinate"]
+    ranks, found = context.job.ranks, []
+    for axis, place in places.items():
+        known = sorted({place[rank] for rank in ranks if rank in place})
+        if 1 < len(known) < len(ranks) and all(rank in place for rank in ranks):
+            names = [f"{'stage' if axis == 'pp' else clean(axis, 20)} {coordinate}" for coordinate in known]
+            found.append((clean(axis, 20), names, [known.index(place[rank]) for rank in ranks]))
+    return found
+
+
 def drawn(context: Context) -> list[Iteration]:
     """All iterations; where there are too many, of neighbours the longest."""
     job = context.job
@@ -125,6 +139,7 @@ def _frame(context: Context, axis: TimeAxis, shown: Sequence[Iteration], detail:
         "ranks": context.job.ranks,
         "hosts": [host or "unknown host" for host in hosts],
         "host_of": [hosts.index(context.job.host_of[rank]) for rank in context.job.ranks],
+        "axes": axes_of(context),
         "peer": detail.peer,
         "normal": detail.normal,
     }
