@@ -31,6 +31,16 @@ def test_a_kernel_whose_name_stands_for_any_operation_does_what_the_call_around_
     ]
 
 
+def test_the_call_of_nccl_itself_names_the_kernel_that_it_launched() -> None:
+    # given what rocprofv3 records without PyTorch's markers: RCCL's call around the launch of the one kernel it has
+    generic = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
+    trace = Trace().event("cpu_op", "ncclAllGather", 2, 9).collective(40, 90, issue_ns=5, op="", kernel=generic)
+
+    store = told(trace, stage="align")
+
+    assert rows_of(store, "SELECT op FROM align.call") == [("all_gather",)]
+
+
 def test_calls_are_numbered_in_order_of_issue_not_of_start() -> None:
     # host     |all-reduce at 5|all-gather at 7
     # device   stream A ······················|all-reduce 50–60|

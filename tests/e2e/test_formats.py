@@ -147,3 +147,19 @@ def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> No
         "cannot be matched, so who waits for whom cannot be known."
     )
     assert "one profiler" in str(step)
+
+
+def test_a_job_of_two_profilers_whose_calls_match_is_joined_and_that_is_said(tmp_path: Path) -> None:
+    job = replace(JOB, iterations=4, cluster=Cluster(nodes=2, devices=2))
+    write_scenario(job, tmp_path / "mixed", left_out=frozenset({2, 3}))
+    write_scenario(job, tmp_path / "mixed", left_out=frozenset({0, 1}), trace_format="pftrace")
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path / "mixed"], store, jobs=1)
+        ((kind, explanation),) = rows_of(store, "SELECT kind, explanation FROM attribute.verdict")
+
+    assert kind == "finding"
+    assert str(explanation).startswith(
+        "Ranks 0, 1 were recorded by PyTorch's profiler and ranks 2, 3 were recorded by PyTorch's CUPTI observer; "
+        "their calls were matched, so they are compared as one job."
+    )

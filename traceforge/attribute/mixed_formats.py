@@ -1,7 +1,8 @@
 """What is said of a job that several profilers recorded. In: which ranks each recorded. Out: sentences of the verdict.
 
-Idea: profilers number and name calls in ways of their own, so ranks of one are not matched with those of another; the
-reason is said instead of the symptom. Not handled: formats that would match (they do, and nothing is said).
+Idea: profilers number and name calls in ways of their own, so that ranks of one often do not match those of another:
+then the reason is said instead of the symptom. Where they do, it is said that they were joined.
+Not handled: which of the calls were matched by what.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from traceforge.store.database import Store
 
 _NOT_MATCHED = frozenset({"unmatched", "mostly_unmatched", "irregular"})
+_JOINED = frozenset({"finding", "uncertain", "cut_short", "partly_seen", "nothing_significant"})
 _NAMES = {
     "kineto": "PyTorch's profiler",
     "live_log": "traceforge.live",
@@ -45,12 +47,24 @@ def of_mixed_formats(state: Mapping[str, Any], recorded: Mapping[str, list[int]]
     """
     if state["state"] not in _NOT_MATCHED or len(recorded) < 2:
         return {}
-    said = [f"{_ranks(ranks)} by {_NAMES.get(kind, kind)}" for kind, ranks in recorded.items()]
-    who = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
     return {
-        "headline": f"{who[0].upper()}{who[1:]}: their calls cannot be matched, so who waits for whom cannot be known.",
+        "headline": f"{_who(recorded)}: their calls cannot be matched, so who waits for whom cannot be known.",
         "next_step": "Record all ranks in the same steps with one profiler, or ingest the files of each as a run.",
     }
+
+
+def joined(state: Mapping[str, Any], recorded: Mapping[str, list[int]]) -> str:
+    """That ranks of several profilers were joined, as a sentence; empty where one recorded all, or none match."""
+    if state["state"] not in _JOINED or len(recorded) < 2:
+        return ""
+    return f"{_who(recorded)}; their calls were matched, so they are compared as one job."
+
+
+def _who(recorded: Mapping[str, list[int]]) -> str:
+    """Which ranks each profiler recorded, as the beginning of a sentence."""
+    said = [f"{_ranks(ranks)} by {_NAMES.get(kind, kind)}" for kind, ranks in recorded.items()]
+    who = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+    return who[0].upper() + who[1:]
 
 
 def _ranks(ranks: list[int]) -> str:

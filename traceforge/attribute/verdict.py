@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceforge.attribute.mixed_formats import of_mixed_formats, profilers_of
+from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_text import (
     headline_of_stages,
@@ -179,7 +179,7 @@ def _row(store: Store, state: State) -> dict[str, object]:
         "run_id": state["run_id"],
         "kind": state["kind"],
         "headline": _headline(state),
-        "explanation": _explanation(store, state),
+        "explanation": " ".join(filter(None, [joined(state, state["profilers"]), _explanation(store, state)])),
         "confidence": state["confidence"],
         "next_step": _from_logs(state) or (next_step_of_stages if is_unbalanced(state) else _next_step)(state),
         "delay_share": _delay_share(state),
