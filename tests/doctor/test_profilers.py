@@ -13,6 +13,16 @@ def test_steps_are_marked_in_the_words_of_the_profiler(profiler: str, setting: s
     assert setting in str(advice_for("steps", profiler))
 
 
+@pytest.mark.parametrize("profiler", ["nsys", "rocprof", "rocpd", "xplane"])
+@pytest.mark.parametrize("code", ["communication", "matching", "clocks", "all_ranks", "steps"])
+def test_nobody_is_sent_to_the_settings_of_another_profiler(profiler: str, code: str) -> None:
+    advice = advice_for(code, profiler)
+
+    assert advice is not None
+    assert "torch.profiler" not in advice[1]
+    assert "pip install" not in advice[1]
+
+
 def test_the_checks_own_advice_stands_for_all_others() -> None:
     assert advice_for("steps", "kineto") is None
     assert advice_for("steps", None) is None

@@ -17,6 +17,7 @@ _XLA = 'jax.profiler.start_trace("traces")  # … ten steps … jax.profiler.sto
 _AS_WELL = "record a few steps with torch.profiler as well."
 _TORCH = "torch.profiler.profile(record_shapes=True, with_stack=False)"
 
+_SHARED = "Record ten or more collectives that all ranks share: their common ends align the clocks."
 _NO_NUMBERS = ("It does not number calls; order is all there is.", "")
 _Advice = Mapping[str, tuple[str, str]]
 
@@ -33,6 +34,9 @@ _NSYS_ADVICE: _Advice = {
         "nsys profile --capture-range=cudaProfilerApi --capture-range-end=stop",
     ),
     "devices": ("Record CUDA.", _NSYS),
+    "communication": ("Record steps that exchange gradients, with CUDA and NVTX on every rank.", _NSYS),
+    "matching": ("Export the payloads of NCCL's ranges, which state the communicator of each call.", _NSYS_EXPORT),
+    "clocks": (_SHARED, _NSYS),
     "process_groups": (
         "Export the payloads of NCCL's ranges, which state the communicator of each call.",
         _NSYS_EXPORT,
@@ -53,6 +57,9 @@ _ROCPROF_ADVICE: _Advice = {
     ),
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPROF),
     "steps": ("Put each step into a roctx range, and record markers.", _ROCPROF),
+    "communication": ("Record steps that exchange gradients, with RCCL's calls.", _ROCPROF),
+    "matching": ("Record HIP's and RCCL's calls on all ranks: they say what each kernel of RCCL is.", _ROCPROF),
+    "clocks": (_SHARED, _ROCPROF),
     "process_groups": (f"The file does not name process groups: {_AS_WELL}", _TORCH),
     "sequence_numbers": _NO_NUMBERS,
     "sizes": (f"The file does not state the sizes of collectives: {_AS_WELL}", _TORCH),
@@ -63,12 +70,18 @@ _ROCPD_ADVICE: _Advice = {
     **_ROCPROF_ADVICE,
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPD),
     "steps": ("Put each step into a roctx range, and record markers.", _ROCPD),
+    "communication": ("Record steps that exchange gradients, with RCCL's calls.", _ROCPD),
+    "matching": ("Record HIP's and RCCL's calls on all ranks: they say what each kernel of RCCL is.", _ROCPD),
+    "clocks": (_SHARED, _ROCPD),
 }
 _XLA_ADVICE: _Advice = {
     "rank_known": ("A file holds the devices of one host; each stands for a rank of it.", ""),
     "all_ranks": ("Start the trace on every host, in the same steps.", _XLA),
     "steps": ("Annotate each step.", 'with jax.profiler.StepTraceAnnotation("step", step_num=n):'),
     "iterations": ("Record ten or more steps after compilation.", _XLA),
+    "communication": ("Record steps in which devices exchange data, on every host.", _XLA),
+    "matching": ("Start and stop the trace in the same steps on every host.", _XLA),
+    "clocks": (_SHARED, _XLA),
     "process_groups": ("The file does not name groups of devices; the program's mesh does.", ""),
     "sequence_numbers": _NO_NUMBERS,
     "sizes": ("Sizes stand in the HLO module, which nothing here reads.", ""),
