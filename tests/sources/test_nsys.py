@@ -320,6 +320,21 @@ def test_what_is_of_no_rank_is_counted(export: Export) -> None:
     assert "CUPTI_ACTIVITY_KIND_RUNTIME 2, NVTX_EVENTS 2" in issue.detail
 
 
+def test_a_table_without_processes_is_of_the_one_that_used_its_device(export: Export) -> None:
+    # given kernels of devices 0 and 1 without their processes, which the copies state, of device 0 alone
+    bare = [{"start": 5, "end": 6, "deviceId": n, "streamId": 7, "shortName": 1} for n in (0, 1)]
+    copy = {"start": 8, "end": 9, "deviceId": 0, "streamId": 7, "globalPid": process(7), "copyKind": 1, "bytes": 4}
+    path = export(CUPTI_ACTIVITY_KIND_KERNEL=bare, CUPTI_ACTIVITY_KIND_MEMCPY=[copy])
+
+    parts = NsysSource().parts(path)
+
+    assert parts == ["device 0, process 7", "device 1"]
+    assert [[e["category"] for e in read(path, part).events] for part in parts] == [
+        ["kernel", "gpu_memcpy"],
+        ["kernel"],
+    ]
+
+
 def test_kernels_without_a_process_are_no_other_processs(export: Export) -> None:
     path = export(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2), kernel(5, 6, globalPid=None)])
 

@@ -50,11 +50,17 @@ class ReportPart:
 def parts_of(database: TableFile) -> list[ReportPart]:
     """The parts of an export in order of device and process; one without a device if none of its tables holds rows."""
     used: dict[int | None, set[int]] = {}
+    unsaid: set[int] = set()
     for table in DEVICE_TABLES:
         if database.has(table):
             process, device = database.integer(table, "globalPid"), database.integer(table, "deviceId")
             for one, number in database.rows(f"SELECT DISTINCT {process}, {device} FROM {table}"):
-                used.setdefault(one, set()).update([] if number is None else [number])
+                numbers = unsaid if not database.has(table, "globalPid") else used.setdefault(one, set())
+                numbers.update([] if number is None else [number])
+    # A table that says nothing of processes is of the one that used the device by the others, where only one did.
+    users = [number for one, numbers in used.items() if one is not None and len(numbers) == 1 for number in numbers]
+    if left := {number for number in unsaid if users.count(number) != 1}:
+        used.setdefault(None, set()).update(left)
     found: list[ReportPart] = []
     for one, numbers in used.items():
         if one is None:
