@@ -73,6 +73,25 @@ def test_the_report_of_every_sample_is_short_leads_to_its_finding_and_draws_in_s
     assert page.requests() == [(tmp_path / "report.html").as_uri()]
 
 
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.parent.name)
+def test_the_answer_and_the_timeline_of_every_sample_are_a_printed_page_each(
+    page: Page, file: Path, tmp_path: Path
+) -> None:
+    page.open(file.read_text(encoding="utf-8"), tmp_path, width=_PRINTED_WIDTH)
+    settled(page)
+    page.draw_all()
+    page.command("Emulation.setEmulatedMedia", media="print")
+    try:
+        first, second = page.run(  # type: ignore[misc]
+            "const panel = document.querySelector('.tab-panel').getBoundingClientRect();"
+            "return [panel.top + scrollY, panel.height]"
+        )
+        assert 0 < first <= _PRINTED_HEIGHT
+        assert 0 < second <= _PRINTED_HEIGHT
+    finally:
+        page.command("Emulation.setEmulatedMedia", media="")
+
+
 def test_the_page_looks_as_it_did(page: Page, late_report: Report, tmp_path: Path, update_golden: bool) -> None:
     # given the looks of the page when somebody last looked at it
     page.open(late_report.html, tmp_path)

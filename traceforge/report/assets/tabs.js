@@ -69,10 +69,11 @@
   }
   window.addEventListener("hashchange", follow);
   window.addEventListener("popstate", follow);
-  // A link to where the address already is changes no address.
+  // A link to where the address already is changes no address: whoever follows the address hears of it all the same.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.('a[href^="#"]');
-    if (link && !tabs.includes(link) && link.getAttribute("href") === location.hash) follow();
+    const isThere = link && !tabs.includes(link) && link.getAttribute("href") === location.hash;
+    if (isThere) window.dispatchEvent(new Event("hashchange"));
   });
   follow();
 

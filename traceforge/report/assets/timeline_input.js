@@ -21,11 +21,6 @@ Object.assign(Walk.prototype, {
     this.part("search").addEventListener("input", (event) => this.search(event.target.value));
     this.figure.querySelectorAll("[data-phase]").forEach((button) => button.addEventListener("click", () => this.toggle(button)));
     window.addEventListener("hashchange", () => this.addressed(false));
-    // A link to where the address already is changes no address.
-    document.addEventListener("click", (event) => {
-      const link = event.target.closest?.('a[href^="#it="]');
-      if (link && link.getAttribute("href") === location.hash) this.addressed(false);
-    });
     ["(prefers-color-scheme: dark)", "print"].forEach((query) =>
       window.matchMedia(query).addEventListener("change", () => {
         this.painter.recolour();
