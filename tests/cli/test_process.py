@@ -17,11 +17,12 @@ from tests.conftest import ROOT
 from traceforge.store.database import Store
 
 PATIENCE_S = 30
+LARGE_EVENTS = 250_001  # more than half of what is looked at together, see align/rank_batches.py
 
 
 def trace(rank: int, events: int = 50) -> bytes:
     listed = [
-        {"ph": "X", "cat": "cpu_op", "name": f"op {n}", "pid": 1, "tid": 1, "ts": 10 * n, "dur": 5}
+        {"ph": "X", "cat": "cpu_op", "name": f"op {n % 50}", "pid": 1, "tid": 1, "ts": 10 * n, "dur": 5}
         for n in range(events)
     ]
     return json.dumps({"distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": listed}).encode()
@@ -44,6 +45,16 @@ def slow_job(tmp_path: Path) -> Path:
     for rank in range(2):
         events = b",".join([b'{"ph": "X", "name": "\\ud800", "pid": [1], "tid": 1, "ts": "x", "dur": 1}'] * 300_000)
         (folder / f"rank{rank}.json").write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + events + b"]}")
+    return folder
+
+
+@pytest.fixture
+def large_job(tmp_path: Path) -> Path:
+    """Two ranks of so many operations that each is a part of the tables by itself."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    for rank in range(2):
+        (folder / f"rank{rank}.json").write_bytes(trace(rank, LARGE_EVENTS))
     return folder
 
 
@@ -121,6 +132,32 @@ def test_readers_die_with_a_parent_that_is_killed(tmp_path: Path, slow_job: Path
     ingest.communicate()
 
     assert all_gone(readers)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
+def test_workers_that_make_tables_die_with_a_parent_that_is_killed(tmp_path: Path, large_job: Path) -> None:
+    # given an ingest into a folder whose two workers make the tables of one rank each
+    database = tmp_path / "out"
+    ingest = started(tmp_path, "ingest", large_job, "--db", f"{database}/", "--jobs", 2)
+    until = time.monotonic() + PATIENCE_S
+    while not list(database.glob("*.spool/**/part*/*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert list(database.glob("*.spool/**/part*")), "no worker was given a part"
+    workers = children_of(ingest.pid)
+
+    # when it is killed
+    ingest.kill()
+    ingest.communicate()
+
+    # then they end by themselves, and the next run leaves nothing of what they wrote and has each ns of each operation
+    assert len(workers) >= 2
+    assert all_gone(workers)
+    again = ended(tmp_path, ["ingest", large_job, "--db", f"{database}/", "--jobs", 2])
+    assert (again.returncode, "Traceback" in again.stderr) == (0, False)
+    assert not list(database.glob("*.spool*"))
+    with Store(f"{database}/", read_only=True) as store:
+        found = store.rows("SELECT rank, SUM(duration_ns) FROM timeline.phase WHERE phase = 'compute' GROUP BY ALL")
+    assert sorted(found) == [(rank, LARGE_EVENTS * 5_000) for rank in range(2)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")

@@ -7,9 +7,8 @@ align.rank_batch is made: whoever has only one row of it makes one part of a tab
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
-import numpy as np
 import polars as pl
 
 from traceforge.store.database import Store
@@ -124,7 +123,7 @@ def file_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[tupl
 def _parts(found: pl.DataFrame, key: str) -> Parts:
     # What is read from one table comes in the order in which it was written, which is mostly that of files.
     ordered = found if found[key].is_sorted() else found.sort(key, maintain_order=True)
-    numbers, first = np.unique(ordered[key].to_numpy(), return_index=True)
-    lengths = np.diff(np.append(first, found.height))
-    places = dict(zip(numbers.tolist(), zip(first.tolist(), lengths.tolist(), strict=True), strict=True))
-    return Parts(ordered, places)
+    runs = ordered[key].rle().struct
+    lengths = runs.field("len").to_list()
+    firsts = accumulate(lengths[:-1], initial=0)
+    return Parts(ordered, dict(zip(runs.field("value").to_list(), zip(firsts, lengths, strict=False), strict=False)))

@@ -43,7 +43,9 @@ def main() -> None:
         with prepared():
             if not is_answered(sys.argv[1:]):
                 from traceforge.cli.app import app
+                from traceforge.store.allocator import give_back_large_arrays
 
+                give_back_large_arrays()
                 try:
                     app()
                 finally:

@@ -9,6 +9,7 @@ Not handled: inferred communicators whose members are initialised in different o
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import polars as pl
 
@@ -29,6 +30,8 @@ _COLUMNS = (
     "run_id", "communicator_id", "rank", "global_rank", "global_rank_origin", "identity", "source_id", "handle_id",
     "process", "host", "device", "pci_address", "line",
 )  # fmt: skip
+
+_ROWS_AT_ONCE = 32_768
 
 Slot = tuple[int, int | None]
 """A GPU of the job: process and CUDA device."""
@@ -75,13 +78,14 @@ class GlobalRanks:
     by_slot: Mapping[Slot, int]
 
 
-def rows(store: Store) -> pl.DataFrame:
-    """One row per member of a communicator, over all runs."""
+def rows(store: Store) -> Iterator[pl.DataFrame]:
+    """One row per member of a communicator, over all runs, some at a time."""
     handles: dict[int, list[CommunicatorHandle]] = defaultdict(list)
-    for row in store.rows(_HANDLES):
+    for row in store.query(_HANDLES).iter_rows():
         handles[row[0]].append(CommunicatorHandle(*row))
-    found = [row for run_handles in handles.values() for row in _members(run_handles)]
-    return pl.DataFrame(found, schema=_COLUMNS, orient="row", infer_schema_length=None)
+    found = (row for run_handles in handles.values() for row in _members(run_handles))
+    while some := list(islice(found, _ROWS_AT_ONCE)):
+        yield pl.DataFrame(some, schema=_COLUMNS, orient="row", infer_schema_length=None)
 
 
 def _members(handles: list[CommunicatorHandle]) -> Iterator[tuple[object, ...]]:

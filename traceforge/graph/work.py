@@ -5,12 +5,13 @@ totals, so the stretches add up to the ns. Iterations without any collective are
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
+from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Times, covered_before
 
@@ -39,13 +40,25 @@ WITH kind AS (
 SELECT s.rank, k.kind, s.start_ns, s.duration_ns
 FROM timeline.segment AS s
 JOIN kind AS k ON k.phase = s.phase AND k.activity IS NOT DISTINCT FROM s.activity
-WHERE s.run_id = $1 AND s.rank BETWEEN $2 AND $3
+WHERE s.run_id = $1 AND s.rank BETWEEN $2 AND $3 AND s.start_ns >= $4 AND s.start_ns < $5
 ORDER BY s.rank, s.start_ns
+"""
+
+# Where a rank has millions of segments, some of them are looked at at a time; which ones makes no difference.
+_CUTS = """
+SELECT DISTINCT start_ns
+FROM (
+  SELECT start_ns, ROW_NUMBER() OVER () AS number FROM timeline.segment WHERE run_id = $1 AND rank BETWEEN $2 AND $3
+)
+WHERE number % $4 = 0
+ORDER BY start_ns
 """
 
 _KINDS = "SELECT DISTINCT phase, activity FROM timeline.segment WHERE run_id = ? ORDER BY phase, activity"
 
 _KIND = ["phase", "activity"]
+_MOST_SEGMENTS = 250_000
+_TIMES = np.iinfo(np.int64)
 _EXPOSED = ("transfer", "wait", "communication")
 
 
@@ -72,10 +85,9 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a (rank, iteration, position, part, phase, activity) with work in it."""
     parts = []
     for batch in rank_batches(store):
-        arrivals, segments = batch.by_rank(store, _ARRIVALS), batch.by_rank(store, _SEGMENTS)
-        if not arrivals.frame.is_empty():
-            kinds = store.query(_KINDS, [batch.run_id])
-            parts.append(_work(batch, _stretches(arrivals.frame), segments, kinds))
+        arrivals = batch.by_rank(store, _ARRIVALS).frame
+        if not arrivals.is_empty():
+            parts.append(_work(store, batch, _stretches(arrivals)))
     if not parts:
         return pl.DataFrame()
     return pl.concat(parts).sort("run_id", "iteration", "rank", "position", "part", *_KIND)
@@ -112,22 +124,17 @@ def _stretches(arrivals: pl.DataFrame) -> _Stretches:
 _WAIT, _TAIL = 1, 2
 
 
-def _work(batch: RankBatch, stretches: _Stretches, segments: Parts, kinds: pl.DataFrame) -> pl.DataFrame:
-    """How long each kind of segment, a row of `kinds`, lasts in each stretch, where it does."""
+def _work(store: Store, batch: RankBatch, stretches: _Stretches) -> pl.DataFrame:
+    """How long each kind of segment lasts in each stretch, where it does."""
+    kinds = store.query(_KINDS, [batch.run_id])
     is_exposed = kinds["phase"].is_in(_EXPOSED).to_numpy()
     found: list[tuple[NDArray[np.int64], ...]] = [(np.zeros(0, dtype=np.int64),) * 3]
-    for one in batch.ranks:
-        first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1])
-        since, until = stretches.from_ns[first:last], stretches.until_ns[first:last]
-        start, duration, kind = (segments.of(one.rank)[name].to_numpy() for name in ("start_ns", "duration_ns", "kind"))
-        for number in np.flatnonzero(np.bincount(kind)).tolist():
-            own = kind == number
-            amount = covered_before(start[own], duration[own], until) - covered_before(start[own], duration[own], since)
-            if is_exposed[number]:
-                # Before a wait, exposed communication is the wait itself.
-                amount[stretches.is_wait[first:last]] = 0
-            place = np.flatnonzero(amount > 0)
-            found.append((first + place, np.full(len(place), number), amount[place]))
+    for (first, number), amount in sorted(_amounts(store, batch, stretches).items()):
+        if is_exposed[number]:
+            # Before a wait, exposed communication is the wait itself.
+            amount[stretches.is_wait[first : first + len(amount)]] = 0
+        place = np.flatnonzero(amount > 0)
+        found.append((first + place, np.full(len(place), number), amount[place]))
     place, kind, amount = (np.concatenate(columns) for columns in zip(*found, strict=True))
     return pl.DataFrame(
         {
@@ -142,3 +149,29 @@ def _work(batch: RankBatch, stretches: _Stretches, segments: Parts, kinds: pl.Da
             "duration_ns": amount,
         }
     )
+
+
+def _amounts(store: Store, batch: RankBatch, stretches: _Stretches) -> dict[tuple[int, int], Times]:
+    """Time of each kind in the stretches of each rank, by the first of its stretches and the kind."""
+    amounts: dict[tuple[int, int], Times] = {}
+    for between in pairwise([int(_TIMES.min), *_cuts(store, batch), int(_TIMES.max)]):
+        segments = batch.by_rank(store, _SEGMENTS, between)
+        for one in batch.ranks:
+            first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1]).tolist()
+            own = segments.of(one.rank)
+            for number in own["kind"].unique().to_list():
+                start, duration = (own.filter(kind=number)[name].to_numpy() for name in ("start_ns", "duration_ns"))
+                amount = covered_before(start, duration, stretches.until_ns[first:last])
+                amount -= covered_before(start, duration, stretches.from_ns[first:last])
+                before = amounts.setdefault((first, number), amount)
+                if before is not amount:
+                    before += amount
+    return amounts
+
+
+def _cuts(store: Store, batch: RankBatch) -> list[int]:
+    """Times between which a large rank has as many segments as are looked at together."""
+    if len(batch.ranks) > 1:
+        return []
+    rank = batch.ranks[0].rank
+    return [start for (start,) in store.rows(_CUTS, [batch.run_id, rank, rank, _MOST_SEGMENTS])]

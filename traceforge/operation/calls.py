@@ -123,6 +123,9 @@ def _found(kinds: RoleKinds) -> Iterator[tuple[RankFile, _Found]]:
     if len(ranks) == 1 and launched:
         yield ranks[0], _in_stretches(kinds, launched, training.get(ranks[0].source_id, NONE))
         return
+    if len(ranks) == 1:
+        yield ranks[0], _on_host({role: kinds.read(role).rows(ranks[0].source_id) for role in _AROUND})
+        return
     around = {role: kinds.read(role) for role in _AROUND}
     for one in ranks:
         by_role = {role: events.rows(one.source_id) for role, events in around.items()}
@@ -233,18 +236,20 @@ def _on_device(
 def _on_host(by_role: dict[str, Rows]) -> _Found:
     """Operations with the time of their own; annotations where there are no operations."""
     spans = by_role["operation"] if len(by_role["operation"].name) else by_role["annotation"]
-    untimed = (spans.duration_ns < 0) | (spans.start_ns < 0)
-    lasting = np.where(untimed, NONE, own_duration_ns(spans.spans()))
-    joined = np.full(len(spans.name), _HOST)
+    lasting = own_duration_ns(spans.spans())
+    lasting[(spans.duration_ns < 0) | (spans.start_ns < 0)] = NONE
+    joined = np.full(len(spans.name), _HOST, dtype=np.int8)
     module = _named(by_role, "module", spans.track, spans.start_ns)
     annotation = _named(by_role, "annotation", spans.track, spans.start_ns)
     if spans is by_role["annotation"]:
-        annotation = np.full(len(spans.name), NONE)
+        annotation = np.full(len(spans.name), NONE, dtype=np.int32)
     return _Found(spans.start_ns, lasting, spans.name, joined, spans.name, spans.event_id, annotation, module)
 
 
 def _named(by_role: dict[str, Rows], role: str, track: Integers, at_ns: Integers) -> Integers:
     events = by_role[role]
+    if not len(events.name):
+        return np.full(len(track), NONE, dtype=np.int32)
     return _at(events.name, innermost(events.spans(), track, at_ns))
 
 

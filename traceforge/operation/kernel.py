@@ -53,6 +53,7 @@ _SCHEMA = {
 }
 
 _LARGEST = 2**63 - 1
+_ROWS_AT_ONCE = 8_192  # one takes 1 KB and more as objects of Python
 _NAMES = ("name", "operation", "annotation", "module")
 
 
@@ -61,12 +62,13 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
     devices = {(row["run_id"], row["rank"]): row for row in store.records(_RANKS)}
     order = ["rank", "duration_ns", "full_name", "operation", "shapes", "annotation", "module"]
     for found in store.once(group_calls):
-        described = [
-            _described(row, found.names, devices[found.run_id, row["rank"]])
-            for row in found.groups.iter_rows(named=True)
-        ]
-        frame = pl.DataFrame(described, schema=_SCHEMA, orient="row")
-        yield frame.sort(order, descending=[False, True, *[False] * 5])
+        frames = [pl.DataFrame(schema=_SCHEMA)]
+        for some in found.groups.iter_slices(_ROWS_AT_ONCE):
+            described = [
+                _described(row, found.names, devices[found.run_id, row["rank"]]) for row in some.iter_rows(named=True)
+            ]
+            frames.append(pl.DataFrame(described, schema=_SCHEMA, orient="row"))
+        yield pl.concat(frames).sort(order, descending=[False, True, *[False] * 5])
 
 
 def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Idea: spans of one thread are nested, so that the number of those that began before an instant less the number of those
 that ended tells how many are open there, its depth; the span around something at depth d is the last one before it that
-opened at depth d - 1. Two sorted arrays a thread are all that this takes, one thread at a time.
+opened at depth d - 1. Two sorted arrays a thread are all that this takes, one thread at a time; what follows for each
+instant is worked out for some of them at a time, as there are millions.
 Not handled: spans that overlap without being nested (a point behind the end of what was found has no span).
 """
 
@@ -17,6 +18,7 @@ Integers = NDArray[np.int64]
 
 NONE = -1
 """Stands for no span."""
+_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,18 @@ class _ThreadSpans:
 
     def around(self, at_ns: Integers) -> Integers:
         """The innermost span that is open at each instant, as a place; `NONE` where there is none."""
-        begun = np.searchsorted(self.starts_ns, at_ns, side="right")
-        depth = begun - np.searchsorted(self.ends_ns, at_ns, side="right") - 1
-        return self._last(depth, begun - 1)
+        found = np.empty(len(at_ns), dtype=self.places.dtype)
+        for some in _stretches(len(at_ns)):
+            begun = np.searchsorted(self.starts_ns, at_ns[some], side="right")
+            depth = begun - np.searchsorted(self.ends_ns, at_ns[some], side="right") - 1
+            found[some] = self._last(depth, begun - 1)
+        return found
 
-    def parents(self) -> Integers:
-        """The span around each, as a place; `NONE` where there is none."""
-        return self._last(self.depths - 1, np.arange(len(self.depths)) - 1)
+    def with_parents(self) -> Iterator[tuple[Integers, Integers]]:
+        """Each span and the one around it, as places, some at a time; `NONE` where there is none around it."""
+        for some in _stretches(len(self.depths)):
+            numbers = np.arange(some.start, min(some.stop, len(self.depths)))
+            yield self.places[some], self._last(self.depths[some] - 1, numbers - 1)
 
     def _last(self, depth: Integers, number: Integers) -> Integers:
         """The last span of a depth that is not behind a number."""
@@ -68,7 +75,7 @@ class _ThreadSpans:
 
 def innermost(spans: Spans, track: Integers, at_ns: Integers) -> Integers:
     """Index of the innermost span around each point of a track, `NONE` where there is none; intervals are half-open."""
-    result = np.full(len(track), NONE)
+    result = np.full(len(track), NONE, dtype=_places_type(len(spans.track)))
     asked = _by_track(track)
     for own, line in _lines(spans):
         if own in asked:
@@ -81,26 +88,34 @@ def innermost(spans: Spans, track: Integers, at_ns: Integers) -> Integers:
 def own_duration_ns(spans: Spans) -> Integers:
     """How long each span lasts without those directly inside it, never negative, ns."""
     own = spans.end_ns - spans.start_ns
-    for _, line in _lines(spans):
-        inside, parent = line.places, line.parents()
-        known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
-        inside, parent = inside[known], parent[known]
+    for inside, parent in _directly_inside(spans):
         # A child that reaches beyond its parent takes from it what it covers.
         covered = np.minimum(spans.end_ns[inside], spans.end_ns[parent]) - spans.start_ns[inside]
         np.subtract.at(own, parent, covered)
-    result: Integers = np.maximum(own, 0)
-    return result
+    np.maximum(own, 0, out=own)
+    return own
 
 
 def longest_inside_ns(spans: Spans) -> Integers:
     """How long the longest span directly inside each lasts, ns; 0 where there is none."""
     longest = np.zeros(len(spans.track), dtype=np.int64)
-    for _, line in _lines(spans):
-        inside, parent = line.places, line.parents()
-        known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
-        inside, parent = inside[known], parent[known]
+    for inside, parent in _directly_inside(spans):
         np.maximum.at(longest, parent, spans.end_ns[inside] - spans.start_ns[inside])
     return longest
+
+
+def _directly_inside(spans: Spans) -> Iterator[tuple[Integers, Integers]]:
+    """Spans and the one that each begins in, as places, some at a time."""
+    for _, line in _lines(spans):
+        for inside, parent in line.with_parents():
+            known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
+            yield inside[known], parent[known]
+
+
+def _stretches(count: int) -> Iterator[slice]:
+    """So many things, some at a time."""
+    for first in range(0, count, _AT_ONCE):
+        yield slice(first, first + _AT_ONCE)
 
 
 def _by_track(track: Integers) -> dict[int, Integers]:

@@ -52,6 +52,7 @@ _SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
+    "allocator_flush_threshold": "16MB",  # beyond it threads give memory back; 128 MiB are rarely reached at once
 }
 _BESIDE = ("wal", "wal.checkpoint", "wal.recovery")
 

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import ParamSpec, TypeVar
 
 from traceforge.files import size_bytes
+from traceforge.store.allocator import give_back_large_arrays
 
 _PAUSE_S = 0.5
 # On disk; to read so much takes about as long as to start a process that reads.
@@ -161,12 +162,11 @@ def _some_ended(ended: "SimpleQueue[Future[Result]]") -> "list[Future[Result]]":
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     """Processes that share no memory; threads of polars do not survive a fork."""
-    return ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_watch_parent, initargs=(os.getpid(),)
-    )
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(os.getpid(),))
 
 
-def _watch_parent(parent: int) -> None:
+def _begin(parent: int) -> None:
+    give_back_large_arrays()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -76,31 +76,39 @@ def read_events(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Rank
     kinds, events = batch.by_file(store, _KINDS, [names]), batch.by_file(store, _EVENTS)
     courses = read_courses(store, batch.run_id)
     for one in batch.ranks:
-        yield one, _of_rank(kinds.of(one.source_id), events.of(one.source_id), courses[one.rank])
+        found = [(one, _of_rank(kinds.of(one.source_id), events.of(one.source_id), courses[one.rank]))]
+        if one is batch.ranks[-1]:
+            del kinds, events  # as large as what is handed over, which nothing here holds either
+        yield found.pop()
 
 
 def _of_rank(kinds: pl.DataFrame, events: pl.DataFrame, clock: ClockCourse) -> RankEvents:
     kind_ids = kinds["kind_id"].to_numpy()
-    code_of, track_of = (np.full(int(kind_ids.max(initial=-1)) + 2, -1) for _ in range(2))
+    # As narrow as they may be: there are millions of events.
+    code_of = np.full(int(kind_ids.max(initial=-1)) + 2, -1, dtype=np.int16)
+    track_of = np.full(len(code_of), -1, dtype=np.int32)
     code_of[kind_ids], track_of[kind_ids] = kinds["code"].to_numpy(), kinds["track_id"].to_numpy()
     # Kinds of no class share the last place.
     kind = np.minimum(events["kind_id"].to_numpy(), len(code_of) - 1)
-    known = np.flatnonzero(code_of[kind] >= 0)
+    known = code_of[kind] >= 0
     code, track = code_of[kind[known]], track_of[kind[known]]
+    del kind
+    is_training = track == _training_track(code, track)
     start = events["raw_start_ns"].to_numpy()[known]
     end = start + events["duration_ns"].to_numpy()[known]
-    return by_class(code, clock.aligned(start), clock.aligned(end), track == _training_track(code, track))
+    return by_class(code, clock.aligned(start), clock.aligned(end), is_training)
 
 
 def _training_track(code: Times, track: Times) -> int:
     """Number of the training thread; one that no event has where nothing marks it."""
     names = classes()
     marking = np.isin(code, [names.index(name) for name in _MARKING])
-    tracks, place = np.unique(track[marking], return_inverse=True)
+    tracks, counts = np.unique(track[marking], return_counts=True)
     if not len(tracks):
         return int(np.iinfo(np.int64).min)
-    counts = np.bincount(place, minlength=len(tracks))
-    steps = np.bincount(place, weights=code[marking] == names.index("iteration"), minlength=len(tracks))
+    with_steps, own = np.unique(track[code == names.index("iteration")], return_counts=True)
+    steps = np.zeros(len(tracks), dtype=np.int64)
+    steps[np.searchsorted(tracks, with_steps)] = own
     return int(tracks[np.lexsort((tracks, -counts, -steps))[0]])
 
 

@@ -189,7 +189,8 @@ def _cuts(layers: RankLayers, most_edges: int) -> list[int]:
         return []
     starts = np.concatenate([one.starts_ns for one in layers.layers.values()])
     places = np.arange(1, -(-count // most_edges)) * most_edges // 2
-    return sorted(set(np.partition(starts, places)[places].tolist()))
+    starts.partition(places)
+    return sorted(set(starts[places].tolist()))
 
 
 def _between(intervals: Intervals, since_ns: int, until_ns: int) -> Intervals:

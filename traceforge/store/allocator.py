@@ -1,0 +1,20 @@
+"""Memory of large arrays. In: nothing. Out: a C library that gives them back to the system once nobody needs them.
+
+Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
+a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages.
+Not handled: other C libraries, which are left as they are.
+"""
+
+import ctypes
+
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+_LARGE_BYTES = 4 * 1024 * 1024
+
+
+def give_back_large_arrays() -> None:
+    """Have this process do so; for processes that are ours alone, as it holds for all that they do."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    mallopt(ctypes.c_int(_MMAP_THRESHOLD), ctypes.c_int(_LARGE_BYTES))
