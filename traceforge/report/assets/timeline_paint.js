@@ -246,7 +246,8 @@ class Painter {
     const [, , , , ranks, at] = model.collectives[view.link];
     const place = ranks.indexOf(model.ranks[rank]);
     const x = place < 0 ? -Infinity : this.x(at[place]);
-    return x > from - 4 && x < from + context.measureText(text).width + 8 ? x + 4 : from;
+    const width = this.widths.get(text) ?? context.measureText(text).width;
+    return x > from - 4 && x < from + width + 8 ? x + 4 : from;
   }
 
   /** Whether a finding's outline, which has words of its own, lies there. */
