@@ -45,6 +45,7 @@ PROMISES = {
         "tests/cli/test_process.py::test_a_signal_ends_readers_and_temporary_files_at_once",
         "tests/cli/test_process.py::test_readers_die_with_a_parent_that_is_killed",
         "tests/cli/test_process.py::test_workers_that_make_tables_die_with_a_parent_that_is_killed",
+        "tests/cli/test_process.py::test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_signal",
         "tests/cli/test_process.py::test_what_a_killed_report_left_is_removed_by_the_next_one",
     ),
     "A file is not read twice": (

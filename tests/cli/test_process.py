@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import run
 from tests.conftest import ROOT
+from traceforge.cli.process import prepared
 from traceforge.store.database import Store
 
 PATIENCE_S = 30
@@ -174,6 +176,18 @@ def test_a_signal_ends_readers_and_temporary_files_at_once(tmp_path: Path, slow_
     assert "Traceback" not in said
     assert all_gone(readers)
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_signal() -> None:
+    def query() -> None:
+        with suppress(SystemExit):
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise RuntimeError("Query interrupted")
+
+    with pytest.raises(SystemExit) as ending, prepared():
+        query()
+
+    assert ending.value.code == 128 + signal.SIGTERM
 
 
 def test_what_a_killed_report_left_is_removed_by_the_next_one(tmp_path: Path, slow_job: Path, job: Path) -> None:

@@ -29,11 +29,22 @@ def prepared() -> Iterator[None]:
             # Where a terminal cannot show a character, an escape is better than an error.
             stream.reconfigure(errors="backslashreplace")
     before = {number: signal.getsignal(number) for number in _SIGNALS}
+    ended_by: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        ended_by.append(number)
+        _end(number, frame)
+
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
-            signal.signal(number, _end)
+            signal.signal(number, end)
     try:
         yield
+    except Exception:
+        if not ended_by:
+            raise
+        # Of a query DuckDB says that it was interrupted, in the place of what the handler raised.
+        raise SystemExit(128 + ended_by[0]) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
