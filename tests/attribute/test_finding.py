@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from tests.attribute.jobs import sleeping_job, traces_of
@@ -159,9 +160,63 @@ def test_a_straggler_of_any_cause_is_named_first(cause: str) -> None:
     assert (findings[0]["cause"], findings[0]["subject"], findings[0]["confidence"]) == (cause, "1", "high")
 
 
-def test_what_the_trace_does_not_tell_is_never_certain() -> None:
+def test_who_is_late_may_be_known_where_why_is_not_but_never_for_certain() -> None:
     # given a straggler whose host does nothing that has a name
-    only(findings_of(*traces_of(STRAGGLER, by="unexplained", iterations=12)), cause="unexplained", confidence="low")
+    only(
+        findings_of(*traces_of(STRAGGLER, by="unexplained", iterations=12)),
+        mode="unexplained", cause="unexplained", subject_kind="rank", subject="1", confidence="medium",
+    )  # fmt: skip
+
+
+def test_steps_that_vary_alike_on_all_ranks_accuse_nobody() -> None:
+    # given forty steps of four ranks whose sequences are longer or shorter for all alike, by 15 % either way
+    rng, traces, at = np.random.default_rng(3), [Trace(rank) for rank in range(4)], 0
+    for step in range(40):
+        length = round(float(1_000 * US * np.exp(0.15 * rng.standard_normal())))
+        own = [length + int(rng.integers(0, 5 * US)) for _ in traces]
+        end = at + max(own) + 200 * US
+        for trace, work in zip(traces, own, strict=True):
+            trace.step(step, at, end).kernel(at, at + work).collective(at + work, end, issue_ns=at + 1)
+        at = end + US
+
+    assert [one["summary"] for one in findings_of(*traces) if one["confidence"] != "low"] == []
+
+
+def test_steps_that_gather_gradients_do_not_hide_who_is_slow() -> None:
+    # given 32 steps of four ranks that exchange gradients in every fourth; rank 2 takes 110 us where others take 100
+    traces, at = [Trace(rank) for rank in range(4)], [0] * 4
+    for step in range(32):
+        begin = list(at)
+        at = [start + (110 if rank == 2 else 100) * US for rank, start in enumerate(begin)]
+        end = max(at) + 40 * US
+        for rank, trace in enumerate(traces):
+            trace.kernel(begin[rank], at[rank], launch_ns=begin[rank])
+            if step % 4 == 3:
+                trace.collective(at[rank], end, issue_ns=begin[rank] + 2)
+                at[rank] = end
+            trace.step(step, begin[rank], at[rank])
+
+    finding = only(findings_of(*traces), cause="slow_compute", subject="2", confidence="high", pattern="persistent")
+    assert finding["delay_ns_per_iteration"] == pytest.approx(10 * US, rel=0.05)
+
+
+def test_a_pause_of_all_ranks_is_found_where_nothing_says_why() -> None:
+    # given forty steps of four ranks, before one of which all devices stand still for 4 ms and no host says anything
+    traces, at = [Trace(rank) for rank in range(4)], 0
+    for step in range(40):
+        begin = at + (4_000 * US if step == 17 else 0)
+        for rank, trace in enumerate(traces):
+            work = 1_000 * US + (7 * rank + 3 * step) % 5 * US
+            trace.step(step, at, begin + 1_200 * US).kernel(begin, begin + work, launch_ns=begin)
+            trace.collective(begin + work, begin + 1_200 * US, issue_ns=begin + 1)
+        at = begin + 1_201 * US
+
+    finding = only(
+        findings_of(*traces), cause="unexplained", subject_kind="job", pattern="one_off", confidence="medium"
+    )
+    assert str(finding["summary"]).startswith(
+        "Every rank stands still for a reason the trace does not show, in 1 of 40"
+    )
 
 
 def test_one_iteration_is_never_certain() -> None:

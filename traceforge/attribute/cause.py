@@ -60,8 +60,9 @@ class Cause:
 UNEXPLAINED = Cause(
     name="unexplained",
     mode="unexplained",
-    phrase="was late for a reason the trace does not show",
-    next_step="Record host activity as well (profile_memory, with_stack), so that {subject}'s gaps get names.",
+    phrase="is late for a reason the trace does not show",
+    phrase_of_all="stands still for a reason the trace does not show",
+    next_step="Record what the host does, too (CPU activities, with_stack=True), so that {subject}'s gaps get names.",
 )
 
 # Owner of what several causes own together; mode and next step are those of the largest.

@@ -103,15 +103,23 @@ def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int6
     return affected
 
 
-def effect_on_job(delays_ns: Delays, durations_ns: Delays, residual_ns: float, limits: GradeLimits) -> Effect | None:
+def effect_on_job(
+    delays_ns: Delays, durations_ns: Delays, residual_ns: float, limits: GradeLimits, own_ns: Delays | None = None
+) -> Effect | None:
     """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
 
     Such a delay lies between ranks, so nothing below three clock residuals counts.
+
+    Args:
+        own_ns: the ranks' own work above the reference, shape (iterations, ranks), where it is work that they lose.
+            Iterations that are shorter cost nothing, so that only this shows how much steps vary by themselves, as
+            with sequence lengths.
     """
     typical = float(np.median(durations_ns))
-    lowest, low = np.quantile(delays_ns, _LOWER_RANGE)
-    spread = float(low - lowest) / _SD_PER_LOWER_RANGE
-    floor = float(low) + max(
+    spread, low = _usual_spread(delays_ns)
+    if own_ns is not None:
+        spread = max(spread, _usual_spread(own_ns.mean(axis=1))[0])
+    floor = low + max(
         thresholds.AFFECTED_SPREADS * spread,
         thresholds.AFFECTED_SHARE * typical,
         RESOLUTION_RESIDUALS * residual_ns,
@@ -121,6 +129,27 @@ def effect_on_job(delays_ns: Delays, durations_ns: Delays, residual_ns: float, l
     if not len(affected) or share < thresholds.REPORTED_SHARE:
         return None
     return _in_iterations(delays_ns, affected, share, grade_of_job(delays_ns, share, affected, typical, limits))
+
+
+def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
+    """Standard deviation of a run's usual iterations, and an amount below which a quarter of them lie."""
+    lowest, low = np.quantile(amounts_ns, _LOWER_RANGE)
+    return float(low - lowest) / _SD_PER_LOWER_RANGE, float(low)
+
+
+def apart_from_all(delays_ns: Delays, own_ns: Delays) -> Delays:
+    """Delays without what all ranks lose alike in an iteration, shape (iterations, ranks); one alone has no peers.
+
+    Args:
+        own_ns: the ranks' own work above the reference, likewise.
+    """
+    if delays_ns.shape[1] == 1:
+        return delays_ns
+    total = delays_ns.sum(axis=1)
+    of_all = np.maximum(0.0, own_ns.min(axis=1))
+    kept = np.divide(np.maximum(0.0, total - of_all), total, out=np.ones_like(total), where=total > 0)
+    result: Delays = delays_ns * kept[:, None]
+    return result
 
 
 def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits) -> Effect | None:

@@ -39,7 +39,7 @@ class FindingCandidate:
     @property
     def confidence(self) -> str:
         """Grade, with what a by-product or an unknown cause takes from it."""
-        if self.cause is UNEXPLAINED or self.companion_of:
+        if self.companion_of:
             return "low"
         # That time is lost may be certain; why is not.
         is_high = self.effect.confidence == "high"

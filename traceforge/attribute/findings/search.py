@@ -13,7 +13,14 @@ import numpy as np
 
 from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, Cause, causes
 from traceforge.attribute.findings.chance import subsets
-from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job, effect_on_ranks, stands_alone
+from traceforge.attribute.findings.effects import (
+    Effect,
+    apart_from_all,
+    effect_in_turns,
+    effect_on_job,
+    effect_on_ranks,
+    stands_alone,
+)
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits, begins_the_run
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime
@@ -103,7 +110,7 @@ def search(run: JudgedRun, lost: LostTime) -> Iterator[FindingCandidate]:
 def _warm_up(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[Subject]) -> FindingCandidate | None:
     """What all ranks lose alike in the first iterations, and never again: it accuses nobody, nor do its shares."""
     cost, own = lost.of(node.numbers)
-    effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits_of(run, node, lost.causes))
+    effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits_of(run, node, lost.causes), own)
     if effect is None or not begins_the_run(effect.affected):
         return None
     struck = slow_set(run, own[effect.affected].mean(axis=0), known)
@@ -129,7 +136,7 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     slow = _slow_subjects(run, own, known)
     by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
     best = min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
-    return None if _leads_in_turns(run, cost, node, best, limits) else best
+    return None if _leads_in_turns(run, apart_from_all(cost, own), node, best, limits) else best
 
 
 def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: FindingCandidate, limits: GradeLimits) -> bool:
@@ -161,17 +168,18 @@ def _effects(
     """Effects of all subjects that may be the strongest."""
     most = np.argsort(-cost.mean(axis=0), kind="stable")[:_TRIED_RANKS]
     subjects = {rank_of(run, place) for place in most.tolist()} | _slow_subjects(run, own, known)
-    together = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
+    together = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits, own)
     if together is not None:
         struck = slow_set(run, own[together.affected].mean(axis=0), known)
         if struck is not None and struck.kind == "job":
             yield struck, _of_everyone(cost.sum(axis=1), together, run, limits)
         elif struck is not None:
             subjects.add(struck)
+    apart = apart_from_all(cost, own)
     for subject in sorted(subjects - {everyone(run)}, key=lambda one: one.places):
-        effect = effect_of_subject(run, cost, subject, limits, len(known))
+        effect = effect_of_subject(run, apart, subject, limits, len(known))
         if effect is not None:
-            yield subject, _as_sure_as(effect, together, cost, subject)
+            yield subject, _as_sure_as(effect, together, apart, subject)
 
 
 def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: GradeLimits, known: int) -> Effect | None:
@@ -223,23 +231,24 @@ def _what_is_left(
     run: JudgedRun, lost: LostTime, node: CauseNode, counted: Sequence[FindingCandidate]
 ) -> Iterator[FindingCandidate]:
     """Of one cause: what ranks lose in turns, what the job loses now and then, and ranks that may be chance."""
-    cost, _ = lost.of(node.numbers)
+    cost, own = lost.of(node.numbers)
     limits = limits_of(run, node, lost.causes)
     of_ranks = node.cause.mode == "synchronization_amplification"
     if _takes_turns(run, node):
         places = np.setdiff1d(np.arange(len(run.ranks)), [place for one in counted for place in one.subject.places])
-        effect = effect_in_turns(cost[:, places], run.durations_ns, limits)
+        effect = effect_in_turns(apart_from_all(cost, own)[:, places], run.durations_ns, limits)
         if effect is not None and effect.confidence != "low":
             yield _candidate(run, lost, node, one_or_another(places.tolist()), effect)
             return
     if not counted and not of_ranks and node.cause is not UNEXPLAINED and node.cause.mode != "gpu_locality":
-        effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits)
+        effect = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits, own)
         if effect is not None and effect.confidence != "low":
             found = _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)
             yield from [] if _is_part_of_everyone(lost, node, found) else [found]
             return
-    for place in np.flatnonzero(cost.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist():
-        effect = effect_on_ranks(cost, [place], run.durations_ns, limits, len(run.ranks))
+    apart = apart_from_all(cost, own)
+    for place in np.flatnonzero(apart.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist():
+        effect = effect_on_ranks(apart, [place], run.durations_ns, limits, len(run.ranks))
         if effect is not None:
             yield _candidate(run, lost, node, rank_of(run, place), replace(effect, confidence="low"))
 
@@ -256,6 +265,9 @@ def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject
     counted = effect.affected.tolist() if subject.kind == "job" else range(len(lost.cost_ns))
     block = np.ix_(list(counted), list(subject.places), list(node.numbers))
     by_cause = lost.cost_ns[block].sum(axis=(0, 1)) / len(lost.cost_ns)
+    if subject.kind != "job" and by_cause.sum() > 0:
+        # Without what all ranks lose alike.
+        by_cause *= effect.delay_ns_per_iteration / by_cause.sum()
     parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True) if part > 0}
     cause = node.cause
     if not node.is_single:

@@ -60,8 +60,8 @@ def measure_spread(store: Store, run_id: int) -> Measurement:
 
 
 def of_commonest_length(model: StepModel) -> StepModel:
-    """The iterations with as many collectives as most have."""
-    lengths, count = np.unique(model.calls, return_counts=True)
+    """The iterations with as many collectives as most have that have any: steps that gather gradients have none."""
+    lengths, count = np.unique(model.calls[model.calls > 0], return_counts=True)
     calls = int(lengths[np.argmax(count)])
     alike: NDArray[np.bool_] = model.calls == calls
     return replace(
