@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.sources.reading import Read
@@ -164,6 +164,9 @@ def said_of(texts: list[str]) -> tuple[list[dict[str, object]], dict[str, int]]:
 
 
 @settings(max_examples=300, deadline=None)
+@example([['"Seq": 5', '"deep": {"correlation": 5}'], ['"External id": 5', '"deep": {"Seq": 5}']])
+@example([['"Seq": 7', '"\\u0053eq": 7'], ['"Seq": 5', '"\\u0053eq": 7']])
+@example([['"Rank": 2 "External id": 5'], ['"Rank": 2 ']])
 @given(st.lists(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=4), min_size=1, max_size=6))
 def test_what_is_read_of_one_call_does_not_depend_on_the_calls_before(events: list[list[str]]) -> None:
     texts = ["{" + ", ".join(['"In msg nelems": 1', *members]) + "}" for members in events]

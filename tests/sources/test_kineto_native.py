@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.fuzz.kineto import mutated, seeds
 from tests.sources.conftest import read_path
+from tests.sources.test_kineto_collectives import MEMBERS
 from tests.sources.test_kineto_properties import Layout, document, edited, edits, events, layouts, quick
 from traceforge.errors import TraceforgeError
 from traceforge.files import read_head
@@ -192,6 +193,18 @@ def test_readers_agree_on_arguments_of_communication(file: Path, keep_all_args: 
     assert len(reading.rows("collective")) > 100
     for unit_bytes in (200, 600, 256 * 1024):
         assert_readers_agree(file, unit_bytes=unit_bytes, batch_rows=50, keep_all_args=keep_all_args)
+
+
+@quick
+@example([['"Seq": 5', '"deep": {"correlation": 5}'], ['"External id": 5', '"deep": {"Seq": 5}']])
+@given(st.lists(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_readers_agree_on_calls_that_look_alike(file: Path, calls: list[list[str]]) -> None:
+    texts = [
+        '{"ph": "X", "name": "c10d::x", "ts": 1, "args": {' + ", ".join(['"In msg nelems": 1', *members]) + "}}"
+        for members in calls
+    ]
+    file.write_text("[" + ",".join(texts) + "]")
+    assert_readers_agree(file)
 
 
 def test_distinct_calls_are_forgotten_where_there_are_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

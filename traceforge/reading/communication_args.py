@@ -65,6 +65,7 @@ _BITS = {
 _PASSING = re.compile(
     rb'"(?:Seq|External id|correlation|Record function id|Ev Idx)"\s*:\s*(?:0|[1-9]\d{0,17})(?=[,}\s])'
 )
+_PASSED = b'"":0'  # a member in the place of each, so that no other text becomes the same
 _SEQUENCE_KEY = b'"Seq"'
 _SEQUENCE = re.compile(rb'"Seq"\s*:\s*(0|[1-9]\d{0,17})(?=[,}\s])')
 # Distinct texts that are remembered; of a file in which all differ, more would only take memory.
@@ -151,8 +152,10 @@ class CommunicationArgs:
 
     def _add_collective(self, event_id: int, text: bytes) -> None:
         numbers = _SEQUENCE.findall(text) if _SEQUENCE_KEY in text else []
-        is_plain = len(numbers) < 2 and (not numbers or text.count(_SEQUENCE_KEY) == 1)
-        key = _PASSING.sub(b"", text) if is_plain else text, bool(numbers)
+        # Of an object within, or of a key with an escape, a number that is cut out does not tell whose it was.
+        is_flat = text.count(b"{") == 1 and b"\\" not in text
+        is_plain = is_flat and len(numbers) < 2 and (not numbers or text.count(_SEQUENCE_KEY) == 1)
+        key = _PASSING.sub(_PASSED, text) if is_plain else text, bool(numbers)
         call = self._known.get(key)
         if call is None:
             call = self._known[key] = self._read(text, int(numbers[0]) if is_plain and numbers else None)
