@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceforge.units import format_bytes, format_ns, format_share
+from traceforge.units import format_bytes, format_ns, format_share, times
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,11 @@ def test_a_size_uses_decimal_prefixes(size_bytes: int, text: str) -> None:
 @pytest.mark.parametrize(("share", "text"), [(0, "0.0 %"), (0.0123, "1.2 %"), (0.5, "50 %"), (-0.25, "-25 %")])
 def test_a_small_share_keeps_one_decimal(share: float, text: str) -> None:
     assert format_share(share) == text
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"),
+    [(0, "never"), (0.3, "less than once"), (0.6, "once"), (1.4, "once"), (2, "2 times"), (1234.0, "1,234 times")],
+)
+def test_how_often_a_call_comes_is_a_word_up_to_one(calls: float, text: str) -> None:
+    assert times(calls) == text

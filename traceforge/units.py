@@ -28,6 +28,12 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
+def times(calls: float) -> str:
+    """How often, on average: `never`, `less than once`, `once`, `2 times`."""
+    rounded = f"{calls:,.0f}"
+    return {"0": "less than once" if calls > 0 else "never", "1": "once"}.get(rounded, f"{rounded} times")
+
+
 def _scaled(value: float, steps: tuple[tuple[int, str], ...], base_unit: str) -> str:
     for factor, unit in steps:
         # The unit is that of the rounded number: 999,999 ns are 1.00 ms, not 1000 µs.

@@ -100,6 +100,17 @@ def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
     ]
 
 
+def test_what_comes_once_an_iteration_is_no_plural() -> None:
+    store = told(*job(("aten::mm", 2, MS), ("aten::nonzero", 1, 2 * MS)))
+
+    ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE cause = 'slow_compute'")
+    assert "why rank 2 alone runs aten::nonzero (once an iteration)" in str(step)
+    statements = rows_of(store, "SELECT statement FROM attribute.evidence WHERE direction = 'for' AND place = 0")
+    assert [str(statement) for (statement,) in statements] == [
+        "Rank 2 spends 2.0 ms an iteration in aten::nonzero (1 call); the median rank makes none."
+    ]
+
+
 def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
     store = told(*job(("aten::mm", 2, 3 * MS)))
 

@@ -109,6 +109,32 @@ def _status_of(code: str, facts: Facts) -> Status:
     return check.look(facts).status
 
 
+@pytest.mark.parametrize(
+    ("code", "alone", "several"),
+    [
+        ("timeline", "1 profiler trace", "2 profiler traces"),
+        ("steps", "1 step marked by the profiler", "2 steps marked by the profiler"),
+        ("communication", "1 call of collectives", "2 calls of collectives"),
+        ("sequence_numbers", "1 of 1 call with a sequence number", "2 of 2 calls with a sequence number"),
+        ("nccl_log", "1 NCCL log with 1 connection", "2 NCCL logs with 2 connections"),
+        ("nccl_choices", "1 choice of algorithm and protocol", "2 choices of algorithm and protocol"),
+        ("execution_traces", "1 execution trace", "2 execution traces"),
+        ("shapes", "1 of 1 rank recorded with shapes", "2 of 2 ranks recorded with shapes"),
+        ("whole_files", "1 event lost (cut_off); see meta.issue", "2 events lost (cut_off); see meta.issue"),
+    ],
+)
+def test_one_of_a_thing_is_told_in_the_singular(code: str, alone: str, several: str) -> None:
+    with built(store_of(*job(ranks=2, iterations=2)), "fabric", "graph") as store:
+        facts = read_facts(store, 0)
+    (check,) = (one for one in CHECKS if one.code == code)
+    counts = ("timelines", "iterations", "calls", "sequenced", "nccl_logs", "nccl_links", "nccl_choices", "ranks")
+    counts += ("execution_traces", "linked_ranks", "shaped", "lost_events")
+
+    said = [check.look(replace(facts, damage="cut_off", **dict.fromkeys(counts, n))).evidence for n in (1, 2)]
+
+    assert said == [alone, several]
+
+
 def test_missing_ranks_are_named(found: Found) -> None:
     ranks = found["two_of_eight"]["all_ranks"]
     assert (ranks.status, ranks.evidence) == (Status.partial, "2 of 8 ranks; missing: 2, 3, 4, 5, 6, 7")

@@ -95,7 +95,8 @@ differing AS (
       WHEN excess_ns_per_iteration < 1e6 THEN FORMAT('{:.1f} µs', excess_ns_per_iteration / 1e3)
       WHEN excess_ns_per_iteration >= 1e9 THEN FORMAT('{:.2f} s', excess_ns_per_iteration / 1e9)
       ELSE FORMAT('{:.1f} ms', excess_ns_per_iteration / 1e6)
-    END AS more
+    END AS more,
+    CASE WHEN ROUND(calls) = 1 THEN '1 call' ELSE FORMAT('{:.0f} calls', calls) END AS counted
   FROM attribute.finding_difference
   WHERE place = 1 AND explains
 ),
@@ -126,10 +127,10 @@ statement AS (
         'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}{}.',
         rank, more, REPLACE(name, '_', ' '), COALESCE(FORMAT(', {:.1f} ms of them in {}', gap_call_ns_per_iteration / 1e6, LEFT(gap_call, 80)), ''))
       WHEN kind = 'new_operation' THEN FORMAT(
-        'Rank {} spends {} an iteration in {} ({:.0f} calls); the median rank makes none.', rank, more, what, calls)
+        'Rank {} spends {} an iteration in {} ({}); the median rank makes none.', rank, more, what, counted)
       WHEN kind = 'more_work' AND ROUND(calls) <> ROUND(peer_calls) THEN FORMAT(
-        'Rank {} makes {:.0f} calls of {} an iteration, the median rank {:.0f}: {} more.',
-        rank, calls, what, peer_calls, more)
+        'Rank {} makes {} of {} an iteration, the median rank {:.0f}: {} more.',
+        rank, counted, what, peer_calls, more)
       WHEN kind = 'more_work' THEN FORMAT(
         'Rank {} does more in as many calls of {}: {} an iteration more than the median rank.', rank, what, more)
       ELSE FORMAT(

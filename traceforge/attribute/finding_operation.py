@@ -12,7 +12,7 @@ import polars as pl
 
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns
+from traceforge.units import format_ns, times
 
 _LARGEST = """
 SELECT run_id, CAST(rank AS VARCHAR) AS subject, kind, name, excess_ns_per_iteration, calls, peer_calls,
@@ -59,13 +59,13 @@ def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> s
     if found["excess_ns_per_iteration"] < thresholds.NAMED_SHARE * finding["delay_ns_per_iteration"]:
         return usual
     rank, name = finding["subject"], " ".join(found["name"].split())[:_LONGEST_NAME]
-    times, peers = f"{found['calls']:.0f} times", f"{found['peer_calls']:.0f} times"
+    often, peers = times(found["calls"]), times(found["peer_calls"])
     match found["kind"]:
         case "new_operation":
-            return f"Find out why rank {rank} alone runs {name} ({times} an iteration): code or a setting of its own."
-        case "more_work" if times != peers:
+            return f"Find out why rank {rank} alone runs {name} ({often} an iteration): code or a setting of its own."
+        case "more_work" if often != peers:
             return (
-                f"Find out why rank {rank} runs {name} {times} an iteration and the median rank {peers}: the batch, "
+                f"Find out why rank {rank} runs {name} {often} an iteration and the median rank {peers}: the batch, "
                 "sequence lengths or experts it was given, or code that only it runs."
             )
         case "more_work":

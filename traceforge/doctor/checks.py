@@ -86,11 +86,10 @@ _not_needed = partial(Look, Status.not_needed)
 _blocked = partial(Look, Status.blocked)
 
 
-def _counted(part: int, whole: int, what: str) -> Look:
+def _counted(part: int, whole: int, noun: str, what: str) -> Look:
     """By how many of all have it."""
-    if part == 0:
-        return _missing(f"none of the {whole} {what}")
-    return (_complete if part >= whole else _partial)(f"{part} of the {whole} {what}")
+    said = f"{part or 'none'} of {plural(whole, noun)} {what}"
+    return (_complete if part >= whole else _partial if part else _missing)(said)
 
 
 def _needs_nothing(_facts: Facts) -> None:
@@ -126,16 +125,18 @@ def _needs_nccl(facts: Facts) -> Look | None:
 def _timeline(facts: Facts) -> Look:
     if not facts.timelines:
         return _missing("no trace of the PyTorch profiler among the files")
-    return _complete(f"{facts.timelines} profiler traces")
+    return _complete(plural(facts.timelines, "profiler trace"))
 
 
 def _rank_known(facts: Facts) -> Look:
     if not facts.timelines:
         return _blocked("no profiler trace")
     if facts.nameless:
-        return (_missing if not facts.ranks else _partial)(f"{facts.nameless} of {facts.timelines} files state no rank")
+        files = plural(facts.timelines, "file")
+        said = f"{facts.nameless} of {files} {'states' if facts.nameless == 1 else 'state'} no rank"
+        return (_missing if not facts.ranks else _partial)(said)
     if facts.set_aside:
-        return _partial(f"{facts.set_aside} files set aside: another file covers their rank, or they show another time")
+        return _partial(f"{plural(facts.set_aside, 'file')} set aside: of a rank another file covers, or another time")
     return _complete("each file belongs to one rank")
 
 
@@ -155,17 +156,17 @@ def _steps(facts: Facts) -> Look:
     if not facts.marked_steps:
         return _missing("nothing marks training steps: the whole window stands for one")
     if facts.counted_steps:
-        return _complete(f"{facts.iterations} steps marked by an annotation that counts them")
+        return _complete(f"{plural(facts.iterations, 'step')} marked by an annotation that counts them")
     if not facts.profiler_steps:
         return _partial("steps are guessed from annotations or from the rhythm of collectives")
-    return _complete(f"{facts.iterations} steps marked by the profiler")
+    return _complete(f"{plural(facts.iterations, 'step')} marked by the profiler")
 
 
 def _iterations(facts: Facts) -> Look:
     warmup = f", {facts.warmup} warm-up left out" if facts.warmup else ""
     judged = f"{plural(facts.judged, 'iteration')} {'counts' if facts.judged == 1 else 'count'}"
     if not facts.judged:
-        return _missing(f"0 of {facts.iterations} iterations count{warmup}")
+        return _missing(f"none of {plural(facts.iterations, 'iteration')} counts{warmup}")
     if facts.judged < thresholds.ENOUGH_ITERATIONS:
         return _partial(f"{judged}{warmup}; rare delays need {thresholds.ENOUGH_ITERATIONS} or more")
     return _complete(f"{judged}{warmup}")
@@ -174,19 +175,20 @@ def _iterations(facts: Facts) -> Look:
 def _common_window(facts: Facts) -> Look:
     if facts.uncommon:
         verdict = _missing if facts.uncommon == facts.iterations else _partial
-        return verdict(f"{facts.uncommon} of {facts.iterations} iterations were not recorded by all ranks")
+        was = "was" if facts.uncommon == 1 else "were"
+        return verdict(f"{facts.uncommon} of {plural(facts.iterations, 'iteration')} {was} not recorded by all ranks")
     return _complete("all ranks recorded the same iterations")
 
 
 def _devices(facts: Facts) -> Look:
     if facts.on_host:
         return _not_needed("the job communicates on the host (gloo)")
-    return _counted(facts.device_ranks, facts.ranks, "ranks with device activity")
+    return _counted(facts.device_ranks, facts.ranks, "rank", "with device activity")
 
 
 def _communication(facts: Facts) -> Look:
     if facts.calls:
-        return _complete(f"{facts.calls} calls of collectives")
+        return _complete(f"{plural(facts.calls, 'call')} of collectives")
     return _missing("no collective in the recorded window")
 
 
@@ -199,17 +201,17 @@ def _matching(facts: Facts) -> Look:
 def _groups(facts: Facts) -> Look:
     if facts.on_host and not facts.grouped:
         return _not_needed("gloo's host operations name no group; memberships were worked out from the list of groups")
-    return _counted(facts.grouped, facts.calls, "calls name their process group")
+    return _counted(facts.grouped, facts.calls, "call", "with a process group stated")
 
 
 def _sequence(facts: Facts) -> Look:
     if not facts.sequenced and (facts.matched_share or 0.0) >= thresholds.LEAST_MATCHED_SHARE:
         return _not_needed("no call is numbered, but order and overlap were enough to match them")
-    return _counted(facts.sequenced, facts.calls, "calls are numbered")
+    return _counted(facts.sequenced, facts.calls, "call", "with a sequence number")
 
 
 def _sizes(facts: Facts) -> Look:
-    found = _counted(facts.sized, facts.calls, "calls state their size")
+    found = _counted(facts.sized, facts.calls, "call", "with a size stated")
     # A few calls without one change no answer; barriers have none.
     is_enough = facts.sized >= thresholds.LEAST_MATCHED_SHARE * facts.calls
     return _complete(found.evidence) if facts.sized and is_enough else found
@@ -217,7 +219,7 @@ def _sizes(facts: Facts) -> Look:
 
 def _clocks(facts: Facts) -> Look:
     if facts.unaligned:
-        return _partial(f"clocks of {facts.unaligned} of {facts.ranks} ranks could not be aligned")
+        return _partial(f"{facts.unaligned} of {plural(facts.ranks, 'clock')} could not be aligned")
     if facts.residual_ns is not None and facts.iteration_ns:
         text = f"all clocks aligned within {format_ns(facts.residual_ns)}"
         is_fine = facts.residual_ns <= thresholds.MOST_RESIDUAL_SHARE * facts.iteration_ns
@@ -229,45 +231,45 @@ def _nccl_log(facts: Facts) -> Look:
     if not facts.nccl_logs:
         return _missing("no NCCL log among the files")
     if not facts.nccl_links:
-        return _partial(f"{facts.nccl_logs} NCCL logs, but without connections")
-    return _complete(f"{facts.nccl_logs} NCCL logs with {facts.nccl_links} connections")
+        return _partial(f"{plural(facts.nccl_logs, 'NCCL log')}, but without connections")
+    return _complete(f"{plural(facts.nccl_logs, 'NCCL log')} with {plural(facts.nccl_links, 'connection')}")
 
 
 def _nccl_choices(facts: Facts) -> Look:
     if not facts.nccl_choices:
         return _missing("no log or trace says which algorithm and protocol NCCL chose")
-    return _complete(f"{facts.nccl_choices} choices of algorithm and protocol")
+    return _complete(f"{plural(facts.nccl_choices, 'choice')} of algorithm and protocol")
 
 
 def _telemetry(facts: Facts) -> Look:
     if not facts.telemetry_files:
         return _missing("no telemetry of devices among the files")
-    return _counted(facts.telemetry_ranks, facts.ranks, "ranks whose device was read while it was traced")
+    return _counted(facts.telemetry_ranks, facts.ranks, "rank", "with readings of the device while it was traced")
 
 
 def _execution_traces(facts: Facts) -> Look:
     if not facts.execution_traces:
         return _missing("no execution trace among the files")
     if facts.ranks and facts.linked_ranks < facts.ranks:
-        return _partial(f"{facts.linked_ranks} of {facts.ranks} ranks have one that fits their timeline")
-    return _complete(f"{facts.execution_traces} execution traces")
+        return _partial(f"{facts.linked_ranks} of {plural(facts.ranks, 'rank')} with one that fits the timeline")
+    return _complete(plural(facts.execution_traces, "execution trace"))
 
 
 def _shapes(facts: Facts) -> Look:
     if facts.shaped < facts.ranks <= facts.linked_ranks:
         return _not_needed("the execution traces that fit the timelines state the shapes")
-    return _counted(facts.shaped, facts.ranks, "ranks recorded with shapes")
+    return _counted(facts.shaped, facts.ranks, "rank", "recorded with shapes")
 
 
 def _stacks(facts: Facts) -> Look:
     if facts.stacked:
-        return _counted(facts.stacked, facts.ranks, "ranks recorded with Python stacks")
+        return _counted(facts.stacked, facts.ranks, "rank", "recorded with Python stacks")
     return _not_needed("worth recording (with_stack=True, in a run of its own) once the host is to blame")
 
 
 def _whole_files(facts: Facts) -> Look:
     if facts.damage or facts.lost_events:
-        return _partial(f"{facts.lost_events} events lost ({facts.damage}); see meta.issue")
+        return _partial(f"{plural(facts.lost_events, 'event')} lost ({facts.damage}); see meta.issue")
     return _complete("nothing lost or repaired")
 
 
@@ -324,7 +326,7 @@ CHECKS = (
           "temperature.gpu,utilization.gpu,clocks_event_reasons.active --format=csv -lms 100 "
           '-f "traces/nvidia-smi.$(hostname).csv"'),
     Check("hosts", "Is it one rank, or all of its host?", _needs_ranks,
-          lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "ranks whose host is known"),
+          lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "rank", "whose host is known"),
           "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",
           'torch.profiler.tensorboard_trace_handler("traces")'),
     Check("execution_traces", "What depends on what, with which shapes?", _needs_nothing, _execution_traces,

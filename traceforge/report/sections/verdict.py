@@ -17,6 +17,7 @@ from traceforge.report.missing_data import missing
 from traceforge.report.next_steps import steps
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds.attribute import SPREAD_SHARE
+from traceforge.units import times
 
 _MOST_BRIEFS = 3
 _NAME = 60
@@ -106,7 +107,7 @@ def _of_all(count: int) -> str:
 def _work(operation: Row) -> str:
     name = f"`{clean(operation['name'], _NAME).replace('`', '')}`"
     if operation["kind"] in _MORE_WORK:
-        return f"{name} {operation['calls']:.0f} times an iteration, peers {operation['peer_calls'] or 0:.0f}"
+        return f"{name} {times(operation['calls'])} an iteration, peers {operation['peer_calls'] or 0:.0f}"
     return (
         f"{name} {duration(operation['call_duration_ns'])} a call, peers {duration(operation['peer_call_duration_ns'])}"
     )
