@@ -76,6 +76,8 @@ def test_the_report_draws_the_phases_that_there_are() -> None:
         ("input", "input", "input_stall"),
         ("runtime", UNNAMED, "host_stall"),
         ("runtime", "synchronisation", "host_stall"),
+        # Who is in MPI may wait for the rank that is late.
+        ("runtime", "mpi_call", None),
         # To wait for one's device while it communicates, or for work while there is none, is no fault of the host.
         ("wait", "synchronisation", None),
         ("idle", UNNAMED, None),

@@ -55,6 +55,10 @@ CLASSES = [
     ("cpu_op", "_c10d_functional::wait_tensor", "communication_call"),
     ("user_annotation", "nccl:all_reduce", "communication_call"),
     ("gpu_user_annotation", "nccl:all_reduce", "ignored"),
+    # MPI's own calls match no collectives, whatever they are called.
+    ("user_annotation", "MPI_Init", "mpi_call"),
+    ("user_annotation", "MPI_Allreduce", "mpi_call"),
+    ("user_annotation", "mpi_sync_grads", "communication_wait"),
     # Other device work, today's and older names.
     ("kernel", "ampere_sgemm_128x64_tn", "compute"),
     ("Kernel", "ampere_sgemm_128x64_tn", "compute"),

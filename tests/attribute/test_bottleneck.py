@@ -106,6 +106,7 @@ def test_a_job_of_one_rank_needs_no_other_ranks() -> None:
         ("cudaStreamSynchronize", "cuda_runtime", "synchronisation_bound"),
         ("cudaMalloc", "cuda_runtime", "allocator"),
         ("gc.collect", "user_annotation", "garbage_collection"),
+        ("MPI_Allreduce", "user_annotation", "mpi_call"),
         ("enumerate(DataLoader)#next", "user_annotation", "input_bound"),
     ],
 )

@@ -174,6 +174,29 @@ def test_a_gap_in_which_the_host_waits_for_a_lock_is_a_system_call(export: Expor
     assert gaps == [("system_call", 700, 750)] * 4
 
 
+def test_a_gap_in_which_the_host_is_in_mpi_is_named_so_and_is_no_collective(export: Export) -> None:
+    # given four steps of 1,000 ns: MPI, inside of a range and around a call to the system, until 700, then work
+    steps = range(0, 4_000, 1_000)
+    on_thread = {"globalTid": process(7) + 7}
+    path = export(
+        NVTX_EVENTS=[nvtx(f"step {at // 1000}", at, at + 1_000) for at in steps]
+        + [nvtx("exchange", at, at + 720) for at in steps]
+        + [nvtx("MPI_Init" if at == 0 else "MPI_Allreduce", at, at + 700, domainId=3) for at in steps]
+        + [nvtx(f"aten::mm, op_id = {at}", at + 720, at + 740) for at in steps],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(at + 720, at + 740, correlationId=at + 1) for at in steps],
+        OSRT_API=[{"start": at + 100, "end": at + 600, "nameId": 4, **on_thread} for at in steps],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(at + 750, at + 1_000, correlationId=at + 1) for at in steps],
+    )
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([path], store, jobs=1)
+        gaps = rows_of(store, "SELECT cause, cause_ns, duration_ns FROM timeline.gap ORDER BY start_ns")
+        collectives = rows_of(store, "SELECT COUNT(*) FROM timeline.collective")
+
+    assert gaps == [("mpi_call", 700, 750)] * 4
+    assert collectives == [(0,)]
+
+
 def test_shapes_that_ranges_name_are_inputs_of_their_operations(export: Export) -> None:
     # given a product whose text names the shapes of its inputs, and others whose work does not follow from theirs
     texts = (

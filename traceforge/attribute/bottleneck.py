@@ -106,6 +106,7 @@ _OF_ACTIVITY = MappingProxyType(
         "synchronisation": "synchronisation_bound",
         "launch": "launch_bound",
         "system_call": "system_call",
+        "mpi_call": "mpi_call",
     }
 )
 _UNAVOIDABLE = frozenset({"ideal", "unmodelled_kernels", "host_compute", "stagger", "unexplained"})
@@ -128,6 +129,7 @@ _BASIS = MappingProxyType(
         "synchronisation_bound": "nothing runs, and the host is inside of a call that waits for the device",
         "device_queue": "nothing runs although work was launched: streams, events or the device hold it up",
         "system_call": "nothing runs, and the host is inside of a call to the operating system",
+        "mpi_call": "nothing runs, and the host is inside of a call to MPI, where it may wait for other ranks",
         "idle": "nothing runs, and the host does nothing under a name",
         "stagger": "the rank's own step begins later or ends earlier than the job's",
         "unexplained": "the trace does not say why nothing runs",

@@ -18,8 +18,8 @@ CREATE OR REPLACE TABLE attribute.bottleneck (
   -- known), communication_bound (the rest of it), imbalance_bound (waiting for later ranks),
   -- pipeline_bubble (waiting for other stages of a pipeline, and messages between them; timeline.bubble says why),
   -- copy_bound, input_bound, launch_bound (the host is late with launching), synchronisation_bound, device_queue (held up
-  -- on the device), allocator, garbage_collection, checkpoint, system_call, idle, stagger (the rank's own step is shorter than
-  -- the job's), unexplained, or another cause of timeline.gap.
+  -- on the device), allocator, garbage_collection, checkpoint, system_call, mpi_call, idle, stagger (the rank's own step is
+  -- shorter than the job's), unexplained, or another cause of timeline.gap.
   bound VARCHAR NOT NULL,
   -- Whether it can be avoided: not the ideal, and not what is not known to exceed it.
   is_avoidable BOOLEAN NOT NULL,

@@ -21,6 +21,7 @@ PHRASES = MappingProxyType(
             "Bound by the operating system",
             "the device is idle while the host reads, writes or waits for a lock",
         ),
+        "mpi_call": ("Bound by MPI", "the device is idle while the host is inside of a call to MPI"),
         "idle": ("Idle", "nothing runs, and the host does nothing under a name"),
         "memory_sets": ("Bound by setting memory", "nothing but memory sets and copies runs"),
     }
@@ -71,6 +72,8 @@ NEXT_STEPS = MappingProxyType(
         "garbage_collection": "Collect garbage between steps at a chosen moment (gc.disable, gc.collect).",
         "checkpoint": "Save asynchronously, or less often.",
         "system_call": "See which calls these are (category os_runtime in raw.event): files, locks, other threads.",
+        "mpi_call": "See which calls these are (MPI_* in raw.event) and which rank comes to them last; exchange "
+        "tensors on the device (NCCL), and less often.",
         "idle": "Record the stacks of the host (with_stack=True in torch.profiler): then the trace says what it does.",
     }
 )
@@ -84,5 +87,6 @@ MEANWHILE = MappingProxyType(
         "launch": "the host launches work",
         "annotation": "the host is inside of annotated stretches",
         "synchronisation": "the host waits for the device",
+        "mpi_call": "the host is inside of calls to MPI",
     }
 )

@@ -18,6 +18,7 @@ _LABELS = {
     "input_bound": "Loading data",
     "launch_bound": "Launches come late",
     "synchronisation_bound": "The host waits for the device",
+    "mpi_call": "The host is in MPI",
     "device_queue": "Held up on the device",
     "stagger": "Ranks begin or end apart",
 }

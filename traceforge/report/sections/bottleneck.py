@@ -19,7 +19,7 @@ _ORDER = (
     "ideal", "compute_bound", "memory_bound", "small_kernels", "unmodelled_kernels", "host_compute",
     "communication_at_line_rate", "communication_bound", "imbalance_bound", "pipeline_bubble", "copy_bound",
     "input_bound", "launch_bound", "synchronisation_bound", "device_queue", "allocator", "garbage_collection",
-    "checkpoint", "system_call", "idle", "stagger", "unexplained",
+    "checkpoint", "system_call", "mpi_call", "idle", "stagger", "unexplained",
 )  # fmt: skip
 
 
