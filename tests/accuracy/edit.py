@@ -109,6 +109,7 @@ class Edit:
             "scenario": f"{self.recording.name}, {self.kind}",
             "world_size": len(ranks),
             "hosts": [recording.host for recording in ranks],
+            "iterations": [int(step.name.rpartition("#")[2]) for step in ranks[0].steps],
             "duration_ns": after_ns,
             "excess_ns": grown,
             "faults": [{"communicators": [everyone] if self.kind == "slow transfers" else [], "iterations": affected}],

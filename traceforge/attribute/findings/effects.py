@@ -117,7 +117,8 @@ def effect_on_job(
     """
     typical = float(np.median(durations_ns))
     spread, low = _usual_spread(delays_ns)
-    if own_ns is not None:
+    if own_ns is not None and len(own_ns) > thresholds.ONE_OFF_OTHERS:
+        # Of fewer iterations the slow one is itself among those that show the spread.
         spread = max(spread, _usual_spread(own_ns.mean(axis=1))[0])
     floor = low + max(
         thresholds.AFFECTED_SPREADS * spread,
