@@ -40,14 +40,12 @@ def prepared() -> Iterator[None]:
             signal.signal(number, end)
     try:
         yield
-    except Exception:
-        if not ended_by:
-            raise
-        # Of a query DuckDB says that it was interrupted, in the place of what the handler raised.
-        raise SystemExit(128 + ended_by[0]) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if ended_by:
+            # Of a query DuckDB says that it was interrupted, in the place of what the handler raised.
+            raise SystemExit(128 + ended_by[0])
 
 
 def _open_closed_streams() -> None:
