@@ -12,6 +12,7 @@ from traceforge.synth.load import Noise
 from traceforge.synth.pipeline import Pipeline
 from traceforge.synth.program import Workload
 from traceforge.synth.scenario import Scenario
+from traceforge.timeline.other_schedule import other_orders
 
 JOB = Scenario(
     iterations=3,
@@ -37,6 +38,26 @@ def test_another_order_takes_what_the_job_takes_in_it(schedule: str, chunks: int
     taken_ns, saved_ns = told[schedule, chunks]
     assert taken_ns == pytest.approx(true_ns, rel=0.01)
     assert saved_ns == pytest.approx(was_ns - true_ns, abs=0.01 * was_ns)
+
+
+def test_orders_are_those_that_were_published() -> None:
+    # given two stages and four micro-batches; F12 is the forward pass of micro-batch 2 through chunk 1
+    letters = {"forward": "F", "backward": "B", "backward_input": "B", "backward_weight": "W"}
+    told = {
+        (name, chunks): [" ".join(f"{letters[t.direction]}{t.chunk}{t.microbatch}" for t in own) for own in orders]
+        for name, chunks, orders in other_orders(2, 4)
+    }
+
+    # Megatron-LM: 2 (p - s - 1) + (v - 1) p forward passes ahead, four on the first stage and two on the last
+    assert told["interleaved", 2] == [
+        "F00 F01 F10 F11 F02 B10 F03 B11 F12 B00 F13 B01 B12 B13 B02 B03",
+        "F00 F01 F10 B10 F11 B11 F02 B00 F03 B01 F12 B12 F13 B13 B02 B03",
+    ]
+    # Zero Bubble's H1: weights one turn later on the second stage
+    assert told["zb_h1", 1] == [
+        "F00 F01 B00 W00 F02 B01 W01 F03 B02 W02 B03 W03",
+        "F00 B00 F01 B01 W00 F02 B02 W01 F03 B03 W02 W03",
+    ]
 
 
 def test_micro_batches_that_do_not_go_round_cannot_be_interleaved(tmp_path: Path) -> None:

@@ -48,15 +48,15 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         if run is None or len(run.program.turns) != stages:
             continue
         recorded_ns = _played_ns(run, run.program.turns, 1)
-        for schedule, chunks, orders in _others(stages, microbatches):
+        for schedule, chunks, orders in other_orders(stages, microbatches):
             taken_ns = _played_ns(run, orders, chunks)
             if recorded_ns is not None and taken_ns is not None:
                 row = (run_id, schedule, chunks, taken_ns, recorded_ns - taken_ns)
                 yield pl.DataFrame([row], schema=_SCHEMA, orient="row")
 
 
-def _others(stages: int, microbatches: int) -> Iterator[tuple[str, int, list[Order]]]:
-    """Name, chunks of a stage, and turns of each stage."""
+def other_orders(stages: int, microbatches: int) -> Iterator[tuple[str, int, list[Order]]]:
+    """Schedules that suit so many stages and micro-batches: name, chunks of a stage, and the turns of each stage."""
     yield "zb_h1", 1, [_zero_bubble(stage, stages, microbatches) for stage in range(stages)]
     # Micro-batches go round in groups of as many as there are stages.
     for chunks in _CHUNKS if microbatches % stages == 0 else ():
