@@ -131,15 +131,19 @@ def test_each_part_is_known_again_by_itself_in_a_file_and_in_a_folder(stores: di
         assert rows_of(folder, counted) == rows_of(stores["nsys"], counted)
 
 
-def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> None:
-    # given two hosts, whose ranks 0 and 1 were recorded by PyTorch's profiler and 2 and 3 by Nsight Systems
+def _verdict_of_two_profilers(folder: Path, other: str) -> tuple[object, ...]:
+    """Kind, headline, explanation and next step of two hosts: ranks 0 and 1 of Kineto, 2 and 3 of another format."""
     job = replace(JOB, iterations=4, cluster=Cluster(nodes=2, devices=2))
-    write_scenario(job, tmp_path / "mixed", left_out=frozenset({2, 3}))
-    write_scenario(job, tmp_path / "mixed", left_out=frozenset({0, 1}), trace_format="nsys")
-
+    write_scenario(job, folder, left_out=frozenset({2, 3}))
+    write_scenario(job, folder, left_out=frozenset({0, 1}), trace_format=other)
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path / "mixed"], store, jobs=1)
-        ((kind, headline, step),) = rows_of(store, "SELECT kind, headline, next_step FROM attribute.verdict")
+        api.ingest([folder], store, jobs=1)
+        (verdict,) = rows_of(store, "SELECT kind, headline, explanation, next_step FROM attribute.verdict")
+    return tuple(verdict)
+
+
+def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> None:
+    kind, headline, _, step = _verdict_of_two_profilers(tmp_path, "nsys")
 
     assert kind == "cannot_be_known"
     assert headline == (
@@ -150,13 +154,7 @@ def test_a_job_of_two_profilers_is_refused_with_the_reason(tmp_path: Path) -> No
 
 
 def test_a_job_of_two_profilers_whose_calls_match_is_joined_and_that_is_said(tmp_path: Path) -> None:
-    job = replace(JOB, iterations=4, cluster=Cluster(nodes=2, devices=2))
-    write_scenario(job, tmp_path / "mixed", left_out=frozenset({2, 3}))
-    write_scenario(job, tmp_path / "mixed", left_out=frozenset({0, 1}), trace_format="pftrace")
-
-    with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path / "mixed"], store, jobs=1)
-        ((kind, explanation),) = rows_of(store, "SELECT kind, explanation FROM attribute.verdict")
+    kind, _, explanation, _ = _verdict_of_two_profilers(tmp_path, "pftrace")
 
     assert kind == "finding"
     assert str(explanation).startswith(
