@@ -2,7 +2,7 @@
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
-a rank is rank 0; several files without any rank are ranked by host and the device that each used (`device_rank`). A
+a rank is rank 0; several files without any rank are ranked by name, device or process (`guessed_rank`). A
 truncated file counts as far as it is whole (`align.intact`). Where no timeline of a run states a host, other files do:
 see `align.stated_host`.
 Not handled: windows of one rank are never joined, because steps, calls and clocks are followed within one file; each
@@ -13,13 +13,16 @@ from typing import Any
 
 import polars as pl
 
-from traceforge.align.device_rank import device_ranks, without_shared_names
+from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
 
 _CANDIDATES = """
+WITH communicating AS (
+  SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
+)
 SELECT
   s.run_id,
   s.source_id,
@@ -33,20 +36,21 @@ SELECT
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
   COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device,
+  TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
+  c.source_id IS NOT NULL AS communicates,
   ANY_VALUE(i.raw_until_ns) AS raw_intact_ns,
   BOOL_OR(i.source_id IS NOT NULL AND i.raw_until_ns IS NULL) AS is_useless
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
+LEFT JOIN communicating AS c USING (source_id)
 GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
 _STATED_HOSTS = "SELECT run_id, rank, host FROM align.stated_host ORDER BY run_id, rank"
 
-_ONE_HOST = "no file states a rank, and each used a device of its own; taken for the rank"
-_HOSTS = "no file states a rank; hosts in the order of their names, and the devices of each, are taken for ranks"
 _NAMED_FILES = 3
 _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns", "has_device", "raw_intact_ns"]
 
@@ -76,10 +80,9 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
-    elif (ranks := device_ranks(files)) is not None:
-        detail = _ONE_HOST if files["host"].n_unique() == 1 else _HOSTS
-        files = files.with_columns(ranks.alias("rank"))
-        issue = Issue("rank_from_device", "warning", files.height, files["path"][0], detail)
+    elif (guess := guessed_ranks(files)) is not None:
+        files = files.with_columns(guess.ranks.alias("rank"))
+        issue = Issue(guess.code, "warning", files.height, files["path"][0], guess.detail)
         store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
     useless = files.filter("is_useless")
     unknown = files.filter(~pl.col("is_useless") & pl.col("rank").is_null())

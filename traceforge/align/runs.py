@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from traceforge.align.device_rank import device_ranks, without_shared_names
+from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -25,16 +25,22 @@ _FAMILY = (
 )
 
 _FILES = """
+WITH communicating AS (
+  SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
+)
 SELECT
   s.source_id, s.path, s.rank, s.rank_origin, s.host,
   CASE WHEN MAX(e.raw_start_ns) < $2 THEN MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > -$2)
     ELSE MIN(e.raw_start_ns) FILTER (WHERE e.raw_start_ns > 0) END AS raw_first_ns,
   MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) AS raw_last_ns,
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
-  MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device
+  MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
+  TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
+  c.source_id IS NOT NULL AS communicates
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
+LEFT JOIN communicating AS c USING (source_id)
 WHERE e.phase = 'X' AND LIST_CONTAINS($1, s.run_id)
 GROUP BY ALL
 ORDER BY s.source_id
@@ -102,7 +108,7 @@ def split_runs(store: Store, run_id: int) -> None:
 def divided(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run, the one that keeps the name first."""
     files = without_shared_names(files)
-    if files.is_empty() or device_ranks(files) is not None:
+    if files.is_empty() or guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
@@ -112,10 +118,10 @@ def divided(files: pl.DataFrame) -> list[RunFiles]:
 
 
 def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
-    """Files without a rank: those of one folder (or one report) together where each has a device of its own."""
+    """Files without a rank: those of one folder (or one report) together where something tells them apart."""
     folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
     for (path,), own in unknown.with_columns(folder=folder).group_by("folder", maintain_order=True):
-        if own.height > 1 and device_ranks(own) is not None:
+        if own.height > 1 and guessed_ranks(own) is not None:
             yield RunFiles(PurePosixPath(str(path)).name, own["source_id"].to_list())
         else:
             for source_id, file in own.select("source_id", "path").rows():

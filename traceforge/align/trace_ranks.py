@@ -52,10 +52,10 @@ def ranks_by_number(files: pl.DataFrame) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for _, group in _with_names(files).group_by("kind", "folder", maintain_order=True):
-        found |= _numbered(group) or {
+        found |= numbered(group) or {
             source_id: rank
             for _, own in group.group_by("name", maintain_order=True)
-            for source_id, rank in _numbered(own).items()
+            for source_id, rank in numbered(own).items()
         }
     return found
 
@@ -114,8 +114,12 @@ def _with_names(files: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _numbered(files: pl.DataFrame) -> dict[int, int]:
-    """The one number of each name that differs between all of them; empty where there is none, or are several."""
+def numbered(files: pl.DataFrame) -> dict[int, int]:
+    """By source, the one number of its name that differs between all of them; empty where none does, or several do.
+
+    Args:
+        files: columns source_id and path.
+    """
     numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in files["path"]]
     if len({len(own) for own in numbers}) != 1:
         return {}

@@ -2,8 +2,10 @@
 
 Idea: each table is one query whose columns stand for Kineto's; names stay numbers of StringIds until a piece is
 whole, so that each is looked up once. Rows without a start are counted, not kept. Of calls to the operating system
-those of threads that call CUDA are kept: what else a process waits for tells nothing of its device.
-Not handled: samples of stacks, scheduling (counted as tables that are not read).
+those of threads that call CUDA are kept: what else a process waits for tells nothing of its device. Calls to MPI are
+annotations by their names, as where they were recorded as NVTX ranges.
+Not handled: samples of stacks, scheduling, UCX's transfers, which are no time of the thread that asks for them (counted
+as tables that are not read).
 """
 
 import re
@@ -144,6 +146,7 @@ def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_devic
     if not is_device:
         process = pl.lit(None if part.pid is None else str(part.pid), dtype=pl.String)
         return timed.with_columns(process=process.fill_null("host"), thread=_thread())
+    timed = timed.with_columns(pl.col("device").replace(part.gpus)) if part.gpus else timed
     for name in ("device", "stream"):
         outside = timed.filter(~pl.col(name).is_between(*_INT32) & (pl.col(name) != _NO_STREAM)).height
         issues.add("out_of_range", outside)
@@ -222,6 +225,13 @@ def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _mpi_calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
+    """Calls by their names; those that had not ended when the recording did are instants."""
+    named = _said(frame, "user_annotation", _lookup(database, frame["name_id"]).fill_null("MPI call"))
+    is_open = pl.col("end").is_null()
+    return named.with_columns(phase=pl.when(is_open).then(pl.lit(INSTANT)).otherwise(pl.lit(COMPLETE)))
+
+
 def _said(frame: pl.DataFrame, category: str | pl.Series, name: pl.Series) -> pl.DataFrame:
     given = pl.lit(category) if isinstance(category, str) else category
     return frame.with_columns(given.alias("category"), name.alias("name"), pl.lit(COMPLETE).alias("phase"))
@@ -247,6 +257,10 @@ TABLES = (
         is_device=False,
         named=_ranges,
         kinds=("eventType", (_PUSH_POP, _START_END, _MARK)),
+    ),
+    *(
+        EventTable(f"MPI_{kind}_EVENTS", {**_ON_HOST, "name_id": "textId"}, is_device=False, named=_mpi_calls)
+        for kind in ("P2P", "COLLECTIVES", "START_WAIT", "OTHER")
     ),
     EventTable("OSRT_API", {**_ON_HOST, "name_id": "nameId"}, is_device=False, named=_system_calls, is_of_callers=True),
     EventTable(

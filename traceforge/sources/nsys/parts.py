@@ -2,13 +2,14 @@
 
 Idea: a report of Nsight Systems covers all processes that ran under it, often all ranks of a host. In training a
 process is a rank, whatever number of devices it uses. An export that does not say which process a kernel is of
-(they are made by hand) is divided by device. A rank is stated by the process's MPI thread name, by the launcher's
+(they are made by hand) is divided by device. Where each process was shown one GPU and calls it 0, the export says which
+of the host's it is. A rank is stated by MPI (`MPI_RANKS`, or the name of the process's thread), by the launcher's
 environment where the report is of one process alone, or by NCCL's own ranges (see `nccl_calls`).
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from traceforge.reading.table_file import TableFile
 
@@ -20,6 +21,10 @@ DEVICE_TABLES = (
 )
 THREAD_BITS = 24
 THREAD_NAME_EVENT = 39
+GPUS_SEEN = "TARGET_INFO_CUDA_DEVICE"
+_PID_MASK = 0xFFFFFF
+_MOST_GPUS = 65_536
+_MPI_RANKS, _MPI_COMMUNICATORS = "MPI_RANKS", "MPI_COMMUNICATORS"
 _MPI_RANK = re.compile(r"MPI Rank (\d{1,6})\b")
 _ENVIRONMENT = re.compile(r"(?:^|[\0;\n])(?P<name>[A-Z_]+)=\"?(?P<value>\d{1,9})\"?(?=$|[\0;\n])")
 # In this order: what the framework is told itself before what its launcher says.
@@ -34,17 +39,24 @@ class ReportPart:
     Attributes:
         name: as shown behind the file's name.
         process: `globalPid` of its rows; None where the export states none.
-        device: number of its device, where it is divided by device or has only one; else None.
+        device: CUDA's number of its device, where it is divided by device or has only one; else None.
+        gpus: number of a GPU among those of the host by CUDA's number of it, where the export tells it.
     """
 
     name: str
     process: int | None
     device: int | None
+    gpus: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def pid(self) -> int | None:
         """The system's number of the process."""
-        return None if self.process is None else (self.process >> THREAD_BITS) & 0xFFFFFF
+        return None if self.process is None else (self.process >> THREAD_BITS) & _PID_MASK
+
+    @property
+    def gpu(self) -> int | None:
+        """Number of its device among those of the host; CUDA's number of it where that is not known."""
+        return None if self.device is None else self.gpus.get(self.device, self.device)
 
 
 def parts_of(database: TableFile) -> list[ReportPart]:
@@ -62,20 +74,39 @@ def parts_of(database: TableFile) -> list[ReportPart]:
     if left := {number for number in unsaid if users.count(number) != 1}:
         used.setdefault(None, set()).update(left)
     found: list[ReportPart] = []
+    seen = _gpus(database)
     for one, numbers in used.items():
         if one is None:
             found += [ReportPart(f"device {number}", None, number) for number in sorted(numbers)]
         else:
-            found.append(_process(one, sorted(numbers)))
-    return sorted(found, key=lambda part: (part.device is None, part.device or 0, part.process or 0)) or [
+            found.append(_process(one, sorted(numbers), seen))
+    return sorted(found, key=lambda part: (part.gpu is None, part.gpu or 0, part.process or 0)) or [
         ReportPart("process", None, None)
     ]
 
 
-def _process(process: int, devices: Sequence[int]) -> ReportPart:
-    part = ReportPart("", process, devices[0] if len(devices) == 1 else None)
-    shown = f"device {part.device}, process {part.pid}" if part.device is not None else f"process {part.pid}"
-    return ReportPart(shown, process, part.device)
+def _process(process: int, devices: Sequence[int], seen: Mapping[int, Mapping[int, int]]) -> ReportPart:
+    gpus = seen.get((process >> THREAD_BITS) & _PID_MASK, {})
+    part = ReportPart("", process, devices[0] if len(devices) == 1 else None, gpus)
+    shown = f"device {part.gpu}, process {part.pid}" if part.gpu is not None else f"process {part.pid}"
+    return replace(part, name=shown)
+
+
+def _gpus(database: TableFile) -> dict[int, dict[int, int]]:
+    """By process, the host's number of each GPU that it saw, by CUDA's number of it; none that is said in two ways."""
+    columns = ("pid", "cudaId", "gpuId")
+    if not database.has(GPUS_SEEN, *columns):
+        return {}
+    said: dict[tuple[int, int], set[int]] = {}
+    listed = ", ".join(database.integer(GPUS_SEEN, name) for name in columns)
+    for pid, number, gpu in database.rows(f"SELECT DISTINCT {listed} FROM {GPUS_SEEN} LIMIT 65536"):
+        if None not in (pid, number, gpu) and 0 <= gpu < _MOST_GPUS:
+            said.setdefault((pid, number), set()).add(gpu)
+    found: dict[int, dict[int, int]] = {}
+    for (pid, number), gpus in said.items():
+        if len(gpus) == 1:
+            found.setdefault(pid & _PID_MASK, {})[number] = gpus.pop()
+    return found
 
 
 def stated_rank(database: TableFile, part: ReportPart, *, is_alone: bool) -> tuple[int | None, int | None]:
@@ -84,10 +115,33 @@ def stated_rank(database: TableFile, part: ReportPart, *, is_alone: bool) -> tup
     Args:
         is_alone: whether the report is of this process only, so that the launcher's environment is its own.
     """
-    named = {int(match[1]) for name in _thread_names(database, part) if (match := _MPI_RANK.search(name))}
+    named = _mpi_ranks(database, part, is_alone=is_alone)
+    if not named:
+        named = {int(match[1]) for name in _thread_names(database, part) if (match := _MPI_RANK.search(name))}
     stated = _environment(database) if is_alone else {}
     rank = named.pop() if len(named) == 1 else next((stated[name] for name in _RANKS if name in stated), None)
-    return rank, next((stated[name] for name in _SIZES if name in stated), None)
+    size = _world_size(database) if rank is not None else None
+    return rank, size or next((stated[name] for name in _SIZES if name in stated), None)
+
+
+def _mpi_ranks(database: TableFile, part: ReportPart, *, is_alone: bool) -> set[int]:
+    """Ranks that MPI gave to the process; several where it was initialised anew in another world."""
+    if not database.has(_MPI_RANKS, "globalTid", "rank") or (part.process is None and not is_alone):
+        return set()
+    thread, rank = database.integer(_MPI_RANKS, "globalTid"), database.integer(_MPI_RANKS, "rank")
+    threads = (part.process or 0, (part.process or 0) + (1 << THREAD_BITS))
+    where, parameters = (f" WHERE {thread} >= ? AND {thread} < ?", threads) if part.process is not None else ("", ())
+    found = database.rows(f"SELECT DISTINCT {rank} FROM {_MPI_RANKS}{where} LIMIT 1024", parameters)
+    return {number for (number,) in found if number is not None and number >= 0}
+
+
+def _world_size(database: TableFile) -> int | None:
+    """Ranks of the largest communicator of MPI, which is that of all of them; None where none is recorded."""
+    size = database.integer(_MPI_COMMUNICATORS, "size")
+    if not database.has(_MPI_COMMUNICATORS, "size"):
+        return None
+    ((largest,),) = database.rows(f"SELECT MAX({size}) FROM {_MPI_COMMUNICATORS}")
+    return largest if largest is not None and 0 < largest < 2**31 else None
 
 
 def _thread_names(database: TableFile, part: ReportPart) -> list[str]:

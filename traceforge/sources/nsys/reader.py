@@ -24,7 +24,7 @@ from traceforge.sources.nsys.gpu_metrics import emit_gpu_metrics
 from traceforge.sources.nsys.nccl_calls import NcclCalls
 from traceforge.sources.nsys.nccl_payloads import PayloadReader, are_described
 from traceforge.sources.nsys.opening import open_export
-from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart, parts_of, stated_rank
+from traceforge.sources.nsys.parts import GPUS_SEEN, THREAD_BITS, ReportPart, parts_of, stated_rank
 
 KIND = "nsys"
 _MEANINGS = {
@@ -50,7 +50,9 @@ _MEANINGS = {
     ),
     "unreadable_table": ("warning", "a Parquet file is damaged, or a column declared as text holds other bytes"),
 }
-_NAMES = frozenset({"StringIds", "ThreadNames", "PROCESSES", "ProcessStreams", "UnwindMethodType"})
+_NAMES = frozenset(
+    {"StringIds", "ThreadNames", "PROCESSES", "ProcessStreams", "UnwindMethodType", "MPI_RANKS", "MPI_COMMUNICATORS"}
+)
 _NO_EVENTS = (
     "ENUM_",
     "META_DATA_",
@@ -202,8 +204,13 @@ def _profile(
     database: TableFile, part: ReportPart, base_ns: int, rank: int | None, world_size: int | None, host: str | None
 ) -> pl.DataFrame:
     devices = _devices(database)
-    own = next((device for device in devices if device.get("id") == part.device), devices[0] if devices else {})
-    metadata = {"deviceProperties": [own] if own else [], "product": _product(database), "part": part.name}
+    own = next((device for device in devices if device.get("id") == part.gpu), devices[0] if devices else {})
+    metadata = {
+        "deviceProperties": [own] if own else [],
+        "product": _product(database),
+        "part": part.name,
+        "process": part.pid,
+    }
     row = {
         "schema_version": _schema_version(database),
         "base_time_ns": base_ns,
@@ -223,7 +230,8 @@ def _devices(database: TableFile) -> list[dict[str, Any]]:
     table = "TARGET_INFO_GPU"
     if not database.has(table):
         return []
-    number = "cuDevice" if database.has(table, "cuDevice") else "id"
+    # Of the two numbers the host's, where the export says which of the host's GPUs a process calls by CUDA's.
+    number = "cuDevice" if database.has(table, "cuDevice") and not database.count(GPUS_SEEN) else "id"
     columns = {**_DEVICE, "id": number}
     read = [
         database.text(table, name) if name in _DEVICE_TEXTS else database.integer(table, name)

@@ -151,7 +151,7 @@ class ProcessReading:
             "base_time_ns": 0,
             "host_name": self._process.metadata.node.hostname,
             "device_name": own[0].product_name if own else None,
-            "metadata": json.dumps({"deviceProperties": device}),
+            "metadata": json.dumps({"deviceProperties": device, "process": self._process.metadata.pid}),
         }
         texts = dict.fromkeys(("host_name", "device_name", "metadata"), pl.String)
         return pl.DataFrame([row], schema={"base_time_ns": pl.Int64, **texts})

@@ -1,0 +1,93 @@
+"""Ranks that no file states: by name, by device, by process, in this order, and only where these tell files apart."""
+
+import polars as pl
+import pytest
+
+from traceforge.align.guessed_rank import GuessedRanks, guessed_ranks, without_shared_names
+
+SCHEMA = {
+    "source_id": pl.Int32, "path": pl.String, "rank": pl.Int32, "host": pl.String, "first_device": pl.Int32,
+    "last_device": pl.Int32, "raw_first_ns": pl.Int64, "raw_last_ns": pl.Int64, "process": pl.Int64,
+    "communicates": pl.Boolean,
+}  # fmt: skip
+EPOCH = 1_700_000_000_000_000_000
+
+
+def files(*said: dict[str, object]) -> pl.DataFrame:
+    """Files of one host and time, on device 0, that communicate; what is said differs."""
+    plain = {"host": "n", "first_device": 0, "last_device": 0, "raw_first_ns": 10, "raw_last_ns": 90}
+    rows = [{"path": "a", "communicates": True, **plain, "source_id": n, **one} for n, one in enumerate(said)]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def guess(*said: dict[str, object]) -> tuple[str, list[int]] | None:
+    found: GuessedRanks | None = guessed_ranks(files(*said))
+    return None if found is None else (found.code, found.ranks.to_list())
+
+
+def test_a_number_in_the_name_goes_before_the_device() -> None:
+    # given reports named `report_%q{SLURM_PROCID}` of two hosts, whose devices count anew and are listed the other way
+    names = [("b", 0, 2), ("b", 1, 3), ("a", 1, 1), ("a", 0, 0)]
+    said = [{"path": f"job17/report_{n}.sqlite", "host": host, "first_device": d, "last_device": d}
+            for host, d, n in names]  # fmt: skip
+
+    assert guess(*said) == ("rank_from_name", [2, 3, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param([{"path": "r_0"}, {"path": "r_2"}], id="numbers with a gap"),
+        pytest.param([{"path": "r_0"}, {"path": "r_1", "communicates": False}], id="one that does not communicate"),
+        pytest.param([{"path": "r_0"}, {"path": "r_1", "raw_first_ns": 91, "raw_last_ns": 99}], id="another time"),
+        pytest.param([{"path": "r_0"}, {"path": "r_1", "raw_first_ns": None}], id="unknown times"),
+        pytest.param([{"path": "r_0"}, {"path": "s_1"}, {"path": "s_1"}], id="a number twice"),
+        pytest.param([{"path": "r_0"}, {"path": "r_1", "rank": 1}], id="a rank that is stated"),
+        pytest.param([{"process": 8}, {"process": 8}], id="a process twice"),
+        pytest.param([{"process": 8}, {"process": None}], id="an unknown process"),
+        pytest.param([{"process": 8}, {"process": 9, "communicates": False}], id="a process that does not communicate"),
+        pytest.param([{"process": 8}, {"process": 9, "raw_first_ns": 91}], id="a process of another time"),
+        pytest.param([{"process": 8, "host": "m"}, {"process": 9, "host": None}], id="an unknown host"),
+    ],
+)
+def test_nothing_is_guessed_of(said: list[dict[str, object]]) -> None:
+    assert guess(*said) is None
+
+
+def test_hosts_of_different_times_are_not_put_together_by_names() -> None:
+    late = {"host": "m", "raw_first_ns": EPOCH + 100, "raw_last_ns": EPOCH + 200}
+    early = {"raw_first_ns": EPOCH, "raw_last_ns": EPOCH + 50}
+
+    assert guess({"path": "r_0", **early}, {"path": "r_1", **late}) is None
+
+
+def test_a_number_that_is_the_processs_is_no_rank_but_orders_them() -> None:
+    # given what rocprofv3 names by itself
+    said = [{"path": f"{pid}_results.json", "process": pid} for pid in (909, 908)]
+
+    assert guess(*said) == ("rank_from_process", [1, 0])
+
+
+def test_a_device_of_its_own_goes_before_the_process() -> None:
+    said = [{"process": pid, "first_device": n, "last_device": n} for pid, n in ((8, 1), (9, 0))]
+
+    assert guess(*said) == ("rank_from_device", [1, 0])
+
+
+def test_processes_are_ranked_host_by_host() -> None:
+    said = [{"host": host, "process": pid} for host, pid in (("n10", 1), ("n2", 9), ("n2", 7))]
+
+    assert guess(*said) == ("rank_from_process", [2, 1, 0])
+
+
+@pytest.mark.parametrize(("communicates", "left"), [(True, None), (False, 1)])
+def test_a_report_named_by_its_host_gives_no_rank_to_processes_that_all_communicate(
+    communicates: bool, left: int | None
+) -> None:
+    # given two processes on one device, of which the second may be a helper of the first
+    told = [{"process": 7}, {"process": 8, "communicates": communicates}]
+    named = files(*({"path": "rank1.sqlite/a process", "rank": 1, **one} for one in told))
+
+    found = without_shared_names(named.with_columns(rank_origin=pl.lit("folder_name")))
+
+    assert found["rank"].to_list() == [left, left]

@@ -1,0 +1,140 @@
+"""Ranks where no file states one. In: files with name, host, device and process. Out: a rank for each, or none.
+
+It is a guess, and is said to be one. Idea: the surest first. Launchers write a rank into names (`report_3.sqlite`):
+numbers that follow one another, in files that were recorded at one time. Else where each file used one device of its
+own, the devices of a host stand for its ranks. Else, where each process was shown one device and calls it 0, launchers
+start processes in the order of ranks. Without a device of its own, only what ran collectives is taken for a rank.
+Hosts follow one another in the natural order of their names, as launchers number them.
+Not handled: files of several hosts that were recorded at different times, which may be different jobs.
+"""
+
+import re
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import polars as pl
+
+from traceforge.align.trace_ranks import numbered
+from traceforge.thresholds import align as thresholds
+
+_DIGITS = re.compile(r"(\d+)")
+_NAMES = "no file states a rank; the only number in which their names differ is taken for it"
+_ONE_HOST = "no file states a rank, and each used a device of its own; taken for the rank"
+_HOSTS = "no file states a rank; hosts in the order of their names, and the devices of each, are taken for ranks"
+_PROCESSES = (
+    "no file states a rank, and processes share the number of a device, as under CUDA_VISIBLE_DEVICES; processes in "
+    "the order of their numbers, host by host, are taken for ranks"
+)
+
+
+class GuessedRanks(NamedTuple):
+    """A rank for each file, with the code of the issue that says how it was guessed, and the sentence."""
+
+    ranks: pl.Series
+    code: str
+    detail: str
+
+
+def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
+    """A rank for each file; None where one states its own, or nothing tells them apart.
+
+    Args:
+        files: columns source_id, path, rank, host, first_device, last_device, raw_first_ns, raw_last_ns, process and
+            communicates.
+    """
+    if not files["rank"].is_null().all():
+        return None
+    if (ranks := _by_name(files)) is not None:
+        return GuessedRanks(ranks, "rank_from_name", _NAMES)
+    if (ranks := _by_device(files)) is not None:
+        return GuessedRanks(ranks, "rank_from_device", _ONE_HOST if files["host"].n_unique() == 1 else _HOSTS)
+    if (ranks := _by_process(files)) is not None:
+        return GuessedRanks(ranks, "rank_from_process", _PROCESSES)
+    return None
+
+
+def without_shared_names(files: pl.DataFrame) -> pl.DataFrame:
+    """Files without the rank that the name of their folder (or report) gives to several, each of a process of its own.
+
+    A report of a whole host may be called `rank1` by whoever counts hosts: then its processes are not all rank 1.
+    Processes on one device count as several ranks where each ran collectives: a helper of a rank does not.
+
+    Args:
+        files: columns path, rank, rank_origin, first_device, last_device, process and communicates.
+    """
+    of_name = (pl.col("rank_origin") == "folder_name").fill_null(value=False)
+    one_device = (pl.col("first_device") == pl.col("last_device")).fill_null(value=False)
+    named = files.with_columns(folder=_folder(), alone=one_device)
+    sharing = ["folder", "rank", "rank_origin"]
+    own_devices = pl.col("alone").all() & (pl.col("first_device").n_unique() == pl.len())
+    all_talk = pl.col("communicates").all() & pl.col("process").is_not_null().all()
+    own_processes = all_talk & (pl.col("process").n_unique() == pl.len())
+    is_shared = of_name & (pl.len().over(sharing) > 1) & (own_devices | own_processes).over(sharing)
+    return named.with_columns(rank=pl.when(~is_shared).then(pl.col("rank"))).drop("folder", "alone")
+
+
+def _folder() -> pl.Expr:
+    return pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+
+
+def _by_name(files: pl.DataFrame) -> pl.Series | None:
+    """Numbers of names, where they follow one another and are not those of processes."""
+    found = numbered(files)
+    if len(found) != files.height or not files["communicates"].all() or not _overlap(files):
+        return None
+    ranks = pl.Series([found[source_id] for source_id in files["source_id"]], dtype=pl.Int32)
+    if max(found.values()) - min(found.values()) >= files.height or ranks.cast(pl.Int64).equals(files["process"]):
+        return None
+    return ranks
+
+
+def _by_device(files: pl.DataFrame) -> pl.Series | None:
+    """Devices of hosts, where each file used one of its own."""
+    devices = files["first_device"]
+    if devices.has_nulls() or not devices.equals(files["last_device"]):
+        return None
+    if files.select("host", "first_device").n_unique() < files.height:
+        return None
+    if files["host"].n_unique() == 1:
+        return devices.cast(pl.Int32)
+    return _host_by_host(files, "first_device")
+
+
+def _by_process(files: pl.DataFrame) -> pl.Series | None:
+    """Processes of hosts by their numbers, where all of them communicate at one time."""
+    is_known = not files["process"].has_nulls() and files.select("host", "process").n_unique() == files.height > 1
+    if not is_known or not files["communicates"].all() or (files["host"].n_unique() == 1 and not _overlap(files)):
+        return None
+    return _host_by_host(files, "process")
+
+
+def _host_by_host(files: pl.DataFrame, column: str) -> pl.Series | None:
+    """Places of files in the order of their hosts, and of a number within each."""
+    if files["host"].n_unique() > 1 and (files["host"].has_nulls() or not _are_of_one_time(files)):
+        return None
+    hosts = sorted(files["host"].unique().to_list(), key=lambda name: _natural(name or ""))
+    places = pl.DataFrame({"host": hosts, "place": range(len(hosts))}, schema_overrides={"host": pl.String})
+    order = files.select("host", column).join(places, on="host", nulls_equal=True, maintain_order="left")
+    return (order.select(pl.struct("place", column).rank("ordinal")).to_series() - 1).cast(pl.Int32)
+
+
+def _overlap(files: pl.DataFrame) -> bool:
+    """Whether all files of each host hold one moment, and those of all hosts do as far as their clocks tell."""
+    if files["raw_first_ns"].has_nulls() or files["raw_last_ns"].has_nulls():
+        return False
+    shared = files.group_by("host").agg(pl.col("raw_first_ns").max() < pl.col("raw_last_ns").min())
+    return bool(shared["raw_first_ns"].all()) and _are_of_one_time(files)
+
+
+def _are_of_one_time(files: pl.DataFrame) -> bool:
+    """Whether all hosts were recorded at one time, as far as their clocks say the time at all."""
+    known = files.drop_nulls(["raw_first_ns", "raw_last_ns"])
+    by_host = known.group_by("host").agg(pl.col("raw_first_ns").min(), pl.col("raw_last_ns").max())
+    if by_host.is_empty() or by_host.select(pl.col("raw_last_ns").max()).item() < thresholds.EARLIEST_EPOCH_NS:
+        return True
+    return bool(by_host.select(pl.col("raw_first_ns").max() < pl.col("raw_last_ns").min()).item())
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """A key by which `node2` precedes `node10`."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name) if part]
