@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import Final
 
-from tests.accuracy import cases, edited, files, healthy, layouts, moments, sets, unusual
+from tests.accuracy import cases, edited, files, healthy, layouts, moments, sets, unusual, varied
 from tests.accuracy.case import Case, Family
 
 FRESH: Final = 80_000
@@ -16,7 +16,7 @@ DEVELOPMENT: Final = 0
 
 FAMILIES: dict[str, Family] = {
     **cases.FAMILIES, **sets.FAMILIES, **moments.FAMILIES, **files.FAMILIES, **healthy.FAMILIES, **layouts.FAMILIES,
-    **edited.FAMILIES, **unusual.FAMILIES,
+    **edited.FAMILIES, **unusual.FAMILIES, **varied.FAMILIES,
 }  # fmt: skip
 
 

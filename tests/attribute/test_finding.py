@@ -168,18 +168,29 @@ def test_who_is_late_may_be_known_where_why_is_not_but_never_for_certain() -> No
     )  # fmt: skip
 
 
-def test_steps_that_vary_alike_on_all_ranks_accuse_nobody() -> None:
-    # given forty steps of four ranks whose sequences are longer or shorter for all alike, by 15 % either way
+def varied_steps(slower: Mapping[int, float]) -> list[Trace]:
+    """Forty steps of four ranks whose sequences are longer or shorter for all alike, by 15 % either way."""
     rng, traces, at = np.random.default_rng(3), [Trace(rank) for rank in range(4)], 0
     for step in range(40):
-        length = round(float(1_000 * US * np.exp(0.15 * rng.standard_normal())))
-        own = [length + int(rng.integers(0, 5 * US)) for _ in traces]
+        length = float(1_000 * US * np.exp(0.15 * rng.standard_normal()))
+        own = [round(length * slower.get(rank, 1.0)) + int(rng.integers(0, 5 * US)) for rank in range(4)]
         end = at + max(own) + 200 * US
         for trace, work in zip(traces, own, strict=True):
             trace.step(step, at, end).kernel(at, at + work).collective(at + work, end, issue_ns=at + 1)
         at = end + US
+    return traces
 
-    assert [one["summary"] for one in findings_of(*traces) if one["confidence"] != "low"] == []
+
+def test_steps_that_vary_alike_on_all_ranks_accuse_nobody() -> None:
+    assert [one["summary"] for one in findings_of(*varied_steps({})) if one["confidence"] != "low"] == []
+
+
+def test_a_slow_rank_costs_no_more_where_steps_vary_alike() -> None:
+    # given that rank 1 takes a tenth longer than the others of the same step: 100 us of 1,300 on average
+    (finding,) = (one for one in findings_of(*varied_steps({1: 1.1})) if one["confidence"] != "low")
+
+    assert (finding["cause"], finding["subject"], finding["pattern"]) == ("slow_compute", "1", "persistent")
+    assert finding["delay_ns_per_iteration"] == pytest.approx(100 * US, rel=0.15)
 
 
 def test_steps_that_gather_gradients_do_not_hide_who_is_slow() -> None:

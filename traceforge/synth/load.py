@@ -24,6 +24,7 @@ class Noise:
         iteration: the same for all kernels of a rank in an iteration together.
         lasting: correlation of that from one iteration to the next (AR(1)), 0 to below 1.
         device: the same for a device over the whole run.
+        step: the same for all ranks in an iteration alike, as sequence lengths make it; transfers keep their size.
         host: of host times.
         transfer: of transfers.
         tail_probability: chance that a kernel takes a heavy-tailed extra (Pareto, index 2).
@@ -35,6 +36,7 @@ class Noise:
     iteration: float = 0.003
     lasting: float = 0.5
     device: float = 0.002
+    step: float = 0.0
     host: float = 0.1
     transfer: float = 0.03
     tail_probability: float = 0.0
@@ -99,6 +101,8 @@ def healthy_load(cluster: Cluster, roles: Roles, iterations: int, noise: Noise, 
     per_device = np.exp(noise.device * rng.standard_normal(cluster.ranks))
     device = _undisturbed(roles, shape[1:], "device_ns")[None] * kernel
     device *= per_device * _lasting(iterations, cluster.ranks, noise, rng)[:, None, :]
+    if noise.step:
+        device *= np.exp(noise.step * rng.standard_normal((iterations, 1, 1)))
     host = _undisturbed(roles, shape[1:], "host_ns")[None] * np.exp(noise.host * rng.standard_normal(shape))
     call = 6_000 * np.exp(noise.host * rng.standard_normal(shape))
     transfer_noise = np.exp(noise.transfer * rng.standard_normal(shape))

@@ -245,6 +245,13 @@ RESIDUAL_ERRORS: Annotated[
 RESIDUAL_SHARE: Annotated[
     float, Meaning("share of its cost", "A smaller residual of the replay does not matter.", "cost_note")
 ] = 0.02
+RESIDUAL_TAIL: Annotated[
+    float, Meaning("share of iterations", "So many of either kind may reach over the gap between them.", "cost_note")
+] = 0.1
+RESIDUAL_GAP: Annotated[
+    float,
+    Meaning("share of the delay", "Delays with a smaller gap below them only belong to longer steps.", "cost_note"),
+] = 0.5
 
 # Who owns slow transfers, and which waits are none.
 STEADY_EXCEPTIONS: Annotated[

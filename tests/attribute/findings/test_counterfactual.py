@@ -73,6 +73,26 @@ def test_what_ranks_lose_now_and_then_in_turns_is_held_against_what_they_take_el
     assert gain_without(model, source) == pytest.approx(150 / 110 - 1)
 
 
+def test_in_steps_that_vary_alike_a_rank_is_held_against_its_peers_of_the_same_step() -> None:
+    # given steps of 80, 100 and 120 in turns for all of four ranks, of which the last takes a tenth longer
+    steps = [80, 100, 120] * 4
+    model = by_cause(lockstep_model([[[step, step, step, step * 11 // 10]] for step in steps], transfer_ns=10))
+
+    # then without its 8, 10 and 12 an iteration takes 110 in place of 120; against the usual step it would be
+    # 0, 10 and 32, of which the peers' own time hides some
+    source = blamed_work(model, "slow_compute", [3])
+    assert source.rank_seconds_ns().tolist() == [8, 10, 12] * 4
+    assert gain_without(model, source) == pytest.approx(120 / 110 - 1)
+
+
+def test_a_peer_that_varies_on_its_own_does_not_move_the_reference() -> None:
+    # given a rank whose work is 90 and 110 in turns, and another one that always takes 140
+    model = by_cause(lockstep_model([[[90 + 20 * (i % 2), 140]] for i in range(12)]))
+
+    # then the reference is the lower of two ranks' medians, 90, in all iterations
+    assert blamed_work(model, "slow_compute", [1]).rank_seconds_ns().tolist() == [50] * 12
+
+
 def test_only_the_cause_that_is_fixed_goes_away() -> None:
     # given a rank that is late by 30 of compute and 10 of input: 150 an iteration, 120 without the compute
     work = np.full((4, 1, 3, 2), 50)

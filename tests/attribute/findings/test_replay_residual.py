@@ -10,23 +10,25 @@ NONE = np.zeros(0, dtype=np.int64)
 UNEVEN = np.array([100.0, 102.0] * 10)
 
 
-def struck(by: float, iterations: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    durations = UNEVEN.copy()
+def struck(by: float, iterations: list[int], cost: float = 50.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Durations without a delay, what the delay costs, and where it strikes."""
+    durations, delays = UNEVEN.copy(), np.zeros(20)
     durations[iterations] += by
-    return durations, np.array(iterations)
+    delays[iterations] = cost
+    return durations, delays, np.array(iterations)
 
 
 def test_where_struck_iterations_last_as_long_as_others_nothing_is_left() -> None:
-    durations, where = struck(0, [4, 5, 10, 11])
+    durations, delays, where = struck(0, [4, 5, 10, 11])
 
-    assert replay_residual(durations, where, NONE, 50) == ReplayResidual()
+    assert replay_residual(durations, delays, where, NONE) == ReplayResidual()
 
 
 def test_what_makes_other_work_faster_meanwhile_is_left() -> None:
     # given four iterations that last 20 less than the others once they are replayed without a stall of 50
-    durations, where = struck(-20, [4, 5, 10, 11])
+    durations, delays, where = struck(-20, [4, 5, 10, 11])
 
-    found = replay_residual(durations, where, NONE, 50)
+    found = replay_residual(durations, delays, where, NONE)
 
     assert found.mean_ns == -20
     # the struck vary by 2 / sqrt(3) among four, the others by about 1 among sixteen
@@ -34,24 +36,32 @@ def test_what_makes_other_work_faster_meanwhile_is_left() -> None:
 
 
 def test_what_may_be_chance_only_widens_the_interval() -> None:
-    durations, where = struck(1, [4, 5, 10, 11])
+    durations, delays, where = struck(1, [4, 5, 10, 11], cost=30)
 
-    assert replay_residual(durations, where, NONE, 30) == ReplayResidual(0.0, 0.0, 1.0)
+    assert replay_residual(durations, delays, where, NONE) == ReplayResidual(0.0, 0.0, 1.0)
 
 
 def test_a_trifle_is_not_mended_however_sure() -> None:
-    durations = np.full(20, 100.0)
+    durations, delays = np.full(20, 100.0), np.zeros(20)
     durations[4:8] -= 0.5
+    delays[4:8] = 50
 
-    assert replay_residual(durations, np.arange(4, 8), NONE, 50) == ReplayResidual(0.0, -0.5, 0.0)
+    assert replay_residual(durations, delays, np.arange(4, 8), NONE) == ReplayResidual(0.0, -0.5, 0.0)
 
 
 def test_iterations_that_something_else_strikes_too_tell_nothing() -> None:
     # given iterations of which two alone are free of the other delay
-    durations, where = struck(-20, [4, 5, 10, 11])
+    durations, delays, where = struck(-20, [4, 5, 10, 11])
 
-    assert replay_residual(durations, where, np.array([4, 5]), 50) == ReplayResidual()
+    assert replay_residual(durations, delays, where, np.array([4, 5])) == ReplayResidual()
 
 
 def test_a_delay_in_all_iterations_leaves_nothing_to_compare_with() -> None:
-    assert replay_residual(UNEVEN, np.arange(20), NONE, 50) == ReplayResidual()
+    assert replay_residual(UNEVEN, np.full(20, 50.0), np.arange(20), NONE) == ReplayResidual()
+
+
+def test_delays_that_grow_with_the_step_are_no_two_kinds_of_iterations() -> None:
+    # given steps of 100 to 119 that cost a slow rank 10 % of themselves, of which the longer ones count as struck
+    durations = np.arange(100.0, 120.0)
+
+    assert replay_residual(durations, durations / 10, np.arange(8, 20), NONE) == ReplayResidual()

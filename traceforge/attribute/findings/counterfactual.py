@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import cause_of_work
+from traceforge.attribute.findings.step_pace import step_paces
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
@@ -78,7 +79,7 @@ def blamed_work(
     """Work of some ranks by one cause or several, as far as it exceeds the reference over an iteration.
 
     Where work is above the reference at one place and below at another, only what is above in sum is blamed, as noise
-    would else be fixed as well.
+    would else be fixed as well. In a step that is longer or shorter for all ranks, so is the reference (`step_pace`).
 
     Args:
         model: with work by cause (see `ledger_input.by_cause`).
@@ -91,7 +92,10 @@ def blamed_work(
     arrivals = np.zeros((*model.before_arrival_ns.shape[:2], len(ranks)), dtype=np.int64)
     waits = np.zeros((*model.before_wait_ns.shape[:2], len(ranks)), dtype=np.int64)
     of_length = references(model)
-    differences = [_differences(model, i, of_length[calls], kinds, ranks) for i, calls in enumerate(model.calls)]
+    paces = step_paces(model, of_length, kinds, ranks)
+    differences = [
+        _differences(model, i, of_length[calls], paces[i], kinds, ranks) for i, calls in enumerate(model.calls)
+    ]
     beyond = np.stack([one.sum(axis=(0, 2)) + other.sum(axis=(0, 2)) for one, other in differences])
     beyond = np.maximum(0, beyond - (_mean_if_even(beyond) if in_turns else 0.0))
     for i in range(len(differences)) if iterations is None else iterations:
@@ -104,15 +108,15 @@ def blamed_work(
 
 
 def _differences(
-    model: StepModel, i: int, reference: Reference, kinds: list[int], ranks: list[int]
+    model: StepModel, i: int, reference: Reference, pace: float, kinds: list[int], ranks: list[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Work of an iteration less the reference, before arrivals and before waits; shape (places, ranks, kinds)."""
+    """Work of an iteration less the reference at its pace, before arrivals and waits; shape (places, ranks, kinds)."""
     calls = int(model.calls[i])
     arrival = model.before_arrival_ns[i, : calls + 1][:, ranks][..., kinds]
     wait = model.before_wait_ns[i, :calls][:, ranks][..., kinds]
     return (
-        arrival - _whole(_of_ranks(reference.before_arrival_ns, ranks)[..., kinds]),
-        wait - _whole(_of_ranks(reference.before_wait_ns, ranks)[..., kinds]),
+        arrival - _whole(pace * _of_ranks(reference.before_arrival_ns, ranks)[..., kinds]),
+        wait - _whole(pace * _of_ranks(reference.before_wait_ns, ranks)[..., kinds]),
     )
 
 

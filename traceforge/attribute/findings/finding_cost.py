@@ -171,8 +171,8 @@ def _left(
     for n in players:
         struck = found[n].effect.affected
         others = [found[other].effect.affected for other in players if other != n]
-        hit = float(likely[n, "delay"][struck].mean())
-        result[n] = replay_residual(without, struck, np.concatenate([np.zeros(0, dtype=np.int64), *others]), hit)
+        elsewhere = np.concatenate([np.zeros(0, dtype=np.int64), *others])
+        result[n] = replay_residual(without, likely[n, "delay"], struck, elsewhere)
     return result
 
 

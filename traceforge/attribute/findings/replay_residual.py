@@ -3,8 +3,9 @@
 Without what struck them, iterations should last as long as those that were never struck. Where they do not, beyond
 chance, the delay changed something that the replay keeps: a neighbour computes faster while a rank that shares its
 core stands still, and it would not without the stall. The cost is corrected by that difference; where it may be chance
-it only widens the interval. Not handled: delays in (nearly) all iterations, which leave nothing to compare with; two
-that strike the same iterations.
+it only widens the interval. Where delays grow from small to large without a gap, those that count as struck are the
+longer ones of steps that vary: not two kinds that could be compared. Not handled: delays in (nearly) all iterations,
+which leave nothing to compare with; two that strike the same iterations.
 """
 
 from dataclasses import dataclass
@@ -33,25 +34,32 @@ class ReplayResidual:
 
 
 def replay_residual(
-    without_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64], affected_ns: float
+    without_ns: Amounts, delay_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64]
 ) -> ReplayResidual:
     """What a replay leaves of one finding's delay.
 
     Args:
         without_ns: iterations replayed without any finding, shape (iterations,).
+        delay_ns: what the finding costs, likewise.
         struck: those that the finding affects.
         others: those that any other finding affects.
-        affected_ns: what it costs a struck iteration.
     """
     alone = np.setdiff1d(struck, others)
     never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
-    if min(len(alone), len(never)) < thresholds.RESIDUAL_ITERATIONS:
+    if min(len(alone), len(never)) < thresholds.RESIDUAL_ITERATIONS or not _is_apart(delay_ns[alone], delay_ns[never]):
         return ReplayResidual()
+    trifle_ns = thresholds.RESIDUAL_SHARE * float(delay_ns[struck].mean())
     mean = float(without_ns[alone].mean() - without_ns[never].mean())
     error = float(np.hypot(_error(without_ns[alone]), _error(without_ns[never])))
-    if abs(mean) < thresholds.RESIDUAL_ERRORS * error or abs(mean) < thresholds.RESIDUAL_SHARE * affected_ns:
+    if abs(mean) < thresholds.RESIDUAL_ERRORS * error or abs(mean) < trifle_ns:
         return ReplayResidual(0.0, min(mean, 0.0), max(mean, 0.0))
     return ReplayResidual(mean, mean - NORMAL * error, mean + NORMAL * error)
+
+
+def _is_apart(struck_ns: Amounts, never_ns: Amounts) -> bool:
+    """Whether there is a gap between nearly all delays that struck and nearly all others."""
+    gap = np.quantile(struck_ns, thresholds.RESIDUAL_TAIL) - np.quantile(never_ns, 1 - thresholds.RESIDUAL_TAIL)
+    return bool(gap >= thresholds.RESIDUAL_GAP * (np.median(struck_ns) - np.median(never_ns)))
 
 
 def _error(durations_ns: Amounts) -> float:
