@@ -35,6 +35,36 @@ INSERT INTO rocpd_region{u} VALUES (1, 1, 1, 9, 100, 110, 2, 1), (2, 1, 1, 9, 12
 INSERT INTO rocpd_kernel_dispatch{u} VALUES (1, 9, 3, 1, 4, 2, 150, 190, 4);
 INSERT INTO rocpd_memory_copy{u} VALUES (1, 9, 10, 14, 5, 3, 1, 64, NULL, 2, 5);
 """
+# The same rows as schema 4.1 holds them: places stand in tracks, categories in a table of their own.
+TRACKS = """
+CREATE TABLE rocpd_info_process{u} (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, pid INTEGER);
+CREATE TABLE rocpd_info_category{u} (id INTEGER PRIMARY KEY, guid TEXT, name TEXT);
+CREATE TABLE rocpd_track{u} (id INTEGER PRIMARY KEY, tid INTEGER, agent_id INTEGER, queue_id INTEGER,
+  stream_id INTEGER);
+INSERT INTO rocpd_info_process{u} VALUES (1, '', 1, 4711);
+INSERT INTO rocpd_info_category{u} SELECT id, guid, string FROM rocpd_string{u} WHERE id IN (1, 3, 6);
+UPDATE rocpd_string{u} SET string = 'no category' WHERE id IN (1, 3, 6);
+INSERT INTO rocpd_track{u} VALUES (1, 9, NULL, NULL, NULL), (2, 9, 3, 4, 2);
+ALTER TABLE rocpd_region{u} ADD COLUMN track_id INTEGER DEFAULT 1;
+ALTER TABLE rocpd_region{u} DROP COLUMN tid;
+ALTER TABLE rocpd_kernel_dispatch{u} ADD COLUMN track_id INTEGER DEFAULT 2;
+ALTER TABLE rocpd_kernel_dispatch{u} DROP COLUMN agent_id;
+ALTER TABLE rocpd_kernel_dispatch{u} DROP COLUMN stream_id;
+ALTER TABLE rocpd_memory_copy{u} ADD COLUMN track_id INTEGER DEFAULT 2;
+ALTER TABLE rocpd_memory_copy{u} DROP COLUMN stream_id;
+"""
+# And as schema 4.0 does: a time is a row of a table of times; some are missing there.
+TIMES = TRACKS + """
+CREATE TABLE rocpd_timestamp{u} (id INTEGER PRIMARY KEY, guid TEXT, value BIGINT);
+""" + "".join(f"""
+ALTER TABLE rocpd_{table}{{u}} ADD COLUMN start_id INTEGER;
+ALTER TABLE rocpd_{table}{{u}} ADD COLUMN end_id INTEGER;
+UPDATE rocpd_{table}{{u}} SET start_id = {n} + 2 * id, end_id = {n} + 2 * id + 1;
+INSERT INTO rocpd_timestamp{{u}} SELECT start_id, '', start FROM rocpd_{table}{{u}};
+INSERT INTO rocpd_timestamp{{u}} SELECT end_id, '', "end" FROM rocpd_{table}{{u}};
+ALTER TABLE rocpd_{table}{{u}} DROP COLUMN start;
+ALTER TABLE rocpd_{table}{{u}} DROP COLUMN "end";
+""" for n, table in ((100, "region"), (200, "kernel_dispatch"), (300, "memory_copy")))  # fmt: skip
 
 
 def database(path: Path, *suffixes: str, more: str = "") -> Path:
@@ -50,8 +80,9 @@ def read(path: Path, part: str | None = None) -> Reading:
     return Reading(SOURCE.read(path, batches.append, ReadOptions(part=part)), batches)
 
 
-def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path) -> None:
-    reading = read(database(tmp_path / "a.db", "_018f"))
+@pytest.mark.parametrize("more", ["", TRACKS, TIMES], ids=["schema 3", "schema 4.1", "schema 4.0"])
+def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path, more: str) -> None:
+    reading = read(database(tmp_path / "a.db", "_018f", more=more))
 
     said = [
         (e["category"], e["name"], e["raw_start_ns"], e["duration_ns"], e["correlation"], e["device"], e["stream"])
@@ -64,8 +95,26 @@ def test_calls_kernels_and_copies_are_joined_under_their_names(tmp_path: Path) -
         ("kernel", "gemm(float*)", 150, 40, 50, 1, 2),
         ("gpu_memcpy", "Memcpy HtoD", 10, 4, 53, 1, 2),
     ]
+    tracks = {row["track_id"]: (row["process"], row["thread"]) for row in reading.rows("track")}
+    assert set(tracks.values()) == {("host", "9"), ("1", "stream 2")}
     assert reading.summary.host == "node7"
     assert reading.codes == []
+
+
+def test_a_time_that_stands_in_no_row_of_the_table_of_times_is_none(tmp_path: Path) -> None:
+    reading = read(database(tmp_path / "a.db", "", more=TIMES + "DELETE FROM rocpd_timestamp{u} WHERE value = 100;"))
+
+    assert reading.issue("rocpd_event_without_timestamp").lost_events == 1
+    assert [event["name"] for event in reading.events][:2] == ["ncclAllReduce", "step 3"]
+
+
+def test_a_database_of_rocm_profile_data_is_refused_with_the_command_that_records(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "trace.rpd") as connection:
+        connection.execute("CREATE TABLE rocpd_op (id INTEGER, gpuId INTEGER, start INTEGER, end INTEGER)")
+
+    with pytest.raises(InputUnusableError, match="rocmProfileData") as caught:
+        read(tmp_path / "trace.rpd")
+    assert "rocprofv3 --kernel-trace" in str(caught.value.hint)
 
 
 def test_a_marker_of_pytorch_is_an_operation_by_its_plain_name(tmp_path: Path) -> None:
@@ -125,7 +174,7 @@ def test_another_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE rocpd_kernel_dispatch_1 (id INTEGER, start_id INTEGER, end_id INTEGER)")
     connection.close()
 
-    with pytest.raises(InputUnusableError, match="schema 3"):
+    with pytest.raises(InputUnusableError, match="schemas 3 and 4"):
         read(tmp_path / "a.db")
 
 

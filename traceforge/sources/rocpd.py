@@ -2,8 +2,9 @@
 
 Idea: tables of one process share a suffix; kernels, copies and regions (HIP, HSA, RCCL and marker calls) become the
 events that Kineto would have written, joined by the correlation that the SDK calls the stack of their event.
-By the schema that rocprofiler-sdk 1.0 to 1.1 writes (schema 3), with fixtures by hand: no public file was known.
-Not handled: schema 4, whose times stand in a table of their own; counters, samples and allocations (counted).
+By the schemas 3.0 to 4.1 of rocprofiler-sdk's source code, with fixtures by hand: no public file was known. From 4.0 on
+a record names a track, which says where it ran; in 4.0 alone times stand in a table of their own.
+Not handled: counters, samples and allocations (counted); the databases of rocmProfileData, which share some names.
 """
 
 import json
@@ -24,6 +25,7 @@ from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 _KIND = "rocpd"
 _DISPATCH = re.compile(r"^rocpd_kernel_dispatch(\w*)$")
 _PIECE_ROWS = 122_880
+_COMMAND = "rocprofv3 --kernel-trace --hip-trace --rccl-trace --marker-trace --output-format json --"
 _CATEGORIES = (("HSA", "cuda_driver"), ("RCCL", "cpu_op"), ("MARKER", "user_annotation"), ("ROCTX", "user_annotation"))
 _COPY = {"HOST_TO_HOST": "HtoH", "HOST_TO_DEVICE": "HtoD", "DEVICE_TO_HOST": "DtoH", "DEVICE_TO_DEVICE": "DtoD"}
 _LEFT = ("rocpd_memory_allocate", "rocpd_sample", "rocpd_pmc_event")
@@ -36,23 +38,27 @@ _ISSUES = {
     "event_without_timestamp": ("warning", "a record without a start or an end is not kept"),
     "negative_duration": ("warning", "a record that ends before it starts was given the duration 0"),
     "no_launches": ("info", "the file holds no calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
-    "not_read": ("info", "records that nothing here reads, or of tables without the columns of schema 3"),
+    "not_read": ("info", "records that nothing here reads, or of tables without the columns of schema 3 or 4"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
 }
 _DEVICES = "SELECT {id}, {product} FROM {agent} WHERE type = 'GPU' ORDER BY id"
 _KERNELS = """
-SELECT {start}, {end}, COALESCE({display}, {kernel}, 'kernel'), 'kernel', {agent_id}, {stream}, NULL, {stack}, NULL
-FROM {dispatch} AS t LEFT JOIN {symbol} AS k ON k.id = t.kernel_id LEFT JOIN {event} AS e ON e.id = t.event_id
+SELECT {start}, {end}, COALESCE({display}, {kernel}, 'kernel'), 'kernel', {agent}, {stream}, NULL, {stack}, NULL
+FROM {table} AS t LEFT JOIN {symbol} AS k ON k.id = t.kernel_id LEFT JOIN {event} AS e ON e.id = t.event_id{places}
 """
 _COPIES = """
-SELECT {start}, {end}, COALESCE({text}, 'Memcpy'), 'gpu_memcpy', {agent_id}, {stream}, NULL, {stack}, {size}
-FROM {copy} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id
+SELECT {start}, {end}, COALESCE(s.string, 'Memcpy'), 'gpu_memcpy', COALESCE(t.dst_agent_id, t.src_agent_id), {stream},
+  NULL, {stack}, t.size
+FROM {table} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id{places}
 """
 _REGIONS = """
-SELECT {start}, {end}, COALESCE({text}, 'call'), {category}, NULL, NULL, {thread}, {stack}, NULL
-FROM {region} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id
-LEFT JOIN {string} AS c ON c.id = e.category_id
+SELECT {start}, {end}, COALESCE(s.string, 'call'), COALESCE(c.{kind}, ''), NULL, NULL, {thread}, {stack}, NULL
+FROM {table} AS t LEFT JOIN {string} AS s ON s.id = t.name_id LEFT JOIN {event} AS e ON e.id = t.event_id{places}
+LEFT JOIN {category} AS c ON c.id = e.category_id
 """
+_TRACK = " LEFT JOIN {track} AS p ON p.id = t.track_id"
+_TIMES = " LEFT JOIN {timestamp} AS a ON a.id = t.start_id LEFT JOIN {timestamp} AS z ON z.id = t.end_id"
+_HINT = "rocprofv3 --output-format json writes what is read of every version"
 
 
 class RocpdSource:
@@ -85,14 +91,24 @@ class RocpdSource:
         """
         with open_sqlite(path) as database:
             suffix = next((one for one in _suffixes(database) if options.part in (None, one)), None)
-            if suffix is None or not database.has(f"rocpd_kernel_dispatch{suffix}", "start", "end"):
-                what = "its dispatches have no start and end: schema 3 is read, and no other"
-                hint = "rocprofv3 --output-format json writes what is read of every version"
-                raise InputUnusableError(what, where=str(path), hint=hint)
+            if suffix is None and database.has("rocpd_op"):
+                what = "it is a database of rocmProfileData, which is not read"
+                raise InputUnusableError(what, where=str(path), hint=f"record with rocprofv3: {_COMMAND}")
+            if suffix is None or _times(database, f"rocpd_kernel_dispatch{suffix}", suffix) is None:
+                what = "its dispatches have no start and end as schemas 3 and 4 have them"
+                raise InputUnusableError(what, where=str(path), hint=_HINT)
             return _RocpdReading(database, suffix, emit).run()
 
 
 SOURCE: Source = RocpdSource()
+
+
+def _times(database: SqliteFile, table: str, suffix: str) -> tuple[str, str] | None:
+    """SQL of start and end of the rows `t` of a table: their own, or those of timestamps `a` and `z`; None for none."""
+    if database.has(table, "start", "end"):
+        return "t.start", 't."end"'
+    is_apart = database.has(table, "start_id", "end_id") and database.has(f"rocpd_timestamp{suffix}", "id", "value")
+    return ("a.value", "z.value") if is_apart else None
 
 
 def _suffixes(database: SqliteFile) -> list[str]:
@@ -123,6 +139,14 @@ class _RocpdReading:
         found = self._database.rows(f'SELECT {self._database.text(name, column)} FROM "{name}" LIMIT 1')
         return found[0][0] if found else None
 
+    def _pid(self) -> int | None:
+        """The system's number of the process, where the file is of one."""
+        name = self._table("info_process")
+        if not self._database.has(name, "pid"):
+            return None
+        found = self._database.rows(f'SELECT DISTINCT {self._database.integer(name, "pid")} FROM "{name}" LIMIT 2')
+        return found[0][0] if len(found) == 1 else None
+
     def _gpus(self) -> dict[int, tuple[int, str | None]]:
         """Number and name of each GPU, by its identifier."""
         agent = self._table("info_agent")
@@ -134,10 +158,10 @@ class _RocpdReading:
 
     def run(self) -> SourceSummary:
         """Hand over all rows, and say what was lost."""
-        self._add("region", _REGIONS, {"category": "COALESCE(c.string, '')"})
+        self._add("region", _REGIONS, {"name_id"})
         self._issues.add("no_launches", int(not self._rows.count))
-        self._add("kernel_dispatch", _KERNELS, {"agent_id": "t.agent_id"})
-        self._add("memory_copy", _COPIES, {"agent_id": "COALESCE(t.dst_agent_id, t.src_agent_id)"})
+        self._add("kernel_dispatch", _KERNELS, {"kernel_id"})
+        self._add("memory_copy", _COPIES, {"name_id", "dst_agent_id", "src_agent_id", "size"})
         self._rows.finish()
         self._left |= {name: self._database.count(f"{name}{self._suffix}") for name in _LEFT}
         held = ", ".join(f"{name} {count}" for name, count in self._left.items() if count)
@@ -148,25 +172,43 @@ class _RocpdReading:
         count, lost = self._rows.count, self._issues.lost_events
         return SourceSummary(_KIND, None, host, None, count + lost, count, tuple(self._issues))
 
-    def _add(self, table: str, query: str, own: dict[str, str]) -> None:
+    def _add(self, table: str, query: str, needed: set[str]) -> None:
         """Hand over the rows of one table, where it has what the query needs."""
         name = self._table(table)
-        needed = {"start", "end", "event_id", "kernel_id" if table == "kernel_dispatch" else "name_id"}
-        if not (self._database.has(name, *needed) and self._database.has(self._table("event"), "id")):
+        times = _times(self._database, name, self._suffix)
+        is_whole = self._database.has(name, "event_id", *needed) and self._database.has(self._table("event"), "id")
+        if times is None or not is_whole:
             self._left[name] = self._database.count(name)
             return
-        said = {
-            "start": "t.start", "end": 't."end"', "text": "s.string", "display": "k.display_name",
-            "kernel": "k.kernel_name", "stream": "t.stream_id", "thread": "t.tid", "stack": "e.stack_id",
-            "size": "t.size", **own,
-            **{key: f'"{self._table(name)}"' for key, name in _JOINED.items()},
-        }  # fmt: skip
+        said = self._said(table, times)
         for rows in self._database.pieces(query.format(**said), [], _PIECE_ROWS):
             whole = [row for row in rows if isinstance(row[0], int) and isinstance(row[1], int)]
             self._issues.add("event_without_timestamp", len(rows) - len(whole), lost_events=len(rows) - len(whole))
             clean = [tuple(map(_fitting, row, _TYPES)) for row in whole]
             self._issues.add("out_of_range", sum(map(ne, map(tuple, whole), clean)))
             self._rows.add(self._placed(pl.DataFrame(clean, schema=_SCHEMA, orient="row")))
+
+    def _said(self, table: str, times: tuple[str, str]) -> dict[str, str]:
+        """What stands for the placeholders of a query."""
+        name = self._table(table)
+        tables = {one: f'"{self._table(one)}"' for one in _JOINED} | {
+            "symbol": f'"{self._table("info_kernel_symbol")}"'
+        }
+        has_tracks = self._database.has(name, "track_id") and self._database.has(self._table("track"), "id")
+        places = (_TRACK if has_tracks else "") + (_TIMES if times[0] != "t.start" else "")
+        on_track = self._table("track") if has_tracks else name
+        own = {
+            word: f"{'p' if has_tracks else 't'}.{column}" if self._database.has(on_track, column) else "NULL"
+            for word, column in (("stream", "stream_id"), ("thread", "tid"), ("agent", "agent_id"))
+        }
+        of_category = self._database.has(self._table("info_category"), "id", "name")
+        return {
+            **tables, **own, "table": f'"{name}"', "places": places.format(**tables),
+            "start": times[0], "end": times[1],
+            "display": "k.display_name", "kernel": "k.kernel_name", "stack": "e.stack_id",
+            "category": f'"{self._table("info_category" if of_category else "string")}"',
+            "kind": "name" if of_category else "string",
+        }  # fmt: skip
 
     def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows with category, duration, track and plain names."""
@@ -200,16 +242,13 @@ class _RocpdReading:
         devices = [{"id": number, "name": name} for number, name in self._devices.values() if name]
         row = {
             "base_time_ns": 0, "host_name": host, "device_name": devices[0]["name"] if devices else None,
-            "metadata": json.dumps({"deviceProperties": devices}),
+            "metadata": json.dumps({"deviceProperties": devices, "process": self._pid()}),
         }  # fmt: skip
         texts = dict.fromkeys(("host_name", "device_name", "metadata"), pl.String)
         return pl.DataFrame([row], schema={"base_time_ns": pl.Int64, **texts})
 
 
-_JOINED = {
-    "dispatch": "kernel_dispatch", "copy": "memory_copy", "region": "region", "symbol": "info_kernel_symbol",
-    "event": "event", "string": "string",
-}  # fmt: skip
+_JOINED = ("event", "string", "track", "timestamp")
 
 
 def _with_ranges(frame: pl.DataFrame) -> pl.DataFrame:
