@@ -25,6 +25,7 @@ from traceforge.reading.stream import read_whole
 from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
 from traceforge.reading.wire import WireDamageError
 from traceforge.records import Batch, ReadOptions, SourceSummary
+from traceforge.sources.xplane.nesting import innermost
 from traceforge.sources.xplane.space import Line, Plane, planes_of
 from traceforge.sources.xplane.streams import stream_of, work_of
 
@@ -39,13 +40,18 @@ _PYTHON, _PROFILER = "$", re.compile(r"^\$profiler(?:_v2)?\.py:\d+ (?:start|stop
 _OPERATION = re.compile(r"^%?([^\s=]+) = ")
 # The end of an asynchronous copy is the time that the core waits for it.
 _XLA_COPY = re.compile(r"^(?:async-)?copy(?:-start|-done)?(?:\.\d+)?$")
-_TPU_LINES = {"XLA Ops": "kernel", "XLA Modules": "user_annotation", "Steps": "user_annotation"}
+_OPERATIONS = "XLA Ops"
+_TPU_LINES = {_OPERATIONS: "kernel", "XLA Modules": "user_annotation", "Steps": "user_annotation"}
 # What a core does beside operations; in the barrier it waits for the other chips.
 _TPU_WAITS, _BARRIER, _WAIT_STREAM = "XLA TraceMe", "barrier-cores", 1
 _MEANINGS = {
     "no_events": ("warning", "the file holds no work of a device"),
     "derived_lines": ("info", "lines that the profiler derived from others, or that nothing here reads"),
     "profilers_own": ("info", "calls that start and stop the profiler are not kept: they are no work of the program"),
+    "loops": (
+        "info",
+        "loops, branches and calls contain other operations: what runs in them counts as itself, the rest as theirs",
+    ),
     "sums": ("info", "events that stand for many occurrences have no time of their own and are not kept"),
     "no_profile_start": ("info", "the file states no start of the profile: times count from an unknown moment"),
     "negative_duration": ("warning", "an event that ends before it starts was given the duration 0"),
@@ -165,11 +171,14 @@ class _Reading:
         if category is None:
             return False
         prefix = "step " if line.name == "Steps" else ""
+        if line.name == _OPERATIONS:
+            line, loops = innermost(line)
+            self._issues.add("loops", loops)
         names = [f"{prefix}{_short(name)}" for name in line.names]
-        if line.name == "XLA Ops":
+        if line.name == _OPERATIONS:
             category = ["gpu_memcpy" if _XLA_COPY.match(name) else "kernel" for name in names]
         frame = self._frame(line, names, category, str(self._number), base_ns)
-        self._rows.add(self._on_device(frame, 0) if line.name == "XLA Ops" else frame)
+        self._rows.add(self._on_device(frame, 0) if line.name == _OPERATIONS else frame)
         return True
 
     def _on_device(self, frame: pl.DataFrame, stream: int) -> pl.DataFrame:
