@@ -246,3 +246,39 @@ def test_no_damage_ends_in_anything_but_rows_and_issues(
     assert {row["series_id"] for row in reading.rows("telemetry_sample")} <= {
         row["series_id"] for row in reading.rows("telemetry_series")
     }
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "text", [QUERY, DMON, answer(exported("DCGM_FI_DEV_SM_CLOCK", "1"))], ids=["nvidia_smi", "dcgm", "prometheus"]
+)
+def test_text_that_a_shell_encoded_anew_says_the_same(tmp_path: Path, text: str, encoding: str) -> None:
+    # given what PowerShell writes for `nvidia-smi … > file`: UTF-16 with a mark, and lines that end in CR LF
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path = tmp_path / "telemetry"
+    path.write_bytes((mark + text.replace("\n", "\r\n")).encode(encoding))
+
+    assert SOURCE.recognises(path.read_bytes()[:4096])
+    batches: list[Batch] = []
+    reading = Reading(SOURCE.read(path, batches.append, ReadOptions()), batches)
+
+    plain = read(tmp_path, text)
+    assert measured(reading) == measured(plain) != []
+    assert reading.codes == plain.codes
+
+
+def test_a_table_with_semicolons_and_decimal_commas_says_the_same(tmp_path: Path) -> None:
+    # given what a spreadsheet makes of the file where commas are decimal
+    head, *rows = QUERY.replace(", ", ";").splitlines()
+
+    reading = read(tmp_path, "\n".join([head, *(row.replace(".", ",") for row in rows)]))
+
+    assert measured(reading) == measured(read(tmp_path, QUERY))
+
+
+@pytest.mark.parametrize("nothing", ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]", ""])
+def test_a_value_that_a_device_does_not_give_is_none(tmp_path: Path, nothing: str) -> None:
+    reading = read(tmp_path, f"index, clocks.sm [MHz], power.draw [W]\n0, 1410 MHz, {nothing}\n")
+
+    assert measured(reading) == [("sm_clock_mhz", 0, 0, None, 1410.0)]
+    assert reading.issue("telemetry_no_value").count == 1

@@ -496,12 +496,3 @@ def test_a_log_whose_first_known_line_stands_far_behind_is_found(
 
     assert kind_of(tmp_path / "train.log", sources()) == "nccl_log"
     assert kind_of(tmp_path / "other.log", sources()) is None
-
-
-def test_reports_of_a_closed_format_are_refused_with_the_command_that_opens_them(tmp_path: Path) -> None:
-    (tmp_path / "job.nsys-rep").write_bytes(b"\x00closed")
-
-    with pytest.raises(NotATraceError) as refused:
-        _ingest(Store(None, is_kept=False), [tmp_path / "job.nsys-rep"])
-
-    assert "nsys export --type sqlite job.nsys-rep" in str(refused.value.hint)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from traceforge.reading.stream import ByteStream
+from traceforge.reading.encoding import Readable
 
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
 
 
-def bounded_lines(stream: ByteStream, most_bytes: int = LONGEST_LINE_BYTES) -> Iterator[bytes | None]:
+def bounded_lines(stream: Readable, most_bytes: int = LONGEST_LINE_BYTES) -> Iterator[bytes | None]:
     """All lines without their ends; of one that is longer than `most_bytes` nothing is kept in memory."""
     pieces: list[bytes] = []
     size = 0

@@ -19,10 +19,11 @@ from traceforge.files import size_bytes
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 from traceforge.store.addition import Addition, InputFile
 from traceforge.store.database import Store
-from traceforge.store.issues import Listing, Unused, export_hint, listing_of, note_unused
+from traceforge.store.issues import Listing, Unused, listing_of, note_unused
 from traceforge.store.meter import Meter, OnProgress, watched
 from traceforge.store.parts import parts_of
 from traceforge.store.spool import Examined, Task, examine, read_by_workers, read_task, read_within_limits, spool_folder
+from traceforge.store.unread_formats import unread_hint
 from traceforge.units import plural
 
 # On disk; the rows of one that is smaller mostly fit in memory.
@@ -249,6 +250,6 @@ def _nothing_recognised(paths: Sequence[Path]) -> NotATraceError:
     return NotATraceError(
         f"no trace of a known kind among {plural(len(paths), 'file')}" if paths else "there are no files",
         where=shown or None,
-        hint=export_hint(paths)
+        hint=unread_hint(paths)
         or "give the files that torch.profiler wrote (…pt.trace.json or .json.gz), or the folder that holds them",
     )

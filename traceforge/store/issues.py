@@ -14,14 +14,13 @@ from traceforge.errors import TraceforgeError
 from traceforge.files import archives_of
 from traceforge.records import Issue
 from traceforge.store.database import Store
+from traceforge.store.unread_formats import unread_hint
 
 _FORGET = """
 DELETE FROM meta.issue
 WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
 _MOST_NAMES = 20
-_TABLES = ("CUPTI_", "NVTX_", "StringIds")
-_CLOSED = frozenset({".nsys-rep", ".qdrep", ".qdstrm"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +51,6 @@ class Unused:
     failed: Sequence[tuple[Path, TraceforgeError]]
 
 
-def export_hint(paths: Sequence[Path]) -> str:
-    """How to make files of closed formats readable, known by their names alone; empty where there are none."""
-    report = next((path.name for path in paths if path.suffix in _CLOSED), None)
-    if report:
-        return f"export reports of Nsight Systems first: nsys export --type sqlite {report}"
-    is_table = any(path.suffix == ".parquet" and path.name.startswith(_TABLES) for path in paths)
-    return "give the whole folder that nsys export --type parquetdir wrote, with StringIds.parquet" if is_table else ""
-
-
 def listing_of(files: Sequence[Path], skipped: Sequence[tuple[Path, str]], shown: Callable[[Path], str]) -> Listing:
     """The listing of some files.
 
@@ -85,7 +75,7 @@ def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused:
     if unused.unrecognised:
         names = _listed([shown(path) for path in unused.unrecognised])
         detail = f"files that are no trace of a known kind were left out: {names}"
-        detail += f"; {hint}" if (hint := export_hint(unused.unrecognised)) else ""
+        detail += f"; {hint}" if (hint := unread_hint(unused.unrecognised)) else ""
         first = shown(unused.unrecognised[0])
         issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
     store.append("meta.issue", issue_rows(run_id, None, "ingest", [*issues, *unused.listing.issues]))

@@ -21,6 +21,12 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _HEADER_KEYS = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 _OTHER_FORMAT = re.compile(rb'"(?:nodes|workload_graph)"\s*:\s*\[|"schema"\s*:\s*"[^"]*(?:chakra|\d\.)')
+# What JAX and TensorFlow write beside XPlane files: a copy of some events, without what tells their kinds.
+_COPY_OF_XPLANE = re.compile(
+    rb'\{\s*"displayTimeUnit"\s*:\s*"ns"\s*,\s*"(?:metadata"\s*:\s*\{\s*"highres-ticks"'
+    rb'|traceEvents"\s*:.{0,2000}"/(?:host:CPU|device:[GT]PU:\d+)")',
+    re.DOTALL,
+)
 _FIRST_OBJECT = re.compile(rb"\[\s*(\{.{0,4096})", re.DOTALL)
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _TIME_OR_NAME = re.compile(rb'"(?:ts|name)"\s*:')
@@ -40,6 +46,8 @@ class KinetoSource:
             head = head.decode("utf-16", "replace").encode()  # taken for what it is, to be refused with the reason
         text = head.removeprefix(_BOM).lstrip()
         if text[:1] == b"{":
+            if _COPY_OF_XPLANE.match(text):
+                return False
             if _EVENTS.search(text):
                 return True
             return bool(_HEADER_KEYS.search(text)) and not _OTHER_FORMAT.search(text)

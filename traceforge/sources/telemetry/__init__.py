@@ -1,9 +1,9 @@
 """Telemetry of devices beside traces. In: output of nvidia-smi, dcgmi or Prometheus. Out: raw.telemetry_* rows.
 
 Idea: whatever the tool, a file is series of one quantity of one device (or NIC) each, under the same names and units.
-Seen: CSV of `nvidia-smi --query-gpu`, tables of `dcgmi dmon` and answers of Prometheus to range queries, as their
-documents and sources describe them. Not handled: XML of nvidia-smi, `nvidia-smi dmon`, ROCm's tools, and answers of
-Prometheus to expressions, which do not say what they measure.
+Text may be UTF-16, as PowerShell writes it. Seen: CSV of `nvidia-smi --query-gpu`, tables of `dcgmi dmon` and answers
+of Prometheus to range queries, as their documents and sources describe them. Not handled: XML of nvidia-smi,
+`nvidia-smi dmon`, ROCm's tools, and answers of Prometheus to expressions, which do not say what they measure.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,9 @@ SOURCE: Source = TelemetrySource()
 
 def _tool(head: bytes) -> str | None:
     """Which tool wrote a file, by its first bytes."""
-    text = head[:_MOST_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t")
+    from traceforge.reading.encoding import utf8_of
+
+    text = utf8_of(head[:_MOST_HEAD_BYTES]).lstrip()
     if text.startswith(b"{"):
         is_answer = b'"resultType"' in text and b'"result"' in text and b'"data"' in text
         return "prometheus" if is_answer and b'"traceEvents"' not in text else None

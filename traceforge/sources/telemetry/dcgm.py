@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from traceforge.reading.encoding import Utf8Stream
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.lines import bounded_lines
 from traceforge.reading.stream import ByteStream
@@ -38,7 +39,7 @@ def read_dmon(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
     """Read a whole file."""
     reading = _DmonReading(emit)
     with ByteStream(path, options.report_progress) as stream:
-        for line in bounded_lines(stream, _LONGEST_LINE_BYTES):
+        for line in bounded_lines(Utf8Stream(stream), _LONGEST_LINE_BYTES):
             reading.take(None if line is None else line.decode(errors="replace").split())
         if stream.damage:
             reading.issues.add("damaged_compression", because=stream.damage)

@@ -94,14 +94,19 @@ _IDENTITY = frozenset({"timestamp", "index", "uuid", "gpu_uuid", "pci.bus_id", "
 _LONGEST_HEADER = 16_384
 
 
+def smi_separator(header: str) -> str:
+    """What stands between columns: a semicolon where a spreadsheet with decimal commas wrote the file anew."""
+    return ";" if ";" in header else ","
+
+
 def smi_columns(header: str) -> list[str]:
     """Names of the columns of a header of nvidia-smi, without units."""
-    return [_UNIT.sub("", name.strip()) for name in header.strip().split(",")]
+    return [_UNIT.sub("", name.strip()) for name in header.strip().split(smi_separator(header))]
 
 
 def is_query_header(line: str) -> bool:
     """Whether a line is a header of `nvidia-smi --query-gpu`: it names a quantity, and when or of which device."""
-    if len(line) > _LONGEST_HEADER or "," not in line:
+    if len(line) > _LONGEST_HEADER or smi_separator(line) not in line:
         return False
     names = smi_columns(line)
     return any(name in _SMI or smi_reason_bit(name) for name in names) and any(name in _IDENTITY for name in names)

@@ -12,12 +12,13 @@ from pathlib import Path
 import polars as pl
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.encoding import Utf8Stream
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.lines import bounded_lines
 from traceforge.reading.stream import ByteStream
 from traceforge.reading.telemetry_series import MeasuredThing, SeriesRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
-from traceforge.sources.telemetry.metrics import TelemetryMetric, smi_columns, smi_metric, smi_reason_bit
+from traceforge.sources.telemetry.metrics import TelemetryMetric, smi_columns, smi_metric, smi_reason_bit, smi_separator
 
 _PIECE_LINES = 40_000
 _LONGEST_LINE_BYTES = 64 * 1024
@@ -47,8 +48,8 @@ def read_query(path: Path, emit: Callable[[Batch], None], options: ReadOptions) 
         InputUnusableError: it has more columns than the tool knows quantities.
     """
     with ByteStream(path, options.report_progress) as stream:
-        lines = bounded_lines(stream, _LONGEST_LINE_BYTES)
-        header = (next(lines, b"") or b"").decode(errors="replace").lstrip("\ufeff")
+        lines = bounded_lines(Utf8Stream(stream), _LONGEST_LINE_BYTES)
+        header = (next(lines, b"") or b"").decode(errors="replace")
         columns = smi_columns(header)
         if len(columns) > _MOST_COLUMNS:
             raise InputUnusableError(f"the header names {len(columns)} columns", where=str(path))
@@ -69,6 +70,7 @@ class _QueryReading:
     def __init__(self, columns: list[str], header: str, emit: Callable[[Batch], None]) -> None:
         self._columns = columns
         self._header = header.strip()
+        self._separator = smi_separator(header)
         self._has_times = "timestamp" in columns
         self.rows = SeriesRows(emit, "local" if self._has_times else "none")
         self.issues = IssueLog(_ISSUES, "telemetry_")
@@ -92,8 +94,10 @@ class _QueryReading:
         self.seen += len(texts) + long
         self.issues.add("too_long_line", long, lost_events=long)
         said = pl.Series("line", texts, dtype=pl.String)
-        whole = said.filter(said.str.count_matches(",", literal=True) == len(self._columns) - 1)
-        fields = whole.str.split_exact(",", len(self._columns) - 1).struct.unnest()
+        whole = said.filter(said.str.count_matches(self._separator, literal=True) == len(self._columns) - 1)
+        fields = whole.str.split_exact(self._separator, len(self._columns) - 1).struct.unnest()
+        if self._separator != ",":
+            fields = fields.with_columns(pl.all().str.replace(",", ".", literal=True))
         fields = fields.rename({f"field_{n}": f"{n}" for n in range(len(self._columns))})
         fields = fields.with_columns(pl.all().str.strip_chars())
         timed = fields.with_columns(raw_at_ns=self._time())

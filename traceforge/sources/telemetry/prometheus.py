@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from traceforge.errors import InputUnusableError
+from traceforge.reading.encoding import utf8_of
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_values import UNDECODABLE
 from traceforge.reading.stream import read_whole
@@ -52,7 +53,7 @@ def read_answer(path: Path, emit: Callable[[Batch], None], options: ReadOptions)
     Raises:
         InputUnusableError: it is damaged or too large.
     """
-    text = read_whole(path, _MOST_BYTES, options.report_progress)
+    text = utf8_of(read_whole(path, _MOST_BYTES, options.report_progress))
     try:
         found = msgspec.json.decode(text, type=_Answer).data.result
     except UNDECODABLE as error:

@@ -1,0 +1,69 @@
+"""Files of formats that are known and not read are refused by one sentence that names what to use instead."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.given import rows_of
+from traceforge import api
+from traceforge.errors import NotATraceError
+from traceforge.store.database import Store
+from traceforge.store.unread_formats import unread_hint
+
+COMMANDS = {
+    "job.nsys-rep": (b"\x00closed", "nsys export --type sqlite job.nsys-rep"),
+    "old.qdrep": (b"", "nsys export --type sqlite old.qdrep"),
+    "NVTX_EVENTS.parquet": (b"PAR1", "the whole folder"),
+    "report.arrows": (b"\xff\xff\xff\xff", "nsys export --type sqlite report.nsys-rep"),
+    "export": (b"ARROW1\0\0", "nsys export --type sqlite report.nsys-rep"),
+    "export.h5": (b"\x89HDF\r\n", "nsys export --type sqlite report.nsys-rep"),
+    "events.json": (b'{"Type":48,"CudaEvent":{"startNs":"17"}}', "nsys export --type sqlite report.nsys-rep"),
+    "908_kernel_trace.csv": (b'"Kind","Agent_Id","Start_Timestamp","End_Timestamp"\n', "--output-format json"),
+    "results.csv": (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n', "--output-format json"),
+    "traces.otf2": (b"", "--output-format json"),
+    "908_results.pftrace": (b"\x0a\x05abc", "--output-format json"),
+    "host.trace.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[]}', ".xplane.pb"),
+    "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
+    "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
+    "smi.txt": (b"Tue Nov 24\n+-----+\n| NVIDIA-SMI 550.90 |\n", "--query-gpu"),
+    "noheader.csv": (b"2026/09/11 04:19:41.982, 0, 1410 MHz\n", "--query-gpu"),
+    "metrics": (b"# HELP DCGM_FI_DEV_SM_CLOCK SM clock\n", "query_range"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_file_is_told_by_name_or_content(tmp_path: Path, name: str) -> None:
+    data, command = COMMANDS[name]
+    (tmp_path / name).write_bytes(data)
+
+    assert command in unread_hint([tmp_path / name])
+
+
+def test_files_of_no_known_format_and_those_that_are_gone_get_no_advice(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("a, b\n1, 2\n# gpus are slow")
+
+    assert unread_hint([tmp_path / "notes.txt", tmp_path / "none"]) == ""
+
+
+def test_each_format_is_told_once(tmp_path: Path) -> None:
+    for name in ("a.nsys-rep", "b.nsys-rep", "c.otf2"):
+        (tmp_path / name).write_bytes(b"x")
+
+    hint = unread_hint(sorted(tmp_path.iterdir()))
+
+    assert (hint.count("nsys export"), hint.count("a.nsys-rep"), hint.count("OTF2")) == (1, 1, 1)
+
+
+def test_alone_they_end_the_command_and_beside_traces_they_are_an_issue(tmp_path: Path) -> None:
+    (tmp_path / "a.nsys-rep").write_bytes(b"\x00closed")
+    with Store(None, is_kept=False) as store:
+        with pytest.raises(NotATraceError) as refused:
+            api.ingest([tmp_path], store, jobs=1)
+
+        (tmp_path / "rank0.json.gz").write_bytes(gzip.compress(b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}]}'))
+        api.ingest([tmp_path], store, jobs=1)
+        details = rows_of(store, "SELECT detail FROM meta.issue WHERE code = 'file_not_recognised'")
+
+    assert "nsys export --type sqlite a.nsys-rep" in str(refused.value.hint)
+    assert "nsys export --type sqlite a.nsys-rep" in str(details)

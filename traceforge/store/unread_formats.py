@@ -1,0 +1,89 @@
+"""Files of formats that are known and not read. In: files that no source recognised. Out: what to do instead.
+
+Idea: most have a sibling that is read, which the same tool writes by another command; it is named. A format is known by
+its name where it is closed, else by its first bytes. To add one: a row of `_FORMATS`.
+Not handled: files of any other kind, of which nothing is said.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from traceforge.errors import InputUnusableError
+from traceforge.files import read_head
+
+_HEAD_BYTES = 4096
+_MOST_FILES = 200
+_ROCPROF = "rocprofv3 --kernel-trace --hip-trace --rccl-trace --marker-trace --output-format json --"
+_SMI = "nvidia-smi --query-gpu=timestamp,index,uuid,clocks.sm,power.draw,temperature.gpu --format=csv -lms 100"
+
+
+class _UnreadFormat(NamedTuple):
+    """What to do with files of a format (`{name}` is one of them), and what tells it: its name, or how it begins."""
+
+    hint: str
+    named: str = ""
+    begins: bytes = b""
+
+    def fits(self, path: Path) -> bool:
+        """Whether a file is of this format."""
+        if self.named and re.search(self.named, path.name):
+            return True
+        return bool(self.begins) and re.match(self.begins, _head(path), re.DOTALL) is not None
+
+
+_FORMATS = (
+    _UnreadFormat(
+        "export reports of Nsight Systems first: nsys export --type sqlite {name}",
+        named=r"\.(?:nsys-rep|qdrep|qdstrm)$",
+    ),
+    _UnreadFormat(
+        "give the whole folder that nsys export --type parquetdir wrote, with StringIds.parquet",
+        named=r"^(?:CUPTI_|NVTX_|StringIds).*\.parquet$",
+    ),
+    _UnreadFormat(
+        "of Nsight Systems' exports SQLite and folders of Parquet are read: nsys export --type sqlite report.nsys-rep",
+        named=r"\.(?:arrows?|h5|hdf5?)$|^(?:CUPTI_|NVTX_|StringIds).*\.jsonl$",
+        begins=rb'ARROW1|\x89HDF|\s*\{.*"(?:CudaEvent|NvtxEvent|TraceProcessEvent|OsrtEvent)"\s*:',
+    ),
+    _UnreadFormat(
+        f"CSV of rocprofv3 is not read: {_ROCPROF}",
+        begins=rb'"?(?:Kind|Domain)"?,[^\n]*Start_Timestamp"?,|[^\n]*\bBeginNs"?,"?EndNs\b',
+    ),
+    _UnreadFormat(f"OTF2 is not read: {_ROCPROF}", named=r"\.otf2$"),
+    _UnreadFormat(
+        f"of Perfetto's files those of PyTorch's profiler are read; of AMD's, JSON: {_ROCPROF}",
+        named=r"\.(?:pftrace|perfetto-trace)$",
+    ),
+    _UnreadFormat(
+        "the JSON that JAX and TensorFlow write beside XPlane files lacks most of them: give the .xplane.pb files",
+        begins=rb'\s*\{\s*"displayTimeUnit"\s*:\s*"ns"\s*,',
+    ),
+    _UnreadFormat(
+        f"of nvidia-smi's output, CSV with its header is read: {_SMI}",
+        begins=rb"\s*#\s*gpu\b|\s*<\?xml[^>]*>\s*<!DOCTYPE nvidia_smi_log|.{0,200}\| NVIDIA-SMI"
+        rb"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, ",
+    ),
+    _UnreadFormat(
+        "a scrape tells of one moment: ask Prometheus for a range (/api/v1/query_range) and keep its JSON",
+        begins=rb"# (?:HELP|TYPE) (?:DCGM_FI_|node_)",
+    ),
+)
+
+
+def unread_hint(paths: Sequence[Path]) -> str:
+    """What to do about files of formats that are known and not read, once for each; empty where there are none."""
+    found: dict[_UnreadFormat, str] = {}
+    for path in paths[:_MOST_FILES]:
+        kind = next((one for one in _FORMATS if one.fits(path)), None)
+        if kind is not None:
+            found.setdefault(kind, kind.hint.format(name=path.name))
+    return "; ".join(found.values())
+
+
+def _head(path: Path) -> bytes:
+    try:
+        return read_head(path, _HEAD_BYTES)
+    except (InputUnusableError, OSError):
+        return b""
