@@ -1,12 +1,13 @@
 """Commands killed at random moments. In: a small job. Out: how many kills left something that should not be.
 
 `python -m tests.fuzz.kills --count 300 --seed 1` starts one command after another (ingest into a file and into a
-folder, stages, report, pack, unpack; one or two readers), ends it by SIGKILL, now and then by SIGTERM or SIGINT, at a
-random moment of the time that it takes, and judges what is left; it ends with 1 if a kill broke a promise.
+folder, stages, report, pack, unpack; one or two readers), ends it by SIGKILL, SIGTERM, SIGINT or SIGHUP, at a random
+moment of the time that it takes, and judges what is left; it ends with 1 if a kill broke a promise.
 
-Judged of each: five seconds later no process of it lives; after a signal other than SIGKILL no file of it is left but
-its database; the database opens; the same command then ends well, its tables have the rows of a run that nobody
-disturbed, and nothing lies beside it or among temporary files.
+Judged of each: the exit code is the documented one, 128 + N for signal N, and no traceback is printed; five seconds
+later no process of it lives; after a signal other than SIGKILL no file of it is left but its database; the database
+opens; the same command then ends well, its tables have the rows of a run that nobody disturbed, and nothing lies beside
+it or among temporary files.
 Not handled: a machine that loses power; on one without /proc processes are not looked for.
 """
 
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +35,8 @@ from traceforge.store.database import Store
 
 PATIENCE_S = 5.0
 _LONGEST_S = 3600.0
-_SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS = (*[signal.SIGKILL] * len(_HANDLED), *_HANDLED)
 _TABLES = """
 SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name NOT IN ('main') AND NOT temporary
 UNION ALL
@@ -80,11 +83,13 @@ class Judge:
         job: folder of traces.
         folder: empty; the judge's own.
         kills: how many commands were killed before they ended.
+        by_signal: the same, by the signal's name and the code that the command ended with.
     """
 
     job: Path
     folder: Path
     kills: int = 0
+    by_signal: Counter[str] = field(default_factory=Counter)
     _seconds: dict[str, float] = field(default_factory=dict, repr=False)
     _expected: Rows = field(default_factory=dict, repr=False)
 
@@ -115,6 +120,10 @@ class Judge:
     def _temporary(self) -> Path:
         return self.folder / "tmp"
 
+    @property
+    def _said(self) -> Path:
+        return self.folder / "stderr"
+
     def kill(self, name: str, source: random.Random) -> bool:
         """Kill one command and judge what is left; whether it was still running.
 
@@ -129,17 +138,33 @@ class Judge:
                 self._seconds[name] = time.monotonic() - began
         with self._place(command) as here:
             process = self._started(command, here)
+            was_running = False
             try:
                 process.wait(source.uniform(0, self._seconds[name]))
             except subprocess.TimeoutExpired:
+                was_running = True
                 self.kills += 1
             process.send_signal(number)
             code = process.wait(_LONGEST_S)
+            self.by_signal[f"{number.name} {code}"] += was_running
             assert all_gone(process.pid), "a process lives on"
-            if code == 128 + number:
+            if was_running:
+                self._judge_code(code, number)
+            if code != -signal.SIGKILL:
                 self._judge_left(command, here)
+            if code == 0 and command.database:
+                assert rows_of(here / command.database) == self._expected, "it ended well, but its work is not done"
             self._judge_again(command, here)
         return code != 0
+
+    def _judge_code(self, code: int, number: int) -> None:
+        """The documented code and no traceback; before its first line and after its last one a signal's own effect."""
+        said = self._said.read_text(encoding="utf-8", errors="replace")
+        documented = {-number, 0} if number == signal.SIGKILL else {128 + number, -number, 0}
+        assert code in documented, f"exit code {code} after {signal.Signals(number).name}: {said[-2000:]}"
+        if code == 128 + number:
+            assert "Traceback" not in said, said[-2000:]
+            assert f"ended by {signal.Signals(number).name}" in said, said[-2000:]
 
     @contextmanager
     def _place(self, command: Command) -> Iterator[Path]:
@@ -158,14 +183,16 @@ class Judge:
         return [word.format(here=here, job=self.job) for word in command.words]
 
     def _started(self, command: Command, here: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "traceforge", *self._words(command, here)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._temporary)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=ROOT,
-            start_new_session=True,
-        )
+        _heed_signals()
+        with self._said.open("wb") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "traceforge", *self._words(command, here)],
+                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._temporary)},
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                cwd=ROOT,
+                start_new_session=True,
+            )
 
     def _judge_left(self, command: Command, here: Path) -> None:
         own = {*command.given, *command.made, *([command.database] if command.database else [])}
@@ -188,6 +215,13 @@ class Judge:
         if target is not None:
             assert rows_of(target) == self._expected, "another run gives other rows"
         self._judge_left(command, here)
+
+
+def _heed_signals() -> None:
+    """Undo what `nohup` and `&` do, which have this process and those that it starts ignore signals."""
+    for number in _HANDLED:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def small_job(folder: Path) -> Path:
@@ -255,6 +289,7 @@ def main() -> int:
                 print(f"kill {judge.kills} of {name}: {error}", file=sys.stderr, flush=True)
             if judge.kills % 10 == 0:
                 print(f"{judge.kills} kills, {broken} broke a promise", flush=True)
+    print(", ".join(f"{name}: {count}" for name, count in sorted(judge.by_signal.items())))
     print(f"{judge.kills} kills, {broken} broke a promise")
     return 1 if broken else 0
 
