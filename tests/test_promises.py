@@ -47,6 +47,9 @@ PROMISES = {
         "tests/cli/test_process.py::test_workers_that_make_tables_die_with_a_parent_that_is_killed",
         "tests/cli/test_process.py::test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_signal",
         "tests/cli/test_process.py::test_what_a_killed_report_left_is_removed_by_the_next_one",
+        "tests/cli/test_process.py::test_what_does_not_end_after_a_signal_is_ended_with_its_code",
+        "tests/store/test_places.py::test_a_signal_while_a_folder_is_made_or_removed_leaves_nothing",
+        "tests/store/test_workers.py::test_readers_that_are_killed_are_given_up_without_a_word",
     ),
     "A file is not read twice": (
         "tests/store/test_ingest.py::test_a_file_that_is_known_is_not_read_again_under_any_name",
@@ -78,6 +81,11 @@ PROMISES = {
         "tests/export/test_redacted.py::test_chakra_traces_tell_no_name_and_keep_their_nodes",
         "tests/export/test_redacted.py::test_the_archive_tells_no_name_although_traces_are_in_it",
         "tests/test_redaction.py::test_a_redacted_sample_holds_none_of_its_names",
+    ),
+    "Data goes to stdout, everything else to stderr.": (
+        "tests/cli/test_process.py::test_what_a_stream_does_not_take_changes_no_exit_code",
+        "tests/cli/test_process.py::test_remarks_that_nobody_reads_end_no_ingest",
+        "tests/cli/test_process.py::test_a_stream_that_takes_nothing_is_said_so",
     ),
     "other files in it are left alone": (
         "tests/store/test_places.py::test_a_folder_of_the_users_is_left_alone_and_another_name_taken",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import find_files, find_special, shown_name
+from traceforge.files import as_text, find_files, find_special, shown_name
 from traceforge.records import ReadLimits, ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
@@ -91,7 +91,7 @@ def ingest(
     from traceforge.store.workers import readers
 
     files = _files_of(paths)
-    name = run or run_name_of(paths)
+    name = run_name(run, paths)
     with readers(executor, jobs, files) as workers:
         result = ingest_files(
             store,
@@ -356,6 +356,7 @@ def info(store: Store) -> "Inventory":
 def run_id(store: Store, name: str | None) -> int:
     """Identifier of a run by name or by a pattern that one name matches, or of the only run."""
     runs = dict(store.rows("SELECT run_name, run_id FROM meta.run ORDER BY run_id"))
+    name = name and as_text(name)
     if not runs:
         raise InputUnusableError("the database holds no run", where=str(store.path), hint="ingest traces first")
     # Runs that a folder was divided into are named after the one that kept its name.
@@ -385,7 +386,7 @@ def versions() -> dict[str, str]:
     return {"traceforge": __version__, **{name: version(name) for name in libraries}}
 
 
-def run_name_of(paths: Sequence[Path]) -> str:
-    """The name of a run that was given none."""
+def run_name(given: str | None, paths: Sequence[Path]) -> str:
+    """The name of a run: the one that it was given, or else that of the first folder."""
     first = paths[0].resolve()
-    return (first if first.is_dir() else first.parent).name or "run"
+    return as_text(given or (first if first.is_dir() else first.parent).name) or "run"

@@ -94,13 +94,13 @@ def shown_name(file: Path, given: Iterable[Path]) -> str:
     for path in given:
         folder = path.resolve() if path.is_dir() else path.resolve().parent
         if file.resolve().is_relative_to(folder):
-            return _as_text(Path(folder.name) / file.resolve().relative_to(folder))
-    return _as_text(Path(file.name))
+            return as_text(Path(folder.name) / file.resolve().relative_to(folder))
+    return as_text(Path(file.name))
 
 
-def _as_text(path: Path) -> str:
-    """A path as valid Unicode: bytes of a name that are no UTF-8 become escapes."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+def as_text(name: Path | str) -> str:
+    """A name as valid Unicode: bytes of it that are no UTF-8 become escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _walk(path: Path) -> Iterator[Path]:

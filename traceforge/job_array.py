@@ -55,7 +55,7 @@ def ingest_part(
     files = [path for path in find_files(paths) if not path.resolve().is_relative_to(folder.path.resolve())]
     if rank_regex:
         rank_pattern(rank_regex)
-    settings = Settings(api.reading_version(), run or api.run_name_of(paths), rank_regex, keep_all_args)
+    settings = Settings(api.reading_version(), api.run_name(run, paths), rank_regex, keep_all_args)
     listed = Listed(files, find_special(paths), lambda path: shown_name(path, paths))
     options = ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits())
     with readers(None, jobs, part.of(sorted(files))) as workers:

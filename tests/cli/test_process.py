@@ -163,7 +163,7 @@ def test_workers_that_make_tables_die_with_a_parent_that_is_killed(tmp_path: Pat
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_readers_and_temporary_files_at_once(tmp_path: Path, slow_job: Path, number: int) -> None:
     report = started(tmp_path, "report", slow_job, "-o", tmp_path / "out.html", "--jobs", 2)
     readers = readers_of(report)
@@ -178,7 +178,29 @@ def test_a_signal_ends_readers_and_temporary_files_at_once(tmp_path: Path, slow_
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_signal() -> None:
+def test_what_does_not_end_after_a_signal_is_ended_with_its_code() -> None:
+    # given a command that never comes to an end with tidying up, and less patience than usual
+    words = """
+import signal, sys, threading
+from traceforge.cli import process
+process._PATIENCE_S = 0.2
+with process.prepared():
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        threading.Event().wait()
+"""
+
+    done = subprocess.run([sys.executable, "-c", words], cwd=ROOT, check=False, timeout=PATIENCE_S)
+
+    assert done.returncode == 128 + signal.SIGTERM
+
+
+def test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signal, "setitimer", lambda *_: None)  # it would end the tests later
+
     def query() -> None:
         with suppress(SystemExit):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -226,7 +248,7 @@ def test_a_database_may_have_any_name(tmp_path: Path, job: Path) -> None:
 
 
 def test_names_that_are_no_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
-    folder = tmp_path / "job"
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/job\xff"))
     folder.mkdir()
     (Path(os.fsdecode(os.fsencode(folder) + b"/rank0_\xff\xfe.json"))).write_bytes(trace(0))
 
@@ -234,7 +256,21 @@ def test_names_that_are_no_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     with Store(tmp_path / "job.duckdb", read_only=True) as store:
-        assert store.query("SELECT path FROM meta.source").item() == "job/rank0_\\xff\\xfe.json"
+        names = "SELECT run_name, path FROM meta.source JOIN meta.run USING (run_id)"
+        assert store.query(names).rows() == [("job\\xff", "job\\xff/rank0_\\xff\\xfe.json")]
+    assert run("check", tmp_path / "job.duckdb", "--run", folder.name, "--max", "iteration_ms=1").returncode == 3
+
+
+def test_names_may_look_like_options(tmp_path: Path) -> None:
+    (tmp_path / "--db").mkdir()
+    (tmp_path / "--db" / "--quiet.json").write_bytes(trace(0))
+
+    done = ended(tmp_path, ["ingest", "--db=--out.duckdb", "--", "--db"], cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["--db", "--out.duckdb", "tmp"]
+    with Store(tmp_path / "--out.duckdb", read_only=True) as store:
+        assert store.query("SELECT path FROM meta.source").item() == "--db/--quiet.json"
 
 
 def test_a_database_name_that_is_no_utf8_is_refused_in_a_sentence(tmp_path: Path, job: Path) -> None:
@@ -254,6 +290,48 @@ def test_a_terminal_of_ascii_gets_escapes(tmp_path: Path, healthy: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "words", "expected"),
+    [
+        (">&-", "sql {healthy} 'SELECT 1 AS one'", (0, "")),
+        ("2>&-", "sql {healthy} 'SELECT 1 AS one'", (0, "one\n  1\n")),
+        ("<&-", "sql {healthy} 'SELECT 1 AS one'", (0, "one\n  1\n")),
+        ("2>&-", "info nowhere.duckdb", (3, "")),
+        ("2>/dev/full", "info nowhere.duckdb", (3, "")),
+        ("2>/dev/full", "ingest {job} --db {folder}/job.duckdb --jobs 1", (0, "")),
+    ],
+)
+def test_what_a_stream_does_not_take_changes_no_exit_code(
+    tmp_path: Path, job: Path, healthy: Path, redirection: str, words: str, expected: tuple[int, str]
+) -> None:
+    words = words.format(healthy=healthy, job=job, folder=tmp_path)
+
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m traceforge {words} {redirection}"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert (done.returncode, done.stdout) == expected
+    assert done.stderr == ""
+    assert (tmp_path / "job.duckdb").exists() == ("ingest" in words)
+
+
+def test_remarks_that_nobody_reads_end_no_ingest(tmp_path: Path, job: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = ended(tmp_path, ["ingest", job, "--db", tmp_path / "job.duckdb", "--jobs", 1], stderr=writing)
+    finally:
+        os.close(writing)
+
+    assert done.returncode == 0
+    assert (tmp_path / "job.duckdb").exists()
 
 
 @pytest.mark.parametrize("redirection", [">&- 2>&- <&-"])

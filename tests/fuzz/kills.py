@@ -197,8 +197,10 @@ class Judge:
     def _judge_left(self, command: Command, here: Path) -> None:
         own = {*command.given, *command.made, *([command.database] if command.database else [])}
         beside = {f"{name}.wal" for name in own}
-        assert {path.name for path in here.iterdir()} <= own | beside, "a file is left beside"
-        assert not list(self._temporary.iterdir()), "a temporary file is left"
+        left = {path.name for path in here.iterdir()} - own - beside
+        assert not left, f"left beside: {sorted(left)}"
+        found = sorted(path.name for path in self._temporary.iterdir())
+        assert not found, f"left among temporary files: {found}"
 
     def _judge_again(self, command: Command, here: Path) -> None:
         """The same command once more, in this process, which is sooner ready."""

@@ -1,12 +1,23 @@
 """Folders of our own are marked, and nothing else is ever removed."""
 
+import gzip
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from tests.fuzz.samples import exports, sqlite_file
+from traceforge.reading.sqlite_file import open_sqlite
+from traceforge.store import places
+from traceforge.store.database import Store
 from traceforge.store.places import is_ours, own_folder, place_beside, sweep, temporary_folder
+from traceforge.store.spool import spool_folder
 
 MAKER = """
 import sys, time
@@ -17,6 +28,102 @@ with own_folder(Path(sys.argv[1])) as folder:
     print("made", flush=True)
     time.sleep(60)
 """
+
+
+@pytest.fixture
+def ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends what is running by an exception, as in a command."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("ended_by_sigterm")
+@pytest.mark.parametrize("step", ["mkdir", "_locked_mark", "_remove"])
+def test_a_signal_while_a_folder_is_made_or_removed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    owner = Path if step == "mkdir" else places
+    usual = getattr(owner, step)
+
+    def signalled(path: Path) -> object:
+        done = usual(path) if step != "_remove" else None
+        signal.raise_signal(signal.SIGTERM)
+        return usual(path) if step == "_remove" else done
+
+    def make() -> None:
+        with own_folder(tmp_path / "own") as folder:
+            (folder / "rows").write_bytes(b"")
+
+    monkeypatch.setattr(owner, step, signalled)
+    with pytest.raises(SystemExit) as ending:
+        make()
+
+    assert ending.value.code == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_killed_while_it_removes_its_folder_leaves_one_that_is_known_as_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = shutil.rmtree
+
+    def killed(path: Path, **_options: object) -> None:
+        if path.parent == tmp_path and path.exists():
+            raise KeyboardInterrupt
+        usual(path, ignore_errors=True)
+
+    def make() -> None:
+        with own_folder(tmp_path / "job.duckdb.spool") as folder:
+            (folder / "rows").touch()
+            (folder / "parts").mkdir()
+
+    # given a process that ends when nearly all is gone that lay in its folder
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    (left,) = tmp_path.iterdir()
+    assert is_ours(left)
+
+    # when somebody writes into the database
+    Store(tmp_path / "job.duckdb").close()
+
+    # then
+    assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
+
+
+def test_who_only_reads_a_database_removes_what_killed_readers_left_and_no_spool(tmp_path: Path) -> None:
+    database = tmp_path / "job[1].duckdb"
+    Store(database).close()
+    left = [database.with_name(f"{database.name}.{kind}") for kind in ("export-1", "spool")]
+    for folder in left:
+        folder.mkdir()
+        (folder / ".made-by-traceforge").touch()
+
+    Store(database, read_only=True).close()
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job[1].duckdb", "job[1].duckdb.spool"]
+
+
+def test_copies_made_for_reading_lie_in_the_spool_and_go_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    packed = tmp_path / "a.sqlite.gz"
+    packed.write_bytes(gzip.compress(sqlite_file(exports()[0])))
+
+    with spool_folder(tmp_path / "spool") as spool, open_sqlite(packed):
+        copies = [path.suffix for path in spool.iterdir()]
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+    assert copies == [".sqlite"]
+    assert tempfile.tempdir == str(tmp_path / "tmp")
 
 
 def test_a_folder_of_ours_is_gone_afterwards_whatever_happens(tmp_path: Path) -> None:

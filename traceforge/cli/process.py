@@ -1,10 +1,12 @@
 """The process of the command line. In: signals, and streams that may be closed or know few characters. Out: order.
 
 Idea: a signal that asks the process to end becomes an exception, so that everything that is open is closed and removed
-as after an error; readers in other processes are killed first, so that nothing waits for them.
+as after an error; readers in other processes are killed first, so that nothing waits for them. What has not ended
+10 s later is ended at once, and the next command sweeps what it left.
 Not handled: SIGKILL, after which readers end by themselves (`store.workers`) and the next command sweeps what is left.
 """
 
+import io
 import os
 import signal
 import sys
@@ -12,23 +14,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
+
+from traceforge.store.signals import ENDING_SIGNALS
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _STANDARD_STREAMS = 3
-
-
-_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_PATIENCE_S = 10.0
 
 
 @contextmanager
 def prepared() -> Iterator[None]:
     """Have the process ready for whatever it is started with and whatever signals end it."""
     _open_closed_streams()
+    if isinstance(sys.stderr, io.TextIOWrapper) and sys.stderr is sys.__stderr__:
+        sys.stderr = _forgiving(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Where a terminal cannot show a character, an escape is better than an error.
             stream.reconfigure(errors="backslashreplace")
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
     ended_by: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
@@ -63,6 +70,22 @@ def _open_closed_streams() -> None:
         sys.stderr = _nothing("w")
 
 
+class _Remarks(io.FileIO):
+    """Standard error. What it does not take, as its disk is full or its reader gone, is dropped: answers need none."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """See `io.FileIO.write`."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _forgiving(stderr: TextIO) -> TextIO:
+    raw = io.BufferedWriter(_Remarks(stderr.fileno(), "w", closefd=False))
+    return io.TextIOWrapper(raw, encoding=stderr.encoding, line_buffering=True)
+
+
 def _nothing(mode: str) -> TextIO:
     return cast(TextIO, Path(os.devnull).open(mode, encoding="utf-8"))
 
@@ -70,8 +93,11 @@ def _nothing(mode: str) -> TextIO:
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     import multiprocessing
 
-    for each in _SIGNALS:
+    for each in ENDING_SIGNALS:
         signal.signal(each, signal.SIG_IGN)  # nothing shall disturb the tidying up
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(128 + number))
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     for reader in multiprocessing.active_children():
         reader.kill()
     print(f"ended by {signal.Signals(number).name}; files that were read whole are kept", file=sys.stderr)

@@ -68,7 +68,10 @@ def _write(path: Path, text: str) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_digest(kept) + b"\n" + kept)
         Path(part).replace(path)
+        part = None
     except OSError:
+        return  # it is made anew each time
+    finally:
         if part is not None:
             Path(part).unlink(missing_ok=True)
 

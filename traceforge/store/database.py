@@ -8,7 +8,6 @@ views over the partitions beside it, which are checked before anything is asked 
 Not handled: several writers at once (DuckDB locks the file; the second gets an error).
 """
 
-import glob
 import shutil
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +34,7 @@ from traceforge.store.partitions import (
     registered,
     views_over,
 )
-from traceforge.store.places import own_folder, place_beside, sweep
+from traceforge.store.places import own_folder, place_beside, sweep_beside
 from traceforge.store.transaction import transaction
 from traceforge.store.trust import NOTHING, applied_migration, check_form, relations_of
 from traceforge.thresholds import Threshold, all_thresholds
@@ -170,6 +169,8 @@ class Store(Answers):
         if self.folder and partitions:
             self.publish_partitions(partitions)
             check_columns(self._rows, self.folder, partitions, applied)
+        if self._file is not None:
+            sweep_beside(self._file, is_shared=read_only)
         if not read_only and readable is None:
             refuse_changed_form(partitions, applied, self.path)
             self._bring_up(applied)
@@ -217,9 +218,7 @@ class Store(Answers):
         return None if self.path is None else self.path.stat().st_size
 
     def _bring_up(self, applied: int | None) -> None:
-        """Have the newest schema, and nothing left of exports that were killed."""
-        if self._file is not None:
-            sweep(self._file.parent, f"{glob.escape(self._file.name)}.export-*")
+        """Have the newest schema."""
         with self.transaction():
             migrate(self._connection.execute, applied, documented=self._is_kept)
             if self.folder:

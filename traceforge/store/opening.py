@@ -1,6 +1,8 @@
 """What goes wrong when a database is opened. In: a path and an error of DuckDB. Out: an error that says what to do."""
 
 import contextlib
+import errno
+import os
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError, StoreBusyError
@@ -55,6 +57,11 @@ def remove_database(path: Path | None, folder: Folder | None) -> None:
             folder.path.rmdir()  # if nothing else is in it
 
 
+def _is_kept_from_writing(path: Path, text: str) -> bool:
+    reasons = (os.strerror(errno.EROFS), os.strerror(errno.EACCES), os.strerror(errno.EPERM))
+    return os.access(path, os.R_OK) and any(reason in text for reason in reasons)
+
+
 def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusableError:
     """The error of ours that says why a file cannot be attached."""
     text = str(error)
@@ -79,14 +86,10 @@ def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusab
             where=where,
             hint="name a new file, or one made by `traceforge ingest`",
         )
+    what, hint = "not a DuckDB database, or a damaged one", "name a new file, or one made by `traceforge ingest`"
     if is_new:
-        return InputUnusableError(
-            f"the database cannot be made: {text}",
-            where=where,
-            hint="make room, or name a file where you may write",
-        )
-    return InputUnusableError(
-        "not a DuckDB database, or a damaged one",
-        where=where,
-        hint="name a new file, or one made by `traceforge ingest`",
-    )
+        what, hint = f"the database cannot be made: {text}", "make room, or name a file where you may write"
+    elif path is not None and _is_kept_from_writing(path, text):
+        what = "the database is write-protected"
+        hint = "name a file where you may write; what only reads the database works where it is"
+    return InputUnusableError(what, where=where, hint=hint)

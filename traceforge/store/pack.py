@@ -20,8 +20,9 @@ from traceforge.store.documents import Document
 from traceforge.store.facts import row_storage
 from traceforge.store.folder import Folder, Partition, mark_of, part_name
 from traceforge.store.migrations import facts_form
+from traceforge.store.opening import is_unicode
 from traceforge.store.partition_writer import PartitionedFile
-from traceforge.store.places import link_or_copy, own_folder, sweep
+from traceforge.store.places import link_or_copy, own_folder, sweep_beside
 from traceforge.store.stage import stage_documents
 
 _SOURCES = "SELECT source_id, kind, content_hash FROM meta.source ORDER BY source_id"
@@ -41,9 +42,11 @@ def new_place(target: Path) -> Iterator[Path]:
     """
     if os.path.lexists(target):
         raise InputUnusableError("there is something of that name already", where=str(target), hint="name a new one")
+    if not is_unicode(str(target)):
+        raise InputUnusableError("the name of the database is not valid UTF-8", where=str(target), hint="rename it")
     if not target.parent.is_dir():
         raise InputUnusableError("the folder above it does not exist", where=str(target), hint="make that folder first")
-    sweep(target.parent, f"{target.name}.export-*")
+    sweep_beside(target, is_shared=False)
     try:
         with own_folder(target.with_name(f"{target.name}.export-{secrets.token_hex(8)}")) as folder:
             yield folder / target.name

@@ -1,19 +1,25 @@
 """Folders of our own, beside a database or among temporary files. In: where. Out: a folder that is gone afterwards.
 
 Idea: every such folder holds a mark, which its maker keeps locked for as long as it lives. Nothing without a mark is
-ever removed, whatever its name; a marked one whose maker is gone, killed perhaps, is swept by whoever comes next.
-Not handled: systems without file locks (there nothing is swept).
+ever removed, whatever its name; a marked one whose maker is gone, killed perhaps, is swept by whoever comes next. The
+mark is there from the first moment, already locked, and goes last; signals wait until a folder is made or removed.
+Not handled: systems without file locks (there nothing is swept); a process killed between the making of a folder and
+of its mark, which leaves an empty folder.
 """
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from traceforge.store.signals import undisturbed
 
 try:
     import fcntl
@@ -54,14 +60,18 @@ def own_folder(place: Path) -> Iterator[Path]:
     Raises:
         OSError: something else is there, or it cannot be made.
     """
-    remove_own(place)
-    place.mkdir()
-    mark = _locked_mark(place)
+    mark = None
     try:
+        with undisturbed():
+            remove_own(place)
+            place.mkdir()
+            mark = _locked_mark(place)
         yield place
     finally:
-        remove_own(place)
-        mark.close()
+        if mark is not None:
+            with undisturbed():
+                remove_own(place)
+                mark.close()
 
 
 @contextmanager
@@ -73,6 +83,22 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """Have what this process keeps on disk for a moment lie in a folder, and go with it should the process be killed.
+
+    In other threads than the main one nothing changes: the place is that of the whole process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
 def remove_own(folder: Path) -> None:
     """Remove a folder if it is marked; readers on other machines that still write there find it gone at once."""
     if is_ours(folder):
@@ -80,7 +106,18 @@ def remove_own(folder: Path) -> None:
         with contextlib.suppress(OSError):
             folder.rename(gone)
         for path in (folder, gone):
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its mark after all else: what is killed meanwhile leaves one that is known as ours."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _MARK:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep(parent: Path, pattern: str) -> None:
@@ -89,6 +126,12 @@ def sweep(parent: Path, pattern: str) -> None:
         with contextlib.suppress(OSError):
             if is_ours(folder) and _is_abandoned(folder):
                 remove_own(folder)
+
+
+def sweep_beside(database: Path, *, is_shared: bool) -> None:
+    """Remove what killed processes left beside a database; of spools only where no other may have it open."""
+    for kind in ("export-*",) if is_shared else ("export-*", "spool*"):
+        sweep(database.parent, f"{glob.escape(database.name)}.{kind}")
 
 
 def link_or_copy(path: Path, place: Path) -> None:
@@ -100,9 +143,11 @@ def link_or_copy(path: Path, place: Path) -> None:
 
 
 def _locked_mark(folder: Path) -> IO[bytes]:
-    mark = (folder / _MARK).open("wb")
+    """The mark of a new folder, which nobody sees before it is locked."""
+    mark = (folder / f"{_MARK}.new").open("wb")
     if fcntl is not None:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    (folder / f"{_MARK}.new").rename(folder / _MARK)
     return mark
 
 

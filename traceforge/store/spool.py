@@ -26,7 +26,7 @@ from traceforge.store.budget import within
 from traceforge.store.failures import failure_of
 from traceforge.store.folder import mark_of
 from traceforge.store.partition_writer import PartitionedFile, PartitionWriter
-from traceforge.store.places import own_folder
+from traceforge.store.places import own_folder, temporary_files_in
 from traceforge.store.workers import ReaderPool, results_in_order
 
 _MOST_HELD_BYTES = 2 * 1024 * 1024
@@ -102,7 +102,9 @@ def spool_folder(scratch: Path) -> Iterator[Path]:
     """A folder for the spool of one ingest, below the scratch folder of the open database; removed in the end."""
     with own_folder(scratch) as folder:
         # A name never used before, so that workers of a killed ingest do not write into this one's folder.
-        yield Path(tempfile.mkdtemp(dir=folder))
+        spool = Path(tempfile.mkdtemp(dir=folder))
+        with temporary_files_in(spool):
+            yield spool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ def read_task(task: Task) -> Examined:
     if found.kind is None or found.content_hash is None:
         return found
     try:
-        return replace(found, rows=read_rows(task, task.sources[found.kind], found.content_hash))
+        with temporary_files_in(task.folder.parent):
+            return replace(found, rows=read_rows(task, task.sources[found.kind], found.content_hash))
     except Exception as error:  # noqa: BLE001 - a file fails alone, whatever its reader did
         return replace(found, error=failure_of(task.path, error))
 

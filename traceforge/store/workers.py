@@ -69,6 +69,15 @@ class ReaderPool(Executor):
             self._alone = None
             raise
 
+    def cancel_waiting(self) -> None:
+        """Cancel what was submitted and is not being worked on.
+
+        The thread that manages the processes does it: where these are killed meanwhile, it fails on what another
+        thread has cancelled (CPython before 3.12.1), and nothing that is under way would ever end.
+        """
+        pool, self._pool = self._pool, _pool(self._workers)
+        pool.shutdown(wait=False, cancel_futures=True)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """See `Executor.shutdown`."""
         for pool in filter(None, (self._pool, self._alone)):
@@ -147,10 +156,18 @@ def results_in_order(
                 yield task, done.pop(number)
     finally:
         # After an interruption nobody wants the rest; what is being worked on ends before its folder goes.
-        for job in jobs:
-            job.cancel()
+        if jobs:
+            _cancel(executor, list(jobs))
         while not all(job.done() for job in jobs):
             _some_ended(ended)
+
+
+def _cancel(executor: Executor, jobs: "Sequence[Future[Result]]") -> None:
+    if isinstance(executor, ReaderPool):
+        executor.cancel_waiting()
+        return
+    for job in jobs:
+        job.cancel()
 
 
 def _some_ended(ended: "SimpleQueue[Future[Result]]") -> "list[Future[Result]]":
