@@ -160,6 +160,9 @@ class Crashing(ReaderPool):
             answer.set_result(made)
         return answer
 
+    def cancel_waiting(self) -> None:
+        """Nothing waits."""
+
     def run_alone(self, work: Callable[..., Any], /, *args: Any, **_kwargs: Any) -> Any:
         self.retried += 1
         if self.crashes_alone:
