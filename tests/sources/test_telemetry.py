@@ -165,6 +165,23 @@ def test_prometheus_names_host_device_and_nic(tmp_path: Path) -> None:
     assert named == [("n0", "GPU-aa", None), ("n0", None, "mlx5_0 port 1")]
 
 
+@pytest.mark.parametrize(
+    ("labels", "host"),
+    [
+        ({"Hostname": "dcgm-exporter-x7k", "node": "n3", "instance": "10.0.0.3:9400"}, "n3"),
+        ({"Hostname": "dcgm-exporter-x7k", "kubernetes_node": "n3", "pod": "train-0"}, "n3"),
+        ({"Hostname": "n3", "instance": "10.0.0.3:9400"}, "n3"),
+        ({"Hostname": "", "instance": "n3:9400"}, "n3"),
+    ],
+)
+def test_the_host_is_the_node_and_not_the_pod_of_the_exporter(
+    tmp_path: Path, labels: dict[str, str], host: str
+) -> None:
+    (series,) = read(tmp_path, answer(exported("DCGM_FI_DEV_SM_CLOCK", "1", **labels))).rows("telemetry_series")
+
+    assert series["host"] == host
+
+
 def test_metrics_that_nobody_asks_for_are_counted_by_name(tmp_path: Path) -> None:
     reading = read(tmp_path, answer(exported("up", "1"), {"metric": {}, "values": [[1, "2"], [2, "2"]]}))
 

@@ -23,7 +23,8 @@ from traceforge.sources.telemetry.metrics import exported_metric
 _MOST_BYTES = 256 * 1024**2
 _MS_NS = 1_000_000
 _LATEST_S = 2**33
-_HOSTS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename", "instance")
+# In Kubernetes the exporter's `Hostname` is that of its pod, and a label beside it names the node.
+_HOSTS = ("node", "kubernetes_node", "nodename", "Hostname", "hostname", "instance")
 _ISSUES = {
     "metrics_not_read": ("info", "measurements of metrics that nothing here reads"),
     "unreadable_sample": ("warning", "measurements without a time or a number were left out"),
