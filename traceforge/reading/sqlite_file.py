@@ -87,6 +87,16 @@ def open_sqlite(path: Path) -> Iterator[SqliteFile]:
                 connection.close()
 
 
+def table_names(path: Path) -> bytes:
+    """The magic of SQLite and the names of a file's tables, as its first bytes would have them.
+
+    Raises:
+        InputUnusableError: it is no SQLite file, or a damaged one.
+    """
+    with open_sqlite(path) as database:
+        return MAGIC + "".join(f"CREATE TABLE {name}\n" for name in sorted(database.columns)).encode()
+
+
 @contextmanager
 def _plain_file(path: Path) -> Iterator[Path]:
     """The file itself where it is plain, else an unpacked copy."""
