@@ -38,6 +38,7 @@ def test_a_number_in_the_name_goes_before_the_device() -> None:
     "said",
     [
         pytest.param([{"path": "r_0"}, {"path": "r_2"}], id="numbers with a gap"),
+        pytest.param([{"path": "908_results"}, {"path": "909_results"}], id="what may be processes"),
         pytest.param([{"path": "r_0"}, {"path": "r_1", "communicates": False}], id="one that does not communicate"),
         pytest.param([{"path": "r_0"}, {"path": "r_1", "raw_first_ns": 91, "raw_last_ns": 99}], id="another time"),
         pytest.param([{"path": "r_0"}, {"path": "r_1", "raw_first_ns": None}], id="unknown times"),
@@ -66,6 +67,12 @@ def test_a_number_that_is_the_processs_is_no_rank_but_orders_them() -> None:
     said = [{"path": f"{pid}_results.json", "process": pid} for pid in (909, 908)]
 
     assert guess(*said) == ("rank_from_process", [1, 0])
+
+
+def test_ranks_of_a_later_host_do_not_begin_with_0() -> None:
+    said = [{"path": f"report_{rank}.sqlite", "process": 7} for rank in (4, 5)]
+
+    assert guess(*said) == ("rank_from_name", [4, 5])
 
 
 def test_a_device_of_its_own_goes_before_the_process() -> None:

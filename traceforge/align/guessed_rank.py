@@ -78,14 +78,14 @@ def _folder() -> pl.Expr:
 
 
 def _by_name(files: pl.DataFrame) -> pl.Series | None:
-    """Numbers of names, where they follow one another and are not those of processes."""
+    """Numbers of names that follow one another: from 0 on, or from another one where they are not those of processes."""
     found = numbered(files)
     if len(found) != files.height or not files["communicates"].all() or not _overlap(files):
         return None
     ranks = pl.Series([found[source_id] for source_id in files["source_id"]], dtype=pl.Int32)
-    if max(found.values()) - min(found.values()) >= files.height or ranks.cast(pl.Int64).equals(files["process"]):
-        return None
-    return ranks
+    are_in_a_row = max(found.values()) - min(found.values()) == files.height - 1
+    are_others = not files["process"].has_nulls() and not ranks.cast(pl.Int64).equals(files["process"])
+    return ranks if are_in_a_row and (min(found.values()) == 0 or are_others) else None
 
 
 def _by_device(files: pl.DataFrame) -> pl.Series | None:

@@ -36,13 +36,12 @@ class Utf8Stream:
     def read(self, size: int, /) -> bytes:
         """The next bytes: of UTF-16 about as many as were asked for; empty at the end."""
         piece = self._stream.read(size)
+        is_end = not piece
         if not self._is_started:
             self._is_started = True
             if piece.startswith(_UTF_16):
                 self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
             piece = piece.removeprefix(_UTF_8)
-        if self._decoder is None:
-            return piece
-        found = self._decoder.decode(piece, final=not piece).encode()
-        # A piece may hold half a character and nothing else.
-        return found if found or not piece else self.read(size)
+        found = piece if self._decoder is None else self._decoder.decode(piece, final=is_end).encode()
+        # A piece may hold the mark, or half a character, and nothing else.
+        return found if found or is_end else self.read(size)

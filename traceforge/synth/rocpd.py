@@ -15,6 +15,7 @@ from traceforge.synth.scenario import SimulatedJob
 _SCHEMA = """
 CREATE TABLE rocpd_string{u} (id INTEGER PRIMARY KEY, guid TEXT, string TEXT NOT NULL);
 CREATE TABLE rocpd_info_node{u} (id INTEGER PRIMARY KEY, guid TEXT, hostname TEXT);
+CREATE TABLE rocpd_info_process{u} (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, pid INTEGER);
 CREATE TABLE rocpd_info_agent{u} (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, type TEXT, product_name TEXT);
 CREATE TABLE rocpd_info_kernel_symbol{u} (id INTEGER PRIMARY KEY, guid TEXT, kernel_name TEXT, display_name TEXT);
 CREATE TABLE rocpd_event{u} (id INTEGER PRIMARY KEY, guid TEXT, category_id INTEGER, stack_id INTEGER);
@@ -57,6 +58,7 @@ class _ProcessTables:
 
     def add_node(self, host: str, devices: int) -> None:
         self._insert("info_node", [(host,)])
+        self._insert("info_process", [(_NODE, self._pid)])
         agents = [("CPU", "CPU"), *([("GPU", "AMD Instinct MI300X")] * devices)]
         self._insert("info_agent", [(_NODE, *agent) for agent in agents])
 
