@@ -78,7 +78,7 @@ def _folder() -> pl.Expr:
 
 
 def _by_name(files: pl.DataFrame) -> pl.Series | None:
-    """Numbers of names that follow one another: from 0 on, or from another one where they are not those of processes."""
+    """Numbers of names that follow one another, from 0 on; from another one where processes have other numbers."""
     found = numbered(files)
     if len(found) != files.height or not files["communicates"].all() or not _overlap(files):
         return None
