@@ -23,6 +23,20 @@ def test_nobody_is_sent_to_the_settings_of_another_profiler(profiler: str, code:
     assert "pip install" not in advice[1]
 
 
+@pytest.mark.parametrize(
+    ("code", "profiler", "said"),
+    [
+        ("telemetry", "rocprof", "rocm-smi print is not read"),
+        ("telemetry", "xplane", "On NVIDIA's GPUs"),
+        ("nccl_log", "xplane", "on a TPU XLA writes none"),
+        ("execution_traces", "xplane", "HLO module"),
+        ("rank_known", "nsys", "numbers in names"),
+    ],
+)
+def test_what_a_profilers_devices_do_not_have_is_said(code: str, profiler: str, said: str) -> None:
+    assert said in str(advice_for(code, profiler))
+
+
 def test_the_checks_own_advice_stands_for_all_others() -> None:
     assert advice_for("steps", "kineto") is None
     assert advice_for("steps", None) is None

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from traceforge.doctor.facts import Facts, read_facts
-from traceforge.doctor.profilers import advice_for
+from traceforge.doctor.profilers import NCCL_LOG, NCCL_TUNING, TELEMETRY, advice_for
 from traceforge.store.database import Store
 from traceforge.thresholds import doctor as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -316,15 +316,13 @@ CHECKS = (
           "profiler.stop()  # before torch.distributed.destroy_process_group()"),
     Check("nccl_log", "Which path do the bytes take (NVLink, NIC, sockets)?", _needs_nccl, _nccl_log,
           "Let NCCL write its log beside the traces; it costs little.",
-          "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV NCCL_DEBUG_FILE=traces/nccl.%h.%p.log"),
+          NCCL_LOG),
     Check("nccl_choices", "Which algorithm and protocol carried each collective?", _needs_nccl, _nccl_choices,
           "Add TUNING to the subsystems of the log (one line a call and size).",
-          "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"),
+          NCCL_TUNING),
     Check("telemetry", "Was a device slowed down by heat or power?", _needs_devices, _telemetry,
           "Let nvidia-smi run beside the job on every host, ten times a second; name the file by the host.",
-          "nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,clocks.sm,power.draw,enforced.power.limit,"
-          "temperature.gpu,utilization.gpu,clocks_event_reasons.active --format=csv -lms 100 "
-          '-f "traces/nvidia-smi.$(hostname).csv"'),
+          TELEMETRY),
     Check("hosts", "Is it one rank, or all of its host?", _needs_ranks,
           lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "rank", "whose host is known"),
           "Keep the handler's own file names (they begin with the host), or use PyTorch 2.13, which states it.",

@@ -14,15 +14,24 @@ _ROCPROF = (
 )
 _ROCPD = _ROCPROF.replace("json", "rocpd")
 _XLA = 'jax.profiler.start_trace("traces")  # … ten steps … jax.profiler.stop_trace()'
+NCCL_LOG = "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV NCCL_DEBUG_FILE=traces/nccl.%h.%p.log"
+NCCL_TUNING = "export NCCL_DEBUG_SUBSYS=INIT,GRAPH,NET,ENV,TUNING"
+TELEMETRY = (
+    "nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,clocks.sm,power.draw,enforced.power.limit,"
+    "temperature.gpu,utilization.gpu,clocks_event_reasons.active --format=csv -lms 100 "
+    '-f "traces/nvidia-smi.$(hostname).csv"'
+)
+"""Settings of checks that some profilers' users are advised of in other words."""
 _AS_WELL = "record a few steps with torch.profiler as well."
 _TORCH = "torch.profiler.profile(record_shapes=True, with_stack=False)"
 
+_GUESSED = "numbers in names, devices of hosts, or processes"
 _SHARED = "Record ten or more collectives that all ranks share: their common ends align the clocks."
 _NO_NUMBERS = ("It does not number calls; order is all there is.", "")
 _Advice = Mapping[str, tuple[str, str]]
 
 _NSYS_ADVICE: _Advice = {
-    "rank_known": ("Record a file a rank, named by it; else each device stands for a rank of one host.", _NSYS),
+    "rank_known": (f"Record a file a rank, named by it; else {_GUESSED} stand for ranks.", _NSYS),
     "all_ranks": ("Run every rank under nsys, in the same steps.", _NSYS),
     "steps": ("Put each step into an NVTX range.", 'with torch.cuda.nvtx.range(f"step {n}"):'),
     "iterations": (
@@ -52,7 +61,7 @@ _NSYS_ADVICE: _Advice = {
 }
 _ROCPROF_ADVICE: _Advice = {
     "rank_known": (
-        "Name files by rank; else each device stands for a rank of one host.",
+        f"Name files by rank; else {_GUESSED} stand for ranks.",
         "--output-file rank%env{RANK}%",
     ),
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPROF),
@@ -63,6 +72,7 @@ _ROCPROF_ADVICE: _Advice = {
     "process_groups": (f"The file does not name process groups: {_AS_WELL}", _TORCH),
     "sequence_numbers": _NO_NUMBERS,
     "sizes": (f"The file does not state the sizes of collectives: {_AS_WELL}", _TORCH),
+    "telemetry": ("What amd-smi and rocm-smi print is not read.", ""),
     "shapes": (f"The file does not know operators: {_AS_WELL}", _TORCH),
     "stacks": (f"The file does not know the program: {_AS_WELL}", "with_stack=True"),
 }
@@ -85,6 +95,13 @@ _XLA_ADVICE: _Advice = {
     "process_groups": ("The file does not name groups of devices; the program's mesh does.", ""),
     "sequence_numbers": _NO_NUMBERS,
     "sizes": ("Sizes stand in the HLO module, which nothing here reads.", ""),
+    "nccl_log": ("On GPUs let NCCL write its log beside the traces; on a TPU XLA writes none.", NCCL_LOG),
+    "nccl_choices": ("On GPUs add TUNING to the subsystems of NCCL's log.", NCCL_TUNING),
+    "telemetry": (
+        "On NVIDIA's GPUs let nvidia-smi run beside the job on every host; what other devices report is not read.",
+        TELEMETRY,
+    ),
+    "execution_traces": ("The graph of operations stands in the HLO module, which nothing here reads.", ""),
     "shapes": ("Shapes stand in the HLO module, which nothing here reads.", ""),
     "stacks": ("Trace Python, in a run of its own.", "jax.profiler.ProfileOptions().python_tracer_level = 1"),
 }

@@ -137,7 +137,7 @@ def unread_rows(database: TableFile, parts: Sequence[ReportPart]) -> dict[str, i
 
 def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_device: bool) -> pl.DataFrame:
     """Rows with duration and track: a stream of a device, or a thread of the process."""
-    backwards = frame.filter(pl.col("end") < pl.col("start")).height
+    backwards = frame.filter((pl.col("end") < pl.col("start")) & (pl.col("phase") != INSTANT)).height
     issues.add("negative_duration", backwards)
     duration = (pl.col("end") - pl.col("start")).clip(lower_bound=0)
     timed = frame.with_columns(
@@ -210,7 +210,9 @@ def _system_calls(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _ranges(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:
     registered = _lookup(database, frame["name_id"])
-    texts = pl.select(pl.coalesce(frame["text"], registered, pl.lit("range"))).to_series().to_list()
+    # Before 2022 what is missing is an empty text: no column could be NULL.
+    written = frame["text"].replace("", None)
+    texts = pl.select(pl.coalesce(written, registered.replace("", None), pl.lit("range"))).to_series().to_list()
     said = {text: range_said(text) for text in set(texts)}
     named = _said(
         frame,
