@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.given import rows_of
 from tests.sources.test_nsys import STRINGS, Export, call, export, kernel, nvtx, process, read
 from traceforge import api
@@ -64,13 +66,14 @@ def test_calls_to_mpi_are_annotations_of_their_thread_whatever_their_table(expor
     assert "MPI_COLLECTIVES_EVENTS 1" in reading.issue("nsys_rows_of_no_rank").detail
 
 
-def test_a_gap_in_which_the_host_is_in_mpi_is_named_so(export: Export) -> None:
+@pytest.mark.parametrize("operations", [True, False], ids=["with ranges of operations", "with steps alone"])
+def test_a_gap_in_which_the_host_is_in_mpi_is_named_so(export: Export, operations: bool) -> None:
     # given four steps of 1,000 ns: a call to MPI until 700, of another table in each step, then work
+    ranges = [nvtx(f"aten::mm, op_id = {at}", at + 720, at + 740) for at in range(0, 4_000, 1_000) if operations]
     steps = range(0, 4_000, 1_000)
     path = export(
         StringIds=strings(),
-        NVTX_EVENTS=[nvtx(f"step {at // 1000}", at, at + 1_000) for at in steps]
-        + [nvtx(f"aten::mm, op_id = {at}", at + 720, at + 740) for at in steps],
+        NVTX_EVENTS=[nvtx(f"step {at // 1000}", at, at + 1_000) for at in steps] + ranges,
         CUPTI_ACTIVITY_KIND_RUNTIME=[call(at + 720, at + 740, correlationId=at + 1) for at in steps],
         CUPTI_ACTIVITY_KIND_KERNEL=[kernel(at + 750, at + 1_000, correlationId=at + 1) for at in steps],
         **{TABLES[name]: [mpi(name, at, at + 700)] for name, at in zip(TABLES, steps, strict=True)},

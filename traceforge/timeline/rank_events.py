@@ -1,6 +1,7 @@
 """Events of ranks by class, on the common clock. In: raw events. Out: `RankEvents`, arrays of one rank each.
 
-The training thread is the one that marks steps (the one with most host events where none does).
+The training thread is the one that marks steps; where none does, the one with most operations and annotations, and
+where there are none of these, the one that launches most.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,7 @@ WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
 """
 
 _MARKING = ("iteration", "operation", "annotation")
+_LAUNCHING = ("launch",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,11 @@ def _of_rank(kinds: pl.DataFrame, events: pl.DataFrame, clock: ClockCourse) -> R
 def _training_track(code: Times, track: Times) -> int:
     """Number of the training thread; one that no event has where nothing marks it."""
     names = classes()
-    marking = np.isin(code, [names.index(name) for name in _MARKING])
-    tracks, counts = np.unique(track[marking], return_counts=True)
+    tracks, counts = track[:0], track[:0]
+    for marks in (_MARKING, _LAUNCHING):
+        if not len(tracks):
+            is_mark = np.isin(code, [names.index(name) for name in marks])
+            tracks, counts = np.unique(track[is_mark], return_counts=True)
     if not len(tracks):
         return int(np.iinfo(np.int64).min)
     with_steps, own = np.unique(track[code == names.index("iteration")], return_counts=True)
