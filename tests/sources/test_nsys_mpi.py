@@ -127,3 +127,12 @@ def test_processes_that_all_call_their_gpu_0_are_ranks_in_the_order_of_their_num
 
     assert [(rank, str(shown).rpartition(" ")[2]) for rank, shown in ranks] == [(0, "7"), (1, "8"), (2, "9")]
     assert ("rank_from_process",) in codes
+
+
+def test_the_name_of_a_thread_gives_a_rank_to_its_own_process_alone(export: Export) -> None:
+    path = export(
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2, 7), kernel(1, 2, 8, deviceId=1)],
+        NVTX_EVENTS=[nvtx("MPI Rank 3", 0, None, eventType=39, globalTid=process(8) + 8)],
+    )
+
+    assert [read(path, part).summary.rank for part in NsysSource().parts(path)] == [None, 3]

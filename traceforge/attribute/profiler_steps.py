@@ -23,7 +23,7 @@ _NSYS = {
     "nothing_runs": "Record CUDA and NVTX (nsys profile -t cuda,nvtx,osrt --cuda-graph-trace=node).",
     "host_compute": "Look at the largest ranges first; a trace of a device needs nsys profile -t cuda.",
     "communication": "Run all ranks under nsys in the same steps (-t cuda,nvtx --cuda-graph-trace=node), and export "
-    f"with --include-blobs true; {_DOCTOR}",
+    f"with --include-blobs true; NCCL's calls are matched between ranks, MPI's are not; {_DOCTOR}",
     "steps": 'Mark the iterations: put each into an NVTX range (torch.cuda.nvtx.range(f"step {n}")).',
     "regular": "Record the same steps on all ranks (--capture-range=cudaProfilerApi), and export with "
     f"--include-blobs true, {_MEMBERS}",
