@@ -181,6 +181,18 @@ def stands_alone(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
     return float(delays_ns[affected].min()) - usual >= 2 * thresholds.JOB_SPREADS * spread
 
 
+def with_one_off(effect: Effect, delays_ns: Delays, durations_ns: Delays, limits: GradeLimits) -> Effect:
+    """A loss of everyone; once is enough if it is large and the others show nothing like it.
+
+    Args:
+        delays_ns: what the effect is of, shape (iterations,).
+    """
+    few = len(effect.affected) < thresholds.FEW_ITERATIONS
+    is_large = effect.affected_delay_ns >= thresholds.ONE_OFF_SHARE * float(np.median(durations_ns))
+    is_sure = effect.share >= limits.medium_share and stands_alone(delays_ns, effect.affected)
+    return replace(effect, confidence="medium") if few and is_large and is_sure else effect
+
+
 def _in_iterations(delays_ns: Delays, counted: NDArray[np.int64], share: float, confidence: str) -> Effect:
     own = np.where(np.isin(np.arange(len(delays_ns)), counted), delays_ns, 0.0)
     return Effect(

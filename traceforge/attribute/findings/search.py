@@ -19,7 +19,7 @@ from traceforge.attribute.findings.effects import (
     effect_in_turns,
     effect_on_job,
     effect_on_ranks,
-    stands_alone,
+    with_one_off,
 )
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits, begins_the_run
@@ -172,7 +172,7 @@ def _effects(
     if together is not None:
         struck = slow_set(run, own[together.affected].mean(axis=0), known)
         if struck is not None and struck.kind == "job":
-            yield struck, _of_everyone(cost.sum(axis=1), together, run, limits)
+            yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits)
         elif struck is not None:
             subjects.add(struck)
     apart = apart_from_all(cost, own)
@@ -215,16 +215,6 @@ def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: 
     positive = np.maximum(0.0, cost[together.affected]).sum(axis=0)
     part = float(positive[list(subject.places)].sum() / positive.sum())
     return replace(effect, confidence=together.confidence) if part >= thresholds.SOLE_DOMINANCE else effect
-
-
-def _of_everyone(cost: Delays, together: Effect, run: JudgedRun, limits: GradeLimits) -> Effect:
-    """A loss that all ranks have alike; once is enough if it is large."""
-    few = len(together.affected) < thresholds.FEW_ITERATIONS
-    is_large = together.affected_delay_ns >= thresholds.ONE_OFF_SHARE * float(np.median(run.durations_ns))
-    is_sure = together.share >= limits.medium_share and stands_alone(cost, together.affected)
-    if few and is_large and is_sure:
-        return replace(together, confidence="medium")
-    return together
 
 
 def _what_is_left(

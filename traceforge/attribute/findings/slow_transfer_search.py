@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from traceforge.attribute.cause import Cause, causes
-from traceforge.attribute.findings.effects import effect_on_job, effect_on_ranks
+from traceforge.attribute.findings.effects import effect_on_job, effect_on_ranks, with_one_off
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
@@ -31,8 +31,10 @@ def search_transfers(run: JudgedRun, delays: pl.DataFrame) -> Iterator[FindingCa
 def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator[FindingCandidate]:
     limits = transfer_limits(run, cause)
     if cause.claims_transfer != "path":
-        effect = effect_on_job(by_communicator.sum(axis=1), run.durations_ns, run.residual_ns, limits)
+        total_ns = by_communicator.sum(axis=1)
+        effect = effect_on_job(total_ns, run.durations_ns, run.residual_ns, limits)
         if effect is not None:
+            effect = with_one_off(effect, total_ns, run.durations_ns, limits)
             delay_ns = float(effect.by_iteration_ns[effect.affected].sum())
             link = slow_link(run, effect.affected.tolist(), delay_ns) if cause.claims_transfer == "fabric" else None
             yield FindingCandidate(cause, effect, link or Subject("job", "all", (), "the job"))
