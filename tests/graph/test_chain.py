@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.given import Trace, rows_of
+from tests.given import US, Trace, rows_of
 from tests.stories import told
 from traceforge.graph.positions import ChainedCall, common_positions
 
@@ -24,6 +24,19 @@ def test_a_rank_awaits_a_collective_where_nothing_else_runs() -> None:
 
     assert rows_of(store, JOINTS) == [(0, 0, 40, 90, 0), (1, 0, 70, 90, 0)]
     assert rows_of(store, WORK, [0]) == [(0, "before_arrival", "compute", 40), (1, "before_arrival", "compute", 10)]
+
+
+def test_rounded_times_hide_no_wait() -> None:
+    # compute      |0––40|                  |79–100|      begins 1 us before the end, as times are rounded
+    # all-reduce         |40–––––––––––––––––80|
+    traces = [
+        Trace(rank).step(1, 0, 100 * US).kernel(0, 40 * US).collective(40 * US, 80 * US).kernel(79 * US, 100 * US)
+        for rank in range(2)
+    ]
+
+    store = told(*traces, stage="graph")
+
+    assert rows_of(store, "SELECT awaited_position FROM graph.arrival ORDER BY rank") == [(0,), (0,)]
 
 
 def test_a_rank_that_computes_on_awaits_nothing() -> None:

@@ -21,7 +21,8 @@ from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
-from traceforge.timeline.layers import active, union
+from traceforge.thresholds import graph as thresholds
+from traceforge.timeline.layers import Intervals, active, union
 
 # Iterations are taken some at a time, at most so many arrivals, or one iteration: frames of all would not fit.
 _MOST_ARRIVALS = 200_000
@@ -175,7 +176,8 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
     likely_ns = pl.min_horizontal("first_end_ns", pl.col("last_arrival_ns") + pl.col("usual_ns"))
     arrivals = arrivals.with_columns(likely_end_ns=likely_ns).drop(*group[1:], "usual_ns", "first_end_ns")
     ends = arrivals["end_ns"]
-    exposed = store.query(_EXPOSED, [block[0], ends.min(), ends.max()])
+    first_ns = int(str(ends.min() or 0)) - thresholds.EARLIEST_START_NS
+    exposed = store.query(_EXPOSED, [block[0], first_ns, ends.max()])
     arrivals = _with_positions(_with_awaited(arrivals, exposed), store.query(_RECORDED, block))
     arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left")
     return arrivals.with_columns(
@@ -207,7 +209,7 @@ def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame
     blocks, ready = np.zeros(len(start), dtype=np.bool_), start.copy()
     for first, last in pairwise(_edges(rank)):
         some = slice(*np.searchsorted(of_exposed, [rank[first], rank[first] + 1]))
-        blocks[first:last] = active(union(since[some], until[some]), end[first:last] - 1)
+        blocks[first:last] = _blocked(union(since[some], until[some]), end[first:last])
         if ahead[first:last].any():
             passed = _passed(arrivals[first:last], blocks[first:last])
             earlier = np.maximum(start[first:last] - ahead[first:last], passed)
@@ -216,6 +218,11 @@ def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame
         arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("rank", "iteration"), "start_ns")
     )
     return chains.with_columns(awaited=_awaited(chains, blocks))
+
+
+def _blocked(exposed: Intervals, end_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether nothing but communication ran when collectives ended, or until so shortly before that it is rounding."""
+    return active(exposed, end_ns - 1) | active(exposed, end_ns - 1 - thresholds.EARLIEST_START_NS)
 
 
 def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -8,6 +8,15 @@ LEAST_SHARE_OF_COMMON_WAIT: Annotated[
     float, Meaning("share of ranks", "A wait that fewer have is not the program's.", "graph.arrival.awaited_position")
 ] = 0.5
 
+EARLIEST_START_NS: Annotated[
+    int,
+    Meaning(
+        "ns",
+        "Rounded times let work seem to start so long before what it awaits ends.",
+        "graph.arrival.awaited_position",
+    ),
+] = 1_000
+
 LONGEST_HANDOVER_NS: Annotated[
     float, Meaning("ns", "A collective that starts later after the one before has not queued.", "graph.queued")
 ] = 10_000
