@@ -1,9 +1,9 @@
-"""The next step of a finding that a Python function explains. In: findings, recorded stacks. Out: the same findings.
+"""The next step of a finding that a function explains. In: findings, stacks, annotations. Out: the same findings.
 
-Idea: where stacks were recorded, a host that stalls is inside of nested functions. Of those that cover most of the
-stretches in which it stalls, the one that takes least of the whole recording says most about them; beside it stands
-the innermost of them that is a line of a file. Not handled: threads other than the one that marks steps, functions
-that stall in turns.
+Idea: a host that stalls is inside of nested functions, where stacks were recorded, and of what the program annotated.
+Of those that cover most of the stretches in which it stalls, the one that takes least of the whole recording says most
+about them; beside it stands the innermost of them that is a line of a file. An annotation says something where it is
+little else than the stall. Not handled: threads other than the one that marks steps, functions that stall in turns.
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,8 @@ from traceforge.vocabulary import UNNAMED, vocabulary
 
 _CAUSE = "host_stall"
 _LONGEST_NAME = 80
+# First and last iteration where all count.
+_ALL = (-(1 << 31), (1 << 31) - 1)
 
 _STALLS = """
 SELECT r.source_id, s.start_ns, s.duration_ns
@@ -27,37 +29,47 @@ FROM timeline.segment AS s
 JOIN operation.judged_iteration AS j USING (run_id, iteration)
 JOIN align.rank AS r USING (run_id, rank)
 WHERE s.run_id = $1 AND s.rank = $2 AND s.phase = 'runtime' AND s.activity IN (SELECT UNNEST($3))
+  AND s.iteration BETWEEN $4 AND $5
 ORDER BY s.start_ns
 """
-_HAS_STACKS = """
-SELECT COUNT(*) > 0 FROM raw.event AS e
-JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE e.source_id = ? AND c.canonical_category = 'python_function'
-"""
+_FIRST_RANK = "SELECT MIN(rank) FROM align.rank WHERE run_id = ?"
+_JUDGED = "SELECT COUNT(*) FROM operation.judged_iteration WHERE run_id = ? AND iteration BETWEEN ? AND ?"
 # Functions that run while the host stalls: for how long of that, and for how long at all.
 _FUNCTIONS = """
 WITH stall AS (
   SELECT UNNEST($2) AS raw_start_ns, UNNEST($3) AS raw_end_ns
 ),
 function AS (
-  SELECT e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
+  SELECT e.name, c.canonical_category = 'python_function' AS is_python, e.raw_start_ns,
+    e.raw_start_ns + e.duration_ns AS raw_end_ns
   FROM raw.event AS e
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id = $1 AND e.phase = 'X' AND e.duration_ns > 0 AND c.canonical_category = 'python_function'
+  WHERE e.source_id = $1 AND e.phase = 'X' AND e.duration_ns > 0
+    AND (c.canonical_category = 'python_function' OR c.class = 'annotation')
 ),
 covering AS (
-  SELECT f.name,
+  SELECT f.name, f.is_python,
     SUM(LEAST(f.raw_end_ns, s.raw_end_ns) - GREATEST(f.raw_start_ns, s.raw_start_ns)) AS covered_ns
   FROM function AS f
   JOIN stall AS s ON f.raw_start_ns < s.raw_end_ns AND f.raw_end_ns > s.raw_start_ns
-  GROUP BY f.name
+  GROUP BY f.name, f.is_python
 )
-SELECT name, CAST(ANY_VALUE(c.covered_ns) AS BIGINT) AS covered_ns, CAST(SUM(f.raw_end_ns - f.raw_start_ns) AS BIGINT)
+SELECT name, is_python, CAST(ANY_VALUE(c.covered_ns) AS BIGINT) AS covered_ns,
+  CAST(SUM(f.raw_end_ns - f.raw_start_ns) AS BIGINT) AS whole_ns
 FROM covering AS c
-JOIN function AS f USING (name)
-GROUP BY name
-ORDER BY 3, name
+JOIN function AS f USING (name, is_python)
+GROUP BY name, is_python
+ORDER BY whole_ns, name, is_python
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Covering:
+    """A function, or an annotation, and how long it lasts of the stalls."""
+
+    name: str
+    is_python: bool
+    covered_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +80,13 @@ class StallingFunction:
         name: of the function.
         caller: the innermost function around it that is a line of a file; None where it is one itself, or none is.
         covered_ns: how long it lasts of the stalls, ns an iteration.
+        source: what says so.
     """
 
     name: str
     caller: str | None
     covered_ns: float
+    source: str
 
     @property
     def said(self) -> str:
@@ -90,35 +104,53 @@ def with_named_functions(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
 
 def _next_step(store: Store, finding: Mapping[str, Any]) -> str:
     usual = str(finding["next_step"])
-    if (finding["subject_kind"], finding["cause"]) != ("rank", _CAUSE):
+    if finding["cause"] != _CAUSE or finding["subject_kind"] not in ("rank", "job"):
         return usual
-    found = stalling_function(store, finding["run_id"], int(finding["subject"]))
+    is_one = finding["subject_kind"] == "rank"
+    rank = int(finding["subject"]) if is_one else int(store.value(_FIRST_RANK, [finding["run_id"]]))
+    within = finding["first_iteration"], finding["last_iteration"]
+    found = stalling_function(store, finding["run_id"], rank, within)
     if found is None:
         return usual
+    who = f"rank {rank}" if is_one else f"every rank, such as rank {rank},"
     return (
-        f"See why rank {finding['subject']} is in {found.said}: {format_ns(found.covered_ns)} an iteration of the time"
-        " in which it stalls, by the recorded stacks."
+        f"See why {who} is in {found.said}: {format_ns(found.covered_ns)} an iteration of the time in which it stalls, "
+        f"by {found.source}."
     )
 
 
-def stalling_function(store: Store, run_id: int, rank: int) -> StallingFunction | None:
-    """The function in which a rank's host stalls; None without stacks, or where no function covers most of it."""
+def stalling_function(
+    store: Store, run_id: int, rank: int, within: tuple[int, int] | None = None
+) -> StallingFunction | None:
+    """The function or annotation in which a rank's host stalls; None where none was recorded that covers most of it.
+
+    Args:
+        within: first and last iteration that count; all judged ones by default.
+    """
     stalling = [UNNAMED, *(one.name for one in vocabulary().classes if one.cause == _CAUSE)]
-    stalls = store.query(_STALLS, [run_id, rank, stalling])
-    if stalls.is_empty() or not store.value(_HAS_STACKS, [stalls["source_id"][0]]):
+    stalls = store.query(_STALLS, [run_id, rank, stalling, *(within or _ALL)])
+    if stalls.is_empty():
         return None
     course, start_ns = read_course(store, run_id, rank), stalls["start_ns"].to_numpy()
     ends_ns = start_ns + stalls["duration_ns"].to_numpy()
     edges = [course.raw(edge).tolist() for edge in (start_ns, ends_ns)]
-    whole_ns = int(stalls["duration_ns"].sum())
-    rows = store.rows(_FUNCTIONS, [int(stalls["source_id"][0]), *edges])
-    covering = [(str(name), int(ns)) for name, ns, _ in rows if ns >= thresholds.NAMED_SHARE * whole_ns]
+    least_ns = thresholds.NAMED_SHARE * int(stalls["duration_ns"].sum())
+    covering = [
+        _Covering(str(name), bool(is_python), int(ns))
+        for name, is_python, ns, whole_ns in store.rows(_FUNCTIONS, [int(stalls["source_id"][0]), *edges])
+        if ns >= least_ns and (is_python or ns >= thresholds.NAMED_SHARE * whole_ns)
+    ]
     if not covering:
         return None
-    iterations = int(store.value("SELECT COUNT(*) FROM operation.judged_iteration WHERE run_id = ?", [run_id]))
-    (name, covered_ns), *around = covering
-    lines = [other for other, _ in around if _is_line(other)]
-    return StallingFunction(name, None if _is_line(name) or not lines else lines[0], covered_ns / iterations)
+    named, *around = covering
+    iterations = int(store.value(_JUDGED, [run_id, *(within or _ALL)]))
+    lines = [other.name for other in around if _is_line(other.name)]
+    return StallingFunction(
+        name=named.name,
+        caller=None if _is_line(named.name) or not lines else lines[0],
+        covered_ns=named.covered_ns / iterations,
+        source="the recorded stacks" if named.is_python else "the program's own annotation",
+    )
 
 
 def _is_line(name: str) -> bool:
