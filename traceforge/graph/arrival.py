@@ -124,6 +124,12 @@ WHERE run_id = $1 AND iteration BETWEEN $2 AND $3
 ORDER BY iteration, rank
 """
 
+# Iterations that ranks issue in contradicting orders, as receives that are posted ahead make them. The meetings of one
+# call have no order of their own.
+_CROSSED = pl.col("position").is_null() & ~(
+    (pl.col("is_split") | (pl.col("meetings") > 1)).any().over("run_id", "iteration")
+)
+
 # Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
 
@@ -177,8 +183,14 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
     arrivals = arrivals.with_columns(likely_end_ns=likely_ns).drop(*group[1:], "usual_ns", "first_end_ns")
     ends = arrivals["end_ns"]
     first_ns = int(str(ends.min() or 0)) - thresholds.EARLIEST_START_NS
-    exposed = store.query(_EXPOSED, [block[0], first_ns, ends.max()])
-    arrivals = _with_positions(_with_awaited(arrivals, exposed), store.query(_RECORDED, block))
+    exposed, recorded = store.query(_EXPOSED, [block[0], first_ns, ends.max()]), store.query(_RECORDED, block)
+    placed = _with_positions(_with_awaited(arrivals, exposed), recorded)
+    crossed = placed.filter(_CROSSED).select("run_id", "iteration").unique()
+    if crossed.height:
+        met = _as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"))
+        met = _with_positions(_with_awaited(met, exposed), recorded.join(crossed, on=crossed.columns, how="semi"))
+        placed = pl.concat([placed.join(crossed, on=crossed.columns, how="anti"), met])
+    arrivals = placed.sort(*KEY, "position", "call_id", maintain_order=True)
     arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left")
     return arrivals.with_columns(
         is_regular=pl.col("in_step") | (pl.col("position").is_not_null() & pl.col("is_lacking").is_null()),
@@ -196,6 +208,27 @@ def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
         calls=pl.len().over(KEY),
         until_ns=pl.col("arrival_ns").shift(-1).over(KEY).fill_null(pl.col("window_end_ns")),
     ).select(*KEY, *_COLUMNS, "in_step", "calls", "until_ns")
+
+
+def _as_met(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Arrivals of each rank in the order in which its calls usually meet, which is one order for all ranks.
+
+    A receive that is posted ahead stands before what its rank does first. What counts is the usual time since the
+    iteration's start of the same call of the program, that is: of the same number on its first rank.
+    """
+    call = ("run_id", "first_rank", "number")
+    numbered = arrivals.with_columns(number=pl.int_range(pl.len()).over(KEY))
+    begun = pl.col("start_ns").min().over("run_id", "iteration")
+    first = (
+        numbered.sort("rank", maintain_order=True)
+        .group_by("run_id", "iteration", "collective_id", maintain_order=True)
+        .agg(pl.col("rank").first().alias("first_rank"), pl.col("number").first())
+    )
+    told = numbered.with_columns(met_ns=pl.col("last_arrival_ns") - begun).drop("number")
+    told = told.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
+    usually = told.group_by(call).agg(usually_ns=pl.col("met_ns").median())
+    ordered = told.join(usually, on=call, maintain_order="left")
+    return ordered.sort("rank", "iteration", "usually_ns", "first_rank", "number").select(arrivals.columns)
 
 
 def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame:

@@ -45,7 +45,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a run and schedule that would suit it."""
     for run_id, stages, microbatches in store.rows(_SCHEDULES):
         run = store.once(read_pipeline_run, int(run_id))
-        if run is None or len(run.program.turns) != stages:
+        if run is None or len(run.program.turns) != stages or not _goes_back(run):
             continue
         recorded_ns = _played_ns(run, run.program.turns, 1)
         for schedule, chunks, orders in other_orders(stages, microbatches):
@@ -53,6 +53,11 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
             if recorded_ns is not None and taken_ns is not None:
                 row = (run_id, schedule, chunks, taken_ns, recorded_ns - taken_ns)
                 yield pl.DataFrame([row], schema=_SCHEMA, orient="row")
+
+
+def _goes_back(run: PipelineRun) -> bool:
+    """Whether all stages have forward and backward passes: a trace may not show which operations are of which."""
+    return all({"forward", "backward"} <= {turn.direction for turn in own} for own in run.program.turns)
 
 
 def other_orders(stages: int, microbatches: int) -> Iterator[tuple[str, int, list[Order]]]:
