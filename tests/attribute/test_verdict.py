@@ -41,6 +41,20 @@ def test_long_iterations_are_told_in_milliseconds() -> None:
     )
 
 
+def test_iterations_that_overlap_are_told_with_how_often_they_begin() -> None:
+    # given two ranks of which the second begins each iteration 40 ms after the first, and ends it as much later
+    traces = [Trace(rank) for rank in range(2)]
+    for n in range(12):
+        for rank, trace in enumerate(traces):
+            begin = (100 * n + 40 * rank) * MS
+            trace.step(n, begin, begin + 100 * MS).kernel(begin, (100 * n + 60) * MS)
+            trace.collective((100 * n + 60) * MS, (100 * n + 70) * MS, issue_ns=begin + 1)
+
+    assert str(verdict_of(*traces)["explanation"]).startswith(
+        "The 12 iterations judged take 140 ms on average (they overlap: one begins every 100 ms), "
+    )
+
+
 def test_one_iteration_is_told_in_the_singular() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]], transfer_ns=10 * MS))
 

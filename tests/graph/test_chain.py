@@ -26,6 +26,25 @@ def test_a_rank_awaits_a_collective_where_nothing_else_runs() -> None:
     assert rows_of(store, WORK, [0]) == [(0, "before_arrival", "compute", 40), (1, "before_arrival", "compute", 10)]
 
 
+def test_receives_that_are_posted_ahead_contradict_no_order() -> None:
+    # rank 0   |compute 0–––––––––––––100| sends A 100–110, then receives B, posted at 10: it met at 50
+    # rank 1   |compute 0–––50| sends B 50–60, then receives A, posted at 10: it met at 100
+    ranks = [0, 1]
+    first, second = (Trace(rank).step(1, 0, 200) for rank in ranks)
+    first.kernel(0, 100).exchange(100, 110, [("send", 1)], ranks=ranks, issue_ns=7)
+    first.exchange(17, 60, [("recv", 1)], ranks=ranks, issue_ns=17).kernel(110, 150)
+    second.kernel(0, 50).exchange(50, 60, [("send", 0)], ranks=ranks, issue_ns=7)
+    second.exchange(17, 110, [("recv", 0)], ranks=ranks, issue_ns=17).kernel(110, 150)
+
+    store = told(first, second, stage="graph")
+
+    # then both ranks have B first
+    assert rows_of(store, "SELECT rank, position, end_ns, is_regular FROM graph.arrival ORDER BY ALL") == [
+        (0, 0, 60, True), (0, 1, 110, True), (1, 0, 60, True), (1, 1, 110, True),
+    ]  # fmt: skip
+    assert rows_of(store, ISSUES) == []
+
+
 def test_rounded_times_hide_no_wait() -> None:
     # compute      |0––40|                  |79–100|      begins 1 us before the end, as times are rounded
     # all-reduce         |40–––––––––––––––––80|

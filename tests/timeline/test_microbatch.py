@@ -30,6 +30,16 @@ def _backward(trace: Trace, start_ns: int, end_ns: int) -> None:
     trace.kernel(start_ns, end_ns, "gemm_grad")
 
 
+def _forward_alone() -> list[Trace]:
+    """Two micro-batches go forward through two stages, 100 ns a turn, messages of 20 ns, and nothing comes back."""
+    ranks = [0, 1]
+    first, last = (Trace(rank).step(1, 0, 2_000) for rank in ranks)
+    for n in (0, 200):
+        first.kernel(100 + n, 200 + n).exchange(200 + n, 220 + n, [("send", 1)], ranks=ranks)
+        last.exchange(150 + n, 220 + n, [("recv", 0)], ranks=ranks).kernel(220 + n, 320 + n)
+    return [first, last]
+
+
 def _two_stages() -> list[Trace]:
     """Two micro-batches go through two stages, GPipe, 100 ns a turn, messages of 20 ns; the optimizer comes last.
 
@@ -67,6 +77,25 @@ def test_turns_lie_between_messages_and_autograd_tells_their_direction() -> None
         (1, "backward", 0, 1, 700, 100),
     ]
     assert rows_of(store, "SELECT schedule, microbatches FROM timeline.schedule") == [("gpipe", 2)]
+
+
+def test_a_pipeline_that_only_goes_forward_has_no_other_order() -> None:
+    store = told(*_forward_alone(), stage="timeline")
+
+    assert rows_of(store, "SELECT direction, COUNT(*) FROM timeline.microbatch GROUP BY ALL") == [("forward", 4)]
+    assert rows_of(store, "SELECT COUNT(*) FROM timeline.other_schedule") == [(0,)]
+
+
+def test_where_messages_come_back_and_no_work_does_nothing_is_told() -> None:
+    # given a training job of which no host operation was recorded, so that nothing says what autograd launched
+    traces = _two_stages()
+    for trace in traces:
+        trace.events = [one for one in trace.events if not str(one["name"]).startswith("autograd::")]
+
+    store = told(*traces, stage="timeline")
+
+    assert rows_of(store, "SELECT COUNT(*) FROM timeline.message") == [(4,)]
+    assert rows_of(store, "SELECT COUNT(*) FROM timeline.microbatch") == [(0,)]
 
 
 def test_a_rank_whose_turns_do_not_fit_its_messages_has_none() -> None:

@@ -20,8 +20,8 @@ from traceforge.vocabulary import UNNAMED, vocabulary
 
 _CAUSE = "host_stall"
 _LONGEST_NAME = 80
-# First and last iteration where all count.
-_ALL = (-(1 << 31), (1 << 31) - 1)
+# First and last iteration that count, where all do.
+_ALL = (None, None)
 
 _STALLS = """
 SELECT r.source_id, s.start_ns, s.duration_ns
@@ -29,11 +29,14 @@ FROM timeline.segment AS s
 JOIN operation.judged_iteration AS j USING (run_id, iteration)
 JOIN align.rank AS r USING (run_id, rank)
 WHERE s.run_id = $1 AND s.rank = $2 AND s.phase = 'runtime' AND s.activity IN (SELECT UNNEST($3))
-  AND s.iteration BETWEEN $4 AND $5
+  AND s.iteration BETWEEN COALESCE($4, s.iteration) AND COALESCE($5, s.iteration)
 ORDER BY s.start_ns
 """
 _FIRST_RANK = "SELECT MIN(rank) FROM align.rank WHERE run_id = ?"
-_JUDGED = "SELECT COUNT(*) FROM operation.judged_iteration WHERE run_id = ? AND iteration BETWEEN ? AND ?"
+_JUDGED = """
+SELECT COUNT(*) FROM operation.judged_iteration
+WHERE run_id = ? AND iteration BETWEEN COALESCE(?, iteration) AND COALESCE(?, iteration)
+"""
 # Functions that run while the host stalls: for how long of that, and for how long at all.
 _FUNCTIONS = """
 WITH stall AS (

@@ -35,7 +35,7 @@ def headline_of_stages(state: State) -> str:
     longer, share = format_share(state["heavy_excess_share"]), format_share(saved_ns / state["duration_ns"])
     return (
         f"Stage {state['heavy_stage']} ({ranks_said(state['heavy_ranks'])}) computes {longer} longer than the mean "
-        "stage, by design or by a fault, which one run cannot tell: evened out, an iteration would be about "
+        "stage, by design or by a fault, which one run cannot tell: evened out, an iteration would be up to "
         f"{format_ns(saved_ns)} ({share}) shorter."
     )
 

@@ -315,7 +315,7 @@ def _of_iterations(state: State) -> str:
             f"{state['iterations']} of {state['recorded_iterations']} iterations were judged (the others are not "
             f"whole, or differ between ranks); {'it takes' if one else 'they take'}"
         )
-    duration = f"{format_ns(state['duration_ns'])}{'' if one else ' on average'}"
+    duration = f"{format_ns(state['duration_ns'])}{'' if one else ' on average'}{_overlap(state)}"
     share = format_share(abs(state["excess_ns"]) / state["duration_ns"])
     excess = f"{format_ns(abs(state['excess_ns']))} ({share}) {'less' if state['excess_ns'] < 0 else 'more'}"
     excess = excess if state["excess_ns"] else "no more"
@@ -330,6 +330,13 @@ def _of_iterations(state: State) -> str:
     alike = " What is slow alike for everyone in all iterations does not show this way."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
     return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
+
+
+def _overlap(state: State) -> str:
+    """How often an iteration begins, where ranks begin the next one while others are in the last one."""
+    every_ns = state["every_ns"]
+    is_apart = every_ns is None or every_ns >= thresholds.OVERLAPPING_SHARE * state["duration_ns"]
+    return "" if is_apart else f" (they overlap: one begins every {format_ns(every_ns)})"
 
 
 def _from_logs(state: State) -> str:

@@ -17,6 +17,9 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   recorded_iterations,
   -- Mean duration of those judged, ns.
   duration_ns,
+  -- Mean time from the start of one to the start of the next, ns: less than they take where ranks of a pipeline begin the
+  -- next iteration while others are in the last one; NULL where those judged do not follow one another.
+  every_ns,
   -- Their mean time above the reference, ns.
   excess_ns,
   -- The causes that own most of that, with their shares of an iteration, largest first; NULL where none owns
@@ -82,6 +85,8 @@ WITH limits AS MATERIALIZED (
 ),
 judged AS (
   SELECT e.run_id, COUNT(*) AS iterations, CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) AS duration_ns,
+    CASE WHEN MAX(i.iteration) - MIN(i.iteration) + 1 = COUNT(*)
+      THEN CAST(ROUND((MAX(i.start_ns) - MIN(i.start_ns)) / NULLIF(COUNT(*) - 1, 0)) AS BIGINT) END AS every_ns,
     CAST(ROUND(AVG(e.excess_ns)) AS BIGINT) AS excess_ns
   FROM attribute.excess AS e
   JOIN timeline.iteration AS i USING (run_id, iteration)
@@ -178,7 +183,7 @@ small AS (
 ),
 found AS (
   SELECT
-    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, p.spread, j.iterations, j.duration_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
+    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, p.spread, j.iterations, j.duration_ns, j.every_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
     l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
     -- Ranks that wait for each other, or inside one transfer, may also be seen in a job that runs.
     h.kind IN ('mismatch', 'absent', 'stuck') AND LEN(h.without_dump) = 0 AS is_sure_hang,
@@ -239,7 +244,7 @@ SELECT
       THEN 'high'
     ELSE 'medium'
   END,
-  f.iterations, f.recorded_iterations, f.duration_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
+  f.iterations, f.recorded_iterations, f.duration_ns, f.every_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
   f.first_problem_step,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,

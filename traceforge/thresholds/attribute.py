@@ -213,6 +213,11 @@ MODELLED_SHARE: Annotated[
     Meaning("share of the kernels' time", "With less of it modelled, the use of the peak is a lower bound.", "MFU"),
 ] = 0.9
 
+OVERLAPPING_SHARE: Annotated[
+    float,
+    Meaning("share of the mean iteration", "Where one begins so soon after the other, they overlap.", "explanation"),
+] = 0.95
+
 # What it costs.
 MOST_SEPARATED: Annotated[
     int, Meaning("findings", "More are not separated by replays; the ledger's shares stand.", "delay")

@@ -3,7 +3,8 @@
 Idea: messages keep their order, so that the n-th forward turn of every stage is the same pass of the same micro-batch;
 the number of messages says how many micro-batches and chunks there are. Of several chunks the order is that in which
 groups of micro-batches go through one chunk after the other, and no pass begins before the one that it needs has ended.
-Not handled: several tensors a micro-batch in messages of their own, unless annotations name the turns.
+Not handled: several tensors a micro-batch in messages of their own, unless annotations name the turns; traces that do
+not show which work autograd launched.
 """
 
 from collections.abc import Iterator, Mapping
@@ -95,12 +96,20 @@ def numbered(turns: Mapping[int, RankTurns], stages: Mapping[int, int], messages
     shown = {int(str(key)): own for (key,), own in messages.group_by("iteration")}
     for iteration in iterations:
         own = {rank: one.of(iteration) for rank, one in turns.items()}
+        if iteration in shown and _hides_backward(shown[iteration], own):
+            continue
         expected = expected_of(shown[iteration], count, own) if iteration in shown else None
         found = {rank: _of_rank(one, expected) for rank, one in own.items()}
         told = {rank: one for rank, one in found.items() if one is not None and len(one.turns.letter)}
         for rank, one in _with_chunks(told, stages, count, expected).items():
             frames.append(_frame(rank, iteration, one))
     return pl.concat(frames)
+
+
+def _hides_backward(messages: pl.DataFrame, turns: Mapping[int, RankTurns]) -> bool:
+    """Whether messages go back and no work is told to: without host operations a trace does not show the direction."""
+    goes_back = bool((messages["destination_stage"] == messages["source_stage"] - 1).any())
+    return goes_back and all((one.turns.letter == FORWARD).all() for one in turns.values())
 
 
 def expected_of(messages: pl.DataFrame, stages: int, turns: Mapping[int, RankTurns]) -> Expected | None:
