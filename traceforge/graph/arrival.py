@@ -3,21 +3,20 @@
 A rank waits for a collective where nothing but communication runs until that collective ends; of several such ends
 between two arrivals the last counts. A collective that its stream holds back counts as reached when the rank was ready.
 Where ranks issue different collectives in an iteration (stages of a pipeline), positions are those of a common order
-(`positions`); iterations in which orders contradict one another are left out and counted.
+(`arrival_order`); iterations in which orders contradict one another are left out and counted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from traceforge.graph.arrival_order import CROSSED, as_met, with_positions
 from traceforge.graph.common_waits import KEY, common_waits, with_common_waits
-from traceforge.graph.positions import ChainedCall, common_positions
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -124,12 +123,6 @@ WHERE run_id = $1 AND iteration BETWEEN $2 AND $3
 ORDER BY iteration, rank
 """
 
-# Iterations that ranks issue in contradicting orders, as receives that are posted ahead make them. The meetings of one
-# call have no order of their own.
-_CROSSED = pl.col("position").is_null() & ~(
-    (pl.col("is_split") | (pl.col("meetings") > 1)).any().over("run_id", "iteration")
-)
-
 # Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
 
@@ -184,11 +177,11 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
     ends = arrivals["end_ns"]
     first_ns = int(str(ends.min() or 0)) - thresholds.EARLIEST_START_NS
     exposed, recorded = store.query(_EXPOSED, [block[0], first_ns, ends.max()]), store.query(_RECORDED, block)
-    placed = _with_positions(_with_awaited(arrivals, exposed), recorded)
-    crossed = placed.filter(_CROSSED).select("run_id", "iteration").unique()
+    placed = with_positions(_with_awaited(arrivals, exposed), recorded)
+    crossed = placed.filter(CROSSED).select("run_id", "iteration").unique()
     if crossed.height:
-        met = _as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"))
-        met = _with_positions(_with_awaited(met, exposed), recorded.join(crossed, on=crossed.columns, how="semi"))
+        met = as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"))
+        met = with_positions(_with_awaited(met, exposed), recorded.join(crossed, on=crossed.columns, how="semi"))
         placed = pl.concat([placed.join(crossed, on=crossed.columns, how="anti"), met])
     arrivals = placed.sort(*KEY, "position", "call_id", maintain_order=True)
     arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left")
@@ -208,27 +201,6 @@ def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
         calls=pl.len().over(KEY),
         until_ns=pl.col("arrival_ns").shift(-1).over(KEY).fill_null(pl.col("window_end_ns")),
     ).select(*KEY, *_COLUMNS, "in_step", "calls", "until_ns")
-
-
-def _as_met(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Arrivals of each rank in the order in which its calls usually meet, which is one order for all ranks.
-
-    A receive that is posted ahead stands before what its rank does first. What counts is the usual time since the
-    iteration's start of the same call of the program, that is: of the same number on its first rank.
-    """
-    call = ("run_id", "first_rank", "number")
-    numbered = arrivals.with_columns(number=pl.int_range(pl.len()).over(KEY))
-    begun = pl.col("start_ns").min().over("run_id", "iteration")
-    first = (
-        numbered.sort("rank", maintain_order=True)
-        .group_by("run_id", "iteration", "collective_id", maintain_order=True)
-        .agg(pl.col("rank").first().alias("first_rank"), pl.col("number").first())
-    )
-    told = numbered.with_columns(met_ns=pl.col("last_arrival_ns") - begun).drop("number")
-    told = told.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
-    usually = told.group_by(call).agg(usually_ns=pl.col("met_ns").median())
-    ordered = told.join(usually, on=call, maintain_order="left")
-    return ordered.sort("rank", "iteration", "usually_ns", "first_rank", "number").select(arrivals.columns)
 
 
 def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame:
@@ -303,59 +275,6 @@ def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
     awaited = np.full(len(arrival), -1, dtype=np.int64)
     awaited[slot[by_end]] = by_end  # of several collectives the last end counts
     return frame["collective_id"].gather(pl.Series(awaited).replace(-1, None))
-
-
-def _with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """The arrivals with `in_step` and positions that members agree on; these are null where orders contradict.
-
-    Ranks are in step in an iteration if all issue equally many collectives and agree on each one's place.
-    """
-    of_iteration = ["run_id", "iteration"]
-    arrivals = arrivals.with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(KEY))
-    lengths = recorded.join(arrivals.group_by(KEY).len(), on=KEY, how="left").fill_null(0)
-    places = arrivals.group_by(*of_iteration, "collective_id").agg(pl.col("position").n_unique())
-    in_step = lengths.group_by(of_iteration).agg(in_step=pl.col("len").n_unique() == 1)
-    in_step = in_step.join(places.filter(pl.col("position") > 1), on=of_iteration, how="anti").filter("in_step")
-    in_step = in_step.join(arrivals.filter(pl.col("meetings") > 1), on=of_iteration, how="anti")
-    arrivals = arrivals.join(in_step, on=of_iteration, how="left", maintain_order="left").with_columns(
-        pl.col("in_step").fill_null(value=False)
-    )
-    found: list[tuple[object, ...]] = []
-    for key, frame in arrivals.filter(~pl.col("in_step")).group_by(of_iteration, maintain_order=True):
-        positions = None if frame["is_split"].any() else common_positions(_chains(frame))
-        found += [(*key, *one) for one in (positions or {}).items()]
-    names = (*of_iteration, "collective_id", "agreed")
-    agreed = pl.DataFrame(found, schema={n: arrivals.schema.get(n, pl.Int32) for n in names}, orient="row")
-    joined = arrivals.join(agreed, on=names[:3], how="left", maintain_order="left")
-    placed = joined.with_columns(position=pl.when("in_step").then("position").otherwise("agreed"))
-    return _with_waits_behind_batches(placed)
-
-
-def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
-    """Chains of the ranks of one iteration; arrivals by rank and call."""
-    several = arrivals.filter(pl.col("meetings") > 1).select("rank", "collective_id", "meetings")
-    meetings = {(rank, one): count for rank, one, count in several.iter_rows()}
-    columns = arrivals.select("rank", "call_id", "collective_id", "awaited").iter_rows()
-    chains = []
-    for rank, own in groupby(columns, key=itemgetter(0)):
-        chain = []
-        for _, call in groupby(own, key=itemgetter(1)):
-            joined, awaited = zip(*((one, other) for _, _, one, other in call), strict=True)
-            chain.append(ChainedCall(joined, max(meetings.get((rank, one), 1) for one in awaited) - 1))
-        chains.append(chain)
-    return chains
-
-
-def _with_waits_behind_batches(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """The arrivals in order of position; of a call with several meetings the last one has the wait."""
-    call = [*KEY, "call_id"]
-    is_last = pl.col("position") == pl.col("position").max().over(call)
-    return arrivals.with_columns(
-        awaited=pl.when((pl.col("meetings") == 1) | pl.col("position").is_null())
-        .then("awaited")
-        .when(is_last)
-        .then(pl.col("awaited").drop_nulls().first().over(call))
-    ).sort(*KEY, "position", "call_id", maintain_order=True)
 
 
 def _with_other_meetings(arrivals: pl.DataFrame) -> pl.DataFrame:

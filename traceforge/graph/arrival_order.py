@@ -1,0 +1,94 @@
+"""Where arrivals stand in the order of their iteration. In: arrivals, and what ranks await. Out: the same, placed.
+
+Members of a collective agree on its position. Ranks that issue equally many collectives in one order are in step, and
+positions are those of issue; else they are those of a common order (`positions`). Receives that are posted ahead may
+contradict every order of issue: such calls stand in the order in which they usually meet.
+"""
+
+from itertools import groupby
+from operator import itemgetter
+
+import polars as pl
+
+from traceforge.graph.common_waits import KEY
+from traceforge.graph.positions import ChainedCall, common_positions
+
+# Iterations that ranks issue in contradicting orders, as receives that are posted ahead make them. The meetings of one
+# call have no order of their own.
+CROSSED = pl.col("position").is_null() & ~(
+    (pl.col("is_split") | (pl.col("meetings") > 1)).any().over("run_id", "iteration")
+)
+
+
+def with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals with `in_step` and positions that members agree on; these are null where orders contradict.
+
+    Ranks are in step in an iteration if all issue equally many collectives and agree on each one's place.
+    """
+    of_iteration = ["run_id", "iteration"]
+    arrivals = arrivals.with_columns(position=pl.int_range(pl.len(), dtype=pl.Int32).over(KEY))
+    lengths = recorded.join(arrivals.group_by(KEY).len(), on=KEY, how="left").fill_null(0)
+    places = arrivals.group_by(*of_iteration, "collective_id").agg(pl.col("position").n_unique())
+    in_step = lengths.group_by(of_iteration).agg(in_step=pl.col("len").n_unique() == 1)
+    in_step = in_step.join(places.filter(pl.col("position") > 1), on=of_iteration, how="anti").filter("in_step")
+    in_step = in_step.join(arrivals.filter(pl.col("meetings") > 1), on=of_iteration, how="anti")
+    arrivals = arrivals.join(in_step, on=of_iteration, how="left", maintain_order="left").with_columns(
+        pl.col("in_step").fill_null(value=False)
+    )
+    found: list[tuple[object, ...]] = []
+    for key, frame in arrivals.filter(~pl.col("in_step")).group_by(of_iteration, maintain_order=True):
+        positions = None if frame["is_split"].any() else common_positions(_chains(frame))
+        found += [(*key, *one) for one in (positions or {}).items()]
+    names = (*of_iteration, "collective_id", "agreed")
+    agreed = pl.DataFrame(found, schema={n: arrivals.schema.get(n, pl.Int32) for n in names}, orient="row")
+    joined = arrivals.join(agreed, on=names[:3], how="left", maintain_order="left")
+    placed = joined.with_columns(position=pl.when("in_step").then("position").otherwise("agreed"))
+    return _with_waits_behind_batches(placed)
+
+
+def as_met(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """Arrivals of each rank in the order in which its calls usually meet, which is one order for all ranks.
+
+    A receive that is posted ahead stands before what its rank does first. What counts is the usual time since the
+    iteration's start of the same call of the program, that is: of the same number on its first rank.
+    """
+    call = ("run_id", "first_rank", "number")
+    numbered = arrivals.with_columns(number=pl.int_range(pl.len()).over(KEY))
+    begun = pl.col("start_ns").min().over("run_id", "iteration")
+    first = (
+        numbered.sort("rank", maintain_order=True)
+        .group_by("run_id", "iteration", "collective_id", maintain_order=True)
+        .agg(pl.col("rank").first().alias("first_rank"), pl.col("number").first())
+    )
+    told = numbered.with_columns(met_ns=pl.col("last_arrival_ns") - begun).drop("number")
+    told = told.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
+    usually = told.group_by(call).agg(usually_ns=pl.col("met_ns").median())
+    ordered = told.join(usually, on=call, maintain_order="left")
+    return ordered.sort("rank", "iteration", "usually_ns", "first_rank", "number").select(arrivals.columns)
+
+
+def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
+    """Chains of the ranks of one iteration; arrivals by rank and call."""
+    several = arrivals.filter(pl.col("meetings") > 1).select("rank", "collective_id", "meetings")
+    meetings = {(rank, one): count for rank, one, count in several.iter_rows()}
+    columns = arrivals.select("rank", "call_id", "collective_id", "awaited").iter_rows()
+    chains = []
+    for rank, own in groupby(columns, key=itemgetter(0)):
+        chain = []
+        for _, call in groupby(own, key=itemgetter(1)):
+            joined, awaited = zip(*((one, other) for _, _, one, other in call), strict=True)
+            chain.append(ChainedCall(joined, max(meetings.get((rank, one), 1) for one in awaited) - 1))
+        chains.append(chain)
+    return chains
+
+
+def _with_waits_behind_batches(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals in order of position; of a call with several meetings the last one has the wait."""
+    call = [*KEY, "call_id"]
+    is_last = pl.col("position") == pl.col("position").max().over(call)
+    return arrivals.with_columns(
+        awaited=pl.when((pl.col("meetings") == 1) | pl.col("position").is_null())
+        .then("awaited")
+        .when(is_last)
+        .then(pl.col("awaited").drop_nulls().first().over(call))
+    ).sort(*KEY, "position", "call_id", maintain_order=True)
