@@ -58,6 +58,22 @@ def test_rounded_times_hide_no_wait() -> None:
     assert rows_of(store, "SELECT awaited_position FROM graph.arrival ORDER BY rank") == [(0,), (0,)]
 
 
+def test_a_collective_that_seems_to_begin_before_the_end_it_awaits_begins_at_it() -> None:
+    # compute      |0–––40|                      |120–200|
+    # all-reduce          |40–––––––––––80|
+    # another                          |79.999–120|        of another stream, begins 1 ns too early
+    traces = [Trace(rank).step(1, 0, 200 * US).kernel(0, 40 * US) for rank in range(2)]
+    for trace in traces:
+        trace.collective(40 * US, 80 * US, issue_ns=1).collective(80 * US - 1, 120 * US, issue_ns=3)
+        trace.events[-1] |= {"stream": 8, "track_id": 4}
+        trace.kernel(120 * US, 200 * US)
+
+    store = told(*traces, stage="graph")
+
+    chain = [(0, 40 * US, 80 * US, 0), (1, 80 * US, 120 * US, 1)]
+    assert rows_of(store, JOINTS) == [(rank, *link) for rank in range(2) for link in chain]
+
+
 def test_a_rank_that_computes_on_awaits_nothing() -> None:
     # compute      |0–––––––––––––––––––––100|
     # all-reduce        |40––60|

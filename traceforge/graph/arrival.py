@@ -219,10 +219,24 @@ def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame
             passed = _passed(arrivals[first:last], blocks[first:last])
             earlier = np.maximum(start[first:last] - ahead[first:last], passed)
             ready[first:last] = np.minimum(start[first:last], earlier)
+        own = slice(first, last)
+        ready[own] = _after_rounding(ready[own], end[own], np.sort(end[own][blocks[own]]))
     chains = arrivals.with_columns(arrival_ns=pl.Series(ready)).with_columns(
         arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("rank", "iteration"), "start_ns")
     )
     return chains.with_columns(awaited=_awaited(chains, blocks))
+
+
+def _after_rounding(
+    ready_ns: NDArray[np.int64], end_ns: NDArray[np.int64], awaited_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Arrivals, none so shortly before an end that was awaited that it is rounding; shapes (N,), (N,) and (ends,)."""
+    place = np.searchsorted(awaited_ns, ready_ns + thresholds.EARLIEST_START_NS, side="right") - 1
+    if not len(awaited_ns):
+        return ready_ns
+    near = awaited_ns[np.maximum(place, 0)]
+    is_rounded = (place >= 0) & (near > ready_ns) & (near < end_ns)
+    return np.where(is_rounded, near, ready_ns)
 
 
 def _blocked(exposed: Intervals, end_ns: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from traceforge.align.clock_course import read_courses
 from traceforge.align.rank_batches import RankBatch, RankFile
 from traceforge.store.database import Store
+from traceforge.timeline.layers import active, union
 
 Integers = NDArray[np.int64]
 NONE = -1
@@ -117,7 +118,7 @@ def read_pipeline_work(store: Store, batch: RankBatch) -> Iterator[tuple[RankFil
                 clock.aligned(launch_ns),
                 clock.aligned(calls.start_ns),
                 clock.aligned(calls.end_ns),
-                _inside(_merged(by_part["autograd"]), launch_ns) != NONE,
+                active(union(by_part["autograd"].start_ns, by_part["autograd"].end_ns), launch_ns),
                 _name_numbers(own)[calls.kind],
                 _inside(turns, launch_ns),
                 *_said(own, turns.kind),
@@ -158,13 +159,6 @@ def _on_host(by_part: dict[str, _WorkRows], kinds: pl.DataFrame) -> tuple[_WorkR
     names, counts = np.unique(tracks, return_counts=True)
     own = operations.take(tracks == names[np.argmax(counts)])
     return own, own.start_ns
-
-
-def _merged(rows: _WorkRows) -> _WorkRows:
-    """Events of any threads, so that none lies in another: those that begin inside of an earlier one are left out."""
-    ordered = rows.take(np.argsort(rows.start_ns, kind="stable"))
-    reach = np.maximum.accumulate(ordered.end_ns)
-    return ordered.take(np.concatenate([[True], ordered.start_ns[1:] >= reach[:-1]])[: len(reach)])
 
 
 def _inside(spans: _WorkRows, at_ns: Integers) -> Integers:
