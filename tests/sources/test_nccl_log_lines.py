@@ -1,11 +1,15 @@
 """Lines as launchers, clocks and torn pipes leave them still give their records."""
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
 
 from tests.sources.nccl_logs import HEAD, LogReading, call, init
-from traceforge.sources.nccl_log import SOURCE, calls, communicators, processes
+from traceforge.sources.nccl_log import SOURCE, calls, communicators, processes, reader
+from traceforge.sources.nccl_log.state import LogState
+from traceforge.sources.nccl_log.tables import Tables
 
 ReadLog = Callable[..., LogReading]
 SETTING = HEAD + "NCCL_DEBUG set by environment to INFO"
@@ -83,6 +87,24 @@ def test_records_of_processes_beyond_the_bound_are_kept_without_theirs(
     assert [(row["host"], row["record_count"]) for row in log.rows("process")] == [("node-1", 2), ("node-2", 1)]
     assert [row["op_count"] for row in log.rows("collective_call")] == [0, 1, 2, 3, 4]
     assert next(issue.count for issue in log.summary.issues if issue.code == "nccl_too_many_processes") == 2
+
+
+def test_nothing_of_a_log_stays_in_memory_once_it_is_read(read_log: ReadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a reading without the collector of garbage, which may come much later
+    held: list[weakref.ref[object]] = []
+
+    def noted(tables: Tables) -> LogState:
+        state = LogState(tables)
+        held.extend(weakref.ref(one) for one in (state, state.communicators, state.calls))
+        return state
+
+    monkeypatch.setattr(reader, "LogState", noted)
+    gc.disable()
+    try:
+        read_log(init(), call())
+        assert [one() for one in held] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 def test_records_of_communicators_beyond_the_bound_are_kept_without_theirs(

@@ -1,14 +1,28 @@
 """Memory of large arrays. In: nothing. Out: a C library that gives them back to the system once nobody needs them.
 
 Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
-a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages.
+a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages; of
+smaller ones it gives back what it is asked for, between two tables.
 Not handled: other C libraries, which are left as they are.
 """
 
 import ctypes
+import os
+from pathlib import Path
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
 _LARGE_BYTES = 4 * 1024 * 1024
+_WORTH_TRIMMING_BYTES = 192 * 1024 * 1024
+
+
+def give_back_freed() -> None:
+    """Where this process holds much, have pages that hold nothing any more go back to the system."""
+    try:
+        held_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        if held_pages * os.sysconf("SC_PAGE_SIZE") >= _WORTH_TRIMMING_BYTES:
+            ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return
 
 
 def give_back_large_arrays() -> None:

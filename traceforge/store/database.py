@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
 from traceforge.errors import InputUnusableError, QueryError, StoreBusyError
+from traceforge.store.allocator import give_back_freed
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
 from traceforge.store.closing import write_out
@@ -128,8 +129,7 @@ class Store(Answers):
             self._attach(file, read_only, is_new)
             self._adopt(read_only, readable)
         except BaseException as error:
-            # The file is held until the connection is closed, and the error may live on.
-            self._connection.close()
+            self._connection.close()  # else the file is held for as long as the error lives
             if is_new and not isinstance(error, StoreBusyError):
                 remove_database(file, self.folder)
             raise
@@ -298,6 +298,7 @@ class Store(Answers):
 
     def release_beyond(self, limit_bytes: int = _WORTH_RELEASING_BYTES) -> None:
         """Let go of what is on disk where it is more than so much."""
+        give_back_freed()
         if self.folder is None and (self.path is None or self.path.stat().st_size <= limit_bytes):
             return  # seen without asking: a small run has one hundred tables, and this follows each
         if self._rows("SELECT SUM(memory_usage_bytes) FROM duckdb_memory()")[0][0] > limit_bytes:

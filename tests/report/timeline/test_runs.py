@@ -4,11 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traceforge.report.job import Iteration
 from traceforge.report.palette import PHASES
+from traceforge.report.timeline import runs
 from traceforge.report.timeline.axis import read_axis
 from traceforge.report.timeline.runs import Lanes, runs_of, thinned
 
@@ -43,7 +45,12 @@ def test_thinning_keeps_the_span_and_never_leaves_a_gap(pieces: list[int], slots
     assert all(one[0] != other[0] for one, other in pairwise(thin))
 
 
-def test_thinning_gives_a_slot_to_the_phase_that_fills_most_of_it() -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_thinning_gives_a_slot_to_the_phase_that_fills_most_of_it(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    # however many intervals are looked at together
+    monkeypatch.setattr(runs, "_LANES_AT_ONCE", at_once)
     # slots of 10:  |cccccccwww|wwwwwwwccc|     and a row that begins later and ends earlier
     row = [("compute", 0, 7), ("wait", 7, 17), ("compute", 17, 20)]
     thin = thinned(lanes_of(row, [("input", 3, 14)]), 10)

@@ -134,16 +134,16 @@ def _paired(first: Numbers, second: Numbers) -> Numbers:
 
 def _without_effects(columns: Amounts, effects: list[Numbers], weight: Amounts) -> Amounts:
     """Columns less the weighted levels of several groupings at once, by sweeping one after another."""
-    result = columns
+    result = np.array(columns, order="F")
     grouped = []
     for effect in effects:
         _, place = np.unique(effect, return_inverse=True)
         grouped.append((place, np.bincount(place, weight)))
     for _ in range(_SWEEPS):
         for place, size in grouped:
-            means = np.stack([np.bincount(place, weight * column) / size for column in result.T], axis=1)
-            result = result - means[place]
-    return np.asarray(result)
+            for number in range(result.shape[1]):  # in its place: of a million pieces each copy of all is large
+                result[:, number] -= (np.bincount(place, weight * result[:, number]) / size)[place]
+    return result
 
 
 def _medians(place: Numbers, values: Amounts) -> Amounts:

@@ -19,6 +19,7 @@ Integers = NDArray[np.int64]
 _GAP = "-"
 _MOST_SLOTS = 400
 _MOST_TRIES = 4
+_LANES_AT_ONCE = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,16 @@ def thinned(lanes: Lanes, slot_ns: float) -> Lanes:
 
 def _filled(lanes: Lanes, origin: float, slot_ns: float, slots: int) -> NDArray[np.float64]:
     """Time of each phase in each slot, ns; shape (rows, slots, phases)."""
+    filled = np.zeros(lanes.rows * slots * len(PHASES))
+    for start in range(0, len(lanes.row), _LANES_AT_ONCE):
+        some = slice(start, start + _LANES_AT_ONCE)
+        part = Lanes(lanes.rows, lanes.row[some], lanes.phase[some], lanes.start_ns[some], lanes.end_ns[some])
+        filled += _filled_by(part, origin, slot_ns, slots)
+    return filled.reshape(lanes.rows, slots, len(PHASES))
+
+
+def _filled_by(lanes: Lanes, origin: float, slot_ns: float, slots: int) -> NDArray[np.float64]:
+    """The same of some intervals, flat."""
     start, end = ((times - origin) / slot_ns for times in (lanes.start_ns, lanes.end_ns))
     first = np.minimum(np.floor(start).astype(np.int64), slots - 1)
     last = np.minimum(np.ceil(end).astype(np.int64) - 1, slots - 1)
@@ -192,5 +203,4 @@ def _filled(lanes: Lanes, origin: float, slot_ns: float, slots: int) -> NDArray[
     overlap = np.minimum(end[own], slot + 1) - np.maximum(start[own], slot)
     cell = (lanes.row[own] * slots + slot) * len(PHASES) + lanes.phase[own]
     weights = np.maximum(overlap, 0) * slot_ns
-    filled = np.bincount(cell, weights, minlength=lanes.rows * slots * len(PHASES))
-    return np.asarray(filled.reshape(lanes.rows, slots, len(PHASES)), dtype=np.float64)
+    return np.asarray(np.bincount(cell, weights, minlength=lanes.rows * slots * len(PHASES)), dtype=np.float64)

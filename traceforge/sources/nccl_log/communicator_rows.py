@@ -21,7 +21,11 @@ class CommunicatorRows:
     def __init__(self, tables: Tables, communicators: Communicators) -> None:
         self._tables = tables
         self._communicators = communicators
-        self.topics: dict[str, Handler] = {
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; made when asked for, as one kept here would keep all that was read alive."""
+        return {
             "communicator": self._life,
             "communicator_facts": self._facts,
             "timings": self._timings,

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-MOST_COMMUNICATORS = 262_144
+MOST_COMMUNICATORS = 131_072
 
 Key = tuple[int | None, int]
 """Process and pointer."""

@@ -23,7 +23,11 @@ class ConnectionRows:
     def __init__(self, tables: Tables, communicators: Communicators) -> None:
         self._tables = tables
         self._communicators = communicators
-        self.topics: dict[str, Handler] = {
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; made when asked for, as one kept here would keep all that was read alive."""
+        return {
             "link": self._link,
             "ring_order": self._ring_order,
             "tree_member": self._tree_member,

@@ -27,8 +27,6 @@ class Interpreter:
 
     def __init__(self, tables: Tables, communicators: Communicators, calls: LoggedCalls) -> None:
         self._tables = tables
-        self._communicators = communicators
-        self._calls = calls
         self._network = NetworkRows(tables)
         self._handlers: dict[str, Handler] = {
             **CommunicatorRows(tables, communicators).topics,
@@ -36,9 +34,7 @@ class Interpreter:
             **TopologyRows(tables, communicators).topics,
             **TuningRows(tables, communicators).topics,
             **self._network.topics,
-            "call": self._call,
-            "api_call": self._api_call,
-            "kernel_event": self._kernel_event,
+            **_CallRecords(tables, communicators, calls).topics,
         }
 
     @property
@@ -65,6 +61,20 @@ class Interpreter:
             row["record_id"] = record.record_id
             return self._tables.add(rule.table, row)
         return True
+
+
+class _CallRecords:
+    """Handlers of topics on calls."""
+
+    def __init__(self, tables: Tables, communicators: Communicators, calls: LoggedCalls) -> None:
+        self._tables = tables
+        self._communicators = communicators
+        self._calls = calls
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; see `CommunicatorRows`."""
+        return {"call": self._call, "api_call": self._api_call, "kernel_event": self._kernel_event}
 
     def _call(self, _rule: Rule, match: re.Match[str], record: Record) -> bool:
         return self._calls.add(record, call_row(match.groupdict()), "coll")

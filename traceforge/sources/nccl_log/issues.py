@@ -13,7 +13,7 @@ _MEANINGS = {
     "record_without_head": ("info", "records without host and process, as quoted in documents"),
     "too_many_communicators": (
         "warning",
-        "records of communicators beyond the first 262,144 are kept without theirs",
+        "records of communicators beyond the first 131,072 are kept without theirs",
     ),
     "too_many_processes": ("warning", "records of processes beyond the first 131,072 are kept without their process"),
     "torn_line": ("info", "records that share a line with others were taken apart"),

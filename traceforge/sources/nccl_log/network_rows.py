@@ -20,7 +20,11 @@ class NetworkRows:
     def __init__(self, tables: Tables) -> None:
         self.flavour: str | None = None
         self._tables = tables
-        self.topics: dict[str, Handler] = {
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; made when asked for, as one kept here would keep all that was read alive."""
+        return {
             "nics": self._nics,
             "interfaces": self._interfaces,
             "version": self._version,

@@ -34,7 +34,11 @@ class TopologyRows:
         self._communicators = communicators
         self._dumps: dict[Thread, _Dump] = {}
         self._graphs: dict[Thread, int] = {}
-        self.topics: dict[str, Handler] = {
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; made when asked for, as one kept here would keep all that was read alive."""
+        return {
             "topology": self._topology,
             "topology_node": self._node,
             "paths": self._paths,

@@ -24,7 +24,11 @@ class TuningRows:
         self._communicators = communicators
         self._algorithms: dict[Thread, list[str]] = {}
         self._columns: dict[Thread, list[tuple[str, str]]] = {}
-        self.topics: dict[str, Handler] = {"model_head": self._head, "model_row": self._row}
+
+    @property
+    def topics(self) -> dict[str, Handler]:
+        """What reads each topic; made when asked for, as one kept here would keep all that was read alive."""
+        return {"model_head": self._head, "model_row": self._row}
 
     def _head(self, _rule: Rule, match: re.Match[str], record: Record) -> bool:
         thread = record.process_id, record.tid
