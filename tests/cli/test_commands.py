@@ -286,6 +286,7 @@ def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:
     # then the warning is said each time, and only --strict fails
     assert (lenient.returncode, strict.returncode) == (0, 4)
     assert lenient.stdout == ""
+    assert "1 file read, 0 unchanged" in lenient.stderr
     assert "warning:" in lenient.stderr
 
 

@@ -9,6 +9,7 @@ import typer
 from traceforge.cli.command import audible
 from traceforge.cli.console import note
 from traceforge.cli.inputs import TARGET_HELP, opened
+from traceforge.units import plural
 
 if TYPE_CHECKING:
     from traceforge.redaction import Redaction
@@ -48,7 +49,7 @@ def chakra(
         for file in export_chakra(store, run_id, output, _UNSAFE.sub("_", shown), redaction):
             typer.echo(file.path)
             warning = "; structure only, it has no times" if file.label == "structure_only" else ""
-            note(f"rank {file.rank}: {file.node_count} nodes, {file.label}{warning}")
+            note(f"rank {file.rank}: {plural(file.node_count, 'node')}, {file.label}{warning}")
 
 
 @export.command()
@@ -78,13 +79,16 @@ def perfetto(
     with opened(db) as store:
         made = export_perfetto(store, api.run_id(store, run), traces or [], output, _redaction(store, redact))
     typer.echo(made.path)
-    note(f"{len(made.ranks)} traces; clocks drift by up to {made.largest_drift_ns / 1e3:.1f} us within a file")
+    note(
+        f"{plural(len(made.ranks), 'trace')}; clocks drift by up to {made.largest_drift_ns / 1e3:.1f} us within a file"
+    )
     for path in made.missing:
         note(f"not found, left out: {path}")
     if made.unaligned:
-        note(f"without a common clock: ranks {', '.join(map(str, made.unaligned))}")
+        ranks = "rank" if len(made.unaligned) == 1 else "ranks"
+        note(f"without a common clock: {ranks} {', '.join(map(str, made.unaligned))}")
     if made.left_out:
-        note(f"{made.left_out} shorter waits are not drawn")
+        note(f"not drawn: {plural(made.left_out, 'shorter wait')}")
 
 
 @export.command()
@@ -105,7 +109,7 @@ def parquet(
         redaction = _redaction(store, redact)
         tables = export_parquet(store, output, run_id=run_id, with_facts=facts, redaction=redaction)
     typer.echo(output)
-    note(f"{len(tables)} tables, {sum(table.row_count for table in tables)} rows")
+    note(f"{plural(len(tables), 'table')}, {plural(sum(table.row_count for table in tables), 'row')}")
 
 
 def _redaction(store: "Store", wanted: bool) -> "Redaction | None":

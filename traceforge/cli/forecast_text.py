@@ -64,8 +64,9 @@ def _hosts(found: "Answer") -> Iterator[str]:
     if boundary is None or boundary.inside is None or boundary.across is None:
         return
     how = "" if boundary.is_named else " (told from how much longer the same bytes take there: no run names its hosts)"
+    inside = plural(boundary.inside, "rank")
     yield (
-        f"Hosts: up to {boundary.inside} ranks inside one, from {boundary.across} on across{how}; beyond them the curve"
+        f"Hosts: up to {inside} inside one, from {boundary.across} on across{how}; beyond them the curve"
         " follows the links between hosts"
     )
 

@@ -141,7 +141,7 @@ def check(
         print_json({"exit_code": code, **fleet_document(fleet)})
     else:
         print("\n".join(printable(line) for line in plain(fleet_lines(fleet))))
-    note(f"{sum(judged)} of {len(judged)} series judged")
+    note(f"{sum(judged):,} of {len(judged):,} series judged")
     raise typer.Exit(code)
 
 

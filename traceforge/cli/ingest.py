@@ -183,7 +183,7 @@ def say_result(store: "Store", result: "IngestResult", db: str, *, strict: bool)
     """
     for line in files_used(store, result.run_id, in_all_runs=True):
         note(line)
-    note(f"{len(result.read)} files read, {len(result.unchanged)} unchanged; database: {db}")
+    note(f"{plural(len(result.read), 'file')} read, {len(result.unchanged)} unchanged; database: {db}")
     if result.unrecognised:
         names = ", ".join(path.name for path in result.unrecognised[:_MOST_NAMES])
         more = " …" if len(result.unrecognised) > _MOST_NAMES else ""

@@ -8,6 +8,7 @@ import typer
 
 from traceforge.cli.console import note
 from traceforge.errors import InputUnusableError, UsageError
+from traceforge.units import plural
 
 if TYPE_CHECKING:
     from traceforge.synth.fault import Injection
@@ -105,7 +106,7 @@ def synth(
     except OSError as error:
         raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(output)) from error
     excess = (cost.duration_ns - cost.healthy_ns).mean() / 1e6
-    note(f"{made.cluster.ranks} traces in {output}; faults cost {excess:.2f} ms an iteration (truth.json)")
+    note(f"{plural(made.cluster.ranks, 'trace')} in {output}; faults cost {excess:.2f} ms an iteration (truth.json)")
 
 
 def read_scenario(path: Path) -> "Scenario":
