@@ -13,14 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.report.browser import Page, chromium
-from tests.report.budgets import STOPS, open_first_finding, settled
+from tests.report.budgets import STOPS, open_first_finding, settled, violations
 
 RESULTS = Path(__file__).parent / "results" / "report_pages.json"
 _LIMITS = {"html_mb": 5.0, "height_px": 3_500, "stops": 40, "ready_ms": 1_000, "requests": 1, "complaints": 0}
-_AXE = (
-    "const done = arguments[arguments.length - 1];"
-    "axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations.map((one) => one.id)))"
-)
 
 
 def pace_of(page: Page, html: str, folder: Path, axe: str) -> dict[str, Any]:
@@ -44,18 +40,6 @@ def pace_of(page: Page, html: str, folder: Path, axe: str) -> dict[str, Any]:
     found["is_wide_at_400_px"] = page.run("return document.documentElement.scrollWidth > innerWidth")
     found["complaints"] = len(page.complaints())
     return found
-
-
-def violations(page: Page, html: str, folder: Path, scheme: str, axe: str) -> set[str]:
-    """Rules that the page violates with all tabs laid out; none where there is no script of axe."""
-    if not axe:
-        return set()
-    page.open(html, folder, scheme=scheme)
-    page.draw_all()
-    page.run("document.querySelectorAll('main details').forEach((fold) => { fold.open = true; })")
-    page.driver.set_script_timeout(120)  # type: ignore[attr-defined]
-    page.command("Runtime.evaluate", expression=axe)
-    return set(page.driver.execute_async_script(_AXE))  # type: ignore[attr-defined]
 
 
 def misses(pages: dict[str, dict[str, Any]]) -> list[str]:

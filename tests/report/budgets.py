@@ -1,5 +1,7 @@
 """What a page may ask of its reader, measured in a browser. In: an open page. Out: numbers and places."""
 
+from pathlib import Path
+
 from .browser import Page
 
 STOPS = (
@@ -17,6 +19,10 @@ _OUTLINED = (
     "for (let at = 0; at < data.length; at += 4)"
     "  count += data[at] === r && data[at + 1] === g && data[at + 2] === b;"
     "return count"
+)
+_AXE = (
+    "const done = arguments[arguments.length - 1];"
+    "axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations.map((one) => one.id)))"
 )
 
 
@@ -50,3 +56,15 @@ def outlined(page: Page) -> int:
     found = page.run(_OUTLINED)
     assert isinstance(found, int)
     return found
+
+
+def violations(page: Page, html: str, folder: Path, scheme: str, axe: str) -> set[str]:
+    """Rules of axe-core that a page violates with all tabs and folds open; none where there is no script of axe."""
+    if not axe:
+        return set()
+    page.open(html, folder, scheme=scheme)
+    page.draw_all()
+    page.run("document.querySelectorAll('main details').forEach((fold) => { fold.open = true; })")
+    page.driver.set_script_timeout(120)  # type: ignore[attr-defined]
+    page.command("Runtime.evaluate", expression=axe)
+    return set(page.driver.execute_async_script(_AXE))  # type: ignore[attr-defined]
