@@ -85,7 +85,7 @@ def test_across_hosts_it_is_held_against_the_nics_that_logs_state() -> None:
     # One NIC of 400 Gbit/s a host, one rank a host: 50 GB/s; 12.5 MB in 1 ms are a quarter of it.
     store = with_nics(job(3_125_000, MS, "ab"), "ab", 400_000)
 
-    assert rows_of(store, RATES) == [("all_reduce", True, 50.0, "1 NIC a host with 50.0 GB/s, by the logs")]
+    assert rows_of(store, RATES) == [("all_reduce", True, 50.0, "1 NIC a host with 50 GB/s, by the logs")]
     ((_, sentence, step),) = rows_of(store, BOUND)
     assert ", 12.5 GB/s bus bandwidth, 25 % of line rate" in str(sentence)
     assert "look for what slows it" in str(step)

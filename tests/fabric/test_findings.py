@@ -186,7 +186,7 @@ def host_straggler() -> Pair:
 
 STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
-    "gdr_off": (no_gdr, "2 of 2 network connections", [0, 1]),
+    "gdr_off": (no_gdr, "all 2 network connections", [0, 1]),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
     "far_nic": (far, "at distance SYS from its GPU, although NIC 1 is at PIX", [0]),
     "nic_below_speed": (slow_link, "1 NIC of 100 Gbit/s in use, where others of the job run at 400", [1]),

@@ -67,7 +67,7 @@ def test_a_rank_that_is_always_late_is_a_part_that_is_not_healthy() -> None:
     assert said.startswith("One part of the job is slow")
 
 
-@pytest.mark.parametrize(("is_found", "said"), [(False, "No part is slow"), (True, "One part of the job is slow")])
+@pytest.mark.parametrize(("is_found", "said"), [(False, "No part is slow"), (True, "What the verdict names is slow")])
 def test_a_part_that_attribution_found_guilty_is_not_called_healthy(is_found: bool, said: str) -> None:
     # given much waiting for last arrivers that change as chance has it, as when one of several paths is slow
     lasting = Measure("lasting_lateness", 0.003, 0.001, 0.005, 12, "")

@@ -57,8 +57,8 @@ def test_a_gain_with_everything_known_is_supported_and_its_controls_are_told() -
 
     assert verdict == "supported"
     assert reason == (
-        "The policy changes throughput by +5.0 % (+2.0 % to +8.0 %); without the coupling by -1.0 %, with the same "
-        "delays at random by -2.0 %; no pacing gains more than 20 %."
+        "The policy changes throughput by +5.0 % (+2.0 % to +8.0 %); without the coupling by \N{MINUS SIGN}1.0 %, with "
+        "the same delays at random by \N{MINUS SIGN}2.0 %; no pacing gains more than 20 %."
     )
 
 
@@ -73,7 +73,11 @@ def test_a_gain_with_everything_known_is_supported_and_its_controls_are_told() -
         ({"ceiling": 0.0099}, "no_effect", "at most"),
         ({"placebo": 1.05}, "no_effect", "at random do as much"),
         ({"steps": 9}, "not_identifiable", "9 steps are too few"),
-        ({"to_come": Interval(0.99, 1.1)}, "not_identifiable", "but by -1.0 % to +10 % in as many steps to come"),
+        (
+            {"to_come": Interval(0.99, 1.1)},
+            "not_identifiable",
+            "but by \N{MINUS SIGN}1.0 % to +10 % in as many steps to come",
+        ),
         ({"sees_future": True}, "not_identifiable", "A bound"),
     ],
 )

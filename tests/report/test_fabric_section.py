@@ -109,7 +109,7 @@ def test_dumps_in_which_no_call_waits_say_that_nothing_hangs() -> None:
 def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement(without_gdr: Report) -> None:
     words = words_of(without_gdr, "fabric")
 
-    assert "GPU Direct RDMA is off for 2 of 2 network connections" in words
+    assert "GPU Direct RDMA is off for all 2 network connections" in words
     assert re.search(r"nccl0\.log, line \d+", words)
     assert "none of it is a measured delay" in words
 

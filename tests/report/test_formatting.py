@@ -10,6 +10,7 @@ from traceforge.report.formatting import (
     duration_range,
     listed,
     lowered,
+    named_ranks,
     options_apart,
     percent,
     plural,
@@ -115,3 +116,8 @@ def test_options_of_commands_are_told_apart_from_words_with_hyphens() -> None:
     assert options_apart("py-spy dump --pid, or (nvidia-smi topo -m) on non-idle ranks 2-9 - or") == [
         "py-spy dump ", "--pid", ", or (nvidia-smi ", "topo -m", ") on non-idle ranks 2-9 - or",
     ]  # fmt: skip
+
+
+def test_ranks_are_named_in_the_number_that_they_have() -> None:
+    assert named_ranks([3]) == "rank 3"
+    assert named_ranks([3, 5, 6, 7]) == "ranks 3, 5\N{EN DASH}7"

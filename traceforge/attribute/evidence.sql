@@ -75,30 +75,46 @@ configuration AS (
   CROSS JOIN limits AS t
   WHERE c.place < t.configuration_statements
 ),
+-- Durations as they are said: three digits and the unit that fits, as traceforge.units writes them.
+rounded AS (
+  SELECT DISTINCT ns, ROUND(ns, 2 - CAST(FLOOR(LOG10(GREATEST(ns, 1))) AS INTEGER)) AS rounded_ns
+  FROM (
+    SELECT UNNEST([isolated_cost_ns, affected_delay_ns]) AS ns FROM attribute.finding
+    UNION ALL
+    SELECT UNNEST([excess_ns_per_iteration, call_duration_ns, peer_call_duration_ns, gap_call_ns_per_iteration])
+    FROM attribute.finding_difference
+  )
+  WHERE ns IS NOT NULL
+),
+said AS (
+  SELECT ns,
+    REGEXP_REPLACE(
+      CASE
+        WHEN rounded_ns < 1e6 THEN FORMAT('{:#.3g} µs', rounded_ns / 1e3)
+        WHEN rounded_ns < 1e9 THEN FORMAT('{:#.3g} ms', rounded_ns / 1e6)
+        WHEN rounded_ns < 1e12 THEN FORMAT('{:#.3g} s', rounded_ns / 1e9)
+        ELSE FORMAT('{:,.0f} s', rounded_ns / 1e9)
+      END,
+      '^(\d{3,})\.0 ', '\1 '
+    ) AS duration
+  FROM rounded
+),
 formatted AS (
-  SELECT *,
-    CASE
-      WHEN isolated_cost_ns < 1e6 THEN FORMAT('{:.1f} µs', isolated_cost_ns / 1e3)
-      WHEN isolated_cost_ns >= 1e9 THEN FORMAT('{:.2f} s', isolated_cost_ns / 1e9)
-      ELSE FORMAT('{:.1f} ms', isolated_cost_ns / 1e6)
-    END AS isolated_cost,
-    CASE
-      WHEN affected_delay_ns < 1e6 THEN FORMAT('{:.1f} µs', affected_delay_ns / 1e3)
-      WHEN affected_delay_ns >= 1e9 THEN FORMAT('{:.2f} s', affected_delay_ns / 1e9)
-      ELSE FORMAT('{:.1f} ms', affected_delay_ns / 1e6)
-    END AS hit
-  FROM attribute.finding
+  SELECT f.*, i.duration AS isolated_cost, h.duration AS hit
+  FROM attribute.finding AS f
+  LEFT JOIN said AS i ON i.ns = f.isolated_cost_ns
+  LEFT JOIN said AS h ON h.ns = f.affected_delay_ns
 ),
 differing AS (
-  SELECT *, LEFT(name, 80) AS what,
-    CASE
-      WHEN excess_ns_per_iteration < 1e6 THEN FORMAT('{:.1f} µs', excess_ns_per_iteration / 1e3)
-      WHEN excess_ns_per_iteration >= 1e9 THEN FORMAT('{:.2f} s', excess_ns_per_iteration / 1e9)
-      ELSE FORMAT('{:.1f} ms', excess_ns_per_iteration / 1e6)
-    END AS more,
-    CASE WHEN ROUND(calls) = 1 THEN '1 call' ELSE FORMAT('{:.0f} calls', calls) END AS counted
-  FROM attribute.finding_difference
-  WHERE place = 1 AND explains
+  SELECT d.*, LEFT(d.name, 80) AS what, s.duration AS more, c.duration AS call, p.duration AS peer_call,
+    g.duration AS in_gap_call,
+    CASE WHEN ROUND(d.calls) = 1 THEN '1 call' ELSE FORMAT('{:.0f} calls', d.calls) END AS counted
+  FROM attribute.finding_difference AS d
+  LEFT JOIN said AS s ON s.ns = d.excess_ns_per_iteration
+  LEFT JOIN said AS c ON c.ns = d.call_duration_ns
+  LEFT JOIN said AS p ON p.ns = d.peer_call_duration_ns
+  LEFT JOIN said AS g ON g.ns = d.gap_call_ns_per_iteration
+  WHERE d.place = 1 AND d.explains
 ),
 device AS (
   SELECT *,
@@ -125,7 +141,7 @@ statement AS (
     CASE
       WHEN kind = 'gap' THEN FORMAT(
         'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}{}.',
-        rank, more, REPLACE(name, '_', ' '), COALESCE(FORMAT(', {:.1f} ms of them in {}', gap_call_ns_per_iteration / 1e6, LEFT(gap_call, 80)), ''))
+        rank, more, REPLACE(name, '_', ' '), COALESCE(FORMAT(', {} of them in {}', in_gap_call, LEFT(gap_call, 80)), ''))
       WHEN kind = 'new_operation' THEN FORMAT(
         'Rank {} spends {} an iteration in {} ({}); the median rank makes none.', rank, more, what, counted)
       WHEN kind = 'more_work' AND ROUND(calls) <> ROUND(peer_calls) THEN FORMAT(
@@ -134,8 +150,7 @@ statement AS (
       WHEN kind = 'more_work' THEN FORMAT(
         'Rank {} does more in as many calls of {}: {} an iteration more than the median rank.', rank, what, more)
       ELSE FORMAT(
-        '{} takes {:.1f} µs a call on rank {} and {:.1f} µs on the median rank: {} an iteration.',
-        what, call_duration_ns / 1e3, rank, peer_call_duration_ns / 1e3, more)
+        '{} takes {} a call on rank {} and {} on the median rank: {} an iteration.', what, call, rank, peer_call, more)
     END
   FROM differing
   UNION ALL
@@ -224,7 +239,7 @@ statement AS (
   WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
   UNION ALL
   SELECT run_id, finding_id, 14, 'for',
-    FORMAT('Without all findings of this run together the replayed job would be {:.1f} % faster.', 100 * gain_if_all_fixed)
+    REPLACE(FORMAT('Without all findings of this run together the replayed job would be {:,.1f} % faster.', 100 * gain_if_all_fixed), '.0 %', ' %')
   FROM attribute.finding
   WHERE confidence <> 'low'
   QUALIFY COUNT(*) OVER (PARTITION BY run_id) > 1

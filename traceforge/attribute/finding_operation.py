@@ -71,5 +71,7 @@ def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> s
         case "more_work":
             return f"Compare the shapes of {name} on rank {rank} with another rank's: batch, sequence lengths, experts."
     call, peer = format_ns(found["call_duration_ns"]), format_ns(found["peer_call_duration_ns"] or 0)
-    amount = "with as much to do" if found["is_work_known"] else "how much it has to do is not known: see its shapes"
-    return f"{name} takes {call} a call on rank {rank}, {peer} on the median rank, {amount}. {usual}"
+    amount = (
+        ", for as much work" if found["is_work_known"] else "; whether for as much work is not known: see its shapes"
+    )
+    return f"{name} takes {call} a call on rank {rank}, {peer} on the median rank{amount}. {usual}"

@@ -80,8 +80,8 @@ reached AS (
     CASE
       WHEN s.hosts = 1 THEN IF(t.link IS NOT NULL, 'as stated with --line-rate link', 'links of ' || s.device)
       WHEN t.nic IS NOT NULL THEN 'as stated with --line-rate nic'
-      WHEN s.nics = 1 THEN FORMAT('1 NIC a host with {:.1f} GB/s, by the logs', s.speed / 1e9)
-      ELSE FORMAT('{} NICs a host with {:.1f} GB/s together, by the logs', s.nics, s.speed / 1e9)
+      WHEN s.nics = 1 THEN FORMAT('1 NIC a host with {:.4g} GB/s, by the logs', s.speed / 1e9)
+      ELSE FORMAT('{} NICs a host with {:.4g} GB/s for all its ranks, by the logs', s.nics, s.speed / 1e9)
     END AS basis
   FROM spread AS s
   CROSS JOIN stated AS t

@@ -168,7 +168,7 @@ owned AS (
 ),
 spread AS (
   SELECT o.run_id,
-    STRING_AGG(FORMAT('{} {:.1f} %', REPLACE(o.cause, '_', ' '), 100 * o.share), ', ' ORDER BY o.share DESC, o.cause) AS spread
+    STRING_AGG(FORMAT('{} {:.2g} %', REPLACE(o.cause, '_', ' '), 100 * o.share), ', ' ORDER BY o.share DESC, o.cause) AS spread
   FROM owned AS o
   CROSS JOIN limits AS t
   WHERE o.share >= t.reported_share

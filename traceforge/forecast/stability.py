@@ -109,7 +109,7 @@ def of_iterations(numbers: Array, duration_ns: Array) -> Iterator[Measure]:
         found = trend(numbers, values, mean)
         change = f"{'rises' if found.value > 0 else 'falls'} by {format_share(abs(found.value))}"
         text = f"{of} {change} of an iteration per {_PER} iterations."
-        meaning = text if found.is_clear else f"{of} shows no trend: the interval includes 0."
+        meaning = text if found.is_clear else f"{of} shows no trend over {_PER} iterations: the interval includes 0."
         yield Measure(name, *found, count, meaning)
 
 
@@ -166,8 +166,10 @@ def verdict(
     explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
     if waiting < thresholds.LARGE_WAITING:
         meaning = f"Ranks wait little for one another: {evidence}."
-    elif is_found or lower > thresholds.LASTING_LATENESS:
+    elif lower > thresholds.LASTING_LATENESS:
         meaning = f"One part of the job is slow: {evidence}."
+    elif is_found:
+        meaning = f"What the verdict names is slow, and no rank lags behind throughout: {evidence}."
     elif upper < explained and chance > 0 and churn >= thresholds.CHURN_OF_CHANCE * chance:
         meaning = f"No part is slow, yet ranks wait for one another: {evidence}, as chance would have it."
     else:

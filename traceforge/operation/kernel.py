@@ -52,6 +52,10 @@ _SCHEMA = {
     "bound": pl.String,
 }
 
+# Operations of a host that hand their arithmetic to another one, which has a row of its own.
+_HANDS_ON = frozenset(
+    f"aten::{name}" for name in ("linear", "matmul", "conv1d", "conv2d", "conv3d", "convolution", "_convolution")
+)
 _LARGEST = 2**63 - 1
 _ROWS_AT_ONCE = 8_192  # one takes 1 KB and more as objects of Python
 _NAMES = ("name", "operation", "annotation", "module")
@@ -83,6 +87,8 @@ def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, A
     work = (
         work_of(operation, row["shapes"], row["types"], row["concrete"], name) if operation and row["shapes"] else None
     )
+    if is_host and operation in _HANDS_ON:
+        work = None  # it would count twice, over the little time that is the outer operation's own
     if work is not None and work.flops is None and event_class != "compute":
         work = None  # a copy between host and device is not made at the pace of the device's memory
     done = _amounts(work, row, name, rank)

@@ -70,9 +70,13 @@ def _bound(known: Evidence) -> str:
 
 def _without_coupling(given: PolicyPrediction, known: Evidence) -> tuple[str, str]:
     change = f"the policy changes throughput by {_change(given.ratio)}"
-    at_most = f"if they grow by {_growth(known)}, by {_change(given.interval.high)}"
+    grown, most = f"if they grow by {_growth(known)}", _change(given.interval.high)
+    at_most = f"{grown}, by {most}"
     if given.ratio > 1 - thresholds.NOTICEABLE_SHARE and given.interval.high < 1 + thresholds.NOTICEABLE_SHARE:
-        return "no_effect", f"If transfers do not slow down when arrivals spread, {change}; {at_most}: less than 1 %."
+        return "no_effect", (
+            f"Throughput stays within 1 %: {_change(given.ratio)} if transfers do not slow down when arrivals spread, "
+            f"{most} {grown}."
+        )
     return "not_identifiable", (
         f"A gain needs transfers that slow down when arrivals spread. {known.reason} Without it {change}; {at_most}, "
         f"and no pacing gains more than {format_share(given.ceiling)}."
@@ -133,5 +137,6 @@ def _span(interval: Interval | None) -> str:
 
 
 def _change(ratio: float) -> str:
-    change = ratio - 1
-    return format_share(change) if format_share(change).startswith("-") else f"+{format_share(change)}"
+    size = format_share(abs(ratio - 1))
+    sign = "±" if size == format_share(0) else "+" if ratio > 1 else "\N{MINUS SIGN}"
+    return sign + size

@@ -71,7 +71,9 @@ class Finding:
     @property
     def period(self) -> str:
         """When it was seen, such as `persistent, iterations 4 to 19`."""
-        pattern = spaced(self.pattern)
+        if self.iterations == 1 and self.first_iteration is not None:
+            return f"iteration {self.first_iteration}, the only one judged"
+        pattern = "once" if self.pattern == "one_off" else spaced(self.pattern)
         if self.first_iteration is None or self.last_iteration is None:
             return pattern
         if self.first_iteration == self.last_iteration:

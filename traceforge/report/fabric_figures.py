@@ -84,7 +84,7 @@ def _nics_caption(rows: list[Row], used: list[Row]) -> str:
     shares = {percent(row["edge_share"]) for row in used}
     if len(shares) == 1 < len(used) and not idle:
         return f"Connections are spread evenly: each of {count(len(used))} NICs carries {shares.pop()} of its host's."
-    busiest = max(used, key=lambda row: (row["edge_share"], row["host"]))
+    busiest = max(used, key=lambda row: row["edge_share"])
     text = f"The busiest NIC, {_nic(busiest)} of host {clean(busiest['host'], 40)}, carries "
     text += f"{percent(busiest['edge_share'])} of its host's connections"
     if idle:

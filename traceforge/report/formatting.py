@@ -153,7 +153,7 @@ def duration_range(low_ns: float | None, high_ns: float | None) -> str | None:
 
 def gpu_hours(hours: float) -> str:
     """GPU-hours to three significant digits, without the unit."""
-    return ShownNumber(_three_digits(hours), hours, "gpu_hours")
+    return ShownNumber(significant(hours), hours, "gpu_hours")
 
 
 def tflops(flops_per_s: float | None) -> str:
@@ -161,15 +161,15 @@ def tflops(flops_per_s: float | None) -> str:
     if flops_per_s is None:
         return "—"
     tera = flops_per_s / 1e12
-    return f"{tera:#.2g}" if tera < 1 else _three_digits(tera)
+    return f"{tera:#.2g}" if tera < 1 else significant(tera)
 
 
 def money(amount: float, currency: str) -> str:
     """An amount of money to three significant digits; whole above a hundred."""
-    return ShownNumber(f"{_three_digits(amount)}{_JOINED}{currency}".rstrip(_JOINED), amount, "money")
+    return ShownNumber(f"{significant(amount)}{_JOINED}{currency}".rstrip(_JOINED), amount, "money")
 
 
-def _three_digits(value: float) -> str:
+def significant(value: float) -> str:
     """A number to three significant digits; its thousands are set apart."""
     rounded = float(f"{value:.3g}")
     text = f"{rounded:,.0f}" if abs(rounded) >= 100 else _plain(rounded)
@@ -236,6 +236,11 @@ def rank_list(ranks: Sequence[int]) -> str:
             runs.append((rank, rank))
     texts = [span(first, last) for first, last in runs]
     return ", ".join(texts[:12]) + (", …" if len(texts) > 12 else "")
+
+
+def named_ranks(ranks: Sequence[int]) -> str:
+    """`rank 3`, `ranks 3, 5–7`."""
+    return f"{'rank' if len(set(ranks)) == 1 else 'ranks'} {rank_list(ranks)}"
 
 
 def _joined(text: str) -> str:

@@ -40,7 +40,13 @@ GLOSSARY = (
     ),
     ("Confidence", "High and medium are findings; low is a hint that needs more data."),
     ("Variation", "Standard deviation of iteration time over its mean."),
-    ("Gain if fixed", "Throughput in a replay without that delay: an upper bound, as other delays may take its place."),
+    (
+        "Gain if fixed",
+        (
+            "Throughput in a replay without that delay, by a rank's own step, shorter than the iteration of all ranks. "
+            "An upper bound: other delays may take its place."
+        ),
+    ),
     ("Pacing", "Deliberately delaying early ranks so that arrivals are closer together."),
     (
         "Verdicts on pacing",

@@ -5,7 +5,7 @@ The reasons are tried from the root outwards, so that a reader sees the first th
 
 from traceforge.report.blocks import Missing
 from traceforge.report.context import Context
-from traceforge.report.formatting import plural, rank_list
+from traceforge.report.formatting import named_ranks, plural
 from traceforge.report.job import JobOverview
 
 _RECORD_STEPS = (
@@ -24,6 +24,10 @@ _RECORD_DEVICES = (
 _RECORD_TOGETHER = (
     "Start and stop the profiler at the same step on every rank. "
     "PyTorch 2.12 and later also record a sequence number with each collective, which settles the matching."
+)
+_RECORD_A_TIMELINE = (
+    "Record a timeline on all ranks (torch.profiler, nsys, rocprofv3 or JAX's profiler) and put the files into "
+    "the same folder. `traceforge doctor DIR` says what the files there hold and lack."
 )
 _DOCTOR = "`traceforge doctor DIR` says for every file what it holds and what is absent."
 
@@ -44,13 +48,13 @@ def _reason(context: Context) -> tuple[str, str]:
     if not trust.collectives:
         return "no collective call could be matched across the ranks", f"{_RECORD_DEVICES} {_RECORD_TOGETHER}"
     if trust.unaligned:
-        return f"the clocks of ranks {rank_list(trust.unaligned)} could not be aligned", _RECORD_TOGETHER
+        return f"the clock of {named_ranks(trust.unaligned)} could not be aligned", _RECORD_TOGETHER
     return "the analysis left no rows for it", _DOCTOR
 
 
 def _reason_without_iterations(job: JobOverview) -> tuple[str, str]:
     if not job.ranks:
-        return "the files hold no timeline of a known rank", _DOCTOR
+        return "the files hold no timeline of a known rank", _RECORD_A_TIMELINE
     if not job.iterations:
         return "no training step could be found in the traces", _RECORD_STEPS
     if len(job.iterations) == 1:

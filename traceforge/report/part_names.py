@@ -5,7 +5,7 @@ from traceforge.report.formatting import capital, spaced
 
 _LABELS = {
     "ideal": "Arithmetic at the device's peak",
-    "compute_bound": "Kernels bound by arithmetic, slower than the peak",
+    "compute_bound": "Arithmetic slower than the peak",
     "memory_bound": "Kernels bound by memory",
     "small_kernels": "Small kernels",
     "unmodelled_kernels": "Kernels whose best time is not known",

@@ -321,6 +321,15 @@ SURE_NEGATIVE_ITERATIONS: Annotated[
 LEADING_SHARE: Annotated[
     float, Meaning("share of iterations", "A rank with most work in this many is named without a clock.", "verdict")
 ] = 0.6
+LEAST_COST_BESIDE: Annotated[
+    float,
+    Meaning(
+        "share of the cost in affected iterations",
+        "A finding that costs so much more in the other iterations says so.",
+        "summary of a finding",
+    ),
+] = 0.2
+
 LEAST_SHOWN_P_VALUE: Annotated[
     float, Meaning("probability", "A smaller one is told as less than this: the model of chance ends here.", "evidence")
 ] = 1e-4

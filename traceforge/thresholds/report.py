@@ -117,6 +117,15 @@ LEAST_SIZES: Annotated[
 LEAST_ITERATIONS: Annotated[
     float, Meaning("iterations", "Fewer are described by their mean alone.", "caption of the iteration times")
 ] = 3
+LEAST_UNNAMED_SHARE: Annotated[
+    float,
+    Meaning("share of the device's time", "Less work without an operation is not mentioned.", "largest operations"),
+] = 0.0005
+
+LEAST_ITERATIONS_OF_A_TAIL: Annotated[
+    float, Meaning("iterations", "Fewer have no slowest twentieth; their range is told.", "caption of iteration times")
+] = 20
+
 LEAST_DRAWN_BUBBLE_SHARE: Annotated[
     float, Meaning("share of the picture", "A bubble that is shorter is not drawn.", "report, pipeline")
 ] = 0.004

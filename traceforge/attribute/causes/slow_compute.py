@@ -7,6 +7,6 @@ CAUSE = Cause(
     mode="synchronization_amplification",
     phrase="computes longer than its peers before they communicate",
     phrase_of_all="computes longer than in other iterations",
-    next_step="Compare the same operations on {subject} with another {peer}: clocks, thermals and power of its device, "
-    "then the work it was given (batch, sequence lengths, experts).",
+    next_step="Compare the same operations on {subject} with another {peer}: clock, temperature and power of the "
+    "processor first, then the work it was given (batch, sequence lengths, experts).",
 )

@@ -6,6 +6,7 @@ from traceforge.attribute.findings.finding_cost import FindingCost
 from traceforge.attribute.findings.grading import begins_the_run
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.subjects import EVERY_RANK, Subject
+from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
 _TURNS_STEP = (
@@ -20,7 +21,7 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
     step = (found.cause.next_step_on_one_host if run.is_one_host else "") or found.cause.next_step
-    return step.format(subject=found.subject.said, peer=peer)
+    return step.format(subject=found.subject.said.removeprefix("each of "), peer=peer)
 
 
 def _has_peers(subject: Subject, run: JudgedRun) -> bool:
@@ -81,5 +82,8 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
         extent = f"since iteration {judged[first]}, {extent}"
     hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and count > 1 else ""
     hit += " each" if hit and affected > 1 else ""
+    inside = cost.affected_ns * affected
+    if hit and cost.delay.mean_ns * count - inside > thresholds.LEAST_COST_BESIDE * inside:
+        hit += " and less in the others"
     total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
     return f"{subject} {phrase}, {extent}{hit}; it costs the job {total}."

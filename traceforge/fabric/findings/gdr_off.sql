@@ -1,7 +1,7 @@
 -- A NIC copies through host memory: connections of a fast network that do not use GPU Direct RDMA.
 -- Mode: gpu_locality
 -- Severity: problem
--- Summary: GPU Direct RDMA is off for {host_copies} of {edges} network connections{of_ranks}: they copy through host
+-- Summary: GPU Direct RDMA is off for {which} network connections{of_ranks}: they copy through host
 --   memory{reason}.
 -- Next step: Load nvidia-peermem (or use DMA-BUF), check ACS and IOMMU, and see which distance NCCL_NET_GDR_LEVEL
 --   allows; where only some ranks are concerned, their GPU is far from its NIC.
@@ -23,7 +23,8 @@ SELECT
     ELSE MIN(e.network || '/' || COALESCE(e.send_nic, e.receive_nic)) FILTER (WHERE e.path_class = 'network_host')
   END AS subject,
   COUNT(*) FILTER (WHERE e.path_class = 'network_host') AS host_copies,
-  COUNT(*) AS edges,
+  CASE WHEN COUNT(*) FILTER (WHERE e.path_class = 'network_host') = COUNT(*) THEN FORMAT('all {:,}', COUNT(*))
+    ELSE FORMAT('{:,} of {:,}', COUNT(*) FILTER (WHERE e.path_class = 'network_host'), COUNT(*)) END AS which,
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'network_host') AS ranks,
   CASE WHEN MIN(f.reason) IS NULL THEN '' ELSE '; NCCL says: ' || MIN(f.reason) END AS reason,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'network_host') AS first,

@@ -181,13 +181,9 @@
 
   const drawAll = () => charts.forEach(draw);
   window.addEventListener("beforeprint", drawAll);
-  if ("IntersectionObserver" in window) {
-    const observer = new IntersectionObserver(
-      (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
-      { rootMargin: "400px 0px" },
-    );
-    charts.forEach((chart) => observer.observe(chart));
-  } else {
-    drawAll();
-  }
+  const observer = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
+    { rootMargin: "400px 0px" },
+  );
+  charts.forEach((chart) => observer.observe(chart));
 })();

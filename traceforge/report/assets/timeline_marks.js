@@ -137,7 +137,7 @@ Object.assign(Painter.prototype, {
     } else if (row.type === "ghost") {
       text(row.title, isNarrow ? 4 : 14, 400, colours.page.text);
     } else if (row.type === "stream") {
-      text(row.title, isNarrow ? 14 : 24, 400, colours.page.muted);
+      text(isNarrow ? shortTitle(row.title) : row.title, isNarrow ? 14 : 24, 400, colours.page.muted);
     }
   },
 

@@ -89,3 +89,8 @@ Object.assign(Walk.prototype, {
     return `rank ${this.model.ranks[row.rank]}, ${row.title}: ${label}${more}, ${this.ms(end[at] - start[at])}${waits}, from ${this.clock(start[at])} to ${this.clock(end[at])} ms`;
   },
 });
+
+/** The name of a stream's row where there is little room for names. */
+function shortTitle(title) {
+  return title.replace("communication", "comm.").replace("computation", "compute").replace(/ thread$/, "");
+}

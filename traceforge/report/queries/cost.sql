@@ -3,7 +3,7 @@ WITH job AS (
   SELECT
     COALESCE(
       (SELECT world_size FROM meta.run WHERE run_id = $run_id),
-      (SELECT COUNT(DISTINCT rank) FROM meta.source WHERE run_id = $run_id AND status = 'used')
+      (SELECT COUNT(*) FROM align.rank WHERE run_id = $run_id)
     ) AS gpus,
     (
       SELECT AVG(duration_ns)

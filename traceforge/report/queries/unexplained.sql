@@ -1,10 +1,12 @@
--- Delay over all iterations, credits left out, and the part of it that no cause owns.
+-- Delay over all iterations but warm-up, credits left out, and the part of it that no cause owns.
 WITH owned AS (
   SELECT
     mode,
     GREATEST(0, SUM(delay_ns)) AS delay_ns
   FROM attribute.delay
+  JOIN timeline.iteration USING (run_id, iteration)
   WHERE run_id = $run_id
+    AND NOT is_warmup
   GROUP BY mode, cause, rank
 )
 SELECT

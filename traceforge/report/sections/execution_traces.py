@@ -143,8 +143,14 @@ def _replay(rows: list[Row]) -> list[Block]:
         ranks = [row["difference"] or 0 for row in rows if row["scenario"] == scenario and row["rank"] is not None]
         if scenario in whole and ranks:
             text += f" If {words}: {duration(whole[scenario]['replayed_ns'])},"
-            text += f" single ranks {percent(-max(ranks))} to {percent(-min(ranks))} shorter."
+            text += f" {_shorter(percent(-max(ranks)), percent(-min(ranks)))}."
     return [Paragraph(text)]
+
+
+def _shorter(least: str, most: str) -> str:
+    if least != most:
+        return f"single ranks {least} to {most} shorter"
+    return "no rank shorter" if least == percent(0) else f"each rank {least} shorter"
 
 
 _VOLUME_COLUMNS = (

@@ -119,12 +119,12 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     shown = f"in {count(times)} of {plural(iterations, 'iteration')}"
     if iterations < len(context.job.used):
         shown += " in which the clocks can tell"
-    if (beside := _beside_the_finding(rank, context)) is not None:
+    is_habit = _is_habit(times, iterations, len(context.job.ranks))
+    beside = _beside_the_finding(rank, context)
+    if beside is not None and (is_habit or context.diagnosis.leading is not None):
         return f"Rank {rank} is last most often, {shown}; {beside}."
-    if not _is_habit(times, iterations, len(context.job.ranks)):
-        is_said = context.diagnosis.leading is not None
-        nobody = "No rank is last in most iterations" if is_said else "No rank is consistently late"
-        return f"{nobody}; rank {rank} is last most often, {shown}."
+    if not is_habit:
+        return _without_habit(rank, times >= thresholds.HABITUALLY_LAST_SHARE * iterations, shown, context)
     own = [cell["lateness_ns"] for cell in cells if cell["first_rank"] == rank]
     text = f"Rank {rank} is the last to arrive {shown}"
     if sizes != (1, 1) or not own:
@@ -135,11 +135,19 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     return f"{text}, on average {duration(mean_ns)} after the median rank."
 
 
+def _without_habit(rank: int, is_often: bool, shown: str, context: Context) -> str:
+    if is_often:
+        return f"Too few iterations to call a rank late: rank {rank} is last {shown}."
+    is_said = context.diagnosis.leading is not None
+    nobody = "No rank is last in most iterations" if is_said else "No rank is consistently late"
+    return f"{nobody}; rank {rank} is last most often, {shown}."
+
+
 def _beside_the_finding(rank: int, context: Context) -> str | None:
     """What the finding of the verdict rests on, where that is not this rank's lateness."""
     leading = context.diagnosis.leading
     if leading is None:
-        return None
+        return "no finding rests on it"
     if leading.subject_kind in ("communicator", "nic", "link", "job"):
         return "the finding is about transfers after all have arrived, not about who is last"
     blamed = leading.ranks or [one for one in (leading.rank,) if one is not None]

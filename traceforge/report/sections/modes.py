@@ -3,7 +3,7 @@
 Reads attribute.delay, finding and evidence. Every mode is named, found or not: that nothing stands out is an answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from traceforge.report.blocks import (
     Block,
@@ -72,23 +72,25 @@ def _modes(findings: list[Finding]) -> list[str]:
 def _overview(rows: dict[str, Row], findings: Sequence[Finding]) -> TableFigure:
     columns = (
         TableColumn("failure mode", mode_name),
-        TableColumn("answer", lambda mode: _answer(mode, findings)),
+        TableColumn("answer", lambda mode: _answer(mode, findings, mode in rows)),
         number("delay per iteration", lambda mode: duration(rows[mode]["delay_ns"]) if mode in rows else "—"),
         number("of the iteration", lambda mode: percent(rows[mode]["share"]) if mode in rows else "—"),
         TableColumn("mostly", lambda mode: _largest_cause(rows.get(mode))),
         TableColumn("what would settle it", lambda mode: _SETTLES[mode].replace("`", ""), wide=True),
     )
     modes = sorted(MODES, key=lambda mode: -(rows[mode]["delay_ns"] if mode in rows else 0))
-    return TableFigure("modes", _caption(findings), Table.of(modes, columns), ["sections/modes", "findings"])
+    return TableFigure("modes", _caption(findings, rows), Table.of(modes, columns), ["sections/modes", "findings"])
 
 
-def _answer(mode: str, findings: Sequence[Finding]) -> str:
+def _answer(mode: str, findings: Sequence[Finding], has_delay: bool) -> str:
     own = [finding for finding in findings if finding.mode == mode]
     for confidence in CONFIDENCES[:-1]:
         if any(finding.confidence == confidence for finding in own):
             return f"found, confidence {confidence}"
     if own:
         return "only a hint"
+    if not has_delay:
+        return "no delay of this kind"
     return "not attributed" if mode == "unexplained" else "nothing stands out"
 
 
@@ -97,9 +99,11 @@ def _largest_cause(row: Row | None) -> str:
     return "—" if row is None or row["largest_cause"] == row["mode"] else cause
 
 
-def _caption(findings: Sequence[Finding]) -> str:
+def _caption(findings: Sequence[Finding], rows: Mapping[str, Row]) -> str:
     found = _modes([finding for finding in findings if finding.is_significant])
-    ruled_out = [lowered(mode_name(mode)) for mode in MODES[:-1] if mode not in {one.mode for one in findings}]
+    hit = {one.mode for one in findings}
+    # Without any delay of a kind there may have been nothing to compare: that is no all-clear.
+    ruled_out = [lowered(mode_name(mode)) for mode in MODES[:-1] if mode in rows and mode not in hit]
     hinted = [lowered(mode_name(mode)) for mode in _modes(list(findings)) if mode not in found]
     if not findings:
         return "No failure mode exceeds the scatter between iterations."

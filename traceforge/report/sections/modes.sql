@@ -4,7 +4,9 @@ WITH counted AS (
     COUNT(*) AS iterations,
     SUM(reference_ns + excess_ns) AS duration_ns
   FROM attribute.excess
+  JOIN timeline.iteration USING (run_id, iteration)
   WHERE run_id = $run_id
+    AND NOT is_warmup
 ),
 by_cause AS (
   SELECT
@@ -12,7 +14,9 @@ by_cause AS (
     cause,
     SUM(delay_ns) AS delay_ns
   FROM attribute.delay
+  JOIN timeline.iteration USING (run_id, iteration)
   WHERE run_id = $run_id
+    AND NOT is_warmup
   GROUP BY mode, cause
 )
 SELECT

@@ -23,12 +23,17 @@ def _build(context: Context) -> Section | None:
     if len(context.job.ranks) != 1 or not parts:
         return None
     operations, idle = context.rows("sections/operations"), context.rows("sections/one_rank_idle")
+
+    def of_step(bar: Callable[[Row, str, float], ListedBar]) -> Callable[[Row, float], ListedBar]:
+        step_ns = context.job.mean_ns
+        return lambda row, length: bar(row, percent(_size(row) / step_ns) if step_ns else "—", length)
+
     lists = [
         BarList(
             "Where a mean step goes", _bars(sorted(parts, key=_size, reverse=True), _part), ["sections/bottleneck"]
         ),
-        BarList("Largest operations", _bars(summed(operations, _name), _operation), ["sections/operations"]),
-        BarList("Why the device is idle", _bars(idle, _gap), ["sections/one_rank_idle"]),
+        BarList("Largest operations", _bars(summed(operations, _name), of_step(_operation)), ["sections/operations"]),
+        BarList("Why the device is idle", _bars(idle, of_step(_gap)), ["sections/one_rank_idle"]),
     ]
     return Section([BarLists([one for one in lists if one.bars])])
 
@@ -52,13 +57,13 @@ def _name(row: Row) -> str:
     return clean(row["operation"] or row["kernel"] or "without a name", _NAME_COLUMNS)
 
 
-def _operation(row: Row, length: float) -> ListedBar:
-    return ListedBar(row["name"], duration(row["duration_ns"]), percent(row["share"]), length, "compute")
+def _operation(row: Row, share: str, length: float) -> ListedBar:
+    return ListedBar(row["name"], duration(row["duration_ns"]), share, length, "compute")
 
 
-def _gap(row: Row, length: float) -> ListedBar:
+def _gap(row: Row, share: str, length: float) -> ListedBar:
     call = f", in {clean(row['largest_call'], _NAME_COLUMNS)}" if row["largest_call"] else ""
-    return ListedBar(f"{capital(spaced(row['cause']))}{call}", duration(row["duration_ns"]), "", length, "runtime")
+    return ListedBar(f"{capital(spaced(row['cause']))}{call}", duration(row["duration_ns"]), share, length, "runtime")
 
 
 SECTION = Plugin(13, "The step of this rank", "", _build)

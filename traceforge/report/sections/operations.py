@@ -9,6 +9,7 @@ from traceforge.report.formatting import clean, count, duration, listed, percent
 from traceforge.report.missing_data import missing
 from traceforge.report.operation_sums import summed
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds import report as thresholds
 
 _MOST_OPERATIONS = 20
 _NAME_COLUMNS = 36
@@ -27,25 +28,27 @@ def _build(context: Context) -> Section | Missing:
         return missing("No operation can be listed", context)
     table = Table.of(rows, _OPERATION_COLUMNS, _MOST_OPERATIONS)
     queries = ["sections/operations", "sections/operations_coverage"]
-    notes = ["Of a mean iteration of a mean rank."]
+    notes = ["Of a mean iteration of a mean rank." if context.job.used else "Of a mean rank."]
     if any(row["flops_per_s"] is not None for row in rows):
         notes.append("TFLOP/s and peak where shapes and the device's peak are known.")
-    figure = TableFigure("operations", _operations_caption(rows), table, queries, notes)
-    unknown = [row for row in context.rows("sections/operations_coverage") if row["reason"] in _REASONS]
+    figure = TableFigure("operations", _operations_caption(rows, context), table, queries, notes)
+    coverage = context.rows("sections/operations_coverage")
+    unknown = [row for row in coverage if row["reason"] in _REASONS and row["share"] >= thresholds.LEAST_UNNAMED_SHARE]
     blocks: list[Block] = [figure]
     if unknown:
-        why = listed([f"{percent(row['share'])} {_REASONS[row['reason']]}" for row in unknown])
-        blocks.append(Note(f"Of the device's time this part has no operation: {why}."))
+        why = listed([f"{percent(row['share'])} ({_REASONS[row['reason']]})" for row in unknown])
+        blocks.append(Note(f"No operation is known for {why} of the device's time."))
     return Section(blocks)
 
 
-def _operations_caption(rows: list[Row]) -> str:
+def _operations_caption(rows: list[Row], context: Context) -> str:
+    whole = "an iteration" if context.job.used else "the time recorded"
     largest = summed(rows, _named)
     work = summed([row for row in rows if row["kind"] != _COMMUNICATION], _named)
     first = largest[0]
     if not work or work[0]["name"] == first["name"]:
-        return f"Most time goes to {_of(first)} of an iteration."
-    return f"Most time goes to {_of(first)} of an iteration, waiting included; of the work, to {_of(work[0])}."
+        return f"Most time goes to {_of(first)} of {whole}."
+    return f"Most time goes to {_of(first)} of {whole}, waiting included; of the work, to {_of(work[0])}."
 
 
 def _of(row: Row) -> str:
@@ -69,7 +72,7 @@ def _calls(row: Row) -> str:
 _OPERATION_COLUMNS = (
     TableColumn("operation", lambda row: _name(row["operation"]), code=True),
     number("time", lambda row: duration(row["duration_ns"])),
-    number("share", lambda row: percent(row["share"])),
+    number("of all operations", lambda row: percent(row["share"])),
     number("calls", _calls),
     number("a call", lambda row: duration(row["call_ns"])),
     TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True),

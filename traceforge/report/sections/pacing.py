@@ -20,7 +20,7 @@ _INTERVALS = "Changes are against the unpaced run; from and to are the ends of t
 _MOST_TRIALS = 40
 _MOST_CHANGES = 20
 # Policies that are there to compare others with.
-_CONTROLS = {"none", "constant", "random", "oracle"}
+_CONTROLS = {"none": "as recorded", "constant": "control", "random": "control", "oracle": "bound"}
 _VERDICT_WORDS = {
     "supported": "supported",
     "no_effect": "no effect",
@@ -150,6 +150,11 @@ def _prediction(row: Row) -> ForestRow:
     )
 
 
+def _policy(row: Row) -> str:
+    role = _CONTROLS.get(row["policy"])
+    return spaced(row["policy"]) + (f" ({role})" if role else "")
+
+
 def _verdict(row: Row) -> str:
     return _VERDICT_WORDS.get(row["verdict"], spaced(row["verdict"] or "—"))
 
@@ -205,7 +210,7 @@ def _summarise(context: Context) -> dict[str, object]:
 
 
 _POLICY_COLUMNS = (
-    TableColumn("policy", lambda row: spaced(row["policy"])),
+    TableColumn("policy", _policy),
     TableColumn("parameters", lambda row: clean(row["parameters"] or "—", 120), code=True),
     TableColumn("verdict", _verdict),
     *_changes("throughput"),

@@ -20,7 +20,7 @@ from traceforge.report.blocks import (
 )
 from traceforge.report.charts.parts import bars_spec, bars_table, time_axis
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, clean, duration, listed, percent, plural, spaced
+from traceforge.report.formatting import capital, clean, duration, listed, percent, plural, significant, spaced
 from traceforge.report.machine_readable import MOST_ENTRIES
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
@@ -57,12 +57,12 @@ def _build(context: Context) -> Section | Missing:
 
 
 def _measured(curve: list[Row]) -> str:
-    points = [
-        f"{row['value']:.3g} iterations a second on {plural(row['ranks'], 'rank')}"
-        for row in curve
-        if row["value"] is not None
-    ]
-    return f"Measured: {listed(points)}." if points else ""
+    paces: dict[int, list[str]] = {}
+    for row in curve:
+        if row["value"] is not None:
+            paces.setdefault(row["ranks"], []).append(significant(row["value"]))
+    points = [f"{listed(found)} iterations a second on {plural(ranks, 'rank')}" for ranks, found in paces.items()]
+    return f"Measured: {'; '.join(points)}." if points else ""
 
 
 def _budget(terms: list[Row], mean_ns: float | None) -> Figure:

@@ -12,7 +12,7 @@ from traceforge.report.charts.strip import strip_spec
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import place_link
 from traceforge.report.embedded_data import Dataset
-from traceforge.report.formatting import LinkedText, change, count, duration, percent, plural, span
+from traceforge.report.formatting import LinkedText, change, count, duration, duration_range, percent, plural, span
 from traceforge.report.job import Iteration, JobOverview
 from traceforge.report.machine_readable import share, whole
 from traceforge.report.missing_data import missing
@@ -104,6 +104,9 @@ def _caption(job: JobOverview, found: LastingChange | None, episode: str) -> str
     if len(job.used) < thresholds.LEAST_ITERATIONS:
         return f"Only {plural(len(job.used), 'iteration')} can be used; the mean is {duration(job.mean_ns)}."
     text = f"Half of the iterations take less than {duration(middle_ns)}, 95 % less than {duration(slow_ns)}"
+    if len(job.used) < thresholds.LEAST_ITERATIONS_OF_A_TAIL:
+        ends = duration_range(job.quantile_ns(0.0), job.quantile_ns(1.0))
+        text = f"The {len(job.used)} iterations take {ends}, half of them less than {duration(middle_ns)}"
     text += f"; they vary by {percent(job.variation)}."
     if found is None:
         return f"{text} {episode or 'No lasting change exceeds the scatter.'}"

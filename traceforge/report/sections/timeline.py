@@ -83,11 +83,9 @@ def _caption(found: TimelineData, rows: Sequence[Row], context: Context) -> tupl
             f"Iteration {first}: all ranks arrive within {within}, which is below the resolution of the clocks.",
         )
     behind = duration(last["behind_median_ns"])
-    if not context.diagnosis.findings:
-        return (
-            first,
-            f"Iteration {first}: the last rank arrives {behind} after the median one; none is late throughout.",
-        )
+    if context.diagnosis.leading is None:
+        throughout = "it is not certain that one is late" if context.diagnosis.findings else "none is late throughout"
+        return first, f"Iteration {first}: the last rank arrives {behind} after the median one; {throughout}."
     return first, f"Iteration {first}: rank {last['rank']} arrives last, on average {behind} after the median rank."
 
 

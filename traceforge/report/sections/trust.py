@@ -10,11 +10,13 @@ from math import inf
 from traceforge.report.blocks import Block, Missing, Note, Section, Table, TableColumn, TableFigure, Tile, Tiles, number
 from traceforge.report.context import Context
 from traceforge.report.formatting import (
+    capital,
     count,
     crossed,
     duration,
     duration_range,
     listed,
+    named_ranks,
     percent,
     plural,
     rank_list,
@@ -157,7 +159,7 @@ def _status(clock: Clock) -> str:
 
 def _drift(clocks: Sequence[Clock]) -> str:
     drift = clocks[0].drift_ppb
-    return "—" if len(clocks) > 1 or drift is None else f"{drift / 1000:.2f}"
+    return "—" if len(clocks) > 1 or drift is None else f"{drift / 1000:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _known(clocks: Sequence[Clock], name: str) -> list[int]:
@@ -167,8 +169,9 @@ def _known(clocks: Sequence[Clock], name: str) -> list[int]:
 def _clock_caption(context: Context) -> str:
     trust = context.trust
     if trust.unaligned:
-        ranks = rank_list(trust.unaligned)
-        return f"Ranks {ranks} could not be aligned to the common clock; their lateness is left out below."
+        its = "its" if len(trust.unaligned) == 1 else "their"
+        ranks = capital(named_ranks(trust.unaligned))
+        return f"{ranks} could not be aligned to the common clock; {its} lateness is not counted."
     if trust.largest_residual_ns is None:
         return "No clock residual is known, so lateness has no error estimate."
     worst = max(trust.clocks, key=lambda clock: (clock.residual_ns or 0, -clock.rank))

@@ -6,7 +6,9 @@ WITH counted AS (
     SUM(reference_ns + excess_ns) / COUNT(*) AS duration_ns,
     SUM(excess_ns) / COUNT(*) AS excess_ns
   FROM attribute.excess
+  JOIN timeline.iteration USING (run_id, iteration)
   WHERE run_id = $run_id
+    AND NOT is_warmup
 ),
 together AS (
   SELECT mode, cause, finding_id, subject_kind || ' ' || subject AS subject, UNNEST(ranks) AS rank
@@ -33,6 +35,8 @@ ledger AS (
     -- What no cause owns stands at the end; a credit of its own name is kept apart.
     delay.mode = 'unexplained' AND (delay.cause = 'unexplained' OR SUM(delay.delay_ns) >= 0) AS is_unexplained
   FROM attribute.delay AS delay
+  JOIN timeline.iteration AS iteration
+    ON iteration.run_id = delay.run_id AND iteration.iteration = delay.iteration AND NOT iteration.is_warmup
   CROSS JOIN counted
   LEFT JOIN together
     ON together.mode = delay.mode AND together.cause = delay.cause AND together.rank = delay.rank

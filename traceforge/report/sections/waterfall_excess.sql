@@ -5,4 +5,6 @@ SELECT
   SUM(excess_ns) / COUNT(*) AS excess_ns,
   SUM(excess_ns) / SUM(reference_ns + excess_ns) AS share
 FROM attribute.excess
+JOIN timeline.iteration USING (run_id, iteration)
 WHERE run_id = $run_id
+  AND NOT is_warmup
