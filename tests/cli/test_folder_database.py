@@ -84,7 +84,7 @@ def test_ingest_pack_and_unpack_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     shutil.copy(SAMPLE / "rank0.pt.trace.json.gz", tmp_path / "traces")
     read = run("ingest", tmp_path / "traces", "--db", f"{tmp_path / 'job'}/", "--jobs", "1")
-    assert (read.returncode, "1 files read" in read.stderr) == (0, True), read.stderr
+    assert (read.returncode, "1 file read" in read.stderr) == (0, True), read.stderr
     # when the same is asked again of traces that the folder lies among
     again = run("ingest", tmp_path, "--db", tmp_path / "job", "--run", "traces", "--jobs", "1")
     packed = run("pack", tmp_path / "job", tmp_path / "job.duckdb")
@@ -114,7 +114,7 @@ def test_a_job_array_from_the_command_line(tmp_path: Path) -> None:
 
     assert [part.returncode for part in parts] == [0, 0], parts
     assert "part 1/2: 1 trace of 1 file read" in parts[1].stderr
-    assert (merged.returncode, "1 files read" in merged.stderr) == (0, True), merged.stderr
+    assert (merged.returncode, "1 file read" in merged.stderr) == (0, True), merged.stderr
     again = run("merge", job)
     assert (again.returncode, "no parts lie in this folder" in again.stderr, "hint: " in again.stderr) == (
         3,

@@ -42,6 +42,13 @@ _NAMELESS = """
 return [...document.querySelectorAll('.chart svg:not([role=img][aria-label]), .chart svg :is([role], [aria-label])')]
   .map((element) => element.outerHTML.slice(0, 120))
 """
+_BROKEN_TABLES = """
+return [...document.querySelectorAll('table')].filter((table) => table.checkVisibility()).filter((table) => {
+  const frame = table.closest('figure, section').getBoundingClientRect();
+  const tallest = Math.max(0, ...[...table.querySelectorAll('td')].map((cell) => cell.clientHeight));
+  return table.getBoundingClientRect().right > frame.right + 1 || tallest > 160;
+}).map((table) => table.closest('figure, section').id)
+"""
 _CLIPPED = """
 return [...document.querySelectorAll('figure, .verdict, .card, .tiles, .chart svg')].filter((element) => {
   const own = element.getBoundingClientRect();
@@ -88,6 +95,8 @@ def test_the_answer_and_the_timeline_of_every_sample_are_a_printed_page_each(
         )
         assert 0 < first <= _PRINTED_HEIGHT
         assert 0 < second <= _PRINTED_HEIGHT
+        # and no table of the appendix leaves its frame, or breaks its words letter by letter
+        assert page.run(_BROKEN_TABLES) == []
     finally:
         page.command("Emulation.setEmulatedMedia", media="")
 

@@ -239,7 +239,11 @@ statement AS (
   WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
   UNION ALL
   SELECT run_id, finding_id, 14, 'for',
-    REPLACE(FORMAT('Without all findings of this run together the replayed job would be {:,.1f} % faster.', 100 * gain_if_all_fixed), '.0 %', ' %')
+    CASE
+      WHEN gain_if_all_fixed < 1
+        THEN FORMAT('Without all findings of this run together the replayed job would be {:.1f} % faster.', 100 * gain_if_all_fixed)
+      ELSE FORMAT('Without all findings of this run together the replayed job would be {:,.0f} % faster.', 100 * gain_if_all_fixed)
+    END
   FROM attribute.finding
   WHERE confidence <> 'low'
   QUALIFY COUNT(*) OVER (PARTITION BY run_id) > 1

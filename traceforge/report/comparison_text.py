@@ -38,6 +38,7 @@ FAMILY_TITLES = {
 }
 """Headings of the families of rows, in their order."""
 
+NO_MORE_THAN_OTHERS = "no more than other ranks"
 _MOST_CHARACTERS = 300
 
 ONE_RUN_EACH = (
@@ -147,7 +148,7 @@ def judged(change: Change) -> str:
     if change.below_resolution:
         return "below the clocks' resolution"
     is_drift = change.family in ("rank_work", "rank_delay") and change.p_value < compare.FALSE_POSITIVE_RATE
-    return "no more than other ranks" if is_drift else "not significant"
+    return NO_MORE_THAN_OTHERS if is_drift else "not significant"
 
 
 def turned(finding: FindingChange) -> str:

@@ -322,12 +322,7 @@ LEADING_SHARE: Annotated[
     float, Meaning("share of iterations", "A rank with most work in this many is named without a clock.", "verdict")
 ] = 0.6
 LEAST_COST_BESIDE: Annotated[
-    float,
-    Meaning(
-        "share of the cost in affected iterations",
-        "A finding that costs so much more in the other iterations says so.",
-        "summary of a finding",
-    ),
+    float, Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "its summary")
 ] = 0.2
 
 LEAST_SHOWN_P_VALUE: Annotated[

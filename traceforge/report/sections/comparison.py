@@ -19,6 +19,7 @@ from traceforge.report.blocks import (
 from traceforge.report.charts.forest import Axis, ForestRow, forest_spec, forest_table
 from traceforge.report.comparison_text import (
     FAMILY_TITLES,
+    NO_MORE_THAN_OTHERS,
     ONE_RUN_EACH,
     comparison_document,
     headline,
@@ -171,7 +172,10 @@ def _table(family: str, comparison: Comparison) -> TableFigure:
     rows = comparison.of(family)
     queries = [f"comparison/{'rank_own' if family == 'rank_work' else family}"]
     changed = sum(change.is_significant for change in rows)
-    caption = f"{FAMILY_TITLES[family]}: {_of(changed, len(rows))}."
+    what = _of(changed, len(rows))
+    if not changed and any(judged(row) == NO_MORE_THAN_OTHERS for row in rows):
+        what = "ranks changed, none by clearly more than the others"
+    caption = f"{FAMILY_TITLES[family]}: {what}."
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
     return TableFigure(f"comparison-{family.replace('_', '-')}", caption, table, queries)
 
