@@ -12,11 +12,13 @@ file says the same as the plain one; and no file takes longer than a limit.
 """
 
 import argparse
+import contextlib
 import gzip
 import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -182,6 +184,21 @@ def said(judge: Judge) -> str:
     return f"{judge.source.name}: {judge.executions} files, {refused:.0%} refused, {judge.failed} failed, {slowest}"
 
 
+def _fuzz_all(judges: list[Judge], inputs: dict[str, list[bytes]], options: argparse.Namespace) -> None:
+    """All formats in turn, that which had the least CPU time next."""
+    sources_of = {one.source.name: random.Random(f"{options.seed} {one.source.name}") for one in judges}  # noqa: S311 - to be repeated
+    share_s = options.cpu_minutes * 60 / len(judges)
+    todo = judges
+    while todo:
+        judge = min(todo, key=lambda one: one.cpu_seconds)
+        fuzz(judge, inputs[judge.source.name], sources_of[judge.source.name], options.keep)
+        todo = [
+            one
+            for one in judges
+            if (one.executions < options.executions if options.executions else one.cpu_seconds < share_s)
+        ]
+
+
 def main() -> int:
     """Fuzz as the command line asks; 1 if a file failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -191,6 +208,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("failed-inputs"), help="folder for files that fail")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` would have it ignored
     if _ONE_THREAD not in os.environ:
         words = [sys.executable, "-m", "tests.fuzz.formats", *sys.argv[1:]]
         return subprocess.run(words, env={**os.environ, _ONE_THREAD: "1"}, check=False).returncode
@@ -199,19 +217,9 @@ def main() -> int:
         prefix="traceforge-fuzz-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None
     ) as folder:
         judges = [Judge(Path(folder), sources()[name]) for name in names]
-        sources_of = {name: random.Random(f"{options.seed} {name}") for name in names}  # noqa: S311 - to be repeated
-        todo = judges
-        while todo:
-            judge = min(todo, key=lambda one: one.cpu_seconds)
-            name = judge.source.name
-            fuzz(judge, inputs[name], sources_of[name], options.keep)
-            share_s = options.cpu_minutes * 60 / len(names)
-            todo = [
-                one
-                for one in judges
-                if (one.executions < options.executions if options.executions else one.cpu_seconds < share_s)
-            ]
-        print("\n".join(said(judge) for judge in judges))
+        with contextlib.suppress(KeyboardInterrupt):  # what was done until then is said
+            _fuzz_all(judges, inputs, options)
+        print("\n".join(said(judge) for judge in judges if judge.executions))
     failed = sum(judge.failed for judge in judges)
     print(f"{failed} failed")
     return 1 if failed else 0
