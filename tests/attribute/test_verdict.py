@@ -36,9 +36,16 @@ def test_long_iterations_are_told_in_milliseconds() -> None:
 
     assert str(verdict["explanation"]).startswith(
         "The 12 iterations judged take 110 ms on average, no more than at the job's own typical pace. "
-        "What is slow alike for everyone in all iterations does not show this way. Where the time goes: "
+        "What is slow alike for everyone in all iterations does not show this way. No file says how many ranks the job "
+        "has: of others, if there are any, nothing is known. Where the time goes: "
         "Bound by its kernels: the device computes 91 % of each 110 ms step"
     )
+
+
+def test_a_job_whose_size_is_recorded_leaves_nobody_unknown() -> None:
+    store = store_of(*data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS), world_size=2)
+    with built(store, "attribute"):
+        assert "how many ranks" not in str(store.value("SELECT explanation FROM attribute.verdict"))
 
 
 def test_iterations_that_overlap_are_told_with_how_often_they_begin() -> None:

@@ -328,6 +328,8 @@ def _of_iterations(state: State) -> str:
     nobody = f" Nobody owns it: {owner}." if _is_spread(state) and owner else ""
     nobody = f" Nothing else is significant{_seen(state)}." if is_unbalanced(state) else nobody
     alike = " What is slow alike for everyone in all iterations does not show this way."
+    if state["is_size_assumed"]:
+        alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
     return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
 

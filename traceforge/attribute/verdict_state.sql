@@ -67,6 +67,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- True of a pipeline with one replica: a stage is held against its own other iterations, so that one that is slow in all
   -- of them does not show.
   is_one_replica,
+  -- Whether no file says how many ranks the job has, nor which belong to a group: others may not have been recorded.
+  is_size_assumed,
   -- Whether ranks are stages of a pipeline.
   has_stages
 ) AS
@@ -123,6 +125,9 @@ counted AS (
       EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis IN ('tp', 'cp', 'ep'))
       OR NOT EXISTS (SELECT 1 FROM timeline.role AS o WHERE o.run_id = r.run_id GROUP BY o.stage HAVING COUNT(*) > 1)
     ) AS is_one_replica,
+    r.world_size IS NULL AND NOT EXISTS (
+      SELECT 1 FROM align.communicator AS g WHERE g.run_id = r.run_id AND g.origin <> 'assumed'
+    ) AS is_size_assumed,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
     EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
   FROM meta.run AS r
@@ -248,7 +253,7 @@ SELECT
   f.first_problem_step,
   f.hang_summary, f.hang_detail, f.hang_next_step,
   f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
-  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica,
+  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
   EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp')
 FROM found AS f
 CROSS JOIN limits AS t
