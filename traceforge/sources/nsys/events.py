@@ -93,12 +93,14 @@ def _where(database: TableFile, table: EventTable, part: ReportPart) -> tuple[st
 
 def _of_part(database: TableFile, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
     """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
+    if not (table.is_device or part.has_host):
+        return ["1 = 0"], []
     if part.process is not None:
         if table.is_device and database.has(table.table, "globalPid"):
             return [f"{database.integer(table.table, 'globalPid')} = ?"], [part.process]
         if not table.is_device and database.has(table.table, "globalTid"):
             thread = database.integer(table.table, "globalTid")
-            return [f"{thread} >= ?", f"{thread} < ?"], [part.process, part.process + (1 << THREAD_BITS)]
+            return [f"{thread} BETWEEN ? AND ?"], list(part.threads)
     if part.device is not None and table.is_device and database.has(table.table, "deviceId"):
         nobodys = ["globalPid IS NULL"] if database.has(table.table, "globalPid") else []
         return [f"{database.integer(table.table, 'deviceId')} = ?", *nobodys], [part.device]

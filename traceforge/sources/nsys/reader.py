@@ -21,6 +21,7 @@ from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nsys.events import KERNEL, NVTX, TABLES, events_of, launches_of, unread_rows
 from traceforge.sources.nsys.gpu_metrics import TABLE as GPU_METRICS
 from traceforge.sources.nsys.gpu_metrics import emit_gpu_metrics
+from traceforge.sources.nsys.launcher import stated_job
 from traceforge.sources.nsys.nccl_calls import NcclCalls
 from traceforge.sources.nsys.nccl_payloads import PayloadReader, are_described
 from traceforge.sources.nsys.opening import open_export
@@ -34,6 +35,10 @@ _MEANINGS = {
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
     "no_session_start": ("info", "the export states no start of its session: times count from an unknown moment"),
     "no_launches": ("info", "the export holds no CUDA calls: what the host did is not recorded"),
+    "launches_not_told": (
+        "warning",
+        "work of a device names no process, and several called CUDA: what launched it is not known",
+    ),
     "graphs_as_one": (
         "info",
         "CUDA graphs were recorded as one row each, without their kernels; record with --cuda-graph-trace=node",
@@ -104,6 +109,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         rows = TimelineRows(emit)
         base_ns = _session_start_ns(database)
         issues.add("no_session_start", int(base_ns is None))
+        issues.add("launches_not_told", int(not part.has_host))
         calls = NcclCalls(PayloadReader(database), issues)
         for table in TABLES:
             before = rows.count
@@ -117,7 +123,7 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
             if table.table.endswith("GRAPH_TRACE"):
                 issues.add("graphs_as_one", rows.count - before)
             if table.table.endswith("RUNTIME"):
-                issues.add("no_launches", int(rows.count == before))
+                issues.add("no_launches", int(part.has_host and rows.count == before))
         for batch in calls.batches(lambda correlations: launches_of(database, part, correlations)):
             emit(batch)
         issues.add("payloads_not_exported", int(not calls.are_read and are_described(database)))
@@ -171,8 +177,8 @@ def _name_threads(database: TableFile, part: ReportPart, rows: TimelineRows) -> 
         return
     name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
     found = database.rows(
-        f"SELECT {name}, {thread} FROM ThreadNames WHERE {thread} >= ? AND {thread} < ?",
-        [part.process, part.process + (1 << THREAD_BITS)],
+        f"SELECT {name}, {thread} FROM ThreadNames WHERE {thread} BETWEEN ? AND ?",
+        part.threads,
     )
     texts = database.texts([number for number, _ in found])
     for number, thread_id in found:
@@ -210,6 +216,7 @@ def _profile(
         "product": _product(database),
         "part": part.name,
         "process": part.pid,
+        **({"job": job} if (job := stated_job(database)) else {}),
     }
     row = {
         "schema_version": _schema_version(database),

@@ -26,7 +26,7 @@ from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
 from traceforge.reading.wire import WireDamageError
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.xplane.nesting import innermost
-from traceforge.sources.xplane.space import Line, Plane, planes_of
+from traceforge.sources.xplane.space import Line, Plane, is_time, planes_of
 from traceforge.sources.xplane.streams import stream_of, work_of
 
 KIND = "xplane"
@@ -54,6 +54,11 @@ _MEANINGS = {
     ),
     "sums": ("info", "events that stand for many occurrences have no time of their own and are not kept"),
     "no_profile_start": ("info", "the file states no start of the profile: times count from an unknown moment"),
+    "out_of_range": ("warning", "a line whose start is no time counts from the start of the profile"),
+    "no_host": (
+        "info",
+        "the file states no host: only a rank in its name or folder (rank0, rank1, ...) joins it to files of others",
+    ),
     "negative_duration": ("warning", "an event that ends before it starts was given the duration 0"),
 }
 
@@ -120,8 +125,9 @@ class _Reading:
         """Hand over all rows, and say what was lost."""
         environment = next((plane.stats() for plane in self._planes if plane.name == "Task Environment"), {})
         start = environment.get("profile_start_time", 0)
-        base_ns = start if isinstance(start, int) else 0
+        base_ns = start if isinstance(start, int) and is_time(start) else 0
         self._issues.add("no_profile_start", int(not base_ns))
+        self._issues.add("no_host", int(host is None))
         derived: Counter[str] = Counter()
         # What lines of operations say of a device with streams, its streams say themselves.
         has_streams = self._device is not None and any(map(stream_of, self._device.line_names()))
@@ -140,6 +146,7 @@ class _Reading:
         for plane in self._planes:
             if plane.name.startswith(_HOSTS):
                 self._add_host(plane, base_ns)
+        self._issues.add("out_of_range", sum(plane.odd_starts for plane in self._planes))
         self._rows.finish()
         self._issues.add("no_events", int(not self._rows.count))
         self._emit(Batch("raw.profile", self._profile(host, base_ns)))
