@@ -9,6 +9,7 @@ Rows that name no process have no launch where several processes called CUDA: it
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,7 @@ DEVICE_TABLES = (
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
 )
 HOST_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
-THREAD_BITS = 24
+THREAD_BITS, MACHINE_BITS = 24, 48
 _THREAD_MASK = (1 << THREAD_BITS) - 1
 THREAD_NAME_EVENT = 39
 GPUS_SEEN = "TARGET_INFO_CUDA_DEVICE"
@@ -62,6 +63,11 @@ class ReportPart:
         return None if self.process is None else (self.process >> THREAD_BITS) & _PID_MASK
 
     @property
+    def machine(self) -> int | None:
+        """Number of the machine, or virtual machine, of the process in the report."""
+        return None if self.process is None else self.process >> MACHINE_BITS
+
+    @property
     def gpu(self) -> int | None:
         """Number of its device among those of the host; CUDA's number of it where that is not known."""
         return None if self.device is None else self.gpus.get(self.device, self.device)
@@ -85,13 +91,26 @@ def parts_of(database: TableFile) -> list[ReportPart]:
     seen = _gpus(database)
     for one, numbers in used.items():
         if one is None:
-            has_host = len(used) == 1 and len(_callers(database)) < 2
+            callers = _callers(database)
+            has_host = not callers or (len(used) == 1 and len(callers) == 1)
             found += [ReportPart(f"device {number}", None, number, has_host=has_host) for number in sorted(numbers)]
         else:
             found.append(_process(one, sorted(numbers), seen))
-    return sorted(found, key=lambda part: (part.gpu is None, part.gpu or 0, part.process or 0)) or [
-        ReportPart("process", None, None)
-    ]
+    found.sort(key=lambda part: (part.gpu is None, part.gpu or 0, part.process or 0))
+    return _with_own_names(found) or [ReportPart("process", None, None)]
+
+
+def _with_own_names(parts: Sequence[ReportPart]) -> list[ReportPart]:
+    """The parts, with the machine in the name of processes that have one number on several."""
+    for said in ("machine {machine}", "{place}"):
+        times = Counter(part.name for part in parts)
+        parts = [
+            part
+            if times[part.name] == 1
+            else replace(part, name=f"{part.name}, {said.format(machine=part.machine, place=place)}")
+            for place, part in enumerate(parts)
+        ]
+    return list(parts)
 
 
 def _callers(database: TableFile) -> set[int]:

@@ -71,7 +71,7 @@ def part_names(path: Path) -> list[str]:
     """
     planes, _ = _planes(path, lambda _count: None)
     try:
-        return [plane.name for plane in _devices(planes)]
+        return list(_devices(planes))
     except WireDamageError as error:
         raise _damaged(path, error) from error
 
@@ -101,8 +101,14 @@ def _damaged(path: Path, error: WireDamageError) -> InputUnusableError:
     return InputUnusableError(f"the file is no sound protobuf: {error}", where=str(path), hint=hint)
 
 
-def _devices(planes: list[Plane]) -> list[Plane]:
-    return [plane for plane in planes if _DEVICE.match(plane.name) and plane.line_names()]
+def _devices(planes: list[Plane]) -> dict[str, Plane]:
+    """Devices that did something, by name; a name that comes again is numbered."""
+    found: dict[str, Plane] = {}
+    for plane in planes:
+        if _DEVICE.match(plane.name) and plane.line_names():
+            times = sum(other.name == plane.name for other in found.values())
+            found[f"{plane.name}, plane {times + 1}" if times else plane.name] = plane
+    return found
 
 
 class _Reading:
@@ -111,8 +117,8 @@ class _Reading:
     def __init__(self, planes: list[Plane], name: str | None, emit: Callable[[Batch], None]) -> None:
         devices = _devices(planes)
         self._planes = planes
-        self._device = next((plane for plane in devices if name in (None, plane.name)), None)
-        self._is_first = self._device is None or self._device is devices[0]
+        self._device = next((plane for own, plane in devices.items() if name in (None, own)), None)
+        self._is_first = self._device is None or self._device is next(iter(devices.values()))
         match = _DEVICE.match(self._device.name) if self._device else None
         self._number = int(match["number"]) if match else 0
         self._kind = match["kind"] if match else ""

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.reading.timeline_rows import LATEST_NS
 from traceforge.reading.wire import LENGTH, VARINT, Bytes, Fields, padded, read_fields, walk
 
 Int64s = NDArray[np.int64]
@@ -26,7 +27,6 @@ _DETAILS = frozenset(
 _KEY, _VALUE = 1, 2
 _ENTRY_NAME, _ENTRY_TITLE = 2, 4
 _PS = 1000
-_LATEST_NS = 2**62  # beyond, no clock shows it, and sums of two would not fit their column
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Plane:
 
 def is_time(start_ns: int) -> bool:
     """Whether a number may be a moment, ns, to which others can be added."""
-    return abs(start_ns) < _LATEST_NS
+    return abs(start_ns) < LATEST_NS
 
 
 def planes_of(data: bytes) -> tuple[list[Plane], str | None]:
