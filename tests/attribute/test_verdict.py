@@ -11,8 +11,8 @@ from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 
 
-def verdict_of(*traces: Trace) -> dict[str, object]:
-    with told(*traces) as store:
+def verdict_of(*traces: Trace, world_size: int | None = None) -> dict[str, object]:
+    with told(*traces, world_size=world_size) as store:
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
         return verdict
 
@@ -119,7 +119,8 @@ def test_a_run_faster_than_its_reference_lies_below_it() -> None:
 
 @pytest.mark.parametrize(("iterations", "confidence"), [(2, "low"), (3, "medium"), (9, "medium"), (12, "high")])
 def test_that_nothing_is_significant_is_the_surer_the_more_was_seen(iterations: int, confidence: str) -> None:
-    verdict = verdict_of(*data_parallel_job([[100 * US, 100 * US]] * iterations, transfer_ns=10 * US))
+    job = data_parallel_job([[100 * US, 100 * US]] * iterations, transfer_ns=10 * US)
+    verdict = verdict_of(*job, world_size=2)
 
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", confidence)
     # and it says above which size something would have been seen
@@ -127,6 +128,12 @@ def test_that_nothing_is_significant_is_the_surer_the_more_was_seen(iterations: 
         r"no rank (?:and no episode of slow transfers )?costs more than [0-9.]+ µs", str(verdict["headline"])
     )
     assert len(sizes) == 1
+
+
+def test_a_negative_is_less_sure_where_nobody_knows_how_many_ranks_there_are() -> None:
+    verdict = verdict_of(*data_parallel_job([[100 * US, 100 * US]] * 12, transfer_ns=10 * US))
+
+    assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "medium")
 
 
 def test_a_rank_whose_time_nothing_explains_is_told_that_nothing_is_recorded() -> None:

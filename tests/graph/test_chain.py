@@ -303,6 +303,34 @@ def test_meetings_of_one_call_come_in_any_order_and_leave_room_to_await_them() -
     assert positions == {8: 0, 6: 1, 7: 2, 9: 4}
 
 
+def test_neighbours_in_a_ring_meet_at_two_places_by_turns() -> None:
+    # message n goes from rank n to rank n + 1 of four; each rank sends and receives in one call
+    chains = [[ChainedCall((rank, (rank - 1) % 4), free=1)] for rank in range(4)]
+
+    assert common_positions(chains) == {0: 0, 1: 1, 2: 0, 3: 1}
+
+
+def test_a_batch_keeps_its_places_in_iterations_in_which_nobody_waits_for_it() -> None:
+    # given two exchanges in a ring of three, which kernels hide in the second iteration; then a reduction
+    traces = [Trace(rank) for rank in range(3)]
+    for rank, trace in enumerate(traces):
+        ring = [("send", (rank + 1) % 3), ("recv", (rank - 1) % 3)]
+        for n, begin in enumerate((0, 1000 * US)):
+            trace.step(n, begin, begin + 1000 * US).kernel(begin, begin + 100 * US)
+            if n:
+                trace.kernel(begin + 100 * US, begin + 800 * US)
+            for at in (begin + 100 * US, begin + 300 * US):
+                trace.exchange(at, at + 100 * US, ring, ranks=(0, 1, 2), group="ring")
+            trace.collective(begin + 800 * US, begin + 900 * US)
+
+    store = told(*traces, stage="graph")
+
+    query = "SELECT position FROM graph.arrival WHERE rank = 0 AND iteration = ? ORDER BY position"
+    first, second = (rows_of(store, query.replace("?", str(n))) for n in range(2))
+    assert first == second
+    assert len(first) == 5
+
+
 def test_ranks_may_meet_in_different_groups_at_one_place() -> None:
     # pipeline of two pairs: ranks 0 and 1 reduce while ranks 2 and 3 do
     traces = []

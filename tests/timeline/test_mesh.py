@@ -5,7 +5,8 @@ import pytest
 from tests.given import Trace, rows_of
 from tests.stories import told
 from traceforge.align.group_inference import ProcessGroup
-from traceforge.timeline.mesh import connected, mesh
+from traceforge.timeline.mesh import mesh
+from traceforge.timeline.message_paths import connected
 
 Ranks = tuple[int, ...]
 

@@ -26,11 +26,16 @@ FASTER = "faster_than_reference"
 
 ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
 
+# Communicator, and the two ranks between which messages go.
+_Path = tuple[int | None, int | None, int | None]
+
 _SCHEMA = {
     "run_id": pl.Int32,
     "iteration": pl.Int32,
     "rank": pl.Int32,
     "communicator_id": pl.Int32,
+    "low_rank": pl.Int32,
+    "high_rank": pl.Int32,
     "mode": pl.String,
     "cause": pl.String,
     "delay_ns": pl.Int64,
@@ -96,15 +101,20 @@ def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
 
 
 def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFrame:
-    """Rank, communicator, mode and cause of each owner, in the order of `owned_ns`."""
+    """Rank, communicator or message path, mode and cause of each owner, in the order of `owned_ns`."""
     names = [cause for cause, _ in run.model.kinds]
     ranks = run.model.ranks.tolist()
-    schema = {"rank": pl.Int32, "communicator_id": pl.Int32, "mode": pl.String, "cause": pl.String}
-    owners: list[tuple[int | None, int | None, str, str]] = [
-        (rank, None, _mode(cause), cause) for rank in ranks for cause in names
+    schema = {name: kind for name, kind in _SCHEMA.items() if name not in ("run_id", "iteration", "delay_ns")}
+    nothing: _Path = (None, None, None)
+    owners: list[tuple[int | None, int | None, int | None, int | None, str, str]] = [
+        (rank, *nothing, _mode(cause), cause) for rank in ranks for cause in names
     ]
-    owners += [(None, c, _mode(cause), cause) for c, cause in zip(run.communicators, causes_of_transfers, strict=True)]
-    owners.append((None, None, _mode(FASTER), FASTER))
+    paths: dict[int, _Path] = {
+        number: (path.communicator_id, path.low_rank, path.high_rank) for number, path in run.paths.items()
+    }
+    for number, cause in zip(run.communicators, causes_of_transfers, strict=True):
+        owners.append((None, *paths.get(number, (number, None, None)), _mode(cause), cause))
+    owners.append((None, *nothing, _mode(FASTER), FASTER))
     return pl.DataFrame(owners, schema=schema, orient="row")
 
 

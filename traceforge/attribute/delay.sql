@@ -11,6 +11,10 @@ CREATE OR REPLACE TABLE attribute.delay (
   rank INTEGER,
   -- Communicator whose transfers took longer; joins timeline.communicator. NULL for what is a rank's.
   communicator_id INTEGER,
+  -- Of slow messages the lower of the two ranks between which they go; NULL of collectives, and for what is a rank's.
+  low_rank INTEGER,
+  -- The higher of them.
+  high_rank INTEGER,
   -- Failure mode: synchronization_amplification, fabric_contention, gpu_locality, runtime_control_plane, unexplained.
   mode VARCHAR NOT NULL,
   -- Cause, refining the mode; faster_than_reference is a credit of everyone's.

@@ -38,8 +38,8 @@ ORDER BY e.iteration
 
 # What neither a rank nor a communicator owns is nobody's.
 _DELAYS = """
-SELECT iteration, COALESCE(rank, communicator_id) AS owner, cause, delay_ns
-FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner
+SELECT iteration, COALESCE(rank, communicator_id) AS owner, communicator_id, low_rank, high_rank, cause, delay_ns
+FROM attribute.delay WHERE run_id = ? ORDER BY iteration, owner, low_rank, high_rank
 """
 
 _COMMUNICATORS = "SELECT communicator_id, ranks FROM timeline.communicator WHERE run_id = ?"
@@ -114,7 +114,16 @@ def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
 def load_search(store: Store, run_id: int) -> Searched | None:
     """A run with what stands out of it; None where no iteration can be judged."""
     run = _run(store, run_id)
-    return None if run is None else candidates(run, store.query(_DELAYS, [run_id]))
+    return None if run is None else candidates(run, _by_path(store.query(_DELAYS, [run_id]), run))
+
+
+def _by_path(delays: pl.DataFrame, run: JudgedRun) -> pl.DataFrame:
+    """Delays of which slow messages are owned by their path."""
+    ends = ["communicator_id", "low_rank", "high_rank"]
+    rows = [(one.communicator_id, one.low_rank, one.high_rank, path) for path, one in run.ledger.paths.items()]
+    known = pl.DataFrame(rows, schema={**{name: delays.schema[name] for name in ends}, "path": pl.Int64}, orient="row")
+    joined = delays.join(known, on=ends, how="left", maintain_order="left")
+    return joined.select("iteration", pl.coalesce("path", "owner").alias("owner"), "cause", "delay_ns")
 
 
 def _run(store: Store, run_id: int) -> JudgedRun | None:

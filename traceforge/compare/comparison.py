@@ -227,7 +227,7 @@ def _stands_out(differences: Values, place: int) -> bool:
     if len(others) < LEAST_COUNT:
         return True
     # Few others tell little of their scatter: as many standard deviations as Student's t of so many ranks asks for.
-    spreads = t_quantile(len(others) - 1, 1 - thresholds.FALSE_POSITIVE_RATE / len(differences))
+    spreads = t_quantile(len(others) - 1, 1 - thresholds.RANK_DRIFT_RATE / len(differences))
     return bool(abs(differences[place] - np.median(others)) > spreads * mad_sd(others))
 
 

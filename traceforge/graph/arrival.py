@@ -34,8 +34,9 @@ GROUP BY ALL
 ORDER BY ALL
 """
 
-# Of the meetings of one call the one that began last ends with it. The others have ended when the other side is done,
-# and take no longer than those of their size that set the end of a call: what else a kernel waits for is not theirs.
+# Of the meetings of one call the last to begin ends with it, but for those whose other side is done long before. The
+# others have ended when the other side is done, and take no longer than those of their size that set the end of a call:
+# what else a kernel waits for is not theirs.
 _USUAL = """
 WITH several AS (
   SELECT DISTINCT run_id, rank
@@ -44,9 +45,13 @@ WITH several AS (
 met AS (
   SELECT a.run_id, a.end_ns, c.last_arrival_ns, c.communicator_id, c.size_bytes,
     ROW_NUMBER() OVER (
-      PARTITION BY a.run_id, a.rank, a.call_id ORDER BY c.last_arrival_ns DESC, a.collective_id DESC
+      PARTITION BY a.run_id, a.rank, a.call_id
+      ORDER BY a.end_ns - f.first_end_ns <= $1 * (a.end_ns - c.last_arrival_ns) DESC,
+        c.last_arrival_ns DESC, a.collective_id DESC
     ) = 1 AS is_last_begun
   FROM timeline.arrival AS a
+  JOIN (SELECT run_id, collective_id, MIN(end_ns) AS first_end_ns FROM timeline.arrival GROUP BY ALL) AS f
+    USING (run_id, collective_id)
   JOIN several USING (run_id, rank)
   JOIN timeline.collective AS c USING (run_id, collective_id)
 )
@@ -73,7 +78,11 @@ of_collective AS (
 ),
 met AS (
   SELECT a.*, COUNT(*) OVER own_call AS meetings,
-    ROW_NUMBER() OVER (own_call ORDER BY c.last_arrival_ns DESC, a.collective_id DESC) = 1 AS is_last_begun,
+    ROW_NUMBER() OVER (
+      own_call
+      ORDER BY a.end_ns - o.first_end_ns <= $4 * (a.end_ns - c.last_arrival_ns) DESC,
+        c.last_arrival_ns DESC, a.collective_id DESC
+    ) = 1 AS is_last_begun,
     o.first_end_ns, o.is_split, c.last_arrival_ns, c.communicator_id, c.size_bytes
   FROM own AS a
   JOIN of_collective AS o USING (collective_id)
@@ -141,7 +150,10 @@ _COLUMNS = (
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """Rows of some iterations at a time, one a (rank, collective of an iteration), where their order is known."""
-    usual, lacking = store.query(_USUAL), store.query(_LACKING).with_columns(is_lacking=True)
+    usual, lacking = (
+        store.query(_USUAL, [thresholds.MOST_OUTLASTED_SHARE]),
+        store.query(_LACKING).with_columns(is_lacking=True),
+    )
     found = []
     irregular = {code: list[pl.DataFrame]() for code in _LEFT_OUT}
     for block in _blocks(store):
@@ -171,7 +183,8 @@ def _blocks(store: Store) -> Iterator[tuple[int, int, int]]:
 def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, lacking: pl.DataFrame) -> pl.DataFrame:
     """All arrivals of some iterations, with places in the common order."""
     group = ["run_id", "communicator_id", "size_bytes"]
-    arrivals = store.query(_ARRIVALS, block).join(usual, on=group, how="left", nulls_equal=True, maintain_order="left")
+    arrivals = store.query(_ARRIVALS, [*block, thresholds.MOST_OUTLASTED_SHARE])
+    arrivals = arrivals.join(usual, on=group, how="left", nulls_equal=True, maintain_order="left")
     likely_ns = pl.min_horizontal("first_end_ns", pl.col("last_arrival_ns") + pl.col("usual_ns"))
     arrivals = arrivals.with_columns(likely_end_ns=likely_ns).drop(*group[1:], "usual_ns", "first_end_ns")
     ends = arrivals["end_ns"]

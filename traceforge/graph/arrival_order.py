@@ -69,16 +69,12 @@ def as_met(arrivals: pl.DataFrame) -> pl.DataFrame:
 
 def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:
     """Chains of the ranks of one iteration; arrivals by rank and call."""
-    several = arrivals.filter(pl.col("meetings") > 1).select("rank", "collective_id", "meetings")
-    meetings = {(rank, one): count for rank, one, count in several.iter_rows()}
-    columns = arrivals.select("rank", "call_id", "collective_id", "awaited").iter_rows()
+    columns = arrivals.select("rank", "call_id", "collective_id").iter_rows()
     chains = []
-    for rank, own in groupby(columns, key=itemgetter(0)):
-        chain = []
-        for _, call in groupby(own, key=itemgetter(1)):
-            joined, awaited = zip(*((one, other) for _, _, one, other in call), strict=True)
-            chain.append(ChainedCall(joined, max(meetings.get((rank, one), 1) for one in awaited) - 1))
-        chains.append(chain)
+    for _, own in groupby(columns, key=itemgetter(0)):
+        joined = [tuple(one for _, _, one in call) for _, call in groupby(own, key=itemgetter(1))]
+        # Positions stay free whether the call is awaited or not: places must not differ between iterations.
+        chains.append([ChainedCall(meetings, len(meetings) - 1) for meetings in joined])
     return chains
 
 

@@ -1,8 +1,9 @@
 """Where collectives stand in the common order of all ranks. In: each rank's chain. Out: a position for each collective.
 
 A collective's position lies above those of all that any member issued before it. Meetings of one call (a batch of sends
-and receives) come in any order, as they go on at once; each has a position of its own, and behind the call as many
-positions stay free as a rank needs to await them all. Not handled: chains that contradict one another (None).
+and receives) come in any order, as they go on at once: each takes the first position that is free on all its members,
+so that ranks which exchange in a ring have theirs at the same places. Behind the call as many positions stay free as a
+rank needs to await them all. Not handled: chains that contradict one another (None).
 """
 
 from collections.abc import Sequence
@@ -42,15 +43,20 @@ def common_positions(chains: Sequence[Sequence[ChainedCall]]) -> dict[int, int] 
         for link in chain:
             for one in link.collectives:
                 members[one].append((rank, link))
-    reached = [-1] * len(chains)
+    reached, taken = [-1] * len(chains), [set[int]() for _ in chains]
     missing = {(rank, link): len(link.collectives) for of in members.values() for rank, link in of}
     positions: dict[int, int] = {}
     for one in sorted(collectives, key=lambda one: (level[one], one)):
         position = 1 + max(reached[rank] for rank, _ in members[one])
+        while any(position in taken[rank] for rank, _ in members[one]):
+            position += 1
         positions[one] = position
         for rank, link in members[one]:
             missing[rank, link] -= 1
-            reached[rank] = position + (0 if missing[rank, link] else link.free)
+            taken[rank].add(position)
+            if not missing[rank, link]:
+                reached[rank] = max(taken[rank]) + link.free
+                taken[rank].clear()
     return positions
 
 

@@ -13,6 +13,15 @@ FALSE_POSITIVE_RATE: Annotated[
     Meaning("probability", "Chance of any false change among all families of rows.", "Change.is_significant"),
 ] = 0.01
 
+RANK_DRIFT_RATE: Annotated[
+    float,
+    Meaning(
+        "probability",
+        "Chance that the scatter among ranks' changes makes one stand out, which must exceed its own scatter too.",
+        "Change.is_significant",
+    ),
+] = 0.05
+
 LEAST_ITERATIONS: Annotated[
     int,
     Meaning("iterations of either run", "With fewer, no significant change means nothing.", "Comparison.is_judged"),

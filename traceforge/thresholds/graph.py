@@ -8,6 +8,15 @@ LEAST_SHARE_OF_COMMON_WAIT: Annotated[
     float, Meaning("share of ranks", "A wait that fewer have is not the program's.", "graph.arrival.awaited_position")
 ] = 0.5
 
+MOST_OUTLASTED_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of a message's time",
+        "A call that goes on for longer than that after the other side is done goes on for another message.",
+        "graph.arrival.end_ns",
+    ),
+] = 0.1
+
 EARLIEST_START_NS: Annotated[
     int,
     Meaning(

@@ -50,6 +50,14 @@ LEAST_WEIGHT_SHARE: Annotated[
         "timeline.microbatch.direction",
     ),
 ] = 0.1
+LEAST_RING_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the most messages between two ranks of a group",
+        "Where all neighbours exchange as many, the last and the first too, they are a ring and no pipeline.",
+        "timeline.mesh",
+    ),
+] = 0.95
 MORE_MICROBATCHES_RATIO: Annotated[
     int, Meaning("ratio", "So many times the micro-batches are the example of more.", "timeline.pipeline")
 ] = 4

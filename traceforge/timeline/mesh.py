@@ -7,7 +7,7 @@ Not handled: stages of unequal numbers of ranks; meshes of which an axis never c
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
 
@@ -15,8 +15,8 @@ import polars as pl
 
 from traceforge.align.group_inference import ProcessGroup, divisions
 from traceforge.store.database import Store
+from traceforge.timeline.message_paths import Ranks, pipelines
 
-Ranks = tuple[int, ...]
 # Rank to number of its group and place in it.
 Axis = Mapping[int, tuple[int, int]]
 
@@ -24,7 +24,7 @@ _COMMUNICATORS = """
 SELECT run_id, communicator_id, name, description, ranks FROM align.communicator ORDER BY run_id, communicator_id
 """
 _MESSAGES = """
-SELECT run_id, communicator_id, source_rank, destination_rank, iteration, received_ns
+SELECT run_id, communicator_id, collective_id, source_rank, destination_rank, iteration, received_ns
 FROM timeline.message
 ORDER BY run_id, received_ns, message_id
 """
@@ -135,25 +135,3 @@ def _with_names(chosen: Sequence[tuple[str, Axis]]) -> dict[str, Axis]:
             own = f"axis{1 + sum(other.startswith('axis') for other in named)}"
         named[own] = axis
     return named
-
-
-def pipelines(communicators: pl.DataFrame, messages: pl.DataFrame, ranks: int) -> list[Ranks]:
-    """Ranks of each pipeline in order of stages: the members of a group, or whoever passes messages to whom."""
-    members = {int(number): tuple(of) for number, of in communicators.select("communicator_id", "ranks").iter_rows()}
-    edges = messages.select("communicator_id", "source_rank", "destination_rank").unique(maintain_order=True).rows()
-    pipes = {members[number] for number, _, _ in edges if len(members[number]) < ranks}
-    if any(len(members[number]) == ranks for number, _, _ in edges):
-        pipes = set(connected((source, destination) for _, source, destination in edges))
-    first = messages.unique(["iteration"], keep="first", maintain_order=True) if not messages.is_empty() else messages
-    downwards = int((first["source_rank"] > first["destination_rank"]).sum())
-    backwards = 2 * downwards > first.height
-    return sorted((tuple(reversed(pipe)) if backwards else pipe for pipe in pipes), key=min)
-
-
-def connected(edges: Iterable[tuple[int, int]]) -> list[Ranks]:
-    """Sets of ranks between which messages go, each ascending."""
-    of: dict[int, set[int]] = {}
-    for one, other in edges:
-        joined = of.get(one, {one}) | of.get(other, {other})
-        of |= dict.fromkeys(joined, joined)
-    return sorted({tuple(sorted(found)) for found in of.values()})

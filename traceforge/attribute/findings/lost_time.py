@@ -55,6 +55,16 @@ class JudgedRun:
         found: list[int] = self.ledger.model.ranks.tolist()
         return found
 
+    def ranks_on(self, owner: int) -> Sequence[int]:
+        """Ranks of a communicator, or at both ends of a message path."""
+        path = self.ledger.paths.get(owner)
+        return self.members.get(owner, []) if path is None else (path.low_rank, path.high_rank)
+
+    def communicator_of(self, owner: int) -> int:
+        """A communicator, or the one whose messages take a path."""
+        path = self.ledger.paths.get(owner)
+        return owner if path is None else path.communicator_id
+
     @property
     def shares_cores(self) -> bool:
         """Whether ranks without devices share a host: they take its cores from one another."""

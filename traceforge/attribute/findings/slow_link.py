@@ -39,7 +39,7 @@ def slow_link(run: JudgedRun, affected: Sequence[int], delay_ns: float) -> Subje
         return None
     by_ranks = _largest(longer, "low", "high")
     if by_ranks[2] >= thresholds.SOLE_DOMINANCE * whole:
-        return _between_ranks(run, by_ranks[0], by_ranks[1])
+        return between_ranks(run, by_ranks[0], by_ranks[1])
     return _between_hosts(run, longer, whole)
 
 
@@ -51,7 +51,8 @@ def _largest(longer: pl.DataFrame, *ends: str) -> tuple[Any, Any, float]:
     return one, other, float(excess_ns)
 
 
-def _between_ranks(run: JudgedRun, one: int, other: int) -> Subject:
+def between_ranks(run: JudgedRun, one: int, other: int) -> Subject:
+    """The link between two ranks."""
     places = tuple(place for place, rank in enumerate(run.ranks) if rank in (one, other))
     return Subject("link", f"{one}, {other}", places, f"the link between ranks {one} and {other}")
 

@@ -15,7 +15,7 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
 from traceforge.attribute.findings.shared_path import shared_path
-from traceforge.attribute.findings.slow_link import slow_link
+from traceforge.attribute.findings.slow_link import between_ranks, slow_link
 from traceforge.attribute.findings.subjects import Subject, ranks_said
 from traceforge.thresholds import attribute as thresholds
 
@@ -55,8 +55,11 @@ def _of_paths(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: Gra
         return
     for n, effect in slow.items():
         number = run.ledger.communicators[n]
-        said = f"communicator {number} ({ranks_said(run.members[number])})"
-        yield FindingCandidate(cause, effect, Subject("communicator", str(number), (), said), communicators=(n,))
+        said = f"communicator {number} ({ranks_said(run.ranks_on(number))})"
+        path = run.ledger.paths.get(number)
+        subject = between_ranks(run, path.low_rank, path.high_rank) if path else None
+        subject = subject or Subject("communicator", str(number), (), said)
+        yield FindingCandidate(cause, effect, subject, communicators=(n,))
 
 
 def unexplained_transfers(by_communicator: Delays, found: Sequence[FindingCandidate]) -> Delays:

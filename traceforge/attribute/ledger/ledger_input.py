@@ -5,9 +5,11 @@ loses cancels. A rank that came after a collective was over never waited for it 
 waits of the others, at no cost); such waits are dropped.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
@@ -16,9 +18,14 @@ from traceforge.replay.reference import references
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
-_COMMUNICATORS = (
-    "SELECT collective_id, communicator_id FROM timeline.collective WHERE run_id = ? ORDER BY collective_id"
-)
+_TRANSFERS = """
+SELECT collective_id, c.communicator_id,
+  LEAST(m.source_rank, m.destination_rank) AS low_rank, GREATEST(m.source_rank, m.destination_rank) AS high_rank
+FROM timeline.collective AS c
+LEFT JOIN timeline.message AS m USING (run_id, collective_id)
+WHERE run_id = ?
+ORDER BY collective_id
+"""
 
 _LACKING = """
 SELECT DISTINCT c.communicator_id
@@ -35,20 +42,31 @@ _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runti
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePath:
+    """Two ranks between which messages of a communicator go, either way."""
+
+    communicator_id: int
+    low_rank: int
+    high_rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerInput:
     """A run ready for the ledger.
 
     Attributes:
         model: kinds of work are (cause, None); waits that never were are gone.
-        communicators: communicator ids, ascending, length C.
-        communicator: index of the communicator of each place, 0 where there is none, shape (I, P, R).
+        communicators: who owns slow transfers, length C: communicator ids, ascending, after the ids of message paths.
+        communicator: index of the owner of each place's transfer, 0 where there is none, shape (I, P, R).
         lacking: indices of the communicators with collectives of which members were not recorded.
+        paths: message paths by id; ids are negative.
     """
 
     model: StepModel
     communicators: tuple[int, ...]
     communicator: NDArray[np.int64]
     lacking: frozenset[int] = frozenset()
+    paths: Mapping[int, MessagePath] = field(default_factory=dict)
 
 
 def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
@@ -56,8 +74,8 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
     model = store.once(load_model, run_id)
     if model is None:
         return None
-    rows = store.query(_COMMUNICATORS, [run_id])
-    collectives, owners = rows["collective_id"].to_numpy(), rows["communicator_id"].to_numpy()
+    rows = store.query(_TRANSFERS, [run_id])
+    collectives, (owners, paths) = rows["collective_id"].to_numpy(), _with_paths(rows)
     ids, index = np.unique(owners, return_inverse=True)
     plain = with_pauses(
         with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
@@ -67,8 +85,20 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
     communicator = np.where(model.group >= 0, index[place], 0)
     incomplete = set(store.query(_LACKING, [run_id])["communicator_id"])
-    lacking = frozenset(c for c, number in enumerate(ids.tolist()) if number in incomplete)
-    return LedgerInput(plain, tuple(ids.tolist()), communicator, lacking)
+    of = [paths[number].communicator_id if number in paths else number for number in ids.tolist()]
+    lacking = frozenset(c for c, number in enumerate(of) if number in incomplete)
+    return LedgerInput(plain, tuple(ids.tolist()), communicator, lacking, paths)
+
+
+def _with_paths(rows: pl.DataFrame) -> tuple[NDArray[np.int64], dict[int, MessagePath]]:
+    """Owner of each transfer: its communicator, or the negative id of the path that a message takes; and the paths."""
+    of_path = ["communicator_id", "low_rank", "high_rank"]
+    known = rows.drop_nulls("low_rank").select(of_path).unique().sort(of_path)
+    known = known.with_columns(path=-1 - pl.int_range(pl.len(), dtype=pl.Int64))
+    owned = rows.join(known, on=of_path, how="left", maintain_order="left").select(
+        pl.coalesce("path", pl.col("communicator_id").cast(pl.Int64))
+    )
+    return owned.to_series().to_numpy(), {path: MessagePath(*ends) for *ends, path in known.iter_rows()}
 
 
 def by_cause(model: StepModel) -> StepModel:

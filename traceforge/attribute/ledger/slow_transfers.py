@@ -1,9 +1,9 @@
 """Whose path is slow. In: the ledger's input. Out: for each communicator, the cause that owns its slow transfers.
 
-Communicators that meet at the same place of the program move the same bytes. One that is slower than most of its
-peers in nearly all iterations has a worse path; what comes and goes, or affects most of them, is the fabric's. The
-path of a communicator without peers cannot be judged. Where a member has no trace it may have come late after all the
-others, which looks the same: only if peers with all traces are slow as well it is the fabric.
+Communicators that meet at the same place of the program move the same bytes; a message path counts as one. One that is
+slower than most of its peers in nearly all iterations has a worse path; what comes and goes, or affects most of them,
+is the fabric's. The path of a communicator without peers cannot be judged. Where a member has no trace it may have come
+late after all the others, which looks the same: only if peers with all traces are slow as well it is the fabric.
 """
 
 from collections.abc import Mapping
@@ -68,9 +68,9 @@ def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArr
             np.add.at(excess[i], of[real], model.transfer_ns[i, p][real] - usual)
             np.add.at(expected[i], of[real], usual)
     joined = model.group >= 0
-    sizes = np.maximum(
-        1, [np.unique(np.nonzero((run.communicator == c) & joined)[2]).size for c in range(excess.shape[1])]
-    )
+    rank = np.broadcast_to(np.arange(joined.shape[2]), joined.shape)
+    members = np.unique(run.communicator[joined] * joined.shape[2] + rank[joined]) // max(1, joined.shape[2])
+    sizes = np.maximum(1, np.bincount(members, minlength=excess.shape[1]))
     return excess / sizes, expected / sizes
 
 

@@ -18,10 +18,10 @@ together AS (
     AND confidence <> 'low'
 ),
 paths AS (
-  SELECT mode, cause, finding_id, 'communicator ' || subject AS subject, TRY_CAST(subject AS INTEGER) AS communicator_id
+  SELECT mode, cause, finding_id, subject_kind || ' ' || subject AS subject, subject AS path
   FROM attribute.finding
   WHERE run_id = $run_id
-    AND subject_kind = 'communicator'
+    AND subject_kind IN ('communicator', 'link')
     AND confidence <> 'low'
 ),
 ledger AS (
@@ -41,7 +41,8 @@ ledger AS (
   LEFT JOIN together
     ON together.mode = delay.mode AND together.cause = delay.cause AND together.rank = delay.rank
   LEFT JOIN paths
-    ON paths.mode = delay.mode AND paths.cause = delay.cause AND paths.communicator_id = delay.communicator_id
+    ON paths.mode = delay.mode AND paths.cause = delay.cause
+    AND paths.path IN (CAST(delay.communicator_id AS VARCHAR), delay.low_rank || ', ' || delay.high_rank)
   WHERE delay.run_id = $run_id
   GROUP BY delay.mode, delay.cause, 3, 4, 5
 ),
