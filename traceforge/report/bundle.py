@@ -15,7 +15,7 @@ from traceforge.errors import TraceforgeError
 from traceforge.report.kept_text import kept_text
 from traceforge.report.palette import css_variables
 
-_TIMELINE = ("data", "rows", "colours", "paint", "marks", "strip", "view", "words", "address", "input")
+_TIMELINE = ("inflate", "data", "rows", "colours", "paint", "marks", "strip", "view", "words", "address", "input")
 _PAGE = ("tabs", "tables", "copy", "report")
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 

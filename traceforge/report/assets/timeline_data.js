@@ -1,11 +1,6 @@
 // The timeline's data. In: compressed JSON written by the report. Out: a model of typed arrays, times in whole steps.
 // Names are kept as the text they are; nothing here touches the page.
 
-const inflated = async (packed) => {
-  const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return JSON.parse(await new Response(stream).text());
-};
 
 /** Runs that follow one another, a code and a length each, as starts, ends and phases. */
 const laneOf = ([codes, lengths]) => {
@@ -60,6 +55,8 @@ const modelOf = (data) => {
   const last = data.offsets.length - 1;
   return {
     ...data,
+    // What a reader calls it; a recording without steps is looked at as one.
+    called: (number) => (data.whole ? "the recording" : `iteration ${number}`),
     rankAt,
     iterationAt,
     lanes: data.lanes.map(laneOf),
@@ -95,6 +92,8 @@ const grouped = (text) => {
   const [whole, ...decimals] = text.replace("-", "−").split(".");
   return [whole.replace(/\B(?=(\d{3})+$)/g, "\u202f"), ...decimals].join(".");
 };
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const plural = (count, noun) => `${grouped(String(count))} ${noun}${count === 1 ? "" : "s"}`;
 

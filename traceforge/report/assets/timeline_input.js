@@ -273,12 +273,12 @@ Object.assign(Walk.prototype, {
   },
 });
 
-const begin = async () => {
+const begin = () => {
   const figure = document.getElementById("figure-timeline");
   if (!figure) return;
   try {
     const { deflate } = JSON.parse(document.getElementById("data-timeline").textContent);
-    const walk = new Walk(figure, modelOf(await inflated(deflate)));
+    const walk = new Walk(figure, modelOf(JSON.parse(inflated(deflate))));
     figure.dataset.ready = String(Math.round(performance.now()));
     window.addEventListener("beforeprint", () => walk.paint([0, walk.painter.height]));
   } catch (error) {
