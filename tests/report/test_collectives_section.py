@@ -19,3 +19,12 @@ def test_matched_calls_are_shown_though_no_iteration_is_whole(is_cut_off: bool) 
     assert of_all[0] > 0
     assert "all_reduce" in section
     assert ("these are all calls that were matched" in section) == is_cut_off
+
+
+def test_calls_outside_of_all_iterations_are_counted_not_denied() -> None:
+    with store_of(Job(4, 6)) as store:
+        store.execute("UPDATE timeline.collective SET iteration = NULL")
+        page = build_report(store, run_id=1, versions={}, command=None).html
+
+    assert "that could be matched lie outside of the iterations that count" in page.replace("\u00a0", " ")
+    assert "no collective call could be matched" not in page.partition('id="collectives"')[2].partition("</section>")[0]

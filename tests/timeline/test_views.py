@@ -70,3 +70,32 @@ def test_gaps_are_summed_by_cause() -> None:
     assert rows_of(store, "SELECT cause, gaps, total_gap_ns, longest_gap_ns, share FROM timeline.gap_cause") == [
         ("data_loading", 2, 70, 40, 0.7)
     ]
+
+
+def test_a_message_is_compared_with_those_between_the_same_two_ranks() -> None:
+    # given three ranks of one group; ranks 0 and 1 exchange in 1 ms, once in 4 ms, ranks 1 and 2 in 30 ms, each time
+    first, second, third = traces = [Trace(rank) for rank in range(3)]
+    for n, lasting in enumerate((1, 1, 4, 1, 1)):
+        near, far = 100 * n * MS, (100 * n + 50) * MS
+        first.exchange(near, near + lasting * MS, [("send", 1)], ranks=range(3))
+        second.exchange(near, near + lasting * MS, [("recv", 0)], ranks=range(3))
+        second.exchange(far, far + 30 * MS, [("send", 2)], ranks=range(3))
+        third.exchange(far, far + 30 * MS, [("recv", 1)], ranks=range(3))
+
+    store = told(*traces, stage="timeline")
+
+    # then the path of ranks 1 and 2 is no slow call of ranks 0 and 1
+    rows = rows_of(store, "SELECT transfer_ns / 1e6, reference_transfer_ns / 1e6, alike FROM timeline.slow_collective")
+    assert rows == [(4, 1, 5)]
+
+
+def test_calls_of_unknown_size_are_compared_with_nothing() -> None:
+    traces = [Trace(rank) for rank in range(2)]
+    for trace in traces:
+        for n, transfer in enumerate((10, 10, 30, 10, 10)):
+            trace.collective(100 * n * MS, (100 * n + transfer) * MS, elements=None)
+
+    store = told(*traces, stage="timeline")
+
+    assert rows_of(store, "SELECT COUNT(*) FROM timeline.collective WHERE size_bytes IS NULL") == [(5,)]
+    assert rows_of(store, "FROM timeline.slow_collective") == []

@@ -1,6 +1,8 @@
 -- Collectives whose transfer took more than twice what others of their communicator, operation and size take.
 --
--- Only where there are four of a kind or more, and the difference is above three clock residuals.
+-- A message is compared with those between the same two ranks, as other ranks may have another path. What has no known
+-- size is compared with nothing. Only where there are four of a kind or more, and the difference is above three clock
+-- residuals.
 -- Scope: run
 CREATE OR REPLACE VIEW timeline.slow_collective (
   -- Joins meta.run.run_id.
@@ -19,14 +21,27 @@ CREATE OR REPLACE VIEW timeline.slow_collective (
   transfer_ns,
   -- First quartile of the transfers of the same kind, ns.
   reference_transfer_ns,
-  -- How many there are of the kind.
+  -- How many there are of the kind: of messages, between the same two ranks.
   alike,
   -- Bus bandwidth reached, bytes/s; NULL when the size is unknown.
   bus_bandwidth_bytes_per_s
 ) AS
-WITH ordered AS (
-  SELECT *, CUME_DIST() OVER (PARTITION BY run_id, communicator_id, op, size_bytes ORDER BY transfer_ns) AS quantile
-  FROM timeline.collective
+WITH meeting AS (
+  SELECT
+    run_id, collective_id,
+    MIN(LEAST(source_rank, destination_rank)) AS low_rank,
+    MAX(GREATEST(source_rank, destination_rank)) AS high_rank
+  FROM timeline.message
+  GROUP BY run_id, collective_id
+),
+ordered AS (
+  SELECT c.*, m.low_rank, m.high_rank,
+    CUME_DIST() OVER (
+      PARTITION BY run_id, c.communicator_id, c.op, c.size_bytes, m.low_rank, m.high_rank ORDER BY c.transfer_ns
+    ) AS quantile
+  FROM timeline.collective AS c
+  LEFT JOIN meeting AS m USING (run_id, collective_id)
+  WHERE c.size_bytes IS NOT NULL
 ),
 compared AS (
   SELECT *,
@@ -35,7 +50,7 @@ compared AS (
     ) OVER kind AS reference_transfer_ns,
     COUNT(*) OVER kind AS alike
   FROM ordered
-  WINDOW kind AS (PARTITION BY run_id, communicator_id, op, size_bytes)
+  WINDOW kind AS (PARTITION BY run_id, communicator_id, op, size_bytes, low_rank, high_rank)
 ),
 resolution AS (
   SELECT run_id,

@@ -39,11 +39,16 @@ _NOTE = (
     "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
     "to ranks that compute unevenly; a long transfer with little skew points to the fabric."
 )
+_ALIKE = "group, operation and size, messages between the same ranks"
+_RECORD_INSIDE = "Record steps that communicate; `timeline.collective` holds what was matched."
 _UNJUDGED = "No whole iteration was recorded: these are all calls that were matched, those of warm-up included."
 
 
 def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/collectives")
+    if not rows and context.trust.collectives and context.job.used:
+        matched = f"the {plural(context.trust.collectives, 'collective')} that could be matched"
+        return Missing(f"No collective to show: {matched} lie outside of the iterations that count.", _RECORD_INSIDE)
     if not rows:
         return missing("No collective to show", context)
     table = Table.of(rows, _COLUMNS, _MOST_ROWS)
@@ -116,18 +121,22 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     rows = context.rows("sections/collectives_slowest")
     if not rows and not any(row["complete"] for row in kinds):
         return Note("Slow calls cannot be known: of no collective was every member recorded.")
+    if not rows and not any(row["size_bytes"] for row in kinds):
+        return Note("Slow calls cannot be known: no size was recorded, so that no two calls can be compared.")
     if not rows:
-        return Note("No call took twice as long as others of its group, operation and size.")
+        return Note(f"No call took twice as long as others of its {_ALIKE}.")
     worst = rows[0]
-    iterations = [str(number) for number in dict.fromkeys(row["iteration"] for row in rows) if number is not None]
+    known = [] if context.job.is_one_stretch else [row["iteration"] for row in rows]
+    iterations = [str(number) for number in dict.fromkeys(known) if number is not None]
     of_size = "" if worst["size_bytes"] is None else f" of {size(worst['size_bytes'])}"
-    caption = f"The slowest call, {_operation(worst)}{of_size}, takes"
+    pair = f" between ranks {worst['between_ranks']}" if worst["between_ranks"] else ""
+    caption = f"The slowest call, {_operation(worst)}{of_size}{pair}, takes"
     caption += f" {duration(worst['transfer_ns'])}; the fastest quarter of its kind takes at most"
     caption += f" {duration(worst['reference_transfer_ns'])}."
     if iterations:
         which = "It falls" if len(rows) == 1 else f"The worst {plural(len(rows), 'call')} fall"
         caption += f" {which} into {'iteration' if len(iterations) == 1 else 'iterations'} {listed(iterations)}."
-    notes = ["Listed: transfers of more than twice the first quartile of their group, operation and size."]
+    notes = [f"Listed: transfers of more than twice the first quartile of their {_ALIKE}."]
     return TableFigure("slowest", caption, Table.of(rows, _SLOWEST_COLUMNS), ["sections/collectives_slowest"], notes)
 
 
@@ -179,6 +188,7 @@ _BANDWIDTH_COLUMNS = (
 _SLOWEST_COLUMNS = (
     number("iteration", _place),
     *_CALL_COLUMNS,
+    TableColumn("between ranks", lambda row: row["between_ranks"] or "—", optional=True),
     number("transfer", lambda row: duration(row["transfer_ns"])),
     number("fastest quarter", lambda row: duration(row["reference_transfer_ns"])),
     number("lost", lambda row: duration(row["lost_ns"])),

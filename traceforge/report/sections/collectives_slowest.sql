@@ -9,7 +9,13 @@ SELECT
   slow.transfer_ns - slow.reference_transfer_ns AS lost_ns,
   slow.alike,
   slow.bus_bandwidth_bytes_per_s,
-  collective.last_rank
+  collective.last_rank,
+  (
+    SELECT FIRST(message.source_rank || ' and ' || message.destination_rank ORDER BY message.message_id)
+    FROM timeline.message AS message
+    WHERE message.run_id = slow.run_id
+      AND message.collective_id = slow.collective_id
+  ) AS between_ranks
 FROM timeline.slow_collective AS slow
 LEFT JOIN timeline.collective AS collective
   ON collective.run_id = slow.run_id
