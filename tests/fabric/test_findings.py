@@ -233,6 +233,12 @@ def problem_and_notice() -> Pair:
     return [process.says("NCCL_ALGO set by environment to Ring") for process in environments()]
 
 
+def error_and_setting() -> Pair:
+    """An error that one line shows, and a setting that two lines show."""
+    text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
+    return [process.says(text) for process in broken_link()]
+
+
 def test_every_rule_has_its_story() -> None:
     assert {*STORIES, "hang_recorded"} == set(finding_rules())
 
@@ -243,7 +249,7 @@ def stories() -> Iterator[Store]:
     with Store(None, is_kept=False) as store:
         for code, (story, _, _) in STORIES.items():
             add_logs(store, story(), run_name=code)
-        for story in (healthy, only_sockets, braces, problem_and_notice):
+        for story in (healthy, only_sockets, braces, problem_and_notice, error_and_setting):
             add_logs(store, story(), run_name=story.__name__)
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
         ranks[2] = recorders({"0": [0, 1, 2]})[2].got("0", 7, 7)
@@ -280,6 +286,15 @@ def test_a_rule_finds_what_it_is_for_and_cites_a_line(stories: Store, code: str)
     assert row["line"] >= 1
     assert row["citation_count"] >= 1
     assert row["severity"] in ("problem", "notice")
+
+
+def test_an_error_comes_before_a_setting_that_more_lines_show(stories: Store) -> None:
+    found = findings_of(stories, "error_and_setting")
+
+    assert [(row["code"], row["severity"], row["citation_count"]) for row in found[:2]] == [
+        ("completion_error", "problem", 1),
+        ("cpu_affinity", "problem", 2),
+    ]
 
 
 def test_each_finding_cites_a_line_that_exists(stories: Store) -> None:

@@ -1,6 +1,7 @@
 """Findings from configuration evidence. Runs the queries of `findings/`; fills fabric.finding.
 
-Idea: a rule is a query and a sentence; problems come before notices, and each finding cites the line that shows it.
+Idea: a rule is a query and a sentence; problems come before notices, and errors before settings. Each finding cites
+the line that shows it.
 Not handled: whether anything waits for it (stage attribute joins findings with measured delays).
 """
 
@@ -28,6 +29,7 @@ _WITH_CONFIGURATION = """
 SELECT COUNT(*) FROM meta.source ANTI JOIN raw.profile USING (source_id) WHERE kind NOT IN ('chakra', 'pytorch_et')
 """
 _MAX_LISTED = 12
+_CONFIGURATION = "configuration evidence"
 _COUNT = "count "
 
 
@@ -53,12 +55,18 @@ def rows(store: Store, folder: Path | None = None) -> pl.DataFrame:
         for code, rule in rules.items()
         for row in store.records(_CITED.format(query=rule.query))
     ]
-    found.sort(key=lambda row: (row["run_id"], SEVERITIES.index(row["severity"]), -row["citation_count"], row["code"]))
+    found.sort(key=_order)
     count: Counter[int] = Counter()
     for row in found:
         row["finding_id"] = count[row["run_id"]]
         count[row["run_id"]] += 1
     return pl.DataFrame(found, infer_schema_length=None)
+
+
+def _order(row: dict[str, Any]) -> tuple[int, int, bool, int, str]:
+    """Problems first; of these what went wrong, such as an error message, before what may."""
+    may_only = row["basis"] == _CONFIGURATION
+    return row["run_id"], SEVERITIES.index(row["severity"]), may_only, -row["citation_count"], row["code"]
 
 
 def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +84,7 @@ def _row(rule: FindingRule, row: dict[str, Any]) -> dict[str, Any]:
         "ranks": ranks,
         "summary": _FORMATTER.format(rule.summary, **quoted),
         "next_step": row.get("next_step") or rule.next_step,
-        "basis": row.get("basis") or "configuration evidence",
+        "basis": row.get("basis") or _CONFIGURATION,
         "source_id": row["source_id"],
         "line": row["line"],
         "citation_count": row["citation_count"],
