@@ -7,7 +7,8 @@ about the run and are left out.
 import re
 from html.parser import HTMLParser
 
-_TOLD = {"p", "h1", "h2", "h3", "h4", "figcaption", "summary", "li", "dd", "title"}
+_TOLD = {"p", "h1", "h2", "h3", "h4", "figcaption", "summary", "li", "dd", "title", "td"}
+_RUNNING = _TOLD - {"dd", "td"}
 _SILENT = {"script", "style", "pre", "code"}
 _NOT_OF_THE_RUN = {"appendix"}
 _UNITS_NS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -19,6 +20,12 @@ _EXCEPT = re.compile(
     r"probability of [\d.]+|coupling.* is [^)]*\)|p [=<] [\d.]+|hours lost per day [\d.]+"
     r"|\d+\.\d+\.\d+|at \d+\.\d+ [A-Z]{3}|\[[^]]*\]"
 )
+# What a program prints and nobody says: 6.57e-05, nan, 1 files. Names of a trace stand in code or come before a noun.
+_PRINTED = re.compile(
+    r"(?<![\w.])\d+(?:\.\d+)?e[-+]\d+|\bnan\b"
+    r"|(?<![.,])(?<![\w.,] )\b1 (?:input )?(?:files|ranks|hosts|iterations|findings|collectives|messages)\b"
+)
+_OF_STEPS = ("mean iteration", "mean step", "of an iteration", "an iteration takes", "they are the iteration")
 _DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit", "No certain culprit")
 _DENIES_A_RANK = "No rank is consistently late"
 _ACCUSES = re.compile(r"[Rr]ank \d+ (?:is the last|is slow|computes longer|is late|arrives last)")
@@ -71,8 +78,9 @@ def contradictions(html: str, kind: str) -> list[str]:
     """
     told = sentences(html)
     # A value beside its label has its unit there.
-    running = [(section, text) for section, tag, text in told if tag != "dd"]
-    found = [f"{section}: no unit: {text}" for section, text in running if _BARE.search(_EXCEPT.sub("", text))]
+    running = [(section, text) for section, tag, text in told if tag in _RUNNING]
+    found = [f"{section}: no words: {text}" for section, _, text in told if _PRINTED.search(text)]
+    found += [f"{section}: no unit: {text}" for section, text in running if _BARE.search(_EXCEPT.sub("", text))]
     if kind == "finding":
         about_a_rank = any(text.startswith("Rank ") for section, _, text in told if section == "verdict")
         denials = (*_DENIALS, _DENIES_A_RANK) if about_a_rank else _DENIALS
@@ -80,7 +88,7 @@ def contradictions(html: str, kind: str) -> list[str]:
     if kind == "nothing_significant":
         titles = [(section, text) for section, tag, text in told if tag == "figcaption"]
         found += [f"{section}: accuses: {text}" for section, text in titles if _ACCUSES.search(text)]
-    return [*found, *_against_the_header(told), *_below_resolution(told, html)]
+    return [*found, *_against_the_header(told), *_without_steps(told), *_below_resolution(told, html)]
 
 
 def _against_the_header(told: list[tuple[str, str, str]]) -> list[str]:
@@ -94,6 +102,17 @@ def _against_the_header(told: list[tuple[str, str, str]]) -> list[str]:
         if any(number > int(ranks[1]) for number in numbers) or "Only one rank" in text:
             wrong.append(f"{section}: against the header: {text}")
     return wrong
+
+
+def _without_steps(told: list[tuple[str, str, str]]) -> list[str]:
+    """What speaks of iterations where the header says that no step was marked."""
+    if not any(tag == "dd" and not section and text == "none marked" for section, tag, text in told):
+        return []
+    return [
+        f"{section}: against the header: {text}"
+        for section, _, text in told
+        if any(words in text.lower() for words in _OF_STEPS)
+    ]
 
 
 def _below_resolution(told: list[tuple[str, str, str]], html: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Pages on ten sets of real traces: sentences agree, and a click on the first finding shows its block."""
+"""Pages on real traces, one set a kind of page: sentences agree, and a click on the first finding shows its block."""
 
 from pathlib import Path
 
@@ -24,6 +24,10 @@ _SETS = {
     "kineto/torchao_ep_moe": "none",
     "nccl/nccl_tests_2node_ib": "none",
     "flight_recorder/gpu_error_1st": "none",
+    "chakra/resnet_dp_text": "none",
+    "nsys/h100_mfu_pair": "none",
+    "xplane/tpu_v6e_4chips": "none",
+    "rocprof/v3_json_aorta_train": "none",
 }
 
 

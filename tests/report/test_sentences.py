@@ -16,6 +16,9 @@ HEAD = "<dl><div><dt>Ranks</dt><dd>4, all of the job</dd></div></dl><p>waits und
         ("<p>Only one rank was recorded.</p>", "finding", "against the header"),
         ("<p>3 of 16 ranks are shown.</p>", "finding", "against the header"),
         ("<figcaption>Rank 2 arrives 1.25 ms after the median rank.</figcaption>", "finding", "below resolution"),
+        ("<summary>1 input files</summary>", "finding", "no words"),
+        ("<table><tr><td>6.57e-05</td></tr></table>", "finding", "no words"),
+        ("<p>It is nan.</p>", "finding", "no words"),
     ],
 )
 def test_what_cannot_stand_is_named(text: str, kind: str, complaint: str) -> None:
@@ -31,11 +34,19 @@ def test_what_cannot_stand_is_named(text: str, kind: str, complaint: str) -> Non
         "<p>It takes 4.25 ms, 4.25 to 5.5 ms, 3.1 % and p = 0.03.</p>",
         "<figcaption>Rank 2 arrives 1.45 ms after the median rank.</figcaption>",
         "<p>3 of 4 ranks are shown.</p>",
-        "<pre>SELECT 4.25</pre>",
+        "<pre>SELECT 4.25 + 1e-05</pre>",
+        "<p>1 input file, 11.1 iterations, 21 ranks and the ranks 0 and 1 of 2 hosts.</p>",
+        "<table><tr><td>4.25</td><td><code>gemm_1e-05</code></td></tr></table>",
     ],
 )
 def test_what_is_right_is_left_alone(text: str) -> None:
     assert contradictions(f'{HEAD}<section id="x">{text}</section>', "finding") == []
+
+
+@pytest.mark.parametrize(("marked", "complaints"), [("none marked", 1), ("30 used", 0)])
+def test_a_recording_without_steps_has_no_iterations(marked: str, complaints: int) -> None:
+    page = f'<dl><dt>Iterations</dt><dd>{marked}</dd></dl><section id="x"><h3>Where a mean step goes</h3></section>'
+    assert len(contradictions(page, "cannot_be_known")) == complaints
 
 
 def test_one_fault_has_one_size() -> None:
