@@ -121,9 +121,14 @@ def test_a_slow_device_is_still_asked_for_its_clocks() -> None:
     assert "clock, temperature" in str(step)
 
 
-def test_a_gap_names_the_call_that_fills_it() -> None:
-    # given four ranks that compute 2 ms a step; rank 2 spends 3 ms in cudaMalloc before that
-    #   rank 2        |cudaMalloc······|gemm····|all-reduce
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [("cudaMalloc", "allocator, 3.00 ms of them in cudaMalloc"), (None, "nothing launched in time")],
+    ids=["a call", "nothing"],
+)
+def test_a_gap_names_the_call_that_fills_it_or_says_that_nothing_was_launched(call: str | None, cause: str) -> None:
+    # given four ranks that compute 2 ms a step; rank 2 spends 3 ms in a call, or in nothing that is known, before that
+    #   rank 2        |the call········|gemm····|all-reduce
     #   the others    |gemm····|all-reduce
     traces = []
     for rank in range(4):
@@ -131,8 +136,8 @@ def test_a_gap_names_the_call_that_fills_it() -> None:
         for number in range(12):
             start = number * STEP
             trace.step(number, start, start + STEP)
-            if stall:
-                trace.host_work("cudaMalloc", start, start + stall, "cuda_runtime")
+            if stall and call:
+                trace.host_work(call, start, start + stall, "cuda_runtime")
             at = start + stall
             trace.host_work("aten::mm", at, at + 10 * US).kernel(at, at + 2 * MS, "gemm", launch_ns=at)
             trace.collective(at + 2 * MS, start + STEP)
@@ -143,7 +148,7 @@ def test_a_gap_names_the_call_that_fills_it() -> None:
     ((statement,),) = rows_of(store, first)
     assert str(statement) == (
         "The device of rank 2 is idle for 3.00 ms an iteration longer than the median rank's; "
-        "cause of the gaps: allocator, 3.00 ms of them in cudaMalloc."
+        f"cause of the gaps: {cause}."
     )
 
 

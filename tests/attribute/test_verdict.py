@@ -144,7 +144,7 @@ def test_a_rank_whose_time_nothing_explains_is_told_that_nothing_is_recorded() -
     verdict = verdict_of(trace)
 
     assert str(verdict["headline"]).startswith(
-        "No kernel, no operation of the host and no annotation is recorded in each"
+        "Nothing is known in each 100 µs step: no kernel, no operation of the host and no annotation"
     )
     assert verdict["kind"] == "cannot_be_known"
 
@@ -185,7 +185,7 @@ def test_what_costs_much_and_may_be_chance_is_told_as_such() -> None:
     # then it is no finding, and yet nobody is told that all is well
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
     assert str(verdict["headline"]).startswith(
-        "Nothing stands out with certainty; what costs most may be chance: rank 1 computes"
+        "Nothing stands out with certainty; the strongest hint may be chance: rank 1 computes"
     )
     assert str(verdict["next_step"]).startswith("Record more iterations than these")
 
@@ -270,7 +270,7 @@ def test_one_rank_tells_what_bounds_it_and_nothing_of_waiting() -> None:
 def test_of_one_rank_of_which_only_steps_are_recorded_nothing_is_said_to_be_known() -> None:
     verdict = verdict_of(Trace().step(0, 0, 100 * US).step(1, 100 * US, 200 * US).step(2, 200 * US, 300 * US))
 
-    assert str(verdict["headline"]).startswith("No kernel, no operation of the host")
+    assert str(verdict["headline"]).startswith("Nothing is known in each 100 µs step: no kernel")
     assert "who waits for whom cannot be known" in str(verdict["explanation"])
     assert "known all the same" not in str(verdict["explanation"])
 

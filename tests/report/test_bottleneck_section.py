@@ -51,3 +51,38 @@ def test_a_sample_has_the_sentence_in_its_summary(sample_database: Callable[...,
 
     assert isinstance(bound, dict)
     assert "The host computes" in bound["sentence"]
+
+
+def words_of(store: Store) -> str:
+    shown = re.sub(r"<(script|style)\b.*?</\1>", " ", api.report(store).html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", shown).replace("\u00a0", " ").split())
+
+
+def test_a_recording_without_steps_has_no_mean_iteration() -> None:
+    # given a rank whose trace marks no step
+    trace = Trace().host_work("aten::mm", 0, 1 * MS).kernel(0, 10 * MS).kernel(20 * MS - 10, 20 * MS)
+
+    words, _, _ = words_of(built(store_of(trace, world_size=1), "forecast")).partition("Queries as executed")
+
+    # then all is said of the time recorded
+    assert "Iterations none marked" in words
+    assert "Where the time recorded goes" in words
+    assert "Together they are the time recorded." in words
+    assert "A mean iteration" not in words
+    assert "Where a mean step goes" not in words
+    assert "1 input file " in words
+
+
+def test_kernels_are_added_up_by_their_whole_names() -> None:
+    # given two kernels whose names differ only where a table cuts them, in one step of 20 ms
+    name = "void vectorized_elementwise_kernel_of_{}_and_of_a_very_long_functor_of_copies"
+    trace = Trace().step(0, 0, 20 * MS)
+    trace.unlaunched_kernel(0, 8 * MS, name.format("float16")).unlaunched_kernel(
+        10 * MS, 19 * MS, name.format("half32")
+    )
+
+    words = words_of(built(store_of(trace, world_size=1), "forecast"))
+
+    # then the larger is the largest, and not their sum
+    assert re.search(r"Most time goes to [^ ]*…[^ ]*, 9.00 ms of an iteration", words)
+    assert "17.0 ms of an iteration" not in words

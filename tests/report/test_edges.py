@@ -75,7 +75,7 @@ def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> 
     with borrowed(Job(residual_ns=20 * MS)) as store:
         page = words(report_of(store).html)
     assert "All ranks arrive together, within the resolution of the clocks." in page
-    assert "which is below the resolution of the clocks" in page
+    assert "all ranks arrive within the 60.0 ms that the clocks cannot resolve" in page
     assert "are left uncoloured: they are below the resolution of the clocks" in page
 
 

@@ -8,7 +8,7 @@ from tests.graph.test_communication import call, job
 from tests.graph.test_operations import rank_that_waits
 from traceforge.report.blocks import Missing, Note, Paragraph, Section, TableFigure
 from traceforge.report.context import Context
-from traceforge.report.sections.execution_traces import SECTION
+from traceforge.report.sections.execution_traces import SECTION, _shared_folder
 from traceforge.store.database import Store
 
 
@@ -62,7 +62,7 @@ def test_the_first_rank_that_differs_is_named() -> None:
     assert any(
         "do not issue the same collectives: rank 1, node 101 has all_reduce 20 bytes float" in text for text in said
     )
-    assert any("structure only; nothing is computed from them" in text for text in said)
+    assert any("All 3 execution traces show structure only" in text for text in said)
 
 
 def test_what_moves_in_which_group_stands_before_the_graphs() -> None:
@@ -76,3 +76,10 @@ def test_what_moves_in_which_group_stands_before_the_graphs() -> None:
     (row,) = first.table.rows
     assert [plain(cell) for cell in row[1:4]] == ["1", "3", "3"]
     assert plain(row[6]) == "100 %"
+
+
+def test_files_are_named_without_the_folder_that_all_share() -> None:
+    assert _shared_folder(["job/et/rank0.json", "job/et/rank1.json"]) == "job/et/"
+    assert _shared_folder(["job/et/rank1", "job/et/rank10", "job/late/rank2"]) == "job/"
+    assert _shared_folder(["/a/rank0", "b/rank1"]) == ""
+    assert _shared_folder(["job/rank0"]) == ""

@@ -39,3 +39,16 @@ def test_a_blamed_stage_owns_the_lost_time_and_no_trend_is_drawn_through_a_step(
     assert "No trend is told: the run changes at once, at iteration 13." in words
     assert "per 100 iterations" not in words
     assert "Shares are of a rank's own step, 74.6 ms on average" in words
+
+
+def test_where_nobody_is_to_blame_all_parts_of_the_page_say_so(sample_database: Callable[..., Path]) -> None:
+    words = words_of(sample_database("healthy"))
+
+    # then the verdict, the strip and the waterfall name the same cause first, and one size bounds what was not found
+    assert "spread over ranks and causes (slow compute" in words
+    assert "nobody owns more than" in words
+    assert "The largest part is slow compute, over several ranks." in words
+    assert "no rank and no episode of slow transfers costs more than 2.56 ms" in words
+    assert (
+        "cost more than 2.56 ms an iteration on all transfers (in a quarter of the iterations) or on one rank" in words
+    )

@@ -60,7 +60,7 @@ def test_other_changes_are_listed_and_what_cannot_be_told_is_said() -> None:
         section = section_of(store)
 
     assert "fix rank" in section
-    assert "bucket size megabytes=25 — — — — One size only." in words(section)
+    assert "bucket size megabytes=25 — — — One size only." in words(section)
     assert "<b>evil</b>" not in section
 
 
@@ -71,3 +71,15 @@ def test_unknown_values_of_changes_break_nothing(column: str) -> None:
         store.execute(f"UPDATE replay.what_if SET {column} = NULL")
 
         assert "None" not in re.sub("None of", "", words(section_of(store)))
+
+
+def test_reasons_are_told_and_an_end_of_an_interval_that_bounds_nothing_is_left_out() -> None:
+    with borrowed(Job()) as store:
+        store.execute("UPDATE replay.outcome SET throughput_ratio_low = 0.001 WHERE policy = 'random'")
+        store.execute("UPDATE replay.outcome SET gain_ceiling = 0.0")
+        told = words(section_of(store)).replace("\N{MINUS SIGN}", "-")
+
+    assert "random (control) max_delay=0.1 would harm -4.0 % at most -3.0 % 3.0 %" in told
+    assert "-0.2 % -1.0 % to +0.4 %" in told
+    assert "random (control) max_delay=0.1 would harm Delays that know nothing only cost time." in told
+    assert "No pacing is likely to gain anything." in told

@@ -283,7 +283,7 @@ def _of_nothing(parts: Parts, facts: Facts) -> str:
     activity = facts.get("host_activity")
     when = f"in {_step(parts, facts).removeprefix('of ')}"
     if activity in (None, "unnamed"):
-        return f"No kernel, no operation of the host and no annotation is recorded {when}, under any name known."
+        return f"Nothing is known {when}: no kernel, no operation of the host and no annotation of a known name."
     doing = bound_words.MEANWHILE.get(activity, f"the host is busy with {activity.replace('_', ' ')}")
     return f"Nothing runs on a device {when}; for {format_share(facts['host_share'])} of it {doing}."
 

@@ -107,7 +107,7 @@ _HEADLINES = MappingProxyType(
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
         "finding": "{summary}",
-        "uncertain": "Nothing stands out with certainty; what costs most may be chance: {inner_summary}",
+        "uncertain": "Nothing stands out with certainty; the strongest hint may be chance: {inner_summary}",
         "cut_short": "Nothing is certain, as files are cut short; from what is left: {inner_summary}",
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",

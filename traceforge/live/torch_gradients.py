@@ -17,7 +17,6 @@ from traceforge.live.torch_phases import TorchPhases
 
 if TYPE_CHECKING:
     from traceforge.live.recorder import Recorder
-    from traceforge.live.tracks import KnownCollective, OpenCollective
 
 
 class TorchGradients:
@@ -29,7 +28,6 @@ class TorchGradients:
         self._phases = phases
         self._seen: set[int] = set()
         self._awaits_ready = False
-        self._kinds: dict[Any, KnownCollective | None] = {}
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -54,7 +52,9 @@ class TorchGradients:
     def _watch(self, recorder: Recorder, ddp: Any) -> None:
         if not ddp._comm_hooks and _is_plain(self._torch, ddp):
             original = type(ddp).register_comm_hook
-            getattr(original, "__wrapped__", original)(ddp, None, self._reducing(recorder, ddp))
+            # DDP refuses annotations that are not its own, and a lambda has none.
+            hook = lambda _state, bucket: self._reduced(recorder, ddp, bucket)  # noqa: E731
+            getattr(original, "__wrapped__", original)(ddp, None, hook)
             # What is saved or copied with the module must not hold the recorder.
             ddp._comm_hooks.pop()
 
@@ -65,58 +65,51 @@ class TorchGradients:
         def register(ddp: Any, state: Any, hook: Any) -> Any:
             @functools.wraps(hook)
             def watched(state: Any, bucket: Any) -> Any:
-                begun = self._begun(recorder, bucket.buffer(), ddp.process_group)
+                begun = self._begun(recorder, ddp, bucket)
                 future = hook(state, bucket)
-                if begun is not None:
-                    begun.returned()
-                    future.add_done_callback(begun.end)
+                if begun:
+                    begun[0].returned()
+                    future.add_done_callback(lambda _: begun[0].end())
                 return future
 
             return original(ddp, state, watched)
 
         return register
 
-    def _reducing(self, recorder: Recorder, ddp: Any) -> Any:
-        """A hook that does what DDP would; its path is walked with every bucket, so that it calls little."""
+    def _reduced(self, recorder: Recorder, ddp: Any, bucket: Any) -> Any:
+        begun = self._begun(recorder, ddp, bucket)
+        tensor, group = bucket.buffer(), ddp.process_group
+        ranks = group.size()
+        tensor.mul_(1.0 / ranks)  # as the reducer does, which does not divide
         options = self._torch._C._distributed_c10d.AllreduceOptions()
+        future = group.allreduce([tensor], options).get_future()
+        if not begun:
+            return future.then(_only)
+        begun[0].returned()
 
-        # DDP refuses annotations that are not its own.
-        def reduced(_state, bucket):  # type: ignore[no-untyped-def]
-            tensor, group = bucket.buffer(), ddp.process_group
-            begun = self._begun(recorder, tensor, group)
-            ranks = group.size()
-            if ranks > 1:
-                tensor.mul_(1.0 / ranks)  # as the reducer does, which does not divide
-            future = group.allreduce([tensor], options).get_future()
-            if begun is None:
-                return future.then(_only)
-            begun.returned()
+        def ended(future: Any) -> Any:
+            begun[0].end()
+            return _only(future)
 
-            def ended(future: Any) -> Any:
-                begun.end()
-                return future.value()[0]
+        return future.then(ended)
 
-            return future.then(ended)
-
-        return reduced
-
-    def _begun(self, recorder: Recorder, tensor: Any, group: Any) -> OpenCollective | None:
+    def _begun(self, recorder: Recorder, ddp: Any, bucket: Any) -> list[Any]:
         """The collective that begins, if it could be noted."""
-        try:
+        found: list[Any] = []
+
+        def begin() -> None:
             if not self._awaits_ready:
                 self._awaits_ready = True
                 # Called in order: DDP's own callback, which waits, comes after this one.
                 self._torch.autograd.Variable._execution_engine.queue_callback(
                     functools.partial(self._ready, recorder.tracks.clock_ns)
                 )
-            key = tensor.numel(), tensor.dtype, tensor.is_cpu, group
-            if key not in self._kinds:
-                self._kinds[key] = self._collectives.kind(recorder, "all_reduce", tensor, group)
-            kind = self._kinds[key]
-            return None if kind is None else recorder.tracks.begin(kind)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the gradients must be reduced
-            recorder.failed("DDP", error)
-            return None
+            tensor = bucket.buffer()
+            meeting = self._collectives.begin(recorder, "all_reduce", tensor, ddp.process_group)
+            found.extend([] if meeting is None else [meeting])
+
+        recorder.guarded("DDP", begin)
+        return found
 
     def _ready(self, clock_ns: Any) -> None:
         self._phases.ready_ns = clock_ns()

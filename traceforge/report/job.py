@@ -45,13 +45,22 @@ class SourceCount:
 
 @dataclass(frozen=True)
 class JobOverview:
-    """A run; names are cleaned. `host_of` maps each recorded rank to its host, None where no file says it."""
+    """A run; names are cleaned. `host_of` maps each recorded rank to its host, None where no file says it.
+
+    `has_steps` is False where no trace marks a step: a stretch of the recording then stands for an iteration.
+    """
 
     name: str
     world_size: int | None
     host_of: dict[int, str | None]
     sources: Sequence[SourceCount]
     iterations: Sequence[Iteration]
+    has_steps: bool = True
+
+    @property
+    def is_one_stretch(self) -> bool:
+        """Whether no step is known, and all that was recorded is looked at as one."""
+        return len(self.iterations) == 1 and not self.has_steps and not self.used
 
     @property
     def ranks(self) -> list[int]:
@@ -123,4 +132,5 @@ def read_job(rows: Rows, run_id: int) -> JobOverview:
         host_of={row["rank"]: None if row["host"] is None else clean(row["host"], 80) for row in rows("ranks")},
         sources=[SourceCount(**{**row, "kind": clean(row["kind"], 80)}) for row in rows("sources")],
         iterations=[Iteration(number=row.pop("iteration"), **row) for row in rows("iterations")],
+        has_steps=runs[0]["has_steps"],
     )

@@ -47,6 +47,8 @@ def _iterations(job: JobOverview) -> str:
     partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
     if not job.iterations:
         return "none recorded"
+    if job.is_one_stretch:
+        return "none marked"
     parts = [f"{count(len(job.used))} used"]
     parts += [f"{count(warmup)} warm-up"] if warmup else []
     parts += [f"{count(partial)} cut off"] if partial else []

@@ -20,6 +20,7 @@ from traceforge.report.formatting import (
     money,
     percent,
     plural,
+    significant,
     spaced,
 )
 from traceforge.report.representatives import LastingChange, lasting_change
@@ -222,7 +223,7 @@ def change_blocks(context: Context) -> list[Block]:
         TableColumn("change", lambda row: clean(row["change"]), wide=True),
         number("throughput", lambda row: change(row["throughput_ratio"])),
         number("interval", lambda row: "—" if row["low"] is None else f"{change(row['low'])} to {change(row['high'])}"),
-        number("worth in ranks", lambda row: _number(row["gpus"])),
+        number("worth in ranks", lambda row: "—" if row["gpus"] is None else significant(row["gpus"])),
         *(worth if price else ()),
     )
     best = max(rows, key=lambda row: row["throughput_ratio"])

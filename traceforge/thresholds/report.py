@@ -129,3 +129,8 @@ LEAST_ITERATIONS_OF_A_TAIL: Annotated[
 LEAST_DRAWN_BUBBLE_SHARE: Annotated[
     float, Meaning("share of the picture", "A bubble that is shorter is not drawn.", "report, pipeline")
 ] = 0.004
+
+LEAST_BOUND_RATIO: Annotated[
+    float,
+    Meaning("ratio of throughput", "A lower end of an interval below it bounds nothing.", "intervals of pacing"),
+] = 0.1

@@ -93,7 +93,7 @@ def test_a_rank_of_which_nothing_was_recorded_has_no_rows() -> None:
 
 
 def test_a_gap_has_the_name_of_a_call_only_where_that_fills_most_of_it() -> None:
-    # |late launch, 1 s, cudaMalloc for 4 ms of it|cudaFree, all 118 ms of it|idle|
+    # |nothing launched, 1 s, cudaMalloc for 4 ms of it|cudaFree, all 118 ms of it|idle|
     columns = ["start_ns", "duration_ns", "cause", "call", "call_ns"]
     ms = 1_000_000
     gaps = [
@@ -104,7 +104,7 @@ def test_a_gap_has_the_name_of_a_call_only_where_that_fills_most_of_it() -> None
 
     (row,) = host_row(pl.DataFrame(gaps, schema=columns, orient="row"))
 
-    assert [name for name, _, _ in row.labels] == ["late launch", "cudaFree", "idle"]
+    assert [name for name, _, _ in row.labels] == ["nothing launched", "cudaFree", "idle"]
     assert [detail.replace("\N{NO-BREAK SPACE}", " ") for _, detail, _ in row.labels] == [
         "cudaMalloc for 4.00 ms of it",
         "allocator",

@@ -96,8 +96,8 @@ Object.assign(Painter.prototype, {
         if (own.isThin || moment.rank === null) continue;
         this.font(12, 650);
         const room = Math.min(right, this.width) - Math.max(left, this.gutter) - 12;
-        const whole = this.fitted(moment.label, room);
-        const text = whole.endsWith("…") ? this.fitted(moment.label.split(" ")[0], room) : whole;
+        // A size that is cut says less than none.
+        const text = [moment.label, moment.label.split(" ")[0]].find((words) => context.measureText(words).width <= room);
         if (!text) continue;
         const width = context.measureText(text).width;
         const x = Math.min(right, this.width) - width - 7;

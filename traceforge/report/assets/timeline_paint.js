@@ -156,8 +156,8 @@ class Painter {
     for (let number = low; number < model.offsets.length && model.offsets[number] <= view.to; number += 1) {
       marks.push({ time: model.offsets[number], text: isOne ? "" : String(model.iterations[number]), isBoundary: true });
     }
-    const long = this.gutter > 100 ? "ms in iteration" : "ms in";
-    this.caption = isOne ? `${long} ${model.iterations[at]}` : "iteration";
+    const place = this.gutter > 100 ? model.called(model.iterations[at]) : model.iterations[at];
+    this.caption = isOne ? `ms in ${place}` : "iteration";
     return marks;
   }
 

@@ -140,7 +140,8 @@ class Strip {
     if (!this.isLost) return `Iteration ${number}: ${ms(this.model.durations[place])}`;
     const sum = this.sums[place];
     if (!sum) return `Iteration ${number} lost no time`;
-    const parts = this.bars[place].filter(([, us]) => us >= LEAST_TOLD_SHARE * sum).sort((a, b) => b[1] - a[1]);
+    const isRest = (owner) => ["muted", "unexplained"].includes(this.model.owners.names[owner][1]);
+    const parts = this.bars[place].filter(([, us]) => us >= LEAST_TOLD_SHARE * sum).sort((a, b) => isRest(a[0]) - isRest(b[0]) || b[1] - a[1]);
     const owners = parts.map(([owner, us]) => `${inSentence(this.model.owners.names[owner][0])} ${ms(us)}`);
     return `Iteration ${number} lost ${ms(sum)}: ${owners.join(", ")}`;
   }

@@ -78,7 +78,7 @@ class Walk {
     const reason = this.model.reasons[number];
     this.part("readout").textContent = moment
       ? `${moment.sure ? "" : "Only a hint: "}${moment.title}${moment.label ? ` Outlined: ${moment.label}.` : ""}`
-      : `Iteration ${number}${reason ? ` (${reason})` : ""}. Click the name of a rank to open it, a block for its details.`;
+      : `${capital(this.model.called(number))}${reason ? ` (${reason})` : ""}. Click the name of a rank to open it, a block for its details.`;
   }
 
   /** The title says what the iteration in view shows: the page's own words for its first, the time of others. */

@@ -45,7 +45,7 @@ Object.assign(Walk.prototype, {
     // As exact as a span of this length needs.
     const digits = Math.min(4, Math.max(0, 2 - Math.floor(Math.log10(((to - from) * model.step) / 1000))));
     const place = isWithin
-      ? `${this.clock(from, digits)} to ${this.clock(to, digits)} ms in iteration ${model.iterations[view.iteration]}`
+      ? `${this.clock(from, digits)} to ${this.clock(to, digits)} ms in ${model.called(model.iterations[view.iteration])}`
       : `iterations ${model.iterations[this.placeAt(from)]} to ${model.iterations[this.placeAt(to)]}`;
     const about = model.slot ? `; iterations not shown in detail to within ${readable(model.slot, 0.001)} a block` : "";
     this.part("totals-title").textContent = `${view.selected ? "Selected" : "In view"}: ${this.ms(to - from)}, ${place}${about}`;

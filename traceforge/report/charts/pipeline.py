@@ -25,6 +25,8 @@ DIRECTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 _MOST_LABELLED = 48
 _LANE = 30
+# Whether a block is wide enough for its number, at the width that the page gives the chart.
+_HAS_ROOM = "scale('x', datum.end_ms) - scale('x', datum.start_ms) > 3 + 6 * length('' + datum.number)"
 
 
 def pipeline_spec(stages: int, blocks_of_lane: int) -> Spec:
@@ -49,7 +51,8 @@ def pipeline_spec(stages: int, blocks_of_lane: int) -> Spec:
     )
     layers = [bars]
     if blocks_of_lane <= _MOST_LABELLED:
-        place = {"x": alt.X("middle_ms:Q"), "y": lane, "text": alt.Text("number:N")}
+        seen = alt.condition(_HAS_ROOM, alt.value(1), alt.value(0))
+        place = {"x": alt.X("middle_ms:Q"), "y": lane, "text": alt.Text("number:N"), "opacity": seen}
         words = rows_of("blocks")
         halo = words.mark_text(fontSize=10, stroke=variable("surface"), strokeWidth=3, strokeJoin="round")
         layers += [halo.encode(**place), words.mark_text(fontSize=10).encode(**place)]

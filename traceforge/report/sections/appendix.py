@@ -6,7 +6,7 @@ Reads meta.source, and the record of queries of the other sections, so it must b
 from traceforge.report.blocks import Block, Code, Definitions, Missing, Section, Subheading, Table, TableColumn, number
 from traceforge.report.bundle import asset
 from traceforge.report.context import Context, Row, query_anchor
-from traceforge.report.formatting import clean, count, size, spaced
+from traceforge.report.formatting import clean, count, plural, size, spaced
 from traceforge.report.glossary import GLOSSARY
 from traceforge.report.plugin import Plugin
 
@@ -15,7 +15,7 @@ _HASH_LETTERS = 16
 
 def _build(context: Context) -> Section | Missing:
     files = context.rows("sections/appendix_files")
-    summary = f"{count(len(files))} input files"
+    summary = plural(len(files), "input file")
     inputs = Table.of(files, _FILE_COLUMNS, context.limits.table_rows, summary, ["sections/appendix_files"])
     blocks: list[Block] = [Subheading("Terms"), Definitions(GLOSSARY)]
     blocks += [Subheading("Input files"), inputs]

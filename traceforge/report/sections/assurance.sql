@@ -6,5 +6,7 @@ SELECT
   BOOL_AND(smallest_delay_ns_per_iteration IS NOT NULL) AS is_seen
 FROM attribute.sight
 WHERE run_id = $run_id
+  -- Of the whole job only transfers are told: of other causes all ranks would be culprits at once.
+  AND (subject_kind <> 'job' OR cause = 'slow_transfer')
 GROUP BY subject_kind, pattern
 ORDER BY subject_kind, pattern

@@ -9,6 +9,7 @@ from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_ta
 from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import leading_sentences
 from traceforge.report.formatting import clean, duration, lowered, percent
+from traceforge.report.job import JobOverview
 from traceforge.report.missing_data import missing
 from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
@@ -23,13 +24,17 @@ _ORDER = (
 )  # fmt: skip
 
 
+# A name for all of the time, and how a sentence calls it: of marked iterations, and of a stretch without any.
+_WHOLE = {False: ("A mean iteration", "the iteration"), True: ("The time recorded", "the time recorded")}
+
+
 def _build(context: Context) -> Section | Missing:
     parts = [row for row in context.rows("sections/bottleneck") if row["duration_ns"]]
     bounds = context.rows("sections/bottleneck_ranks")
     if not parts or not bounds:
         return missing("The step could not be divided", context)
     job, ranks = bounds[0], bounds[1:]
-    blocks: list[Block] = [_waterfall(parts, job)]
+    blocks: list[Block] = [_waterfall(parts, job, context.job)]
     if len(ranks) > 1:
         queries = ["sections/bottleneck_ranks"]
         shown = Table.of(ranks, _RANK_COLUMNS, context.limits.table_rows, "What bounds each rank", queries)
@@ -37,7 +42,7 @@ def _build(context: Context) -> Section | Missing:
     return Section(blocks)
 
 
-def _waterfall(parts: list[Row], job: Row) -> Figure:
+def _waterfall(parts: list[Row], bound: Row, job: JobOverview) -> Figure:
     mean_ns = sum(part["duration_ns"] for part in parts)
     ordered = sorted(parts, key=lambda part: _ORDER.index(part["bound"]) if part["bound"] in _ORDER else len(_ORDER))
     bars = [
@@ -49,32 +54,33 @@ def _waterfall(parts: list[Row], job: Row) -> Figure:
         )
         for part in ordered
     ]
-    bars.append(Bar("A mean iteration", duration(mean_ns), "total", mean_ns / 1e6))
-    sentence = clean(job["sentence"], 600)
+    total, whole = _WHOLE[job.is_one_stretch]
+    bars.append(Bar(total, duration(mean_ns), "total", mean_ns / 1e6))
+    sentence = clean(bound["sentence"], 600)
     opening = leading_sentences(sentence, _MOST_LETTERS)
     return Figure(
         name="bottleneck",
         caption=opening,
         panels=[
             Panel(
-                waterfall_spec(bars, 0.0, "ms of an iteration"),
+                waterfall_spec(bars, 0.0, "ms recorded" if job.is_one_stretch else "ms of an iteration"),
                 {"bars": waterfall_table(bars)},
-                "Waterfall of a mean iteration from what the device could do to what was measured.",
+                "Waterfall from what the device could do to what was measured.",
             )
         ],
         table=Table.of(parts, _PART_COLUMNS),
         queries=["sections/bottleneck", "sections/bottleneck_ranks"],
         notes=[
             *filter(None, [sentence[len(opening) :].strip()]),
-            "Blue bars can be avoided; grey ones cannot, or are not known to be. Together they are the iteration.",
-            f"Next step: {lowered(job['next_step'])}",
+            f"Blue bars can be avoided; grey ones cannot, or are not known to be. Together they are {whole}.",
+            f"Next step: {lowered(bound['next_step'])}",
         ],
     )
 
 
 _PART_COLUMNS = (
     TableColumn("part", part_name),
-    number("of an iteration", lambda part: duration(part["duration_ns"])),
+    number("time", lambda part: duration(part["duration_ns"])),
     number("share", lambda part: percent(part["share"])),
     TableColumn("avoidable", lambda part: "yes" if part["is_avoidable"] else "no, or not known"),
     TableColumn("what it rests on", lambda part: clean(part["basis"], 200), wide=True),

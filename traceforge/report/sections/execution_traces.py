@@ -4,6 +4,8 @@ Reads graph.volume, traffic, split_imbalance, quality, link, divergence and base
 as such.
 """
 
+from itertools import takewhile
+
 from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import clean, count, duration, listed, percent, plural, size
@@ -28,11 +30,21 @@ def _build(context: Context) -> Section | Missing:
             "`profile(…, execution_trace_observer=ExecutionTraceObserver().register_callback('rank0.et.json'))` writes"
             " one; use it on every rank.",
         )
-    table = Table.of(traces, _COLUMNS, context.limits.table_rows)
+    shared = _shared_folder([trace["path"] for trace in traces])
+    named = [{**trace, "path": trace["path"][len(shared) :]} for trace in traces]
+    table = Table.of(named, _COLUMNS, context.limits.table_rows)
     blocks: list[Block] = _moved(context)
     blocks.append(TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"]))
     blocks += [Note(text) for text in _sequences(context.rows("sections/execution_traces_sequences"))]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
+
+
+def _shared_folder(paths: list[str]) -> str:
+    """The folder that all files lie in, with its slash: it says nothing about any of them."""
+    if len(paths) < 2:
+        return ""
+    levels = zip(*(path.split("/")[:-1] for path in paths), strict=False)
+    return "".join(f"{names[0]}/" for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 def _moved(context: Context) -> list[Block]:
@@ -89,7 +101,9 @@ def _summary(traces: list[Row]) -> str:
     text = f"{len(timed)} of {plural(len(traces), 'execution trace')} {'has' if len(timed) == 1 else 'have'} times."
     if len(traces) > 1 and len(timed) in (0, len(traces)):
         text = f"{'All' if timed else 'None of the'} {count(len(traces))} execution traces have times."
-    if bare:
+    if len(traces) > 1 and bare == len(traces):
+        text = f"All {count(bare)} execution traces show structure only: without times nothing is computed from them."
+    elif bare:
         text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
 
@@ -187,7 +201,7 @@ _COLUMNS = (
     number("operations paired", lambda trace: percent(trace["matched_share"]), optional=True),
     number("names equal", lambda trace: percent(trace["name_agreement"]), optional=True),
     number("nodes", lambda trace: count(trace["node_count"])),
-    number("device nodes with successors", lambda trace: percent(trace["device_successor_share"]), optional=True),
+    number("device nodes linked", lambda trace: percent(trace["device_successor_share"]), optional=True),
     number("dangling edges", lambda trace: count(trace["dangling_edge_count"])),
     TableColumn("graph", lambda trace: _LABELS.get(trace["label"], clean(trace["label"], 40))),
 )

@@ -36,7 +36,7 @@ def _build(context: Context) -> Section | None:
     swatches = _swatches(found["names"])
     strip = BarStrip(
         name="losses",
-        caption=_caption(found["names"], found["cells"]) + _won_back(sum(map(_lost_us, found["cells"])), context),
+        caption=_caption(found["names"], found["cells"], context),
         bars=[
             _bar(group, parts, top_us, swatches, found["names"]) for group, parts in zip(groups, heights, strict=True)
         ],
@@ -98,7 +98,7 @@ def _who(row: Row) -> str:
     return "—" if row["communicator_id"] is None else "transfers of a group"
 
 
-def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]]) -> str:
+def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]], context: Context) -> str:
     """Who owns most, as a share: the size of a fault is stated once, as what is recoverable."""
     sums: dict[int, float] = defaultdict(float)
     for _, owner, lost_us in cells:
@@ -108,13 +108,12 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
         return "Time lost in each iteration, by who owns it"
     first = max(named, key=lambda owner: sums[owner])
     of_all, who = percent(sums[first] / sum(sums.values())), _in_sentence(str(names[first][0]))
+    share = f"the largest owner, {who}, has {of_all} of it"
     if names[first][1] == "unexplained":
-        return f"Time lost in each iteration, by who owns it; {of_all} of it is unexplained"
-    return f"Time lost in each iteration, by who owns it; the largest owner, {who}, has {of_all} of it"
-
-
-def _lost_us(cell: Sequence[object]) -> float:
-    return float(str(cell[2]))
+        share = f"{of_all} of it is unexplained"
+    elif context.diagnosis.leading is None:
+        share = f"nobody owns more than {of_all} of it"
+    return f"Time lost in each iteration, by who owns it; {share}{_won_back(sum(sums.values()), context)}"
 
 
 def _won_back(lost_us: float, context: Context) -> str:

@@ -25,12 +25,14 @@ def _build(context: Context) -> Section | None:
     operations, idle = context.rows("sections/operations"), context.rows("sections/one_rank_idle")
 
     def of_step(bar: Callable[[Row, str, float], ListedBar]) -> Callable[[Row, float], ListedBar]:
-        step_ns = context.job.mean_ns
-        return lambda row, length: bar(row, percent(_size(row) / step_ns) if step_ns else "—", length)
+        step_ns = sum(map(_size, parts))
+        return lambda row, length: bar(row, percent(_size(row) / step_ns), length)
 
     lists = [
         BarList(
-            "Where a mean step goes", _bars(sorted(parts, key=_size, reverse=True), _part), ["sections/bottleneck"]
+            "Where the time recorded goes" if context.job.is_one_stretch else "Where a mean step goes",
+            _bars(sorted(parts, key=_size, reverse=True), _part),
+            ["sections/bottleneck"],
         ),
         BarList("Largest operations", _bars(summed(operations, _name), of_step(_operation)), ["sections/operations"]),
         BarList("Why the device is idle", _bars(idle, of_step(_gap)), ["sections/one_rank_idle"]),
@@ -54,11 +56,11 @@ def _part(row: Row, length: float) -> ListedBar:
 
 
 def _name(row: Row) -> str:
-    return clean(row["operation"] or row["kernel"] or "without a name", _NAME_COLUMNS)
+    return str(row["operation"] or row["kernel"] or "without a name")
 
 
 def _operation(row: Row, share: str, length: float) -> ListedBar:
-    return ListedBar(row["name"], duration(row["duration_ns"]), share, length, "compute")
+    return ListedBar(clean(row["name"], _NAME_COLUMNS), duration(row["duration_ns"]), share, length, "compute")
 
 
 def _gap(row: Row, share: str, length: float) -> ListedBar:

@@ -52,13 +52,13 @@ def _operations_caption(rows: list[Row], context: Context) -> str:
 
 
 def _of(row: Row) -> str:
-    return f"{row['name']}, {duration(row['duration_ns'])}"
+    return f"{clean(row['name'], _NAME_COLUMNS)}, {duration(row['duration_ns'])}"
 
 
 def _named(row: Row) -> str:
     # What ran on the device tells communication better than the call that records its arguments.
     names = ("kernel", "operation") if row["kind"] == _COMMUNICATION else ("operation", "kernel")
-    return clean(next((row[one] for one in names if row[one]), "work without a name"), _NAME_COLUMNS)
+    return next((str(row[one]) for one in names if row[one]), "work without a name")
 
 
 def _name(value: object) -> str:

@@ -14,9 +14,10 @@ from traceforge.report.formatting import capital, change, clean, count, duration
 from traceforge.report.machine_readable import MOST_ENTRIES, share
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds import report as thresholds
 
 _MOST_ROWS = 12
-_INTERVALS = "Changes are against the unpaced run; from and to are the ends of their 95 % intervals."
+_INTERVALS = "Changes are against the unpaced run; intervals are those of 95 %."
 _MOST_TRIALS = 40
 _MOST_CHANGES = 20
 # Policies that are there to compare others with.
@@ -41,6 +42,7 @@ def _build(context: Context) -> Section | Missing:
     else:
         notes = [*filter(None, [_coupling(context)]), _INTERVALS]
         blocks.append(TableFigure("pacing", _caption(rows), Table.of(rows, _COLUMNS), ["sections/pacing"], notes))
+    blocks.append(Table.of(rows, _REASON_COLUMNS, None, "What each verdict rests on", ["sections/pacing"]))
     if trials:
         blocks.append(_pareto(rows, trials))
     if context.store.rows("SELECT 1 FROM replay.paced WHERE run_id = ?", [context.run_id]):
@@ -122,18 +124,20 @@ def _hook(row: Row) -> str:
     return "on throughout" if off is None else f"gave pacing up at iteration {count(off)}"
 
 
-def _changes(title: str) -> tuple[TableColumn, TableColumn, TableColumn]:
-    """The predicted change of throughput and the ends of its interval."""
-    return (
-        number(title, lambda row: change(row["throughput_ratio"])),
-        number("from", lambda row: _lower_end(row["throughput_ratio_low"])),
-        number("to", lambda row: change(row["throughput_ratio_high"])),
-    )
+def _changes(title: str, of: str = "throughput_ratio") -> tuple[TableColumn, TableColumn]:
+    """The predicted change of throughput and its interval."""
+    return number(title, lambda row: change(row[of])), _interval("interval", of)
 
 
-def _lower_end(ratio: float | None) -> str:
-    """The lower end of an interval; one that reaches down to no throughput at all is no end."""
-    return "not bounded" if ratio is not None and ratio <= 0 else change(ratio)
+def _interval(title: str, of: str) -> TableColumn:
+    return number(title, lambda row: _ends(row[f"{of}_low"], row[f"{of}_high"]), optional=True)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    """Both ends of an interval; a lower one near no throughput at all bounds nothing."""
+    if low is None or high is None:
+        return "—"
+    return f"at most {change(high)}" if low < thresholds.LEAST_BOUND_RATIO else f"{change(low)} to {change(high)}"
 
 
 def _prediction(row: Row) -> ForestRow:
@@ -169,13 +173,21 @@ def _caption(rows: list[Row]) -> str:
         return f"Pacing with {spaced(best['policy'])} would give {change(best['throughput_ratio'])} ({low} to {high})."
     if len(policies) == 1:
         name = capital(spaced(policies[0]["policy"]))
-        text = f"{name} is the only policy replayed; verdict: {_verdict(policies[0])}"
-        return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+        return f"{name} is the only policy replayed; verdict: {_verdict(policies[0])}.{_ceiling(ceilings)}"
     which = "Neither" if len(policies) == 2 else "None"
     text = f"{which} of the {len(policies)} replayed policies is known to help this run ({_tally(policies)})"
     if not policies:
         text = "Only the unpaced run was replayed"
-    return f"{text}. No pacing is likely to gain more than {percent(max(ceilings))}." if ceilings else f"{text}."
+    return f"{text}.{_ceiling(ceilings)}"
+
+
+def _ceiling(ceilings: list[float]) -> str:
+    """What the best pacing could gain, as a sentence."""
+    if not ceilings:
+        return ""
+    most = percent(max(ceilings))
+    what = "anything" if most == percent(0) else f"more than {most}"
+    return f" No pacing is likely to gain {what}."
 
 
 def _tally(policies: list[Row]) -> str:
@@ -219,24 +231,17 @@ _MEASURED_COLUMNS = (
     TableColumn("policy", lambda row: clean(row["policy"], 160), code=True),
     number("pairs of blocks", lambda row: count(row["pairs"])),
     *_changes("measured"),
-    number("foretold", lambda row: change(row["foretold_ratio"])),
-    number("from", lambda row: change(row["foretold_ratio_low"])),
-    number("to", lambda row: change(row["foretold_ratio_high"])),
+    *_changes("foretold", "foretold_ratio"),
     TableColumn("intervals", lambda row: {True: "meet", False: "do not meet", None: "—"}[row["agrees"]]),
     number("mean delay", lambda row: duration(row["delay_ns"])),
     TableColumn("hook", _hook),
 )
 _COLUMNS = (
     *_POLICY_COLUMNS,
-    number("steps to come, from", lambda row: _lower_end(row["throughput_ratio_next_low"]), optional=True),
-    number("to", lambda row: change(row["throughput_ratio_next_high"]), optional=True),
-    number("ceiling", lambda row: "—" if row["gain_ceiling"] is None else change(1 + row["gain_ceiling"])),
+    _interval("in steps to come", "throughput_ratio_next"),
     number("variation", lambda row: percent(row["cv"])),
-    number("p50", lambda row: duration(row["p50_ns"])),
-    number("p95", lambda row: duration(row["p95_ns"])),
-    number("p99", lambda row: duration(row["p99_ns"])),
-    TableColumn("reason", lambda row: clean(row["reason"] or "—", 600), wide=True),
 )
+_REASON_COLUMNS = (*_POLICY_COLUMNS[:3], TableColumn("reason", lambda row: clean(row["reason"] or "—", 600), wide=True))
 _TRIAL_COLUMNS = (
     *_POLICY_COLUMNS,
     number("variation", lambda row: percent(row["cv"])),

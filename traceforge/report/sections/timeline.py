@@ -52,9 +52,13 @@ def _iterations(found: TimelineData, context: Context) -> list[tuple[int, str]]:
     lasting = {one.number: one.duration_ns for one in context.job.iterations}
     reasons = found.detail.iterations
     return [
-        (number, ", ".join(filter(None, [str(number), duration(lasting[number]), reasons.get(number)])))
+        (number, ", ".join(filter(None, [_name(number, context), duration(lasting[number]), reasons.get(number)])))
         for number in found.axis.numbers
     ]
+
+
+def _name(number: int, context: Context) -> str:
+    return "whole recording" if context.job.is_one_stretch else str(number)
 
 
 def _rank(rank: int, context: Context) -> str:
@@ -77,11 +81,8 @@ def _caption(found: TimelineData, rows: Sequence[Row], context: Context) -> tupl
     if last is None or last["late_ns"] is None or len(context.job.ranks) < 2:
         return None, f"What {'the' if len(context.job.ranks) == 1 else 'each'} rank did, instant by instant."
     if last["behind_median_ns"] < context.trust.resolution_ns:
-        within = duration(context.trust.resolution_ns)
-        return (
-            first,
-            f"Iteration {first}: all ranks arrive within {within}, which is below the resolution of the clocks.",
-        )
+        least = duration(context.trust.resolution_ns)
+        return first, f"Iteration {first}: all ranks arrive within the {least} that the clocks cannot resolve."
     behind = duration(last["behind_median_ns"])
     if context.diagnosis.leading is None:
         throughout = "it is not certain that one is late" if context.diagnosis.findings else "none is late throughout"

@@ -143,7 +143,7 @@ def _clock_blocks(context: Context) -> list[Block]:
     context.rows("clock_hosts")  # what the rows of hosts are printed beside
     blocks: list[Block] = [TableFigure("clocks", _clock_caption(context), table, ["clock_hosts", "clocks"])]
     if len(by_host) < len(clocks):
-        singles, fold = [[clock] for clock in clocks], f"Clocks of all {count(len(clocks))} ranks"
+        singles, fold = [[clock] for clock in clocks], f"Clocks of the {plural(len(clocks), 'rank')}"
         blocks.append(Table.of(singles, _CLOCK_COLUMNS, context.limits.table_rows, fold, ["clocks"]))
     return blocks
 

@@ -45,7 +45,7 @@ def _build(context: Context) -> Section | Missing:
     seen = [mode for mode in MODES if any(part.mode == mode for part in parts)]
     figure = Figure(
         name="waterfall",
-        caption=_caption(parts, total_ns, mean_ns),
+        caption=_caption(parts, total_ns, mean_ns, by_cause=context.diagnosis.leading is None),
         panels=[panel],
         table=Table.of(parts, _COLUMNS),
         queries=["sections/waterfall", "sections/waterfall_excess"],
@@ -124,15 +124,26 @@ def _total_bar(excess: Row) -> Bar:
     return Bar("All delay in a mean iteration", value, "total", excess["excess_ns"] / 1e6)
 
 
-def _caption(parts: list[_Part], total_ns: float, mean_ns: float) -> str:
+def _caption(parts: list[_Part], total_ns: float, mean_ns: float, *, by_cause: bool) -> str:
+    """What is lost, and by what most: by one culprit, or over all of them where the verdict names none."""
     known, unexplained = parts[:-1], parts[-1]
     lost = f"{duration(total_ns)} of it is delay" if total_ns > 0 else "delays and gains cancel out"
+    if total_ns < 0:
+        lost = f"{duration(-total_ns)} less than at reference durations"
     text = f"An iteration takes {duration(mean_ns)}; {lost}."
-    if known and known[0].delay_ns > 0:
-        text += f" The largest part is {lowered(known[0].label)}."
+    largest = _largest(known) if by_cause else known[:1]
+    if largest and sum(part.delay_ns for part in largest) > 0:
+        name = lowered(largest[0].label if len(largest) == 1 else capital(spaced(largest[0].cause)))
+        text += f" The largest part is {name}{'' if len(largest) == 1 else ', over several ranks'}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
     rest = f"{duration(unexplained.delay_ns)}{share} remains" if unexplained.delay_ns else "Nothing remains"
     return f"{text} {rest} unexplained."
+
+
+def _largest(known: list[_Part]) -> list[_Part]:
+    """The parts of the cause that owns most in sum."""
+    causes = {part.cause: [other for other in known if other.cause == part.cause] for part in known}
+    return max(causes.values(), key=lambda own: sum(part.delay_ns for part in own), default=[])
 
 
 def _notes(iterations: int, bars: list[Bar]) -> list[str]:

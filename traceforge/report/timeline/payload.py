@@ -128,6 +128,7 @@ def _frame(context: Context, axis: TimeAxis, shown: Sequence[Iteration], detail:
     offsets, extents = ([times[number] for number in axis.numbers] for times in (axis.offset_ns, axis.extent_ns))
     return {
         "step": axis.step_ns / 1_000,
+        "whole": context.job.is_one_stretch,
         "phases": PHASES,
         "iterations": axis.numbers,
         "offsets": axis.steps(np.array(offsets, dtype=np.int64)).tolist(),

@@ -63,12 +63,12 @@ def host_row(rows: pl.DataFrame) -> list[Blocks]:
 def _host_label(cause: str | None, call: str | None, call_ns: int | None, lasting_ns: int) -> tuple[str, str, str]:
     phase = "input" if cause in ("input", "data_loading") else "runtime"
     doing = spaced(cause or "idle")
-    if not call or call_ns is None:
-        return doing, "", phase
-    name = clean(call, _NAME_LETTERS)
-    if 2 * call_ns > lasting_ns:
+    name = clean(call or "", _NAME_LETTERS)
+    if name and 2 * (call_ns or 0) > lasting_ns:
         return name, doing, phase
-    return doing, f"{name} for {duration(call_ns)} of it", phase
+    # Whether that is because the host is slow or because it stalls, the ledger says and not the gap.
+    doing = "nothing launched" if cause == "late_launch" else doing
+    return doing, f"{name} for {duration(call_ns)} of it" if name and call_ns is not None else "", phase
 
 
 def work_rows(
