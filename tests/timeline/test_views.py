@@ -89,6 +89,25 @@ def test_a_message_is_compared_with_those_between_the_same_two_ranks() -> None:
     assert rows == [(4, 1, 5)]
 
 
+def test_messages_that_share_a_kernel_are_compared_with_nothing() -> None:
+    # given a rank that receives and sends in one kernel; once the rank that it sends to comes 29 ms late
+    #   0  |send|                |send|
+    #   1  |recv and send|       |recv and send·········|
+    #   2  |recv|                              |recv|
+    first, second, third = traces = [Trace(rank) for rank in range(3)]
+    for n, late in enumerate((0, 0, 29, 0, 0)):
+        at = 100 * n * MS
+        first.exchange(at, at + 1 * MS, [("send", 1)], ranks=range(3))
+        second.exchange(at, at + (1 + late) * MS, [("recv", 0), ("send", 2)], ranks=range(3))
+        third.exchange(at + late * MS, at + (1 + late) * MS, [("recv", 1)], ranks=range(3))
+
+    store = told(*traces, stage="timeline")
+
+    # then the message that came at once is no slow one
+    assert rows_of(store, "SELECT MAX(transfer_ns) / 1e6 FROM timeline.collective") == [(30,)]
+    assert rows_of(store, "FROM timeline.slow_collective") == []
+
+
 def test_calls_of_unknown_size_are_compared_with_nothing() -> None:
     traces = [Trace(rank) for rank in range(2)]
     for trace in traces:

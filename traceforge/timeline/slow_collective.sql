@@ -1,7 +1,7 @@
 -- Collectives whose transfer took more than twice what others of their communicator, operation and size take.
 --
 -- A message is compared with those between the same two ranks, as other ranks may have another path. What has no known
--- size is compared with nothing. Only where there are four of a kind or more, and the difference is above three clock
+-- size is compared with nothing, nor is a message that shares a kernel with others: it ends when the last of them does. Only where there are four of a kind or more, and the difference is above three clock
 -- residuals.
 -- Scope: run
 CREATE OR REPLACE VIEW timeline.slow_collective (
@@ -34,6 +34,13 @@ WITH meeting AS (
   FROM timeline.message
   GROUP BY run_id, collective_id
 ),
+together AS (
+  SELECT a.run_id, UNNEST(LIST(a.collective_id)) AS collective_id
+  FROM timeline.arrival AS a
+  JOIN meeting USING (run_id, collective_id)
+  GROUP BY a.run_id, a.rank, a.arrival_ns, a.end_ns
+  HAVING COUNT(*) > 1
+),
 ordered AS (
   SELECT c.*, m.low_rank, m.high_rank,
     CUME_DIST() OVER (
@@ -41,6 +48,7 @@ ordered AS (
     ) AS quantile
   FROM timeline.collective AS c
   LEFT JOIN meeting AS m USING (run_id, collective_id)
+  ANTI JOIN together USING (run_id, collective_id)
   WHERE c.size_bytes IS NOT NULL
 ),
 compared AS (

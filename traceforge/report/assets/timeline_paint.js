@@ -156,8 +156,9 @@ class Painter {
     for (let number = low; number < model.offsets.length && model.offsets[number] <= view.to; number += 1) {
       marks.push({ time: model.offsets[number], text: isOne ? "" : String(model.iterations[number]), isBoundary: true });
     }
-    const place = this.gutter > 100 ? model.called(model.iterations[at]) : model.iterations[at];
-    this.caption = isOne ? `ms in ${place}` : "iteration";
+    const short = model.whole ? "ms" : `ms in ${model.iterations[at]}`;
+    const long = `ms in ${model.called(model.iterations[at])}`;
+    this.caption = !isOne ? "iteration" : this.gutter > 100 ? long : short;
     return marks;
   }
 

@@ -39,7 +39,6 @@ _NOTE = (
     "the members, hidden or not. All are medians over the calls. High skew with a steady transfer points upstream, "
     "to ranks that compute unevenly; a long transfer with little skew points to the fabric."
 )
-_ALIKE = "group, operation and size, messages between the same ranks"
 _RECORD_INSIDE = "Record steps that communicate; `timeline.collective` holds what was matched."
 _UNJUDGED = "No whole iteration was recorded: these are all calls that were matched, those of warm-up included."
 
@@ -124,7 +123,7 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     if not rows and not any(row["size_bytes"] for row in kinds):
         return Note("Slow calls cannot be known: no size was recorded, so that no two calls can be compared.")
     if not rows:
-        return Note(f"No call took twice as long as others of its {_ALIKE}.")
+        return Note(f"No call took twice as long as others of its {_alike(kinds)}.")
     worst = rows[0]
     known = [] if context.job.is_one_stretch else [row["iteration"] for row in rows]
     iterations = [str(number) for number in dict.fromkeys(known) if number is not None]
@@ -136,8 +135,14 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     if iterations:
         which = "It falls" if len(rows) == 1 else f"The worst {plural(len(rows), 'call')} fall"
         caption += f" {which} into {'iteration' if len(iterations) == 1 else 'iterations'} {listed(iterations)}."
-    notes = [f"Listed: transfers of more than twice the first quartile of their {_ALIKE}."]
+    notes = [f"Listed: transfers of more than twice the first quartile of their {_alike(kinds)}."]
     return TableFigure("slowest", caption, Table.of(rows, _SLOWEST_COLUMNS), ["sections/collectives_slowest"], notes)
+
+
+def _alike(kinds: list[Row]) -> str:
+    """What calls have in common that are compared."""
+    pairs = ", messages also of their two ranks; those that share a kernel are left out"
+    return f"group, operation and size{pairs if any(row['op'] == 'send_recv' for row in kinds) else ''}"
 
 
 def _place(row: Row) -> str:

@@ -134,7 +134,8 @@ def _caption(parts: list[_Part], total_ns: float, mean_ns: float, *, by_cause: b
     largest = _largest(known) if by_cause else known[:1]
     if largest and sum(part.delay_ns for part in largest) > 0:
         name = lowered(largest[0].label if len(largest) == 1 else capital(spaced(largest[0].cause)))
-        text += f" The largest part is {name}{'' if len(largest) == 1 else ', over several ranks'}."
+        sum_ns = sum(part.delay_ns for part in largest)
+        text += f" The largest part is {name}{'' if len(largest) == 1 else f', {duration(sum_ns)} over several ranks'}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
     rest = f"{duration(unexplained.delay_ns)}{share} remains" if unexplained.delay_ns else "Nothing remains"
     return f"{text} {rest} unexplained."
