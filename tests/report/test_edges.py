@@ -82,8 +82,8 @@ def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> 
 def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
     with borrowed(Job()) as store:
         store.execute(
-            "INSERT INTO attribute.delay"
-            " SELECT run_id, iteration, NULL, NULL, 'unexplained', 'faster_than_reference', -1000000"
+            "INSERT INTO attribute.delay (run_id, iteration, mode, cause, delay_ns)"
+            " SELECT run_id, iteration, 'unexplained', 'faster_than_reference', -1000000"
             " FROM attribute.excess"
         )
         page = words(report_of(store).html)
@@ -102,8 +102,8 @@ def test_a_run_without_unexplained_delay_still_shows_its_bar() -> None:
 def test_many_small_culprits_are_summed_by_cause() -> None:
     with borrowed(Job(ranks=4)) as store:
         store.execute(
-            "INSERT INTO attribute.delay"
-            " SELECT 1, e.iteration, r.rank, NULL, 'runtime_control_plane', 'late_launch', 1000"
+            "INSERT INTO attribute.delay (run_id, iteration, rank, mode, cause, delay_ns)"
+            " SELECT 1, e.iteration, r.rank, 'runtime_control_plane', 'late_launch', 1000"
             " FROM attribute.excess AS e CROSS JOIN range(40) AS r(rank)"
         )
         page = words(report_of(store).html)
