@@ -5,7 +5,9 @@ import pytest
 from tests.given import Trace, add_run, built
 from traceforge.doctor.checks import examine
 from traceforge.doctor.profilers import advice_for
+from traceforge.records import Issue
 from traceforge.store.database import Store
+from traceforge.store.issues import issue_rows
 
 
 @pytest.mark.parametrize(("profiler", "setting"), [("nsys", "nvtx.range"), ("xplane", "StepTraceAnnotation")])
@@ -14,7 +16,11 @@ def test_steps_are_marked_in_the_words_of_the_profiler(profiler: str, setting: s
 
 
 @pytest.mark.parametrize("profiler", ["nsys", "rocprof", "rocpd", "xplane"])
-@pytest.mark.parametrize("code", ["communication", "matching", "clocks", "all_ranks", "steps"])
+@pytest.mark.parametrize(
+    "code",
+    ["communication", "matching", "clocks", "all_ranks", "steps", "iterations", "common_window", "devices", "hosts",
+     "whole_files", "rank_known"],
+)  # fmt: skip
 def test_nobody_is_sent_to_the_settings_of_another_profiler(profiler: str, code: str) -> None:
     advice = advice_for(code, profiler)
 
@@ -35,6 +41,18 @@ def test_nobody_is_sent_to_the_settings_of_another_profiler(profiler: str, code:
 )
 def test_what_a_profilers_devices_do_not_have_is_said(code: str, profiler: str, said: str) -> None:
     assert said in str(advice_for(code, profiler))
+
+
+@pytest.mark.parametrize(("severity", "is_damage"), [("info", False), ("warning", True)])
+def test_what_is_left_out_on_purpose_is_no_damage(severity: str, is_damage: bool) -> None:
+    issue = Issue("xplane_profilers_own", severity, 2, None, "calls of the profiler", 2)
+    with Store(None, threads=1, is_kept=False) as store:
+        run_id = add_run(store, Trace(0).kernel(0, 50))
+        store.append("meta.issue", issue_rows(run_id, None, "ingest", [issue]))
+        built(store, "fabric", "graph")
+        (found,) = [one.evidence for one in examine(store, run_id) if one.check.code == "whole_files"]
+
+    assert ("2 events lost" in found) == is_damage
 
 
 def test_the_checks_own_advice_stands_for_all_others() -> None:

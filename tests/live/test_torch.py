@@ -70,6 +70,46 @@ def test_recorded_training_is_the_same_to_the_bit(tmp_path: Path, kind: str) -> 
     assert reading.codes == []
 
 
+def test_each_spelling_of_a_call_is_told(tmp_path: Path) -> None:
+    # given one rank with two groups
+    dist, tensor = torch.distributed, torch.ones(6)
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        group = dist.new_group([0])
+        with live.record(tmp_path / "traces") as recorder:
+            dist.all_reduce(tensor)
+            dist.all_reduce(tensor=tensor, group=group)
+            dist.all_reduce(tensor, dist.ReduceOp.MAX, group)
+            dist.all_reduce(torch.nn.Parameter(torch.ones(6, dtype=torch.float64), requires_grad=False))
+            dist.all_reduce(tensor[:3], async_op=True).wait()
+            dist.all_gather([tensor], tensor=tensor[:6])
+            with pytest.raises(TypeError):
+                dist.all_reduce()
+            with pytest.raises(TypeError):
+                dist.all_reduce("no tensor")
+            recorder.step()
+    finally:
+        dist.destroy_process_group()
+
+    # then each has its kind, its amount, and its number in its group
+    calls = read(tmp_path / "traces" / "rank0.live").rows("collective")
+    told = sorted(
+        (call["process_group_name"], call["sequence"], call["collective_name"], call["in_elements"], call["dtype"])
+        for call in calls
+    )
+    first, second = sorted({call["process_group_name"] for call in calls})
+    assert told == [
+        (first, 0, "all_reduce", 6, "float"),
+        (first, 1, "all_reduce", 6, "double"),
+        (first, 2, "all_reduce", 3, "float"),
+        (first, 3, "all_gather", 6, "float"),
+        (second, 0, "all_reduce", 6, "float"),
+        (second, 1, "all_reduce", 6, "float"),
+    ]
+    # and a call that PyTorch refuses is refused as ever; what is no tensor is nothing that could be told
+    assert recorder.failures["torch.distributed"][0] == 1
+
+
 def test_what_was_exchanged_is_put_back(tmp_path: Path) -> None:
     def exchanged() -> list[Any]:
         parallel, data = torch.nn.parallel.DistributedDataParallel, torch.utils.data.dataloader._BaseDataLoaderIter

@@ -366,6 +366,17 @@ def test_kernels_without_a_process_are_no_other_processs(export: Export) -> None
     assert [[e["raw_start_ns"] for e in read(path, part).events] for part in parts] == [[5], [1]]
 
 
+def test_a_process_with_the_largest_number_there_is_has_its_threads(export: Export) -> None:
+    last = 2**63 - 1
+    path = export(
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(1, 2, globalTid=last)],
+        ThreadNames=[{"nameId": 4, "globalTid": last}],
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(3, 4, globalPid=last)],
+    )
+
+    assert [event["category"] for event in read(path).events] == ["cuda_runtime", "kernel"]
+
+
 def test_a_view_in_the_place_of_a_table_is_not_read(export: Export) -> None:
     # given an endless view of a stranger
     path = export(NVTX_EVENTS=[nvtx("step 1", 0, 9)])

@@ -271,3 +271,29 @@ def test_a_damaged_line_of_a_device_is_refused_when_its_parts_are_asked_for(tmp_
 
     with pytest.raises(InputUnusableError, match="no sound protobuf"):
         XplaneSource().parts(tmp_path / "x.xplane.pb")
+
+
+@pytest.mark.parametrize(("start_ns", "at_ns", "odd"), [(2**64 - 5, -5, 0), (2**63, 0, 1), (2**62, 0, 1)])
+def test_a_line_that_starts_at_no_time_counts_from_the_start_of_the_profile(
+    tmp_path: Path, start_ns: int, at_ns: int, odd: int
+) -> None:
+    gpu = plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 0, 2_000), start_ns=start_ns))
+
+    reading = read(tmp_path, gpu)
+
+    assert [event["raw_start_ns"] for event in reading.events] == [at_ns]
+    assert sum(issue.count for issue in reading.summary.issues if issue.code == "xplane_out_of_range") == odd
+
+
+def test_a_profile_that_starts_at_no_time_starts_at_an_unknown_one(tmp_path: Path) -> None:
+    environment = plane("Task Environment", events={"x": 1}, stats=field(6, field(1, 8) + field(3, 2**63 + 1)))
+
+    reading = read(tmp_path, plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 0, 2_000))), environment)
+
+    assert (reading.events[0]["raw_start_ns"], reading.issue("xplane_no_profile_start").count) == (0, 1)
+
+
+def test_a_file_that_states_no_host_says_how_it_is_joined_to_others(tmp_path: Path) -> None:
+    gpu = plane("/device:GPU:0", line("Stream #16(Kernel)", event(1, 0, 2_000)))
+
+    assert "rank0" in read(tmp_path, gpu, host="").issue("xplane_no_host").detail

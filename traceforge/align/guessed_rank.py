@@ -5,7 +5,7 @@ numbers that follow one another, in files that were recorded at one time. Else w
 own, the devices of a host stand for its ranks. Else, where each process was shown one device and calls it 0, launchers
 start processes in the order of ranks. Without a device of its own, only what ran collectives is taken for a rank.
 Hosts follow one another in the natural order of their names, as launchers number them.
-Not handled: files of several hosts that were recorded at different times, which may be different jobs.
+Not handled: files that were recorded at different times, which may be of different jobs.
 """
 
 import re
@@ -18,12 +18,14 @@ from traceforge.align.trace_ranks import numbered
 from traceforge.thresholds import align as thresholds
 
 _DIGITS = re.compile(r"(\d+)")
-_NAMES = "no file states a rank; the only number in which their names differ is taken for it"
-_ONE_HOST = "no file states a rank, and each used a device of its own; taken for the rank"
-_HOSTS = "no file states a rank; hosts in the order of their names, and the devices of each, are taken for ranks"
+_NAMES = "no file states a rank; the only number in which their names differ is taken for that of one job"
+_ONE_HOST = "no file states a rank, and each used a device of its own; taken for the ranks of one job"
+_HOSTS = (
+    "no file states a rank; hosts in the order of their names, and the devices of each, are taken for one job's ranks"
+)
 _PROCESSES = (
     "no file states a rank, and processes share the number of a device, as under CUDA_VISIBLE_DEVICES; processes in "
-    "the order of their numbers, host by host, are taken for ranks"
+    "the order of their numbers, host by host, are taken for the ranks of one job"
 )
 
 
@@ -96,7 +98,7 @@ def _by_device(files: pl.DataFrame) -> pl.Series | None:
     if files.select("host", "first_device").n_unique() < files.height:
         return None
     if files["host"].n_unique() == 1:
-        return devices.cast(pl.Int32)
+        return devices.cast(pl.Int32) if _overlap(files) else None
     return _host_by_host(files, "first_device")
 
 

@@ -4,7 +4,8 @@ A rank has one file in a run. Files of one rank that were recorded at other time
 another job) are other runs; so are files of the same time that lie in another folder, and each file without a rank.
 The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
 `job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
-Not handled: jobs at the same time in one folder (one file a rank is used, see align.rank).
+Files that state different jobs are different runs, too (see `jobs`).
+Not handled: jobs at the same time in one folder that state nothing of it (one file a rank is used, see align.rank).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
+from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -27,6 +29,12 @@ _FAMILY = (
 _FILES = """
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
+),
+numbered AS (
+  SELECT source_id, LIST(DISTINCT process_group_name) AS communicators
+  FROM raw.process_group
+  WHERE STARTS_WITH(process_group_name, $3)
+  GROUP BY source_id
 )
 SELECT
   s.source_id, s.path, s.rank, s.rank_origin, s.host,
@@ -36,11 +44,14 @@ SELECT
   MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
-  c.source_id IS NOT NULL AS communicates
+  c.source_id IS NOT NULL AS communicates,
+  p.metadata->>'job' AS job,
+  n.communicators
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
+LEFT JOIN numbered AS n USING (source_id)
 WHERE e.phase = 'X' AND LIST_CONTAINS($1, s.run_id)
 GROUP BY ALL
 ORDER BY s.source_id
@@ -55,10 +66,10 @@ ORDER BY s.source_id
 """
 
 _CLAIMS = """
-SELECT COUNT(*) AS files, COUNT(rank) AS ranked, COUNT(DISTINCT rank) AS ranks
-FROM meta.source
-SEMI JOIN raw.profile USING (source_id)
-WHERE status = 'used' AND LIST_CONTAINS(?, run_id)
+SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs
+FROM meta.source AS s
+JOIN raw.profile AS p USING (source_id)
+WHERE s.status = 'used' AND LIST_CONTAINS(?, s.run_id)
 """
 
 _WORLD_SIZE = """
@@ -90,10 +101,11 @@ def split_runs(store: Store, run_id: int) -> None:
     if name not in family:
         return
     claims = store.query(_CLAIMS, [list(family.values())]).row(0, named=True)
-    if len(family) == 1 and claims["files"] and claims["files"] in (1, claims["ranks"]):
+    if len(family) == 1 and claims["files"] and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2:
         return
     if claims["files"]:
-        groups = divided(store.query(_FILES, [list(family.values()), thresholds.EARLIEST_EPOCH_NS]))
+        parameters = [list(family.values()), thresholds.EARLIEST_EPOCH_NS, NUMBERED_COMMUNICATOR]
+        groups = divided(store.query(_FILES, parameters))
     else:
         traces = workloads(store.query(_EXECUTION_TRACES, [list(family.values())]))
         groups = [RunFiles(one.label, one.files) for one in traces]
@@ -107,8 +119,19 @@ def split_runs(store: Store, run_id: int) -> None:
 
 def divided(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run, the one that keeps the name first."""
+    if files.is_empty():
+        return [RunFiles("", [])]
+    jobs = jobs_of(files)
+    found = [
+        RunFiles(", ".join(filter(None, [label, one.label])), one.files) for label, own in jobs for one in _of_job(own)
+    ]
+    return sorted(found, key=lambda run: -len(run.files)) if len(jobs) > 1 else found
+
+
+def _of_job(files: pl.DataFrame) -> list[RunFiles]:
+    """Files by run where they may be of one job, the one with most ranks first."""
     files = without_shared_names(files)
-    if files.is_empty() or guessed_ranks(files) is not None:
+    if guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
@@ -168,7 +191,10 @@ def _note(store: Store, run_id: int, name: str, groups: Sequence[RunFiles]) -> N
     if len(groups) > 1:
         others = ", ".join(f"{name} [{group.label}]" for group in groups[1:])
         moved = sum(len(group.files) for group in groups[1:])
-        detail = f"files that cannot be of one run (one rank twice, or no rank) are runs of their own: {others}"
+        detail = (
+            f"files that cannot be of one run (another job, one rank twice, or no rank) are runs of their own: {others}"
+            f"; if they are ranks of one job, put them into folders rank0, rank1, ... or name them by --rank-regex"
+        )
         store.append(
             "meta.issue", issue_rows(run_id, None, "ingest", [Issue("runs_divided", "info", moved, None, detail)])
         )

@@ -91,8 +91,9 @@ SELECT
   ) AS telemetry_ranks,
   (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind IN ('pytorch_et', 'chakra')) AS execution_traces,
   (SELECT COUNT(DISTINCT rank) FROM graph.link WHERE run_id = $run_id AND is_accepted) AS linked_ranks,
-  (SELECT COALESCE(SUM(lost_events), 0) FROM issue) AS lost_events,
+  -- What is left out on purpose is no loss.
+  (SELECT COALESCE(SUM(lost_events), 0) FROM issue WHERE severity <> 'info') AS lost_events,
   (
     SELECT STRING_AGG(code, ', ' ORDER BY code) FROM issue
-    WHERE lost_events > 0 OR code LIKE '%truncat%' OR code LIKE '%repair%' OR severity = 'error'
+    WHERE (lost_events > 0 AND severity <> 'info') OR code LIKE '%truncat%' OR code LIKE '%repair%' OR severity = 'error'
   ) AS damage

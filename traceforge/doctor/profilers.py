@@ -26,6 +26,7 @@ _AS_WELL = "record a few steps with torch.profiler as well."
 _TORCH = "torch.profiler.profile(record_shapes=True, with_stack=False)"
 
 _GUESSED = "numbers in names, devices of hosts, or processes"
+_NO_HOST = ("The file can state none; logs of NCCL or RCCL beside it do.", NCCL_LOG)
 _SHARED = "Record ten or more collectives that all ranks share: their common ends align the clocks."
 _NO_NUMBERS = ("It does not number calls; order is all there is.", "")
 _Advice = Mapping[str, tuple[str, str]]
@@ -53,6 +54,7 @@ _NSYS_ADVICE: _Advice = {
     "sequence_numbers": _NO_NUMBERS,
     "sizes": ("Export the payloads of NCCL's ranges, which state the size of each call.", _NSYS_EXPORT),
     "hosts": ("Export with the information on the system.", _NSYS_EXPORT),
+    "whole_files": ("Let nsys end by itself, then export the report again.", _NSYS_EXPORT),
     "shapes": (
         "Let PyTorch name shapes in its ranges.",
         "with torch.autograd.profiler.emit_nvtx(record_shapes=True):",
@@ -66,6 +68,17 @@ _ROCPROF_ADVICE: _Advice = {
     ),
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPROF),
     "steps": ("Put each step into a roctx range, and record markers.", _ROCPROF),
+    "iterations": (
+        "Record ten or more steps after warm-up (seconds to wait, seconds to record, times).",
+        "rocprofv3 --collection-period 120:30:1",
+    ),
+    "common_window": (
+        "Record the same steps on every rank, between calls of roctx.",
+        "rocprofv3 --selected-regions  # roctxProfilerResume(0) … roctxProfilerPause(0)",
+    ),
+    "devices": ("Record kernels and copies.", _ROCPROF),
+    "hosts": _NO_HOST,
+    "whole_files": ("Let the program end by itself: the tool writes its files then.", _ROCPROF),
     "communication": ("Record steps that exchange gradients, with RCCL's calls.", _ROCPROF),
     "matching": ("Record HIP's and RCCL's calls on all ranks: they say what each kernel of RCCL is.", _ROCPROF),
     "clocks": (_SHARED, _ROCPROF),
@@ -80,15 +93,24 @@ _ROCPD_ADVICE: _Advice = {
     **_ROCPROF_ADVICE,
     "all_ranks": ("Run every rank under rocprofv3, in the same steps.", _ROCPD),
     "steps": ("Put each step into a roctx range, and record markers.", _ROCPD),
+    "devices": ("Record kernels and copies.", _ROCPD),
+    "whole_files": ("Let the program end by itself: the tool writes its files then.", _ROCPD),
     "communication": ("Record steps that exchange gradients, with RCCL's calls.", _ROCPD),
     "matching": ("Record HIP's and RCCL's calls on all ranks: they say what each kernel of RCCL is.", _ROCPD),
     "clocks": (_SHARED, _ROCPD),
 }
 _XLA_ADVICE: _Advice = {
-    "rank_known": ("A file holds the devices of one host; each stands for a rank of it.", ""),
+    "rank_known": (
+        "A file holds the devices of one host, each a rank. Give each process of a host a folder of its own.",
+        'jax.profiler.start_trace(f"traces/rank{jax.process_index()}")',
+    ),
     "all_ranks": ("Start the trace on every host, in the same steps.", _XLA),
     "steps": ("Annotate each step.", 'with jax.profiler.StepTraceAnnotation("step", step_num=n):'),
     "iterations": ("Record ten or more steps after compilation.", _XLA),
+    "common_window": ("Start and stop by step number on every host.", _XLA),
+    "devices": ("Trace steps whose work runs on a device: JAX records it by itself.", _XLA),
+    "hosts": _NO_HOST,
+    "whole_files": ("Stop the trace before the process ends, and copy files as binary.", "jax.profiler.stop_trace()"),
     "communication": ("Record steps in which devices exchange data, on every host.", _XLA),
     "matching": ("Start and stop the trace in the same steps on every host.", _XLA),
     "clocks": (_SHARED, _XLA),

@@ -14,12 +14,13 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traceforge.live.torch_patch import Undo, exchange, in_turn
+from traceforge.live.tracks import OpenCollective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from traceforge.live.recorder import Recorder
-    from traceforge.live.tracks import OpenCollective
+    from traceforge.live.tracks import KnownCollective
 
 
 class _TorchCall(NamedTuple):
@@ -62,7 +63,7 @@ class TorchCollectives:
         self._torch = torch
         self._dist = torch.distributed
         self._groups: dict[Any, tuple[str, tuple[int, ...]]] = {}
-        self._known: dict[Any, tuple[int, str]] = {}
+        self._known: dict[Any, KnownCollective | None] = {}
         self._has_told = False
         self._inside: set[int] = set()
 
@@ -79,81 +80,117 @@ class TorchCollectives:
         undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: self._waited(recorder, wait)))
         return in_turn(undos)
 
-    def begin(self, recorder: Recorder, op: str, tensor: Any, group: Any) -> OpenCollective | None:
-        """A collective of one tensor that begins now; None for one that is not timed."""
-        return self._begin(recorder, _TorchCall(op, "", ""), tensor, tensor, group, None)
+    def kind(self, recorder: Recorder, op: str, tensor: Any, group: Any) -> KnownCollective | None:
+        """What a collective of one tensor is; None for one that is not timed."""
+        return self._kind(recorder, _TorchCall(op, "", ""), tensor, tensor, group, None)
 
     def _watched(self, recorder: Recorder, call: _TorchCall, original: Any) -> Any:
-        """The function with a clock; this path is walked with every call, so that it is short."""
-        names = list(inspect.signature(original).parameters)
-        place = {name: names.index(name) if name in names else len(names) for name in (*call[1:], "group")}
-        sent_at, received_at, peer_at, group_at = (place[name] for name in (*call[1:], "group"))
-        most = len(names)
-
-        def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpenCollective | None:
-            if kwargs:
-                args = tuple(args[n] if n < len(args) else kwargs.get(name) for n, name in enumerate(names))
-            args += (None,) * (most + 1 - len(args))
-            return self._begin(recorder, call, args[sent_at], args[received_at], args[group_at], args[peer_at])
+        """The function with a clock; this path is walked with every call, so that it calls little and makes little."""
+        kind_of, inside, tracks = self._kind_of(recorder, call, original), self._inside, recorder.tracks
+        clock_ns, threads, add = tracks.clock_ns, tracks.threads, tracks.add_collective
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            thread = get_ident()
-            if thread in self._inside:
+            identifier = get_ident()
+            if identifier in inside:
                 return original(*args, **kwargs)
-            meeting = None
+            kind = None
             try:
-                meeting = begin(args, kwargs)
+                kind = kind_of(args, kwargs)
             except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
                 recorder.failed("torch.distributed", error)
-            self._inside.add(thread)
+            name, sequence = (0, -1) if kind is None else (kind[0], kind[1]())
+            inside.add(identifier)
+            start = clock_ns()
             try:
                 result = original(*args, **kwargs)
             finally:
-                self._inside.discard(thread)
-            if meeting is not None:
-                try:
-                    _end(meeting, result)
-                except Exception as error:  # noqa: BLE001
-                    recorder.failed("torch.distributed", error)
+                inside.discard(identifier)
+            if kind is not None:
+                end = clock_ns()
+                thread = threads[identifier]
+                get_future = None if result is None else getattr(result, "get_future", None)
+                if get_future is None:
+                    add(name, sequence, start, end, end, thread)
+                else:
+                    try:
+                        meeting = OpenCollective(tracks, name, sequence, start, thread, end)
+                        get_future().add_done_callback(meeting.end)
+                    except Exception as error:  # noqa: BLE001
+                        recorder.failed("torch.distributed", error)
             return result
 
         return watched
 
-    def _begin(
-        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
-    ) -> OpenCollective | None:
-        key = (call.op, _extent(sent), None if received is sent else _extent(received), group, peer)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._key(recorder, call, sent, received, group, peer)
-        name, group_name = known
-        return recorder.tracks.begin(name, group_name) if name >= 0 else None
+    def _kind_of(
+        self, recorder: Recorder, call: _TorchCall, original: Any
+    ) -> Callable[[tuple[Any, ...], dict[str, Any]], KnownCollective | None]:
+        """What finds the kind of a call by its arguments; what is known of one kind is asked for once."""
+        names = list(inspect.signature(original).parameters)
+        sent_at, received_at, peer_at, group_at = (
+            names.index(name) if name in names else len(names) for name in (*call[1:], "group")
+        )
+        tensor_type, has_one = self._torch.Tensor, call.sent == call.received and call.peer is None
+        known: dict[Any, KnownCollective | None] = {}
 
-    def _key(
+        def of_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> KnownCollective | None:
+            if kwargs:
+                args = tuple(args[n] if n < len(args) else kwargs.get(name) for n, name in enumerate(names))
+            args += (None,) * (len(names) + 1 - len(args))
+            return self._kind(recorder, call, args[sent_at], args[received_at], args[group_at], args[peer_at])
+
+        def of_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> KnownCollective | None:
+            tensor: Any = args[sent_at] if len(args) > sent_at else kwargs.get(call.sent)
+            if type(tensor) is not tensor_type:
+                return of_any(args, kwargs)
+            group = args[group_at] if len(args) > group_at else kwargs.get("group")
+            key = tensor.numel(), tensor.dtype, tensor.is_cpu, group
+            try:
+                return known[key]
+            except KeyError:
+                found = known[key] = of_any(args, kwargs)
+                return found
+
+        return of_one if has_one else of_any
+
+    def _kind(
         self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
-    ) -> tuple[int, str]:
-        """Number of the name of a kind of collective and its group; -1 for what is on a device."""
+    ) -> KnownCollective | None:
+        key = (call.op, _extent(sent), None if received is sent else _extent(received), group, peer)
+        if key not in self._known:
+            self._known[key] = self._new_kind(recorder, call, sent, received, group, peer)
+        return self._known[key]
+
+    def _new_kind(
+        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
+    ) -> KnownCollective | None:
+        """A kind that is new; None for what is on a device."""
         first, (sent_elements, device) = _first(sent), _amount(sent)
         if device not in ("cpu", ""):
-            return -1, ""
+            return None
         name, ranks = self._group(recorder, group)
         dtype = None if first is None else _DTYPES.get(str(first.dtype).removeprefix("torch."))
         other = peer if type(peer) is int else None
         received_elements = _amount(received)[0]
-        return recorder.tracks.name(
-            ("collective", call.op, name, ranks, sent_elements, received_elements, dtype, other)
-        ), name
+        return recorder.tracks.kind(
+            ("collective", call.op, name, ranks, sent_elements, received_elements, dtype, other), name
+        )
 
     def _waited(self, recorder: Recorder, original: Any) -> Any:
         """`Work.wait` as a phase, where the program calls it; blocking collectives do, too."""
+        inside, tracks = self._inside, recorder.tracks
+        clock_ns, end_phase = tracks.clock_ns, tracks.end_phase
+        name = tracks.name(("phase", "wait_for_communication"))
 
         @functools.wraps(original)
         def wait(*args: Any, **kwargs: Any) -> Any:
-            if get_ident() in self._inside:
+            if get_ident() in inside:
                 return original(*args, **kwargs)
-            with recorder.phase("wait_for_communication"):
+            start = clock_ns()
+            try:
                 return original(*args, **kwargs)
+            finally:
+                end_phase(name, start)
 
         return wait
 
@@ -174,15 +211,6 @@ class TorchCollectives:
 
 def _instead(ours: Any) -> Callable[[Any], Any]:
     return lambda _original: ours
-
-
-def _end(meeting: OpenCollective, result: Any) -> None:
-    """End a blocking call now, and an asynchronous one with its future."""
-    if result is None or not hasattr(result, "get_future"):
-        meeting.end()
-        return
-    meeting.returned()
-    result.get_future().add_done_callback(lambda _: meeting.end())
 
 
 def _extent(tensors: Any) -> Any:

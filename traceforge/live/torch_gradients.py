@@ -17,6 +17,7 @@ from traceforge.live.torch_phases import TorchPhases
 
 if TYPE_CHECKING:
     from traceforge.live.recorder import Recorder
+    from traceforge.live.tracks import KnownCollective, OpenCollective
 
 
 class TorchGradients:
@@ -28,6 +29,7 @@ class TorchGradients:
         self._phases = phases
         self._seen: set[int] = set()
         self._awaits_ready = False
+        self._kinds: dict[Any, KnownCollective | None] = {}
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -52,9 +54,7 @@ class TorchGradients:
     def _watch(self, recorder: Recorder, ddp: Any) -> None:
         if not ddp._comm_hooks and _is_plain(self._torch, ddp):
             original = type(ddp).register_comm_hook
-            # DDP refuses annotations that are not its own, and a lambda has none.
-            hook = lambda _state, bucket: self._reduced(recorder, ddp, bucket)  # noqa: E731
-            getattr(original, "__wrapped__", original)(ddp, None, hook)
+            getattr(original, "__wrapped__", original)(ddp, None, self._reducing(recorder, ddp))
             # What is saved or copied with the module must not hold the recorder.
             ddp._comm_hooks.pop()
 
@@ -65,51 +65,58 @@ class TorchGradients:
         def register(ddp: Any, state: Any, hook: Any) -> Any:
             @functools.wraps(hook)
             def watched(state: Any, bucket: Any) -> Any:
-                begun = self._begun(recorder, ddp, bucket)
+                begun = self._begun(recorder, bucket.buffer(), ddp.process_group)
                 future = hook(state, bucket)
-                if begun:
-                    begun[0].returned()
-                    future.add_done_callback(lambda _: begun[0].end())
+                if begun is not None:
+                    begun.returned()
+                    future.add_done_callback(begun.end)
                 return future
 
             return original(ddp, state, watched)
 
         return register
 
-    def _reduced(self, recorder: Recorder, ddp: Any, bucket: Any) -> Any:
-        begun = self._begun(recorder, ddp, bucket)
-        tensor, group = bucket.buffer(), ddp.process_group
-        ranks = group.size()
-        tensor.mul_(1.0 / ranks)  # as the reducer does, which does not divide
+    def _reducing(self, recorder: Recorder, ddp: Any) -> Any:
+        """A hook that does what DDP would; its path is walked with every bucket, so that it calls little."""
         options = self._torch._C._distributed_c10d.AllreduceOptions()
-        future = group.allreduce([tensor], options).get_future()
-        if not begun:
-            return future.then(_only)
-        begun[0].returned()
 
-        def ended(future: Any) -> Any:
-            begun[0].end()
-            return _only(future)
+        # DDP refuses annotations that are not its own.
+        def reduced(_state, bucket):  # type: ignore[no-untyped-def]
+            tensor, group = bucket.buffer(), ddp.process_group
+            begun = self._begun(recorder, tensor, group)
+            ranks = group.size()
+            if ranks > 1:
+                tensor.mul_(1.0 / ranks)  # as the reducer does, which does not divide
+            future = group.allreduce([tensor], options).get_future()
+            if begun is None:
+                return future.then(_only)
+            begun.returned()
 
-        return future.then(ended)
+            def ended(future: Any) -> Any:
+                begun.end()
+                return future.value()[0]
 
-    def _begun(self, recorder: Recorder, ddp: Any, bucket: Any) -> list[Any]:
+            return future.then(ended)
+
+        return reduced
+
+    def _begun(self, recorder: Recorder, tensor: Any, group: Any) -> OpenCollective | None:
         """The collective that begins, if it could be noted."""
-        found: list[Any] = []
-
-        def begin() -> None:
+        try:
             if not self._awaits_ready:
                 self._awaits_ready = True
                 # Called in order: DDP's own callback, which waits, comes after this one.
                 self._torch.autograd.Variable._execution_engine.queue_callback(
                     functools.partial(self._ready, recorder.tracks.clock_ns)
                 )
-            tensor = bucket.buffer()
-            meeting = self._collectives.begin(recorder, "all_reduce", tensor, ddp.process_group)
-            found.extend([] if meeting is None else [meeting])
-
-        recorder.guarded("DDP", begin)
-        return found
+            key = tensor.numel(), tensor.dtype, tensor.is_cpu, group
+            if key not in self._kinds:
+                self._kinds[key] = self._collectives.kind(recorder, "all_reduce", tensor, group)
+            kind = self._kinds[key]
+            return None if kind is None else recorder.tracks.begin(kind)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the gradients must be reduced
+            recorder.failed("DDP", error)
+            return None
 
     def _ready(self, clock_ns: Any) -> None:
         self._phases.ready_ns = clock_ns()

@@ -5,10 +5,12 @@ Stretches are context managers, so that they also end where the program raises.
 Not handled: two threads that begin collectives of one group at once, which no group allows.
 """
 
-import threading
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import count
+from threading import get_ident
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from traceforge.live.clock import Clock
 from traceforge.live.layout import Row, RowKind
@@ -17,6 +19,7 @@ from traceforge.live.queue import RowQueue
 
 WORLD = "world"
 """Name of the group of all ranks, where a program names none."""
+_STEP, _PHASE, _COLLECTIVE = int(RowKind.STEP), int(RowKind.PHASE), int(RowKind.COLLECTIVE)
 
 
 class NamedStretch:
@@ -38,26 +41,37 @@ class NamedStretch:
         self._tracks.end_phase(self._name, self._start_ns)
 
 
+class KnownCollective(NamedTuple):
+    """What recurs in a collective: the number of its name, and what counts the collectives of its group."""
+
+    name: int
+    next_sequence: Callable[[], int]
+
+
 class OpenCollective:
     """A rank's part in one collective: it begins when the rank calls it, and ends when the rank has its result."""
 
     __slots__ = ("_name", "_returned_ns", "_sequence", "_start_ns", "_thread", "_tracks")
 
-    def __init__(self, tracks: "Tracks", name: int, sequence: int) -> None:
+    def __init__(
+        self, tracks: "Tracks", name: int, sequence: int, start_ns: int, thread: int, returned_ns: int = -1
+    ) -> None:
         self._tracks = tracks
         self._name = name
         self._sequence = sequence
-        self._returned_ns = -1
-        self._thread = tracks.thread()
-        self._start_ns = tracks.clock_ns()
+        self._start_ns = start_ns
+        self._thread = thread
+        self._returned_ns = returned_ns
 
     def returned(self) -> None:
         """The call is back on its thread, and the result comes later: call `end` then."""
         self._returned_ns = self._tracks.clock_ns()
 
-    def end(self) -> None:
-        """The result is there."""
-        self._tracks.end_collective(self._name, self._sequence, self._start_ns, self._returned_ns, self._thread)
+    def end(self, _result: object = None) -> None:
+        """The result is there; a future may call this."""
+        end_ns = self._tracks.clock_ns()
+        returned_ns = end_ns if self._returned_ns < 0 else self._returned_ns
+        self._tracks.add_collective(self._name, self._sequence, self._start_ns, returned_ns, end_ns, self._thread)
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +88,7 @@ class Tracks:
     Attributes:
         clock_ns: monotonic.
         world_size: number of ranks; None where nobody says it.
+        threads: their numbers by identifier: 0 the one that began the recording.
         met: number of the name and duration of each collective since the last `take_met`; None where nobody asks.
     """
 
@@ -83,8 +98,8 @@ class Tracks:
         self._queue = queue
         self._names = names
         self.world_size = world_size
-        self._sequences: dict[str, int] = {}
-        self._threads = {threading.get_ident(): 0}
+        self._sequences: dict[str, Callable[[], int]] = {}
+        self.threads: defaultdict[int, int] = defaultdict(count(1).__next__, {get_ident(): 0})
         self._step_start_ns = clock_ns()
         self._step = 0
 
@@ -96,7 +111,7 @@ class Tracks:
     def end_step(self) -> tuple[int, int]:
         """End a step and begin the next; when it began and ended."""
         start, end = self._step_start_ns, self.clock_ns()
-        self._queue.put((RowKind.STEP, 0, start, end, self._step, 0, 0))
+        self._queue.put((_STEP, 0, start, end, self._step, 0, 0))
         self._step_start_ns = end
         self._step += 1
         return start, end
@@ -111,12 +126,14 @@ class Tracks:
 
     def end_phase(self, name: int, start_ns: int) -> None:
         """A stretch ends now."""
-        self._queue.put((RowKind.PHASE, name, start_ns, self.clock_ns(), self.thread(), 0, 0))
+        end_ns = self.clock_ns()
+        self._queue.put((_PHASE, name, start_ns, end_ns, self.threads[get_ident()], 0, 0))
 
     def add_phase(self, name: str, start_ns: int, end_ns: int, thread: int | None = None) -> None:
         """A stretch that is known with both ends."""
         number = self._names.number(("phase", name))
-        self._queue.put((RowKind.PHASE, number, start_ns, end_ns, self.thread(thread), 0, 0))
+        own = self.threads[get_ident() if thread is None else thread]
+        self._queue.put((_PHASE, number, start_ns, end_ns, own, 0, 0))
 
     def meeting(
         self,
@@ -142,21 +159,24 @@ class Tracks:
         """
         sent, received, kind = (*elements, dtype) if elements is not None else (size_bytes, size_bytes, "byte")
         members = None if ranks is None else tuple(ranks)
-        return self.begin(self._names.number(("collective", op, group, members, sent, received, kind, peer)), group)
+        return self.begin(self.kind(("collective", op, group, members, sent, received, kind, peer), group))
 
-    def begin(self, name: int, group: str) -> OpenCollective:
-        """Begin a collective whose kind is known by its number."""
-        sequence = self._sequences.get(group, 0)
-        self._sequences[group] = sequence + 1
-        return OpenCollective(self, name, sequence)
+    def kind(self, key: Key, group: str) -> KnownCollective:
+        """What collectives of one key and group have in common."""
+        return KnownCollective(self._names.number(key), self._sequences.setdefault(group, count().__next__))
 
-    def end_collective(self, name: int, sequence: int, start_ns: int, returned_ns: int, thread: int) -> None:
-        """A collective ends now; -1 where its call returns only now."""
-        end = self.clock_ns()
-        held = (end if returned_ns < 0 else returned_ns) - start_ns
-        self._queue.put((RowKind.COLLECTIVE, name, start_ns, end, sequence, held, thread))
+    def begin(self, kind: KnownCollective) -> OpenCollective:
+        """Begin a collective of a kind that is known."""
+        name, next_sequence = kind
+        return OpenCollective(self, name, next_sequence(), self.clock_ns(), self.threads[get_ident()])
+
+    def add_collective(
+        self, name: int, sequence: int, start_ns: int, returned_ns: int, end_ns: int, thread: int
+    ) -> None:
+        """A collective that has its result, and whose call was back at `returned_ns`; `thread` is a number of ours."""
+        self._queue.put((_COLLECTIVE, name, start_ns, end_ns, sequence, returned_ns - start_ns, thread))
         if self.met is not None:
-            self.met.append((name, end - start_ns))
+            self.met.append((name, end_ns - start_ns))
 
     def take_met(self) -> list[tuple[int, int]]:
         """Collectives since the last call; from the first call on they are kept."""
@@ -166,8 +186,3 @@ class Tracks:
     def add(self, row: Row) -> None:
         """A row that is complete."""
         self._queue.put(row)
-
-    def thread(self, identifier: int | None = None) -> int:
-        """Number of a thread: 0 the one that began the recording."""
-        key = threading.get_ident() if identifier is None else identifier
-        return self._threads.setdefault(key, len(self._threads))

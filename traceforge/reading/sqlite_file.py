@@ -28,16 +28,23 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SqliteFile(TableFile):
-    """Tables of a file of SQLite."""
+    """Tables of a file of SQLite.
+
+    Attributes:
+        numbered: tables whose `id` is their key, so that no two rows have one.
+    """
 
     def __init__(self, connection: sqlite3.Connection, shown: str) -> None:
         super().__init__(shown)
         self._connection = connection
+        self.numbered: set[str] = set()
         listed = self.rows(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
         )
         for (name,) in listed:
             info = self.rows(f"PRAGMA table_xinfo({quoted(str(name))})")
+            if [str(row[1]) for row in info if row[5]] == ["id"]:
+                self.numbered.add(str(name))
             # hidden = 0: neither computed nor of a virtual table.
             self.columns[str(name)] = frozenset(str(row[1]) for row in info if row[6] == 0)
 

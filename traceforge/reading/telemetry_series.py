@@ -36,11 +36,12 @@ class SeriesRows:
 
     Attributes:
         count: samples handed over so far.
+        time_basis: what the times of all of them count from: `utc`, `local`, or `none`.
     """
 
     def __init__(self, emit: Callable[[Batch], None], time_basis: str) -> None:
         self._emit = emit
-        self._time_basis = time_basis
+        self.time_basis = time_basis
         self._known: dict[tuple[str, str, MeasuredThing], int] = {}
         self.count = 0
 
@@ -61,7 +62,7 @@ class SeriesRows:
     def finish(self) -> None:
         """Hand over what the series are."""
         rows = [
-            (number, metric, written, *_short(thing), self._time_basis)
+            (number, metric, written, *_short(thing), self.time_basis)
             for (metric, written, thing), number in self._known.items()
         ]
         self._emit(Batch("raw.telemetry_series", pl.DataFrame(rows, schema=_SERIES, orient="row")))

@@ -13,6 +13,8 @@ from traceforge.records import Batch
 
 COMPLETE = "X"
 INSTANT = "i"
+LATEST_NS = 2**62
+"""Beyond, no clock shows it, and the sum of two times would not fit its column."""
 _SAID = ("phase", "category", "name", "process", "thread")
 _MEASURED: dict[str, type[pl.DataType]] = {
     "raw_start_ns": pl.Int64,
@@ -26,6 +28,11 @@ _MEASURED: dict[str, type[pl.DataType]] = {
 }
 
 Track = tuple[str | None, str | None]
+
+
+def is_time(column: str) -> pl.Expr:
+    """Whether a column holds a moment, ns, to which others can be added."""
+    return pl.col(column).is_between(-LATEST_NS, LATEST_NS, closed="none").fill_null(value=False)
 
 
 class TimelineRows:

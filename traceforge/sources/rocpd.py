@@ -9,7 +9,7 @@ Not handled: counters, samples and allocations (counted); the databases of rocmP
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import ne
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from traceforge.errors import InputUnusableError
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.range_names import range_said
 from traceforge.reading.sqlite_file import MAGIC, SqliteFile, open_sqlite
-from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
+from traceforge.reading.timeline_rows import COMPLETE, LATEST_NS, TimelineRows
 from traceforge.records import Batch, ReadOptions, Source, SourceSummary
 
 _KIND = "rocpd"
@@ -39,6 +39,7 @@ _ISSUES = {
     "negative_duration": ("warning", "a record that ends before it starts was given the duration 0"),
     "no_launches": ("info", "the file holds no calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
     "not_read": ("info", "records that nothing here reads, or of tables without the columns of schema 3 or 4"),
+    "no_names": ("warning", "a table of names is missing: kernels or calls have none"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
 }
 _DEVICES = "SELECT {id}, {product} FROM {agent} WHERE type = 'GPU' ORDER BY id"
@@ -158,6 +159,8 @@ class _RocpdReading:
 
     def run(self) -> SourceSummary:
         """Hand over all rows, and say what was lost."""
+        nameless = [one for one in ("string", "info_kernel_symbol") if not self._database.has(self._table(one), "id")]
+        self._issues.add("no_names", len(nameless), because=", ".join(nameless))
         self._add("region", _REGIONS, {"name_id"})
         self._issues.add("no_launches", int(not self._rows.count))
         self._add("kernel_dispatch", _KERNELS, {"kernel_id"})
@@ -182,7 +185,7 @@ class _RocpdReading:
             return
         said = self._said(table, times)
         for rows in self._database.pieces(query.format(**said), [], _PIECE_ROWS):
-            whole = [row for row in rows if isinstance(row[0], int) and isinstance(row[1], int)]
+            whole = [row for row in rows if all(isinstance(at, int) and abs(at) < LATEST_NS for at in row[:2])]
             self._issues.add("event_without_timestamp", len(rows) - len(whole), lost_events=len(rows) - len(whole))
             clean = [tuple(map(_fitting, row, _TYPES)) for row in whole]
             self._issues.add("out_of_range", sum(map(ne, map(tuple, whole), clean)))
@@ -191,9 +194,8 @@ class _RocpdReading:
     def _said(self, table: str, times: tuple[str, str]) -> dict[str, str]:
         """What stands for the placeholders of a query."""
         name = self._table(table)
-        tables = {one: f'"{self._table(one)}"' for one in _JOINED} | {
-            "symbol": f'"{self._table("info_kernel_symbol")}"'
-        }
+        of_category = self._database.has(self._table("info_category"), "id", "name")
+        tables = {word: self._joined(one, columns) for word, (one, columns) in _JOINED.items()}
         has_tracks = self._database.has(name, "track_id") and self._database.has(self._table("track"), "id")
         places = (_TRACK if has_tracks else "") + (_TIMES if times[0] != "t.start" else "")
         on_track = self._table("track") if has_tracks else name
@@ -201,14 +203,23 @@ class _RocpdReading:
             word: f"{'p' if has_tracks else 't'}.{column}" if self._database.has(on_track, column) else "NULL"
             for word, column in (("stream", "stream_id"), ("thread", "tid"), ("agent", "agent_id"))
         }
-        of_category = self._database.has(self._table("info_category"), "id", "name")
         return {
             **tables, **own, "table": f'"{name}"', "places": places.format(**tables),
             "start": times[0], "end": times[1],
             "display": "k.display_name", "kernel": "k.kernel_name", "stack": "e.stack_id",
-            "category": f'"{self._table("info_category" if of_category else "string")}"',
+            "category": tables["category" if of_category else "string"],
             "kind": "name" if of_category else "string",
         }  # fmt: skip
+
+    def _joined(self, table: str, columns: Sequence[str]) -> str:
+        """A table by `id`, as SQL: what it lacks is NULL, and of rows of one number there is one."""
+        name = self._table(table)
+        if name in self._database.numbered and self._database.has(name, *columns):
+            return f'"{name}"'
+        held = [one if self._database.has(name, one) else f"NULL AS {one}" for one in columns]
+        rows = f' FROM "{name}" GROUP BY id' if self._database.has(name, "id") else " WHERE 1 = 0"
+        number = "id" if self._database.has(name, "id") else "NULL AS id"
+        return f"(SELECT {', '.join([number, *held])}{rows})"
 
     def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows with category, duration, track and plain names."""
@@ -248,7 +259,14 @@ class _RocpdReading:
         return pl.DataFrame([row], schema={"base_time_ns": pl.Int64, **texts})
 
 
-_JOINED = ("event", "string", "track", "timestamp")
+_JOINED = {
+    "event": ("event", ("stack_id", "category_id")),
+    "string": ("string", ("string",)),
+    "category": ("info_category", ("name",)),
+    "symbol": ("info_kernel_symbol", ("display_name", "kernel_name")),
+    "track": ("track", ("agent_id", "stream_id", "tid")),
+    "timestamp": ("timestamp", ("value",)),
+}
 
 
 def _with_ranges(frame: pl.DataFrame) -> pl.DataFrame:

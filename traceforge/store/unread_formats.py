@@ -45,7 +45,9 @@ _FORMATS = (
     _UnreadFormat(
         "of Nsight Systems' exports SQLite and folders of Parquet are read: nsys export --type sqlite report.nsys-rep",
         named=r"\.(?:arrows?|h5|hdf5?)$|^(?:CUPTI_|NVTX_|StringIds).*\.jsonl$",
-        begins=rb'ARROW1|\x89HDF|\s*\{.*"(?:CudaEvent|NvtxEvent|TraceProcessEvent|OsrtEvent)"\s*:',
+        # Arrow as file and as stream, HDF5, JSON by its events or by its first line, a list of all texts, or by tables.
+        begins=rb'ARROW1|\xff{4}.{2}\0\0|\x89HDF|\s*\{\s*"data"\s*:\s*\[\s*"\[Unknown\]"'
+        rb'|\s*[\[{].*"(?:CudaEvent|NvtxEvent|TraceProcessEvent|OsrtEvent|CUPTI_ACTIVITY_KIND_\w+|NVTX_EVENTS)"',
     ),
     _UnreadFormat(
         f"CSV of rocprofv3 is not read: {_ROCPROF}",

@@ -17,7 +17,7 @@ import polars as pl
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.range_names import range_said
 from traceforge.reading.table_file import TableFile
-from traceforge.reading.timeline_rows import COMPLETE, INSTANT
+from traceforge.reading.timeline_rows import COMPLETE, INSTANT, is_time
 from traceforge.sources.nsys.parts import THREAD_BITS, ReportPart
 
 PIECE_ROWS = 122_880  # a row group of DuckDB
@@ -73,7 +73,7 @@ def events_of(database: TableFile, table: EventTable, part: ReportPart, issues: 
     schema = {**dict.fromkeys(table.columns, pl.Int64), **texts}
     for rows in database.pieces(query, parameters, PIECE_ROWS):
         frame = pl.DataFrame(rows, schema=schema, orient="row")
-        started = frame.filter(pl.col("start").is_not_null())
+        started = frame.filter(is_time("start")).with_columns(end=pl.when(is_time("end")).then(pl.col("end")))
         issues.add("event_without_timestamp", frame.height - started.height, lost_events=frame.height - started.height)
         yield _placed(table.named(database, started), part, issues, is_device=table.is_device)
 
@@ -93,14 +93,17 @@ def _where(database: TableFile, table: EventTable, part: ReportPart) -> tuple[st
 
 def _of_part(database: TableFile, table: EventTable, part: ReportPart) -> tuple[list[str], list[int]]:
     """Which rows are of a part, as conditions with their parameters; none where nothing tells them apart."""
+    if not (table.is_device or part.has_host):
+        return ["1 = 0"], []
     if part.process is not None:
         if table.is_device and database.has(table.table, "globalPid"):
             return [f"{database.integer(table.table, 'globalPid')} = ?"], [part.process]
         if not table.is_device and database.has(table.table, "globalTid"):
             thread = database.integer(table.table, "globalTid")
-            return [f"{thread} >= ?", f"{thread} < ?"], [part.process, part.process + (1 << THREAD_BITS)]
+            return [f"{thread} BETWEEN ? AND ?"], list(part.threads)
     if part.device is not None and table.is_device and database.has(table.table, "deviceId"):
-        nobodys = ["globalPid IS NULL"] if database.has(table.table, "globalPid") else []
+        is_nobodys = f"{database.integer(table.table, 'globalPid')} IS NULL"
+        nobodys = [is_nobodys] if database.has(table.table, "globalPid") else []
         return [f"{database.integer(table.table, 'deviceId')} = ?", *nobodys], [part.device]
     return [], []
 
@@ -125,13 +128,15 @@ def _thread() -> pl.Expr:
 
 
 def unread_rows(database: TableFile, parts: Sequence[ReportPart]) -> dict[str, int]:
-    """By table, rows in no part: of processes without a device, repeated calls, names of threads and domains."""
+    """By table, rows in no part: of processes without a device or times, repeated calls, names of threads, domains."""
     left = {}
     for table in TABLES:
         if database.has(table.table, "start"):
             read = sum(database.rows(f"SELECT COUNT(*) FROM {table.table}{where}", parameters)[0][0]
                        for where, parameters in (_where(database, table, part) for part in parts))  # fmt: skip
             left[table.table] = database.count(table.table) - read
+        else:
+            left[table.table] = database.count(table.table)
     return left
 
 
@@ -157,9 +162,12 @@ def _placed(frame: pl.DataFrame, part: ReportPart, issues: IssueLog, *, is_devic
 
 def _lookup(database: TableFile, numbers: pl.Series) -> pl.Series:
     """The texts of StringIds, NULL where there is none."""
-    wanted = numbers.unique().to_list()
+    wanted = numbers.drop_nulls().unique().to_list()
+    if not wanted:
+        return pl.Series(numbers.name, [None] * len(numbers), dtype=pl.String)
     texts = database.texts(wanted)
-    return numbers.replace_strict(wanted, [texts.get(number) for number in wanted], return_dtype=pl.String)
+    found = [texts.get(number) for number in wanted]
+    return numbers.replace_strict(wanted, found, default=None, return_dtype=pl.String)
 
 
 def _kernels(database: TableFile, frame: pl.DataFrame) -> pl.DataFrame:

@@ -4,14 +4,17 @@ Idea: a report of Nsight Systems covers all processes that ran under it, often a
 process is a rank, whatever number of devices it uses. An export that does not say which process a kernel is of
 (they are made by hand) is divided by device. Where each process was shown one GPU and calls it 0, the export says which
 of the host's it is. A rank is stated by MPI (`MPI_RANKS`, or the name of the process's thread), by the launcher's
-environment where the report is of one process alone, or by NCCL's own ranges (see `nccl_calls`).
+environment (see `launcher`) where the report is of one process alone, or by NCCL's own ranges (see `nccl_calls`).
+Rows that name no process have no launch where several processes called CUDA: it might be another's.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from traceforge.reading.table_file import TableFile
+from traceforge.sources.nsys.launcher import launched
 
 DEVICE_TABLES = (
     "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -19,17 +22,15 @@ DEVICE_TABLES = (
     "CUPTI_ACTIVITY_KIND_MEMSET",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
 )
-THREAD_BITS = 24
+HOST_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
+THREAD_BITS, MACHINE_BITS = 24, 48
+_THREAD_MASK = (1 << THREAD_BITS) - 1
 THREAD_NAME_EVENT = 39
 GPUS_SEEN = "TARGET_INFO_CUDA_DEVICE"
 _PID_MASK = 0xFFFFFF
 _MOST_GPUS = 65_536
 _MPI_RANKS, _MPI_COMMUNICATORS = "MPI_RANKS", "MPI_COMMUNICATORS"
 _MPI_RANK = re.compile(r"MPI Rank (\d{1,6})\b")
-_ENVIRONMENT = re.compile(r"(?:^|[\0;\n])(?P<name>[A-Z_]+)=\"?(?P<value>\d{1,9})\"?(?=$|[\0;\n])")
-# In this order: what the framework is told itself before what its launcher says.
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "PALS_RANKID")
-_SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,30 @@ class ReportPart:
         process: `globalPid` of its rows; None where the export states none.
         device: CUDA's number of its device, where it is divided by device or has only one; else None.
         gpus: number of a GPU among those of the host by CUDA's number of it, where the export tells it.
+        has_host: whether calls and ranges of threads are its own; not where they may be of several processes.
     """
 
     name: str
     process: int | None
     device: int | None
     gpus: Mapping[int, int] = field(default_factory=dict)
+    has_host: bool = True
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """First and last number that its threads can have (`globalTid`); of process 0 where none is known."""
+        first = self.process or 0
+        return first, min(first + _THREAD_MASK, 2**63 - 1)
 
     @property
     def pid(self) -> int | None:
         """The system's number of the process."""
         return None if self.process is None else (self.process >> THREAD_BITS) & _PID_MASK
+
+    @property
+    def machine(self) -> int | None:
+        """Number of the machine, or virtual machine, of the process in the report."""
+        return None if self.process is None else self.process >> MACHINE_BITS
 
     @property
     def gpu(self) -> int | None:
@@ -77,12 +91,37 @@ def parts_of(database: TableFile) -> list[ReportPart]:
     seen = _gpus(database)
     for one, numbers in used.items():
         if one is None:
-            found += [ReportPart(f"device {number}", None, number) for number in sorted(numbers)]
+            callers = _callers(database)
+            has_host = not callers or (len(used) == 1 and len(callers) == 1)
+            found += [ReportPart(f"device {number}", None, number, has_host=has_host) for number in sorted(numbers)]
         else:
             found.append(_process(one, sorted(numbers), seen))
-    return sorted(found, key=lambda part: (part.gpu is None, part.gpu or 0, part.process or 0)) or [
-        ReportPart("process", None, None)
-    ]
+    found.sort(key=lambda part: (part.gpu is None, part.gpu or 0, part.process or 0))
+    return _with_own_names(found) or [ReportPart("process", None, None)]
+
+
+def _with_own_names(parts: Sequence[ReportPart]) -> list[ReportPart]:
+    """The parts, with the machine in the name of processes that have one number on several."""
+    for said in ("machine {machine}", "{place}"):
+        times = Counter(part.name for part in parts)
+        parts = [
+            part
+            if times[part.name] == 1
+            else replace(part, name=f"{part.name}, {said.format(machine=part.machine, place=place)}")
+            for place, part in enumerate(parts)
+        ]
+    return list(parts)
+
+
+def _callers(database: TableFile) -> set[int]:
+    """Processes whose calls to CUDA, or ranges where there are no calls, the export holds."""
+    for table in HOST_TABLES:
+        if database.has(table, "globalTid"):
+            thread = database.integer(table, "globalTid")
+            found = database.rows(f"SELECT DISTINCT {thread} >> {THREAD_BITS} FROM {table} LIMIT 65536")
+            if callers := {process for (process,) in found if process is not None}:
+                return callers
+    return set()
 
 
 def _process(process: int, devices: Sequence[int], seen: Mapping[int, Mapping[int, int]]) -> ReportPart:
@@ -118,10 +157,10 @@ def stated_rank(database: TableFile, part: ReportPart, *, is_alone: bool) -> tup
     named = _mpi_ranks(database, part, is_alone=is_alone)
     if not named:
         named = {int(match[1]) for name in _thread_names(database, part) if (match := _MPI_RANK.search(name))}
-    stated = _environment(database) if is_alone else {}
-    rank = named.pop() if len(named) == 1 else next((stated[name] for name in _RANKS if name in stated), None)
+    launched_rank, launched_size = launched(database) if is_alone else (None, None)
+    rank = named.pop() if len(named) == 1 else launched_rank
     size = _world_size(database) if rank is not None else None
-    return rank, size or next((stated[name] for name in _SIZES if name in stated), None)
+    return rank, size or launched_size
 
 
 def _mpi_ranks(database: TableFile, part: ReportPart, *, is_alone: bool) -> set[int]:
@@ -129,8 +168,7 @@ def _mpi_ranks(database: TableFile, part: ReportPart, *, is_alone: bool) -> set[
     if not database.has(_MPI_RANKS, "globalTid", "rank") or (part.process is None and not is_alone):
         return set()
     thread, rank = database.integer(_MPI_RANKS, "globalTid"), database.integer(_MPI_RANKS, "rank")
-    threads = (part.process or 0, (part.process or 0) + (1 << THREAD_BITS))
-    where, parameters = (f" WHERE {thread} >= ? AND {thread} < ?", threads) if part.process is not None else ("", ())
+    where, parameters = (f" WHERE {thread} BETWEEN ? AND ?", part.threads) if part.process is not None else ("", ())
     found = database.rows(f"SELECT DISTINCT {rank} FROM {_MPI_RANKS}{where} LIMIT 1024", parameters)
     return {number for (number,) in found if number is not None and number >= 0}
 
@@ -149,29 +187,7 @@ def _thread_names(database: TableFile, part: ReportPart) -> list[str]:
         return []
     kind, thread = database.integer("NVTX_EVENTS", "eventType"), database.integer("NVTX_EVENTS", "globalTid")
     rows = database.rows(
-        f"SELECT {database.text('NVTX_EVENTS', 'text')} FROM NVTX_EVENTS"
-        f" WHERE {kind} = ? AND {thread} >= ? AND {thread} < ?",
-        [THREAD_NAME_EVENT, part.process, part.process + (1 << THREAD_BITS)],
+        f"SELECT {database.text('NVTX_EVENTS', 'text')} FROM NVTX_EVENTS WHERE {kind} = ? AND {thread} BETWEEN ? AND ?",
+        [THREAD_NAME_EVENT, *part.threads],
     )
     return [text for (text,) in rows if text is not None]
-
-
-def _environment(database: TableFile) -> dict[str, int]:
-    """Numbers that launchers give to processes; the rest of the environment may hold secrets and is not kept."""
-    texts: list[str] = []
-    if database.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
-        value = database.text("TARGET_INFO_SYSTEM_ENV", "value")
-        texts += _values(database, f"SELECT {value} FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
-    if database.has("META_DATA_CAPTURE", "name", "value"):
-        value = database.text("META_DATA_CAPTURE", "value")
-        texts += _values(database, f"SELECT {value} FROM META_DATA_CAPTURE WHERE name LIKE '%:ENVIRONMENT_VARIABLE'")
-    found: dict[str, int] = {}
-    for text in texts:
-        for match in _ENVIRONMENT.finditer(text):
-            if match["name"] in _RANKS + _SIZES:
-                found.setdefault(match["name"], int(match["value"]))
-    return found
-
-
-def _values(database: TableFile, query: str) -> list[str]:
-    return [text for (text,) in database.rows(query) if text is not None]

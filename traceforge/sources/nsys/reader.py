@@ -16,24 +16,30 @@ from traceforge.errors import InputUnusableError
 from traceforge.files import size_bytes
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.table_file import TableFile
-from traceforge.reading.timeline_rows import TimelineRows
+from traceforge.reading.timeline_rows import LATEST_NS, TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.nsys.events import KERNEL, NVTX, TABLES, events_of, launches_of, unread_rows
 from traceforge.sources.nsys.gpu_metrics import TABLE as GPU_METRICS
 from traceforge.sources.nsys.gpu_metrics import emit_gpu_metrics
+from traceforge.sources.nsys.launcher import stated_job
 from traceforge.sources.nsys.nccl_calls import NcclCalls
 from traceforge.sources.nsys.nccl_payloads import PayloadReader, are_described
 from traceforge.sources.nsys.opening import open_export
-from traceforge.sources.nsys.parts import GPUS_SEEN, THREAD_BITS, ReportPart, parts_of, stated_rank
+from traceforge.sources.nsys.parts import GPUS_SEEN, MACHINE_BITS, THREAD_BITS, ReportPart, parts_of, stated_rank
 
 KIND = "nsys"
 _MEANINGS = {
     "no_events": ("warning", "the export holds no kernel, call or range"),
-    "event_without_timestamp": ("warning", "a row without a start is not kept"),
+    "event_without_timestamp": ("warning", "a row without a start that is a time is not kept"),
     "negative_duration": ("warning", "a row that ends before it starts was given the duration 0"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "no_names": ("warning", "the export holds no StringIds: kernels and calls have no names"),
     "no_session_start": ("info", "the export states no start of its session: times count from an unknown moment"),
     "no_launches": ("info", "the export holds no CUDA calls: what the host did is not recorded"),
+    "launches_not_told": (
+        "warning",
+        "work of a device names no process, and several called CUDA: what launched it is not known",
+    ),
     "graphs_as_one": (
         "info",
         "CUDA graphs were recorded as one row each, without their kernels; record with --cuda-graph-trace=node",
@@ -104,6 +110,8 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
         rows = TimelineRows(emit)
         base_ns = _session_start_ns(database)
         issues.add("no_session_start", int(base_ns is None))
+        issues.add("no_names", int(not database.has("StringIds", "id", "value")))
+        issues.add("launches_not_told", int(not part.has_host))
         calls = NcclCalls(PayloadReader(database), issues)
         for table in TABLES:
             before = rows.count
@@ -117,13 +125,13 @@ def read_part(path: Path, name: str | None, emit: Callable[[Batch], None], optio
             if table.table.endswith("GRAPH_TRACE"):
                 issues.add("graphs_as_one", rows.count - before)
             if table.table.endswith("RUNTIME"):
-                issues.add("no_launches", int(rows.count == before))
+                issues.add("no_launches", int(part.has_host and rows.count == before))
         for batch in calls.batches(lambda correlations: launches_of(database, part, correlations)):
             emit(batch)
         issues.add("payloads_not_exported", int(not calls.are_read and are_described(database)))
         _name_threads(database, part, rows)
         rows.finish()
-        host = _host(database)
+        host = _host(database, part)
         if part is parts[0]:
             devices = {device["id"]: device for device in _devices(database) if "id" in device}
             sampled = emit_gpu_metrics(database, emit, host=host, base_ns=base_ns or 0, devices=devices)
@@ -155,15 +163,20 @@ def _session_start_ns(database: TableFile) -> int | None:
     if not database.has(table, "utcEpochNs"):
         return None
     found = database.rows(f"SELECT {database.integer(table, 'utcEpochNs')} FROM {table} LIMIT 1")
-    return found[0][0] if found and found[0][0] is not None and found[0][0] >= 0 else None
+    return found[0][0] if found and found[0][0] is not None and 0 <= found[0][0] < LATEST_NS else None
 
 
-def _host(database: TableFile) -> str | None:
+def _host(database: TableFile, part: ReportPart) -> str | None:
+    """The host of a part: of several that the report states that of its machine, or none."""
     table = "TARGET_INFO_SYSTEM_ENV"
     if not database.has(table, "name", "value"):
         return None
-    found = database.rows(f"SELECT {database.text(table, 'value')} FROM {table} WHERE name = 'Hostname' LIMIT 1")
-    return (found[0][0] or None) if found else None
+    columns = f"{database.integer(table, 'globalVid')}, {database.text(table, 'value')}"
+    found = database.rows(f"SELECT DISTINCT {columns} FROM {table} WHERE name = 'Hostname' LIMIT 1024")
+    named = [(number, name) for number, name in found if name]
+    own = [name for number, name in named if number is not None and number >> MACHINE_BITS == part.machine]
+    hosts = set(own) or {name for _, name in named}
+    return hosts.pop() if len(hosts) == 1 else None
 
 
 def _name_threads(database: TableFile, part: ReportPart, rows: TimelineRows) -> None:
@@ -171,8 +184,8 @@ def _name_threads(database: TableFile, part: ReportPart, rows: TimelineRows) -> 
         return
     name, thread = database.integer("ThreadNames", "nameId"), database.integer("ThreadNames", "globalTid")
     found = database.rows(
-        f"SELECT {name}, {thread} FROM ThreadNames WHERE {thread} >= ? AND {thread} < ?",
-        [part.process, part.process + (1 << THREAD_BITS)],
+        f"SELECT {name}, {thread} FROM ThreadNames WHERE {thread} BETWEEN ? AND ?",
+        part.threads,
     )
     texts = database.texts([number for number, _ in found])
     for number, thread_id in found:
@@ -210,6 +223,7 @@ def _profile(
         "product": _product(database),
         "part": part.name,
         "process": part.pid,
+        **({"job": job} if (job := stated_job(database)) else {}),
     }
     row = {
         "schema_version": _schema_version(database),

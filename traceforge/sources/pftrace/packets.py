@@ -2,7 +2,7 @@
 
 Idea: packets are found one behind the other; the fields of all are then read at once (`reading.wire`). What follows
 damage is lost, what precedes it is kept. Field numbers: Perfetto's trace_packet.proto and its GPU extensions.
-Not handled: interned data that a sequence clears and numbers anew in mid-trace.
+Not handled: numbers that a trace gives to another name in mid-trace, or in another sequence; they are counted.
 """
 
 from contextlib import suppress
@@ -22,6 +22,7 @@ _IID, _NAME = 1, 2
 _UUID, _PROCESS, _THREAD = 1, 3, 4
 _PID, _TID, _THREAD_NAME, _PROCESS_NAME = 1, 2, 5, 6
 _MOST_FIRST_PACKET = 128
+RENAMED = "name of a number that the trace gives to several"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,14 @@ class NamedTrack:
 
 @dataclass(slots=True)
 class TraceNames:
-    """What numbers of a trace stand for."""
+    """What numbers of a trace stand for; `renamed` of them for several names, which are then none."""
 
     categories: dict[int, str] = field(default_factory=dict)
     events: dict[int, str] = field(default_factory=dict)
     specifications: dict[int, str] = field(default_factory=dict)
     kernels: dict[int, str] = field(default_factory=dict)
     tracks: dict[int, NamedTrack] = field(default_factory=dict)
+    renamed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ def names_of(packets: Packets) -> TraceNames:
         for number, wire, _, first, last in sound_fields(data, int(start), int(end)):
             if number in tables and wire == LENGTH:
                 iid, text = _named(data, first, last)
-                tables[number][iid] = text
+                if tables[number].setdefault(iid, text) not in (text, RENAMED):
+                    tables[number][iid] = RENAMED
+                    names.renamed += 1
     for _, start, end in zip(*packets.payloads(TRACK), strict=True):
         uuid, track = _track(data, int(start), int(end))
         names.tracks[uuid] = track

@@ -62,6 +62,7 @@ _ISSUES = {
     "damaged_compression": ("warning", "the compressed data is damaged; what precedes it is read"),
     "unended_slice": ("warning", "slices that begin and do not end were left out"),
     "event_without_timestamp": ("warning", "events without a time were left out"),
+    "names_given_anew": ("warning", "numbers that the trace gives to several names: what bears them has none"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
     "wrong_type": ("warning", "a value of an unexpected type became NULL"),
     "counters_not_read": ("info", "samples of GPU counters other than clocks, power, heat and load are not read"),
@@ -112,6 +113,7 @@ class _TraceReading:
         """Hand over all rows, and say what was lost."""
         self._issues.add("truncated", self._packets.lost_bytes)
         self._issues.add("damaged_packet", self._packets.damaged)
+        self._issues.add("names_given_anew", self._names.renamed)
         self._add_slices()
         self._add_stages()
         self._issues.add("counters_not_read", emit_gpu_counters(self._packets, self._emit))

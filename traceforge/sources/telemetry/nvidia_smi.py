@@ -1,10 +1,12 @@
 """CSV of `nvidia-smi --query-gpu=… --format=csv`. In: a path. Out: raw.telemetry_* rows.
 
 Idea: a line is one reading of one device; lines are taken apart column by column, some ten thousand at a time. The
-time is the host's local time without its zone, and is kept as if it were UTC (`time_basis` local).
+time is the host's local time without its zone, and is kept as if it were UTC (`time_basis` local). Where somebody wrote
+the zone of each line, as the first one tells, times are UTC.
 Not handled: files without the header (`noheader`), as their columns are then unknown.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -28,6 +30,7 @@ _DEVICES |= {"gpu_bus_id": "pci_address", "name": "device_name", "gpu_name": "de
 _THING = ("device", "uuid", "pci_address", "device_name")
 # As the tool writes it, and as those who store its output often do.
 _TIMES = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
+_ZONE = r"\s?(?:Z|[+-]\d{2}:?\d{2})$"
 _REASONS = "clocks_event_reasons.*"
 _ISSUES = {
     "unreadable_line": ("warning", "lines without a value for every column, or without a time, were left out"),
@@ -73,6 +76,7 @@ class _QueryReading:
         self._separator = smi_separator(header)
         self._has_times = "timestamp" in columns
         self.rows = SeriesRows(emit, "local" if self._has_times else "none")
+        self._has_zones: bool | None = None
         self.issues = IssueLog(_ISSUES, "telemetry_")
         self.seen = 0
         self._readings: dict[MeasuredThing, int] = {}
@@ -100,6 +104,9 @@ class _QueryReading:
             fields = fields.with_columns(pl.all().str.replace(",", ".", literal=True))
         fields = fields.rename({f"field_{n}": f"{n}" for n in range(len(self._columns))})
         fields = fields.with_columns(pl.all().str.strip_chars())
+        if self._has_times and self._has_zones is None and fields.height:
+            self._has_zones = re.search(_ZONE, fields[str(self._columns.index("timestamp"))][0]) is not None
+            self.rows.time_basis = "utc" if self._has_zones else "local"
         timed = fields.with_columns(raw_at_ns=self._time())
         if self._has_times:
             timed = timed.filter(pl.col("raw_at_ns").is_not_null())
@@ -111,8 +118,10 @@ class _QueryReading:
         if not self._has_times:
             return pl.lit(None, dtype=pl.Int64)
         written = pl.col(str(self._columns.index("timestamp")))
-        read = [written.str.to_datetime(form, time_unit="ns", strict=False) for form in _TIMES]
-        return pl.coalesce(read).cast(pl.Int64)
+        zone = written.str.extract(f"({_ZONE})", 1).str.strip_chars().str.replace("Z", "+0000").str.replace(":", "")
+        text = pl.concat_str(written.str.replace(_ZONE, ""), zone) if self._has_zones else written
+        forms = [f"{form}%z" for form in _TIMES] if self._has_zones else _TIMES
+        return pl.coalesce([text.str.to_datetime(form, time_unit="ns", strict=False) for form in forms]).cast(pl.Int64)
 
     def _hand_over(self, fields: pl.DataFrame) -> None:
         """Samples of all metrics of some lines."""

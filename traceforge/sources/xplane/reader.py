@@ -26,7 +26,7 @@ from traceforge.reading.timeline_rows import COMPLETE, TimelineRows
 from traceforge.reading.wire import WireDamageError
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.xplane.nesting import innermost
-from traceforge.sources.xplane.space import Line, Plane, planes_of
+from traceforge.sources.xplane.space import Line, Plane, is_time, planes_of
 from traceforge.sources.xplane.streams import stream_of, work_of
 
 KIND = "xplane"
@@ -54,6 +54,11 @@ _MEANINGS = {
     ),
     "sums": ("info", "events that stand for many occurrences have no time of their own and are not kept"),
     "no_profile_start": ("info", "the file states no start of the profile: times count from an unknown moment"),
+    "out_of_range": ("warning", "a line whose start is no time counts from the start of the profile"),
+    "no_host": (
+        "info",
+        "the file states no host: only a rank in its name or folder (rank0, rank1, ...) joins it to files of others",
+    ),
     "negative_duration": ("warning", "an event that ends before it starts was given the duration 0"),
 }
 
@@ -66,7 +71,7 @@ def part_names(path: Path) -> list[str]:
     """
     planes, _ = _planes(path, lambda _count: None)
     try:
-        return [plane.name for plane in _devices(planes)]
+        return list(_devices(planes))
     except WireDamageError as error:
         raise _damaged(path, error) from error
 
@@ -96,8 +101,14 @@ def _damaged(path: Path, error: WireDamageError) -> InputUnusableError:
     return InputUnusableError(f"the file is no sound protobuf: {error}", where=str(path), hint=hint)
 
 
-def _devices(planes: list[Plane]) -> list[Plane]:
-    return [plane for plane in planes if _DEVICE.match(plane.name) and plane.line_names()]
+def _devices(planes: list[Plane]) -> dict[str, Plane]:
+    """Devices that did something, by name; a name that comes again is numbered."""
+    found: dict[str, Plane] = {}
+    for plane in planes:
+        if _DEVICE.match(plane.name) and plane.line_names():
+            times = sum(other.name == plane.name for other in found.values())
+            found[f"{plane.name}, plane {times + 1}" if times else plane.name] = plane
+    return found
 
 
 class _Reading:
@@ -106,8 +117,8 @@ class _Reading:
     def __init__(self, planes: list[Plane], name: str | None, emit: Callable[[Batch], None]) -> None:
         devices = _devices(planes)
         self._planes = planes
-        self._device = next((plane for plane in devices if name in (None, plane.name)), None)
-        self._is_first = self._device is None or self._device is devices[0]
+        self._device = next((plane for own, plane in devices.items() if name in (None, own)), None)
+        self._is_first = self._device is None or self._device is next(iter(devices.values()))
         match = _DEVICE.match(self._device.name) if self._device else None
         self._number = int(match["number"]) if match else 0
         self._kind = match["kind"] if match else ""
@@ -120,8 +131,9 @@ class _Reading:
         """Hand over all rows, and say what was lost."""
         environment = next((plane.stats() for plane in self._planes if plane.name == "Task Environment"), {})
         start = environment.get("profile_start_time", 0)
-        base_ns = start if isinstance(start, int) else 0
+        base_ns = start if isinstance(start, int) and is_time(start) else 0
         self._issues.add("no_profile_start", int(not base_ns))
+        self._issues.add("no_host", int(host is None))
         derived: Counter[str] = Counter()
         # What lines of operations say of a device with streams, its streams say themselves.
         has_streams = self._device is not None and any(map(stream_of, self._device.line_names()))
@@ -140,6 +152,7 @@ class _Reading:
         for plane in self._planes:
             if plane.name.startswith(_HOSTS):
                 self._add_host(plane, base_ns)
+        self._issues.add("out_of_range", sum(plane.odd_starts for plane in self._planes))
         self._rows.finish()
         self._issues.add("no_events", int(not self._rows.count))
         self._emit(Batch("raw.profile", self._profile(host, base_ns)))

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.reading.timeline_rows import LATEST_NS
 from traceforge.reading.wire import LENGTH, VARINT, Bytes, Fields, padded, read_fields, walk
 
 Int64s = NDArray[np.int64]
@@ -57,6 +58,7 @@ class Plane:
 
     Attributes:
         name: such as `/device:GPU:0`.
+        odd_starts: lines read whose start no clock shows; it counts as 0.
     """
 
     def __init__(self, data: bytes, buffer: Bytes, start: int, end: int) -> None:
@@ -67,6 +69,7 @@ class Plane:
         """
         self._data, self._buffer = data, buffer
         self.name = ""
+        self.odd_starts = 0
         self._lines: list[tuple[int, int]] = []
         self._metadata: dict[int, list[tuple[int, int]]] = {_EVENT_METADATA: [], _STAT_METADATA: [], _PLANE_STATS: []}
         for number, wire, _, begin, behind in walk(data, start, end):
@@ -89,6 +92,9 @@ class Plane:
         """
         for start, end in self._lines:
             name, start_ns, events = self._line_head(start, end)
+            if not is_time(start_ns):
+                self.odd_starts += 1
+                start_ns = 0
             yield self._line(name, start_ns, np.array(events, np.int64).reshape(-1, 2))
 
     def stats(self) -> Mapping[str, int | str]:
@@ -118,7 +124,7 @@ class Plane:
             if number == _EVENTS and wire == LENGTH:
                 events.append((begin, behind))
             elif number == _LINE_START and wire == VARINT:
-                start_ns = value
+                start_ns = value - (value >> 63 << 64)
             elif number == _LINE_NAME and wire == LENGTH:
                 name = _text(self._data[begin:behind])
             elif number == _LINE_TITLE and wire == LENGTH:
@@ -197,6 +203,11 @@ class Plane:
                             title = _text(self._data[first:last])
             found[_signed(key)] = title or name
         return found
+
+
+def is_time(start_ns: int) -> bool:
+    """Whether a number may be a moment, ns, to which others can be added."""
+    return abs(start_ns) < LATEST_NS
 
 
 def planes_of(data: bytes) -> tuple[list[Plane], str | None]:
