@@ -307,3 +307,4 @@ def test_replay_writes_the_policy_that_a_job_can_try(healthy: Path, tmp_path: Pa
     again = json.loads(run("replay", healthy, "--policy", file, "--json").stdout)
     assert again["outcomes"] == [outcome]
     assert run("replay", healthy, "--policy", "oracle", "--save-policy", file).returncode == 2
+    assert "policy.json" in run("replay", healthy, "--policy", "none", "--save-policy", tmp_path / "gentle").stderr

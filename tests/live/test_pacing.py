@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.running import run
 from tests.live.jobs import MS, HandClock, record_job
-from traceforge import api
+from traceforge import api, live
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.live.limits import PacingLimits
 from traceforge.live.pacing import Pacer
@@ -216,6 +216,9 @@ def test_a_policy_goes_through_a_file(tmp_path: Path) -> None:
 
     assert (chosen.policy.name, chosen.parameters["gain"]) == ("bounded_delay", 0.3)
     assert chosen.foretold == Foretold(1.08, 1.05, 1.11, "supported")
+    with live.record(tmp_path, policy=path, rank=0, world_size=1) as one:
+        one.step()
+    assert one.failures == {}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "traceforge policy 9", "policy": "none"}', "[" * 10_000])

@@ -8,15 +8,18 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import ROOT
 from tests.live.jobs import MS, HandClock, record_job, recorder
 from tests.sources.test_live_log import read
 from traceforge import live
+from traceforge.live.layout import RowKind
 from traceforge.live.names import Names
 from traceforge.live.queue import RowQueue
 from traceforge.live.tracks import Tracks
+from traceforge.live.writer import LogWriter
 
 _BLOCKED = (
     "polars",
@@ -134,6 +137,59 @@ def test_a_disk_that_fails_ends_the_recording_and_not_the_job(tmp_path: Path) ->
     # then the job goes on
     one.step()
     one.close()
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_job() -> None:
+    with Path("/dev/full").open("ab", buffering=0) as full:
+        with pytest.warns(RuntimeWarning, match="No space left"):
+            writer = LogWriter(full, {})
+        writer.queue.put((RowKind.STEP, 0, 1, 2, 0, 0, 0))
+        writer.flush()
+        writer.close()
+
+
+def test_names_and_amounts_of_other_libraries_are_told(tmp_path: Path) -> None:
+    # given text that UTF-8 cannot say, numbers of numpy, and an object in the place of a rank
+    clock = HandClock()
+    with recorder(tmp_path, clock, ranks=2) as one:
+        with one.phase("batch \ud800.npz"):
+            clock.turn(MS)
+        with one.phase("x" * 100_000):
+            clock.turn(MS)
+        one.collective("all_reduce", ranks=np.arange(2), size_bytes=np.int64(8)).end()  # type: ignore[arg-type]
+        one.collective("broadcast", ranks=[0, object()]).end()  # type: ignore[list-item]
+        one.step()
+
+    # then all of it is read, what is no rank as unknown
+    reading = read(tmp_path / "rank0.live")
+    assert reading.codes == []
+    assert {"batch ?.npz", "x" * 1_000} <= set(reading.names)
+    assert [call["in_elements"] for call in reading.rows("collective")] == [8, None]
+
+
+def test_a_recorder_that_cannot_write_its_rows_leaves_the_job_alone(tmp_path: Path) -> None:
+    one = recorder(tmp_path, HandClock())
+    assert one.writer is not None
+    one.writer.tell({"facts": object()})
+    one.step()
+
+    with pytest.warns(RuntimeWarning, match="not JSON serializable"):
+        one.close()
+
+
+def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
+    with recorder(tmp_path, HandClock()) as one:
+        one.step()
+        if not (child := os.fork()):
+            one.step()
+            one.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        one.step()
+
+    reading = read(tmp_path / "rank0.live")
+    assert [name for name in reading.names if name] == ["ProfilerStep#0", "ProfilerStep#1"]
+    assert reading.codes == []
 
 
 def test_a_hook_that_fails_is_counted_and_given_up(tmp_path: Path) -> None:

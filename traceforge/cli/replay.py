@@ -118,8 +118,10 @@ def _check_saved(path: Path | None, chosen: "Chosen", *, sweep: bool) -> None:
     """Refuse to save what no job could run.
 
     Raises:
-        UsageError: there are several policies, or the only one sees the future.
+        UsageError: there are several policies, or the only one sees the future, or no job would take the file for one.
     """
+    if path is not None and path.suffix != ".json":
+        raise UsageError(f"`--save-policy {path}` is not named as a policy's file is", hint="such as policy.json")
     if path is not None and (len(chosen) != 1 or sweep or chosen[0][0].sees_future):
         hint = "such as --policy bounded_delay:gain=0.5 --save-policy policy.json"
         raise UsageError("`--save-policy` needs one policy that a job can run", hint=hint)

@@ -27,7 +27,7 @@ POLICY_VARIABLE = "TRACEFORGE_LIVE_POLICY"
 def record(
     folder: str | os.PathLike[str] | None = None,
     *,
-    policy: str | None = None,
+    policy: str | os.PathLike[str] | None = None,
     limits: PacingLimits | None = None,
     model: Any = None,
     rank: int | None = None,
@@ -52,7 +52,7 @@ def record(
     paced_by = os.environ.get(POLICY_VARIABLE) if policy is None else policy
     hooks: list[Hook] = [] if torch is None else _torch_hooks(torch, model)
     if chosen and paced_by:
-        hooks.append(_pacer(paced_by, limits))
+        hooks.append(_pacer(os.fspath(paced_by), limits))
     return start(
         Path(chosen) if chosen else None,
         environment=os.environ,

@@ -180,7 +180,9 @@ def _opened(folder: Path, rank: int) -> tuple[Path, BinaryIO] | None:
         for number in range(_MOST_FILES):
             path = folder / (f"rank{rank}.live" if not number else f"rank{rank}.{number}.live")
             try:
-                return path, os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY, 0o644), "ab")
+                return path, os.fdopen(
+                    os.open(path, os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY, 0o644), "ab", 0
+                )
             except FileExistsError:
                 continue
         raise FileExistsError(f"{folder} holds {_MOST_FILES} recordings of rank {rank}")

@@ -1,16 +1,18 @@
 """From the queue to the file. In: rows, names, clock readings. Out: frames, appended once a second by an own thread.
 
 Idea: a flush writes whole frames and hands them to the operating system, so that what a killed process had flushed is
-readable. Rows are taken some at a time, so that the interpreter is never held for long. A disk that fails ends the
-recording with a warning, never the training. Not handled: a machine that loses power.
+readable; nothing is buffered, which a forked process would write once more. Rows are taken some at a time, so that the
+interpreter is never held for long. Whatever fails ends the recording with a warning, never the training.
+Not handled: a machine that loses power.
 """
 
 import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import BinaryIO
 
 from traceforge.live.clock import Anchor, read_anchor
@@ -27,7 +29,7 @@ class LogWriter:
     """Writes a file until it is closed.
 
     Args:
-        file: opened for appending bytes.
+        file: opened for appending bytes, without a buffer.
         opening: facts of the first frame.
         closing: facts of the last one, asked when it is written.
         anchor: reads the clocks.
@@ -50,8 +52,7 @@ class LogWriter:
         self._writing = threading.Lock()
         self._process = os.getpid()
         self._thread: threading.Thread | None = None
-        self._write(MAGIC + facts_frame({**opening, "clock": [self._anchor()]}))
-        self._file.flush()
+        self._write(lambda: MAGIC + facts_frame({**opening, "clock": [self._anchor()]}))
 
     def start(self) -> None:
         """Flush once a second from now on."""
@@ -73,14 +74,16 @@ class LogWriter:
 
     def _write_waiting(self) -> None:
         while rows := self._waiting():
-            new = self.names.take_new()
-            facts: dict[str, object] = {"clock": [self._anchor()], "dropped": self.queue.dropped}
-            if new:
-                facts["names"] = new
-            while self._told:
-                facts.update(self._told.pop(0))
-            self._write(facts_frame(facts) + rows_frame(rows))
-        self._file_flush()
+            self._write(partial(self._frames, rows))
+
+    def _frames(self, rows: Sequence[Row]) -> bytes:
+        new = self.names.take_new()
+        facts: dict[str, object] = {"clock": [self._anchor()], "dropped": self.queue.dropped}
+        if new:
+            facts["names"] = new
+        while self._told:
+            facts.update(self._told.pop(0))
+        return facts_frame(facts) + rows_frame(rows)
 
     def _waiting(self) -> list[Row]:
         rows: list[Row] = []
@@ -97,22 +100,17 @@ class LogWriter:
         if self._thread is not None:
             self._thread.join()
         self.flush()
-        self._write(facts_frame({**self._closing(), "dropped": self.queue.dropped, "ended": True}))
-        self._file_flush()
+        self._write(lambda: facts_frame({**self._closing(), "dropped": self.queue.dropped, "ended": True}))
         self._file.close()
 
-    def _write(self, data: bytes) -> None:
-        if not self._file.closed:
-            self._guarded(lambda: self._file.write(data))
-
-    def _file_flush(self) -> None:
-        if not self._file.closed:
-            self._guarded(self._file.flush)
-
-    def _guarded(self, act: Callable[[], object]) -> None:
+    def _write(self, frames: Callable[[], bytes]) -> None:
+        if self._file.closed:
+            return
         try:
-            act()
-        except OSError as error:
+            rest = memoryview(frames())
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except Exception as error:  # noqa: BLE001  # whatever it is, the training program must go on
             with suppress(OSError):
                 self._file.close()
             warnings.warn(f"traceforge.live stops recording: {error}", RuntimeWarning, stacklevel=2)
