@@ -259,3 +259,44 @@ def test_facts_that_are_no_utf8_cost_their_frame_alone(tmp_path: Path) -> None:
 
     assert reading.names == ["forward"]
     assert "live_log_damaged_frame" in reading.codes
+
+
+def test_messages_and_groups_of_one_rank_find_their_ends(tmp_path: Path) -> None:
+    # given three ranks, of which the first has a group of its own, and sends to the second what it waits for
+    clocks = [HandClock() for _ in range(3)]
+    recorders = [recorder(tmp_path, clock, rank, ranks=3) for rank, clock in enumerate(clocks)]
+    for one in recorders:
+        one.__enter__()
+    for _ in range(4):
+        for rank, (one, clock) in enumerate(zip(recorders, clocks, strict=True)):
+            with one.phase("forward"):
+                clock.turn(3 * MS)
+            if rank == 0:
+                with one.collective("all_reduce", "own", ranks=[0], size_bytes=8):
+                    clock.turn(MS // 10)
+            if rank < 2:
+                message = one.collective(("send", "recv")[rank], ranks=range(3), size_bytes=64, peer=1 - rank)
+                clock.turn(MS // 10)
+                message.returned()
+                clock.turn(MS // 10)
+                message.end()
+            whole = one.collective("all_reduce", ranks=range(3), size_bytes=1 << 20)
+            clock.now_ns = max(clock.now_ns for clock in clocks) + TRANSFER_NS
+            whole.end()
+            one.step()
+    for one in recorders:
+        one.close()
+
+    # when the job is analysed
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path], store, jobs=1)
+        api.analyze(store)
+        messages = store.rows("SELECT DISTINCT source_rank, destination_rank, size_bytes FROM align.message")
+        count = store.rows("SELECT COUNT(*) FROM align.message")
+        groups = store.rows("SELECT name, ranks FROM align.communicator ORDER BY ALL")
+        codes = {code for (code,) in store.rows("SELECT code FROM meta.issue")}
+
+    # then each message has both its ends, and no call is taken for one of another group
+    assert (messages, count) == ([(0, 1, 64)], [(4,)])
+    assert groups == [("own", [0]), ("world", [0, 1, 2])]
+    assert not codes & {"collective_unmatched", "message_unmatched"}

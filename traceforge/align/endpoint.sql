@@ -118,10 +118,12 @@ of_issue AS (
   GROUP BY ALL
 ),
 alone AS (
-  SELECT i.*, COALESCE(k.event_id, o.event_id) AS carrier_event_id
+  -- Recorders that note the work alone name the other rank there.
+  SELECT i.* REPLACE (COALESCE(i.peer, p.peer) AS peer), COALESCE(k.event_id, o.event_id) AS carrier_event_id
   FROM issued AS i
   LEFT JOIN kernel_of_record AS k ON k.source_id = i.source_id AND k.record_event_id = i.record_event_id
   LEFT JOIN of_issue AS o ON o.source_id = i.source_id AND o.issue_event_id = i.event_id
+  LEFT JOIN payload AS p ON p.source_id = o.source_id AND p.event_id = o.event_id
 ),
 -- What has no kernel of its own is carried out by the next one that the thread launches outside of any call.
 together AS (

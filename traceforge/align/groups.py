@@ -3,6 +3,7 @@
 What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
 tried by the times of the calls (`group_inference`). Without any list the group is the whole job: all ranks that it says
 it has, and those below the highest one here, recorded or not. Calls of one name and one list are looked up once.
+Groups of one rank are only those that calls name.
 A group that files name without its members (NCCL's communicators) is that of the ranks whose files name it, if these
 are as many as it has, or if nothing says how many that is.
 Not handled: other groups that no file lists; such a group with ranks that were not recorded.
@@ -46,7 +47,6 @@ JOIN align.rank AS r USING (source_id)
 JOIN align.rank_list AS l
   ON l.written = g.ranks AND l.first_rank IS NULL AND l.stride IS NULL
   AND l.group_size IS NOT DISTINCT FROM CASE WHEN CONTAINS(g.ranks, '...') THEN g.size END
-WHERE LEN(l.ranks) > 1
 """
 
 _NAMED = """
@@ -118,9 +118,10 @@ def assign_groups(store: Store) -> CallGroups:
     membership, communicators, unknown = [pl.DataFrame(schema=_MEMBERSHIP)], [pl.DataFrame(schema=_COMMUNICATOR)], {}
     for (run_key,), calls in store.query(_CALLS).group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))
-        processes = _process_groups(listed.filter(pl.col("run_id") == run_id))
+        every = _process_groups(listed.filter(pl.col("run_id") == run_id))
+        processes = [group for group in every if len(group.ranks) > 1]
         groups = _Groups({})
-        assigned = calls.join(_stated(calls, lists, processes, groups), on=_WRITTEN, how="left", maintain_order="left")
+        assigned = calls.join(_stated(calls, lists, every, groups), on=_WRITTEN, how="left", maintain_order="left")
         unstated = assigned.filter(pl.col("group").is_null())
         if len({group.ranks for group in processes}) > 1:
             is_message = pl.col("is_message")

@@ -1,17 +1,21 @@
-"""Collectives of a PyTorch program. In: calls of `torch.distributed`. Out: a row each, from the call to its result.
+"""Collectives and messages of a PyTorch program. In: calls of `torch.distributed`. Out: a row each, call to result.
 
 Idea: a blocking call is timed as it is; an asynchronous one ends when its future does, and `Work.wait` is a phase of
-its own. Only tensors of the host are timed: what a device does ends when the host does not look.
-Not handled: functional collectives, coalesced ones, those that C++ issues by itself (buffers of DDP; its gradients see
-`torch_gradients`).
+its own. Only tensors of the host are timed: what a device does ends when the host does not look. Sends and receives are
+watched where all of them pass, in the group: programs compare `isend` with what they hold, so that it stays what it is.
+A message has no future: it ends where the program has waited for it.
+Not handled: messages that nobody waits for, functional collectives, coalesced ones, those that C++ issues by itself
+(buffers of DDP; its gradients see `torch_gradients`).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from traceforge.live.torch_patch import Undo, exchange, in_turn
 from traceforge.live.tracks import OpenCollective
@@ -24,12 +28,11 @@ if TYPE_CHECKING:
 
 
 class _TorchCall(NamedTuple):
-    """How a function names what it sends and receives, and the rank at its other end."""
+    """How a function names what it sends and receives."""
 
     op: str
     sent: str
     received: str
-    peer: str | None = None
 
 
 _CALLS = {
@@ -45,10 +48,6 @@ _CALLS = {
     "gather": _TorchCall("gather", "tensor", "tensor"),
     "scatter": _TorchCall("scatter", "tensor", "tensor"),
     "barrier": _TorchCall("barrier", "", ""),
-    "send": _TorchCall("send", "tensor", "tensor", "dst"),
-    "isend": _TorchCall("send", "tensor", "tensor", "dst"),
-    "recv": _TorchCall("recv", "tensor", "tensor", "src"),
-    "irecv": _TorchCall("recv", "tensor", "tensor", "src"),
 }
 _DTYPES = {
     "float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat16", "int64": "long",
@@ -66,6 +65,7 @@ class TorchCollectives:
         self._known: dict[Any, KnownCollective | None] = {}
         self._has_told = False
         self._inside: set[int] = set()
+        self._awaited: WeakKeyDictionary[Any, OpenCollective] = WeakKeyDictionary()
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -77,12 +77,14 @@ class TorchCollectives:
                 continue
             ours = self._watched(recorder, call, original)
             undos += [exchange(home, name, _instead(ours)) for home in homes if getattr(home, name, 0) is original]
-        undos.append(exchange(self._torch._C._distributed_c10d.Work, "wait", lambda wait: self._waited(recorder, wait)))
+        c10d = self._torch._C._distributed_c10d
+        undos += [exchange(c10d.ProcessGroup, op, partial(self._passed, recorder, op)) for op in ("send", "recv")]
+        undos.append(exchange(c10d.Work, "wait", partial(self._waited, recorder)))
         return in_turn(undos)
 
     def kind(self, recorder: Recorder, op: str, tensor: Any, group: Any) -> KnownCollective | None:
         """What a collective of one tensor is; None for one that is not timed."""
-        return self._kind(recorder, _TorchCall(op, "", ""), tensor, tensor, group, None)
+        return self._kind(recorder, _TorchCall(op, "", ""), tensor, tensor, group)
 
     def _watched(self, recorder: Recorder, call: _TorchCall, original: Any) -> Any:
         """The function with a clock; this path is walked with every call, so that it calls little and makes little."""
@@ -127,17 +129,17 @@ class TorchCollectives:
     ) -> Callable[[tuple[Any, ...], dict[str, Any]], KnownCollective | None]:
         """What finds the kind of a call by its arguments; what is known of one kind is asked for once."""
         names = list(inspect.signature(original).parameters)
-        sent_at, received_at, peer_at, group_at = (
+        sent_at, received_at, group_at = (
             names.index(name) if name in names else len(names) for name in (*call[1:], "group")
         )
-        tensor_type, has_one = self._torch.Tensor, call.sent == call.received and call.peer is None
+        tensor_type = self._torch.Tensor
         known: dict[Any, KnownCollective | None] = {}
 
         def of_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> KnownCollective | None:
             if kwargs:
                 args = tuple(args[n] if n < len(args) else kwargs.get(name) for n, name in enumerate(names))
             args += (None,) * (len(names) + 1 - len(args))
-            return self._kind(recorder, call, args[sent_at], args[received_at], args[group_at], args[peer_at])
+            return self._kind(recorder, call, args[sent_at], args[received_at], args[group_at])
 
         def of_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> KnownCollective | None:
             tensor: Any = args[sent_at] if len(args) > sent_at else kwargs.get(call.sent)
@@ -151,10 +153,10 @@ class TorchCollectives:
                 found = known[key] = of_any(args, kwargs)
                 return found
 
-        return of_one if has_one else of_any
+        return of_one if call.sent == call.received else of_any
 
     def _kind(
-        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
+        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: int | None = None
     ) -> KnownCollective | None:
         key = (call.op, _extent(sent), None if received is sent else _extent(received), group, peer)
         if key not in self._known:
@@ -162,7 +164,7 @@ class TorchCollectives:
         return self._known[key]
 
     def _new_kind(
-        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: Any
+        self, recorder: Recorder, call: _TorchCall, sent: Any, received: Any, group: Any, peer: int | None = None
     ) -> KnownCollective | None:
         """A kind that is new; None for what is on a device."""
         first, (sent_elements, device) = _first(sent), _amount(sent)
@@ -170,15 +172,33 @@ class TorchCollectives:
             return None
         name, ranks = self._group(recorder, group)
         dtype = None if first is None else _DTYPES.get(str(first.dtype).removeprefix("torch."))
-        other = peer if type(peer) is int else None
-        received_elements = _amount(received)[0]
-        return recorder.tracks.kind(
-            ("collective", call.op, name, ranks, sent_elements, received_elements, dtype, other), name
-        )
+        other = None if peer is None else ranks[peer]
+        return recorder.tracks.kind(call.op, name, ranks, sent_elements, _amount(received)[0], dtype, other)
+
+    def _passed(self, recorder: Recorder, op: str, original: Any) -> Any:
+        """`ProcessGroup.send` or `recv`, which PyTorch calls for each message, of a batch as well."""
+        call, tracks = _TorchCall(op, "", ""), recorder.tracks
+
+        @functools.wraps(original)
+        def passed(*args: Any, **kwargs: Any) -> Any:
+            meeting = None
+            try:
+                group, (tensor, *_), peer = args[:3]
+                kind = self._kind(recorder, call, tensor, tensor, group, peer)
+                meeting = None if kind is None else tracks.begin(kind)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
+                recorder.failed("torch.distributed", error)
+            work = original(*args, **kwargs)
+            if meeting is not None and work is not None:
+                meeting.returned()
+                self._awaited[work] = meeting
+            return work
+
+        return passed
 
     def _waited(self, recorder: Recorder, original: Any) -> Any:
         """`Work.wait` as a phase, where the program calls it; blocking collectives do, too."""
-        inside, tracks = self._inside, recorder.tracks
+        inside, tracks, awaited = self._inside, recorder.tracks, self._awaited
         clock_ns, end_phase = tracks.clock_ns, tracks.end_phase
         name = tracks.name(("phase", "wait_for_communication"))
 
@@ -188,9 +208,12 @@ class TorchCollectives:
                 return original(*args, **kwargs)
             start = clock_ns()
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
             finally:
                 end_phase(name, start)
+            if awaited and (message := awaited.pop(args[0], None)) is not None:
+                message.end()
+            return result
 
         return wait
 

@@ -98,7 +98,7 @@ class Tracks:
         self._queue = queue
         self._names = names
         self.world_size = world_size
-        self._sequences: dict[str, Callable[[], int]] = {}
+        self._sequences: dict[object, Callable[[], int]] = {}
         self.threads: defaultdict[int, int] = defaultdict(count(1).__next__, {get_ident(): 0})
         self._step_start_ns = clock_ns()
         self._step = 0
@@ -159,11 +159,16 @@ class Tracks:
         """
         sent, received, kind = (*elements, dtype) if elements is not None else (size_bytes, size_bytes, "byte")
         members = None if ranks is None else tuple(ranks)
-        return self.begin(self.kind(("collective", op, group, members, sent, received, kind, peer), group))
+        return self.begin(self.kind(op, group, members, sent, received, kind, peer))
 
-    def kind(self, key: Key, group: str) -> KnownCollective:
-        """What collectives of one key and group have in common."""
-        return KnownCollective(self._names.number(key), self._sequences.setdefault(group, count().__next__))
+    def kind(self, op: str, group: str, *rest: object) -> KnownCollective:
+        """What collectives of one key have in common: members, elements sent and received, their type, and the peer.
+
+        The messages of two ranks are counted apart, for the others of the group do not see them.
+        """
+        counted = group if rest[-1] is None else (group, op, rest[-1])
+        number = self._names.number(("collective", op, group, *rest))
+        return KnownCollective(number, self._sequences.setdefault(counted, count().__next__))
 
     def begin(self, kind: KnownCollective) -> OpenCollective:
         """Begin a collective of a kind that is known."""

@@ -2,7 +2,7 @@
 
 A step is `ProfilerStep#N`; the training thread's innermost stretch at each instant is an annotation of its name, or the
 call of a collective, `c10d::OP`; the collective itself, from its call to its result, is `gloo:OP` on a track of its
-own, or `live:OP` where another backend does the work: it tells what the host saw.
+own (a message on the thread's), or `live:OP` where another backend does the work: it tells what the host saw.
 """
 
 import json
@@ -20,6 +20,7 @@ from traceforge.sources.live_log.opening import RecorderFacts
 from traceforge.sources.live_log.signs import Signs
 
 _LARGEST_STEP = 2**31
+_MESSAGES = ("send", "recv")
 DELAY = -2
 """Number of the name of a delay that a pacing hook kept."""
 
@@ -213,7 +214,9 @@ def _works(meeting: Table, signs: Signs, names: dict[str, int], calls: int, pref
     named = _named(meeting[0], {n: f"{prefix}:{one.op}" for n, one in signs.meetings.items()}, names)
     is_asynchronous = meeting[4] < meeting[2] - meeting[1]
     record = 2 * (calls + np.arange(count)) + 1
-    track = np.ones(count, dtype=np.int64)
+    # A message begins within its call, on the thread that issues it, as profilers show it.
+    messages = [number for number, one in signs.meetings.items() if one.op in _MESSAGES]
+    track = np.where(np.isin(meeting[0], messages), 0, 1)
     return _EventPart(
         "user_annotation", track, named, meeting[1], meeting[2], meeting[0], meeting[3], is_asynchronous, record
     )
