@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.tables import Job, borrowed
 from traceforge import api
+from traceforge.report import build_report
 from traceforge.store.database import Store
 
 
 def words_of(database: Path) -> str:
     with Store(database, read_only=True) as store:
-        page = api.report(store).html
+        return text_of(api.report(store).html)
+
+
+def text_of(page: str) -> str:
     shown = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
     text = unescape(re.sub(r"<[^>]+>", " ", shown))
     return " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
@@ -52,3 +57,13 @@ def test_where_nobody_is_to_blame_all_parts_of_the_page_say_so(sample_database: 
     assert (
         "cost more than 2.56 ms an iteration on all transfers (in a quarter of the iterations) or on one rank" in words
     )
+
+
+def test_who_owns_most_of_the_strip_is_named_though_nobody_is_to_blame() -> None:
+    # given a job without a finding, in which all lost time is rank 2's
+    with borrowed(Job()) as store:
+        store.execute("DELETE FROM attribute.finding")
+        words = text_of(build_report(store, run_id=1, versions={}, command=None).html)
+
+    assert "the largest owner, rank 2 (slow compute), has" in words
+    assert "nobody owns more than" not in words

@@ -134,3 +134,10 @@ LEAST_BOUND_RATIO: Annotated[
     float,
     Meaning("ratio of throughput", "A lower end of an interval below it bounds nothing.", "intervals of pacing"),
 ] = 0.1
+
+MOST_OF_A_STRIP: Annotated[
+    float,
+    Meaning(
+        "share of lost time", "Who owns less is told as an upper end where nobody is to blame.", "strip of lost time"
+    ),
+] = 0.5

@@ -107,11 +107,12 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
     if not named:
         return "Time lost in each iteration, by who owns it"
     first = max(named, key=lambda owner: sums[owner])
-    of_all, who = percent(sums[first] / sum(sums.values())), _in_sentence(str(names[first][0]))
+    owned = sums[first] / sum(sums.values())
+    of_all, who = percent(owned), _in_sentence(str(names[first][0]))
     share = f"the largest owner, {who}, has {of_all} of it"
     if names[first][1] == "unexplained":
         share = f"{of_all} of it is unexplained"
-    elif context.diagnosis.leading is None:
+    elif context.diagnosis.leading is None and owned < thresholds.MOST_OF_A_STRIP:
         share = f"nobody owns more than {of_all} of it"
     return f"Time lost in each iteration, by who owns it; {share}{_won_back(sum(sums.values()), context)}"
 
