@@ -11,7 +11,7 @@ TRANSFER = MS
 Work = Callable[[int, int], int]
 
 
-def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Run:
+def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12, slow_link: int | None = None) -> Run:
     """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
 
         stage 0   |compute···|send|        |reduce|
@@ -21,6 +21,7 @@ def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Run:
 
     Args:
         work_ns: by iteration and rank.
+        slow_link: replica whose messages take 10 ms longer.
     """
     traces = [Trace(rank) for rank in range(2 * replicas)]
     now = 0
@@ -29,7 +30,7 @@ def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12) -> Run:
         for replica in range(replicas):
             ranks = (2 * replica, 2 * replica + 1)
             sent = now + work_ns(n, ranks[0])
-            got = sent + TRANSFER
+            got = sent + TRANSFER + 10 * MS * (replica == slow_link)
             traces[ranks[0]].kernel(now, sent).exchange(sent, got, [("send", 1)], ranks=ranks, group=f"pp{replica}")
             traces[ranks[1]].exchange(now + 100, got, [("recv", 0)], ranks=ranks, group=f"pp{replica}")
             traces[ranks[1]].kernel(got, got + work_ns(n, ranks[1]))
@@ -89,6 +90,14 @@ def test_a_rank_that_is_slower_than_its_stage_elsewhere_is_named() -> None:
     # its own next stage waits for it, and the reduction of both stages
     assert float(str(excess_ns)) == pytest.approx(8 * MS, rel=0.02)
     assert float(str(delay_ns)) == pytest.approx(8 * MS, rel=0.05)
+
+
+def test_a_link_that_is_slower_than_between_the_same_stages_elsewhere_is_named() -> None:
+    store = pipeline_job(3, _even, slow_link=1)
+
+    assert _findings(store) == [("link", "2, 3", "slow_path")]
+    ((delay_ns,),) = rows_of(store, "SELECT delay_ns_per_iteration FROM attribute.finding WHERE confidence <> 'low'")
+    assert float(str(delay_ns)) == pytest.approx(10 * MS, rel=0.02)
 
 
 def test_a_stage_that_is_slow_for_a_while_in_all_replicas_is_one_subject() -> None:

@@ -45,6 +45,29 @@ def test_receives_that_are_posted_ahead_contradict_no_order() -> None:
     assert rows_of(store, ISSUES) == []
 
 
+def test_replicas_whose_receives_are_posted_ahead_have_their_calls_at_the_same_places() -> None:
+    # replica 0 as above: A meets at 100, B at 50; in replica 1 the first rank is early, so that A meets at 30
+    traces = [Trace(rank).step(1, 0, 200) for rank in range(4)]
+    for replica, ready in enumerate((100, 30)):
+        first, second = traces[2 * replica : 2 * replica + 2]
+        ranks, group = [2 * replica, 2 * replica + 1], f"pp{replica}"
+        first.kernel(0, ready).exchange(ready, ready + 10, [("send", 1)], ranks=ranks, issue_ns=7, group=group)
+        first.exchange(17, 60, [("recv", 1)], ranks=ranks, issue_ns=17, group=group).kernel(110, 150)
+        second.kernel(0, 50).exchange(50, 60, [("send", 0)], ranks=ranks, issue_ns=7, group=group)
+        second.exchange(17, ready + 10, [("recv", 0)], ranks=ranks, issue_ns=17, group=group).kernel(110, 150)
+    for rank, trace in enumerate(traces):
+        trace.collective(150, 160, group=f"dp{rank % 2}", ranks=[rank % 2, rank % 2 + 2])
+
+    store = told(*traces, stage="graph")
+
+    # then the order is that of both replicas' usual times: B first, at (50 + 50) / 2, then A, at (100 + 50) / 2
+    sent = """
+    SELECT a.rank, a.position FROM graph.arrival AS a
+    JOIN timeline.message AS m USING (collective_id) WHERE a.rank = m.source_rank ORDER BY a.rank
+    """
+    assert rows_of(store, sent) == [(0, 1), (1, 0), (2, 1), (3, 0)]
+
+
 def test_rounded_times_hide_no_wait() -> None:
     # compute      |0––40|                  |79–100|      begins 1 us before the end, as times are rounded
     # all-reduce         |40–––––––––––––––––80|

@@ -89,13 +89,14 @@ met AS (
   JOIN timeline.collective AS c USING (run_id, collective_id)
   WINDOW own_call AS (PARTITION BY a.rank, a.call_id)
 )
-SELECT a.run_id, a.iteration, a.rank, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings, a.is_last_begun,
-  a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
+SELECT a.run_id, a.iteration, a.rank, o.role, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings,
+  a.is_last_begun, a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
   w.end_ns AS window_end_ns, w.start_ns,
   b.collective_id AS behind, CASE WHEN q.is_held THEN b.collective_id END AS queued,
   CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
 FROM met AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
+JOIN timeline.role AS o USING (run_id, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
 LEFT JOIN met AS b
   ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_last_begun
@@ -191,9 +192,11 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
     first_ns = int(str(ends.min() or 0)) - thresholds.EARLIEST_START_NS
     exposed, recorded = store.query(_EXPOSED, [block[0], first_ns, ends.max()]), store.query(_RECORDED, block)
     placed = with_positions(_with_awaited(arrivals, exposed), recorded)
-    crossed = placed.filter(CROSSED).select("run_id", "iteration").unique()
-    if crossed.height:
-        met = as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"))
+    for program in ("role", "rank"):
+        crossed = placed.filter(CROSSED).select("run_id", "iteration").unique()
+        if crossed.is_empty():
+            break
+        met = as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"), program)
         met = with_positions(_with_awaited(met, exposed), recorded.join(crossed, on=crossed.columns, how="semi"))
         placed = pl.concat([placed.join(crossed, on=crossed.columns, how="anti"), met])
     arrivals = placed.sort(*KEY, "position", "call_id", maintain_order=True)

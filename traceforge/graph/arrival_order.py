@@ -46,25 +46,28 @@ def with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFra
     return _with_waits_behind_batches(placed)
 
 
-def as_met(arrivals: pl.DataFrame) -> pl.DataFrame:
+def as_met(arrivals: pl.DataFrame, program: str) -> pl.DataFrame:
     """Arrivals of each rank in the order in which its calls usually meet, which is one order for all ranks.
 
     A receive that is posted ahead stands before what its rank does first. What counts is the usual time since the
     iteration's start of the same call of the program, that is: of the same number on its first rank.
+
+    Args:
+        program: `role`, where ranks of a role run the same program, so that replicas have one order; else `rank`.
     """
-    call = ("run_id", "first_rank", "number")
+    call = ("run_id", "first", "number")
     numbered = arrivals.with_columns(number=pl.int_range(pl.len()).over(KEY))
     begun = pl.col("start_ns").min().over("run_id", "iteration")
     first = (
         numbered.sort("rank", maintain_order=True)
         .group_by("run_id", "iteration", "collective_id", maintain_order=True)
-        .agg(pl.col("rank").first().alias("first_rank"), pl.col("number").first())
+        .agg(pl.col(program).first().alias("first"), pl.col("number").first())
     )
     told = numbered.with_columns(met_ns=pl.col("last_arrival_ns") - begun).drop("number")
     told = told.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
     usually = told.group_by(call).agg(usually_ns=pl.col("met_ns").median())
     ordered = told.join(usually, on=call, maintain_order="left")
-    return ordered.sort("rank", "iteration", "usually_ns", "first_rank", "number").select(arrivals.columns)
+    return ordered.sort("rank", "iteration", "usually_ns", "first", "number").select(arrivals.columns)
 
 
 def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:

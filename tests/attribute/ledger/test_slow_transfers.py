@@ -1,11 +1,13 @@
 """Whose path is slow, and what is the fabric's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.replay.models import lockstep_model
-from traceforge.attribute.ledger.ledger_input import LedgerInput
-from traceforge.attribute.ledger.slow_transfers import transfer_causes
+from traceforge.attribute.ledger.ledger_input import LedgerInput, MessagePath
+from traceforge.attribute.ledger.slow_transfers import excess_of, peers_of, transfer_causes
 from traceforge.replay.reference import references
 
 PAIRS = [[0, 0, 1, 1, 2, 2, 3, 3]]
@@ -75,3 +77,25 @@ def test_pairs_that_are_slow_together_wait_for_no_rank() -> None:
     assert causes_of(together, frozenset({2})) == ["slow_transfer"] * 4
     # and if all lack one, nothing tells the network from late ranks
     assert causes_of(together, frozenset(range(4))) == ["unrecorded_rank"] * 4
+
+
+def test_paths_of_messages_are_held_against_those_between_the_same_stages() -> None:
+    # given two replicas of four stages, in which stage 0 sends to 1 while 2 sends to 3
+    roles = np.array([0, 1, 0, 1, 2, 3, 2, 3])
+    model = replace(lockstep_model(np.full((12, 1, 8), 100), groups=PAIRS), role=roles)
+    paths = {number: MessagePath(0, 2 * place, 2 * place + 1) for place, number in enumerate((-4, -3, -2, -1))}
+    run = LedgerInput(model, tuple(paths), np.broadcast_to(np.array(PAIRS), model.group.shape), paths=paths)
+
+    assert [peers_of(run, path).tolist() for path in range(4)] == [[0, 1], [0, 1], [2, 3], [2, 3]]
+
+
+def test_a_communicator_is_as_long_in_excess_as_its_members_on_average() -> None:
+    # given the third pair at 50 where the others take 20, in both its members
+    model = lockstep_model(np.full((12, 1, 8), 100), groups=PAIRS)
+    model.transfer_ns[:] = np.repeat(transfers({2: slice(None)}), 2, axis=1)[:, None, :]
+    run = LedgerInput(model, (10, 11, 12, 13), np.broadcast_to(np.array(PAIRS), model.group.shape))
+
+    excess_ns, usual_ns = excess_of(run, references(model))
+
+    assert excess_ns.tolist() == [[0, 0, 30, 0]] * 12
+    assert usual_ns.tolist() == [[20] * 4] * 12

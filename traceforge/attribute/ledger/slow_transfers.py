@@ -24,7 +24,7 @@ def transfer_causes(run: LedgerInput, of_length: Mapping[int, Reference], *, on_
         on_device: whether devices communicate. Hosts that communicate by themselves share their cores with it: how
             long that takes does not depend on a path alone.
     """
-    excess, reference = _excess(run, of_length)
+    excess, reference = excess_of(run, of_length)
     path = _slow_paths(run, excess, reference) if on_device else set()
     causes = []
     for c in range(len(run.communicators)):
@@ -54,7 +54,7 @@ def _slow_paths(run: LedgerInput, excess: Amounts, reference: Amounts) -> set[in
     return {c for c in range(len(run.communicators)) if steady[c] and _is_exception(steady, peers_of(run, c))}
 
 
-def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def excess_of(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Transfer time above the reference, and the reference, by iteration and communicator, shape (I, C)."""
     model = run.model
     excess = np.zeros((len(model.iterations), len(run.communicators)))
@@ -75,10 +75,21 @@ def _excess(run: LedgerInput, of_length: Mapping[int, Reference]) -> tuple[NDArr
 
 
 def peers_of(run: LedgerInput, c: int) -> NDArray[np.int64]:
-    """Communicators that meet where `c` does, itself included."""
+    """Communicators that meet where `c` does, itself included; of message paths those between the same stages."""
     joined = run.model.group[0] >= 0
     places = ((run.communicator[0] == c) & joined).any(axis=1)
-    return np.unique(run.communicator[0][places][joined[places]])
+    found = np.unique(run.communicator[0][places][joined[places]])
+    stages = _stages(run, c)
+    return found if stages is None else np.array([peer for peer in found if _stages(run, int(peer)) == stages])
+
+
+def _stages(run: LedgerInput, c: int) -> set[int] | None:
+    """Roles at both ends of a message path; None of a communicator."""
+    path, roles = run.paths.get(run.communicators[c]), run.model.role
+    if path is None:
+        return None
+    places = np.flatnonzero(np.isin(run.model.ranks, [path.low_rank, path.high_rank]))
+    return set() if roles is None else set(roles[places].tolist())
 
 
 def _is_exception(steady: NDArray[np.bool_], peers: NDArray[np.int64]) -> bool:
