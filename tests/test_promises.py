@@ -21,7 +21,8 @@ PROMISES = {
         "tests/fuzz/test_formats.py::test_changed_files_of_every_format_break_no_promise",
         "tests/fuzz/test_kineto_fuzz.py::test_seeds_and_their_mutations_break_no_promise",
     ),
-    "XPlane files and rocprofv3's JSON above 512 MiB, and `.pftrace` above 1 GiB, are refused.": (
+    "`.pftrace` above 1 GiB, XPlane files, rocprofv3's JSON and flight recorder dumps above 512 MiB, answers of "
+    "Prometheus above 256 MiB and topologies above 64 MiB are refused.": (
         "tests/sources/test_largest_files.py::test_a_file_beyond_the_largest_size_is_refused_whole",
     ),
     "A file that inflates beyond 1 GiB and 500 times its size is read up to there, as if cut off": (

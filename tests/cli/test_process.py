@@ -136,15 +136,23 @@ def test_readers_die_with_a_parent_that_is_killed(tmp_path: Path, slow_job: Path
     assert all_gone(readers)
 
 
+def found_below(folder: Path, pattern: str) -> list[Path]:
+    """What a pattern finds; nothing where folders go while it looks."""
+    try:
+        return list(folder.glob(pattern))
+    except FileNotFoundError:
+        return []
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
 def test_workers_that_make_tables_die_with_a_parent_that_is_killed(tmp_path: Path, large_job: Path) -> None:
     # given an ingest into a folder whose two workers make the tables of one rank each
     database = tmp_path / "out"
     ingest = started(tmp_path, "ingest", large_job, "--db", f"{database}/", "--jobs", 2)
     until = time.monotonic() + PATIENCE_S
-    while not list(database.glob("*.spool/**/part*/*")) and time.monotonic() < until:
+    while not (parts := found_below(database, "*.spool/**/part*/*")) and time.monotonic() < until:
         time.sleep(0.01)
-    assert list(database.glob("*.spool/**/part*")), "no worker was given a part"
+    assert parts, "no worker was given a part"
     workers = children_of(ingest.pid)
 
     # when it is killed
@@ -342,6 +350,54 @@ def test_streams_may_be_closed(tmp_path: Path, healthy: Path, redirection: str) 
 
     assert done.returncode == 0
     assert (tmp_path / "out.html").read_bytes().startswith(b"<!")
+
+
+@pytest.mark.parametrize("buffering", ["0", "1"])
+@pytest.mark.parametrize(("limit_ms", "code"), [("0.001", 10), ("1000000", 3)])
+def test_a_check_whose_answer_cannot_be_written_says_so_and_keeps_its_verdict(
+    tmp_path: Path, healthy: Path, buffering: str, limit_ms: str, code: int
+) -> None:
+    # given a standard output whose disk is full, found at the first line or when all is written
+    env = environment(tmp_path, **({"PYTHONUNBUFFERED": "1"} if buffering == "0" else {}))
+    with Path("/dev/full").open("w") as full:
+        done = ended(tmp_path, ["check", healthy, "--max", f"iteration_ms={limit_ms}"], env=env, stdout=full)
+
+    assert done.returncode == code
+    assert done.stderr.count("cannot be written to standard output: No space left on device") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_before_all_is_loaded_ends_without_a_traceback(tmp_path: Path) -> None:
+    # given the signal in the midst of what is loaded before signals are handled
+    code = (
+        "import builtins, os, signal, sys; usual = builtins.__import__\n"
+        "def loading(name, *rest):\n"
+        "    if name.startswith('traceforge.cli.console'): os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return usual(name, *rest)\n"
+        "builtins.__import__ = loading; sys.argv = ['traceforge', 'thresholds']\n"
+        "from traceforge.__main__ import main; main()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_a_signal_that_was_ignored_stays_so(tmp_path: Path) -> None:
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.argv = ['traceforge', '--version']\n"
+        "from traceforge.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.stdout.splitlines()[-1] == "True"
 
 
 def test_a_stream_that_takes_nothing_is_said_so(tmp_path: Path, healthy: Path) -> None:

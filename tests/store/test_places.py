@@ -1,14 +1,17 @@
 """Folders of our own are marked, and nothing else is ever removed."""
 
 import gzip
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 import pytest
 
@@ -190,3 +193,75 @@ def test_a_temporary_folder_is_private(tmp_path: Path, monkeypatch: pytest.Monke
     with temporary_folder() as folder:
         assert folder.parent == tmp_path
         assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_a_killed_process_spilled_is_swept_when_somebody_writes_again(tmp_path: Path) -> None:
+    # given a process that is killed while DuckDB has something on disk
+    database = tmp_path / "job.duckdb"
+    killed = (
+        "import os, signal, sys; from traceforge.store.database import Store; from pathlib import Path;"
+        "store = Store(sys.argv[1]); ((place,),) = store.rows(\"SELECT current_setting('temp_directory')\");"
+        "Path(place, 'duckdb_temp_storage_DEFAULT-0.tmp').write_bytes(b'rows'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(database)], check=False)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert "job.duckdb.tmp" in left
+
+    Store(database).close()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
+
+
+def test_a_folder_of_the_users_in_the_place_of_what_spills_is_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "job.duckdb.tmp"
+    own.mkdir()
+    (own / "duckdb_temp_storage_DEFAULT-0.tmp").write_bytes(b"of another program")
+
+    with Store(tmp_path / "job.duckdb") as store:
+        place = store.value("SELECT current_setting('temp_directory')")
+
+    assert place == str(tmp_path / "job.duckdb.tmp-2")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.duckdb", "job.duckdb.tmp"]
+    assert [path.name for path in own.iterdir()] == ["duckdb_temp_storage_DEFAULT-0.tmp"]
+
+
+@pytest.mark.parametrize(
+    ("name", "age_s", "inside", "is_left"),
+    [
+        ("job.duckdb.spool.new-0123456789abcdef", 60, None, False),
+        ("job.duckdb.spool.new-0123456789abcdef", 0, None, True),
+        ("job.duckdb.spool.new-0123456789abcdef", 60, "notes", True),
+        ("job.duckdb.spool-mine", 60, None, True),
+    ],
+    ids=["killed before its mark", "still being made", "with something in it", "of another name"],
+)
+def test_an_empty_folder_that_nobody_lived_to_mark_is_swept(
+    tmp_path: Path, name: str, age_s: float, inside: str | None, is_left: bool
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    if inside:
+        (folder / inside).touch()
+    made = time.time() - age_s
+    os.utime(folder, (made, made))
+
+    Store(tmp_path / "job.duckdb").close()
+
+    assert folder.exists() == is_left
+
+
+def test_a_folder_is_never_seen_without_its_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "job.duckdb.spool"
+    seen = []
+
+    def marked(folder: Path) -> IO[bytes]:
+        seen.append(place.exists())
+        return usual(folder)
+
+    usual = places._locked_mark
+    monkeypatch.setattr(places, "_locked_mark", marked)
+    with own_folder(place):
+        assert is_ours(place)
+
+    assert seen == [False]
+    assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 
-from traceforge.cli.console import print_error
+from traceforge.cli.console import print_error, print_unwritten
 from traceforge.cli.loudness import Loudness, say_timings, speak
 from traceforge.cli.plain_questions import is_answered
 from traceforge.cli.process import prepared
@@ -53,7 +53,12 @@ def main() -> None:
     except SystemExit as ending:
         # Libraries end the process with 1 where the reader of our output has gone (`| head`): it has what it wanted.
         is_cut = isinstance(ending.__context__, BrokenPipeError)
-        _flush_quietly(is_cut=is_cut)
+        try:
+            _flush_quietly(is_cut=is_cut)
+        except OSError as error:
+            _flush_quietly(is_cut=True)
+            print_unwritten(error)
+            sys.exit(ending.code or InputUnusableError.exit_code)
         sys.exit(0 if is_cut else ending.code)
     except TraceforgeError as error:
         print_error(str(error))

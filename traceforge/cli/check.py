@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from traceforge.cli.console import note, printable
+from traceforge.cli.console import note, print_unwritten, printable
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json, write_text
 from traceforge.errors import InputUnusableError, UsageError
 
@@ -74,11 +74,19 @@ def check(
         name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     code = _exit_code(results, fail_within_noise=fail_within_noise)
     _write(results, name, junit, markdown)
+    raise typer.Exit(_told(results, name, code, as_json=as_json))
+
+
+def _told(results: "Sequence[LimitResult]", name: str, code: int, *, as_json: bool) -> int:
+    """Print the answer; the exit code, which stands even if nobody reads the lines any more."""
     try:
         _print(results, name, code, as_json=as_json)
-    finally:
-        # The answer stands even if nobody reads the lines any more.
-        raise typer.Exit(code)
+    except BrokenPipeError:
+        return code
+    except OSError as error:
+        print_unwritten(error)
+        return code or InputUnusableError.exit_code
+    return code
 
 
 def _write(results: "Sequence[LimitResult]", name: str, junit: Path | None, markdown: Path | None) -> None:

@@ -36,6 +36,11 @@ def print_error(text: str) -> None:
     print(f"error: {printable(text)}", file=sys.stderr)
 
 
+def print_unwritten(error: OSError) -> None:
+    """On stderr, that stdout takes no more of the answer."""
+    print_error(f"the answer cannot be written to standard output: {error.strerror}\n\nhint: make room there")
+
+
 def note(text: str) -> None:
     """A remark on stderr."""
     if not is_quiet():

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from traceforge.operation.call_groups import group_calls
+from traceforge.operation.call_groups import GroupedCalls, group_calls
 from traceforge.operation.calls import JOINED
 from traceforge.operation.kernel_name import kind_of, short_name
 from traceforge.operation.nesting import NONE
@@ -64,15 +65,33 @@ _NAMES = ("name", "operation", "annotation", "module")
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a group of calls, some ranks at a time."""
     devices = {(row["run_id"], row["rank"]): row for row in store.records(_RANKS)}
-    order = ["rank", "duration_ns", "full_name", "operation", "shapes", "annotation", "module"]
     for found in store.once(group_calls):
-        frames = [pl.DataFrame(schema=_SCHEMA)]
-        for some in found.groups.iter_slices(_ROWS_AT_ONCE):
+        for some in _in_order(found).iter_slices(_ROWS_AT_ONCE):
             described = [
                 _described(row, found.names, devices[found.run_id, row["rank"]]) for row in some.iter_rows(named=True)
             ]
-            frames.append(pl.DataFrame(described, schema=_SCHEMA, orient="row"))
-        yield pl.concat(frames).sort(order, descending=[False, True, *[False] * 5])
+            yield pl.DataFrame(described, schema=_SCHEMA, orient="row")
+
+
+def _in_order(found: GroupedCalls) -> pl.DataFrame:
+    """Groups as their rows are to stand: of each rank the longest first, equals by their texts."""
+    texts = found.names["name"]
+    place, of_module = (one.rank("dense").cast(pl.Int64).to_numpy() for one in (texts, _module(texts)))
+    order = {
+        "full_name": np.where(found.groups["joined"].to_numpy() == JOINED.index("host"), NONE, found.groups["name"]),
+        **{name: found.groups[name].to_numpy() for name in ("operation", "annotation", "module")},
+    }
+    keys = {
+        f"by_{name}": np.where(numbers == NONE, NONE, (of_module if name == "module" else place)[numbers])
+        for name, numbers in order.items()
+    }
+    by = ["rank", "duration_ns", "by_full_name", "by_operation", "shapes", "by_annotation", "by_module"]
+    return found.groups.with_columns(**keys).sort(by, descending=[False, True, *[False] * 5]).drop(*keys)
+
+
+def _module(texts: pl.Series) -> pl.Series:
+    """Names of modules without the word that PyTorch writes before each."""
+    return texts.str.strip_prefix("nn.Module: ")
 
 
 def _described(row: Mapping[str, Any], names: pl.DataFrame, rank: Mapping[str, Any]) -> dict[str, Any]:

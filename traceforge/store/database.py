@@ -35,7 +35,7 @@ from traceforge.store.partitions import (
     registered,
     views_over,
 )
-from traceforge.store.places import own_folder, place_beside, sweep_beside
+from traceforge.store.places import SpillFolder, own_folder, place_beside, sweep_beside
 from traceforge.store.transaction import transaction
 from traceforge.store.trust import NOTHING, applied_migration, check_form, relations_of
 from traceforge.thresholds import Threshold, all_thresholds
@@ -63,8 +63,7 @@ Arguments = TypeVarTuple("Arguments")
 class Store(Answers):
     """A trace database, open for reading or writing.
 
-    Use as a context manager; a new file into which nothing was ingested because of an error is removed again. SQL sees
-    the schemas `meta`, `raw`, `align`, `timeline` and so on.
+    Use as a context manager; a new file into which nothing was ingested because of an error is removed again.
 
     Attributes:
         path: of the file or the folder; None in memory.
@@ -91,8 +90,7 @@ class Store(Answers):
             is_kept: whether others will open it; one for a moment gets no comments, a third of the time of a small run.
             readable: of one in memory that its maker gives all its tables: folders that SQL may read and write.
 
-        SQL that runs and what is in the file reach only it, its partitions, its scratch folder and `readable`: no other
-        file, no extension, no network.
+        SQL reaches the file, its partitions, its scratch folder and `readable`: no other file, extension or network.
 
         Raises:
             InputUnusableError: the file is missing (when read only) or is no trace database.
@@ -118,10 +116,11 @@ class Store(Answers):
             prepare_folder(self.folder)
         self._kept: dict[tuple[object, ...], object] | None = None
         self._sources: dict[str, list[int]] = {}  # of each table, the source of each of its files, in order
+        self._spill = SpillFolder(file, is_shared=read_only)
         self._connection = duckdb.connect(config=_SAFE | ({"threads": threads} if threads else {}))
         try:
             if file is not None:
-                self._connection.execute("SET temp_directory = ?", [f"{file}.tmp"])
+                self._connection.execute("SET temp_directory = ?", [str(self._spill.path)])
             self._connection.execute("SET preserve_insertion_order = true")
             # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`). An ASOF
             # join whose left side seems to have a few rows would compare each of them with every row of the right.
@@ -130,6 +129,7 @@ class Store(Answers):
             self._adopt(read_only, readable)
         except BaseException as error:
             self._connection.close()  # else the file is held for as long as the error lives
+            self._spill.close()
             if is_new and not isinstance(error, StoreBusyError):
                 remove_database(file, self.folder)
             raise
@@ -187,9 +187,8 @@ class Store(Answers):
     def narrowed(self, first_source_id: int | None, last_source_id: int | None) -> Iterator[None]:
         """Have the views over partitions read the files of some sources alone.
 
-        What reads no others meanwhile is spared a look at the names of all files, which for thousands of them takes
-        longer than to read a few. Where a table has none of these, it reads one file that is not asked for. None
-        leaves them all.
+        It spares a look at the names of all files, which takes longer than to read a few. Where a table has none of
+        these, it reads one file that is not asked for. None leaves them all.
         """
         if first_source_id is None or last_source_id is None:
             yield
@@ -264,6 +263,7 @@ class Store(Answers):
         """Close the file; the object cannot be used afterwards."""
         write_out(self._connection, _CATALOG, None if self.read_only else self._file)
         self._connection.close()
+        self._spill.close()
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing: what happens inside is undone if it raises."""

@@ -3,17 +3,20 @@
 Idea: every such folder holds a mark, which its maker keeps locked for as long as it lives. Nothing without a mark is
 ever removed, whatever its name; a marked one whose maker is gone, killed perhaps, is swept by whoever comes next. The
 mark is there from the first moment, already locked, and goes last; signals wait until a folder is made or removed.
-Not handled: systems without file locks (there nothing is swept); a process killed between the making of a folder and
-of its mark, which leaves an empty folder.
+A folder gets its own name when it is marked; what is killed before leaves an empty one whose name tells whose it was.
+Not handled: systems without file locks (there nothing is swept); what DuckDB spills while a database is only read.
 """
 
 import contextlib
+import errno
 import glob
 import os
+import re
 import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +32,8 @@ except ImportError:  # Windows
 _MARK = ".made-by-traceforge"
 _PREFIX = "traceforge-"
 _MOST_NAMES = 100
+_UNMARKED = re.compile(r"\.new-[0-9a-f]{16}$")
+_UNMARKED_FOR_S = 10.0  # its maker marks it in the next moment, unless it was killed
 
 
 def place_beside(database: Path | None, *, is_shared: bool) -> Path:
@@ -43,9 +48,34 @@ def place_beside(database: Path | None, *, is_shared: bool) -> Path:
         return Path(tempfile.gettempdir(), f"{_PREFIX}scratch-{token}")
     if is_shared:
         return database.with_name(f"{database.name}.export-{token}")
-    names = [f"{database.name}.spool", *(f"{database.name}.spool-{number}" for number in range(2, _MOST_NAMES))]
+    return _free_place(database, "spool")
+
+
+def _free_place(database: Path, kind: str) -> Path:
+    """Where no folder of somebody else's lies."""
+    names = [f"{database.name}.{kind}", *(f"{database.name}.{kind}-{number}" for number in range(2, _MOST_NAMES))]
     places = [database.with_name(name) for name in names]
     return next((place for place in places if is_ours(place) or not os.path.lexists(place)), places[-1])
+
+
+class SpillFolder:
+    """Where DuckDB puts on disk what does not fit into memory, beside a database that is open for writing.
+
+    Attributes:
+        path: of the folder; None of a database in memory. It is marked, unless nothing can be written there: then
+            DuckDB makes it where it has to.
+    """
+
+    def __init__(self, database: Path | None, *, is_shared: bool) -> None:
+        self._open = contextlib.ExitStack()
+        self.path = None if database is None else database.with_name(f"{database.name}.tmp")
+        if database is not None and not is_shared:
+            with contextlib.suppress(OSError):
+                self.path = self._open.enter_context(own_folder(_free_place(database, "tmp")))
+
+    def close(self) -> None:
+        """Remove it, once nobody writes there any more."""
+        self._open.close()
 
 
 def is_ours(folder: Path) -> bool:
@@ -64,8 +94,7 @@ def own_folder(place: Path) -> Iterator[Path]:
     try:
         with undisturbed():
             remove_own(place)
-            place.mkdir()
-            mark = _locked_mark(place)
+            mark = _made(place)
         yield place
     finally:
         if mark is not None:
@@ -121,16 +150,18 @@ def _remove(folder: Path) -> None:
 
 
 def sweep(parent: Path, pattern: str) -> None:
-    """Remove marked folders below a folder whose makers are gone."""
+    """Remove marked folders below a folder whose makers are gone, and empty ones that they did not live to mark."""
     for folder in parent.glob(pattern):
         with contextlib.suppress(OSError):
             if is_ours(folder) and _is_abandoned(folder):
                 remove_own(folder)
+            elif _UNMARKED.search(folder.name) and time.time() - folder.stat().st_mtime > _UNMARKED_FOR_S:
+                folder.rmdir()  # which fails where anything is in it
 
 
 def sweep_beside(database: Path, *, is_shared: bool) -> None:
     """Remove what killed processes left beside a database; of spools only where no other may have it open."""
-    for kind in ("export-*",) if is_shared else ("export-*", "spool*"):
+    for kind in ("export-*",) if is_shared else ("export-*", "spool*", "tmp*"):
         sweep(database.parent, f"{glob.escape(database.name)}.{kind}")
 
 
@@ -140,6 +171,21 @@ def link_or_copy(path: Path, place: Path) -> None:
         place.hardlink_to(path)
     except OSError:  # another disk, or one without links
         shutil.copyfile(path, place)
+
+
+def _made(place: Path) -> IO[bytes]:
+    """Make a folder, which has its name only once it is marked; its mark."""
+    if os.path.lexists(place):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
+    new = place.with_name(f"{place.name}.new-{secrets.token_hex(8)}")
+    new.mkdir()
+    try:
+        mark = _locked_mark(new)
+        new.rename(place)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return mark
 
 
 def _locked_mark(folder: Path) -> IO[bytes]:
