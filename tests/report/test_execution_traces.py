@@ -8,7 +8,7 @@ from tests.graph.test_communication import call, job
 from tests.graph.test_operations import rank_that_waits
 from traceforge.report.blocks import Missing, Note, Paragraph, Section, TableFigure
 from traceforge.report.context import Context
-from traceforge.report.sections.execution_traces import SECTION, _shared_folder
+from traceforge.report.sections.execution_traces import _VOLUME_COLUMNS, SECTION, _shared_folder
 from traceforge.store.database import Store
 
 
@@ -76,6 +76,11 @@ def test_what_moves_in_which_group_stands_before_the_graphs() -> None:
     (row,) = first.table.rows
     assert [plain(cell) for cell in row[1:4]] == ["1", "3", "3"]
     assert plain(row[6]) == "100 %"
+
+
+def test_groups_that_no_trace_names_are_not_counted_as_none() -> None:
+    (groups,) = [column for column in _VOLUME_COLUMNS if column.title == "groups"]
+    assert [groups.cell({"group_count": number}) for number in (0, 3)] == ["—", "3"]
 
 
 def test_files_are_named_without_the_folder_that_all_share() -> None:

@@ -169,7 +169,7 @@ def _shorter(least: str, most: str) -> str:
 
 _VOLUME_COLUMNS = (
     TableColumn("process groups", _name),
-    number("groups", lambda row: count(row["group_count"])),
+    number("groups", lambda row: count(row["group_count"]) if row["group_count"] else "—"),
     number("ranks", lambda row: count(row["rank_count"])),
     number("calls", lambda row: count(row["call_count"])),
     number("sent", lambda row: size(row["sent_bytes"]), optional=True),
