@@ -50,6 +50,16 @@ def test_a_path_is_slow_if_it_is_slower_than_its_peers_all_the_time(
     assert causes_of(transfers(slow)) == expected
 
 
+def test_what_most_peers_have_as_well_is_no_path() -> None:
+    # given pairs that take 20, 60, 30 and 30 in all iterations: three of four are slower than the fastest
+    assert causes_of(np.tile([20, 60, 30, 30], (12, 1))) == [
+        "slow_transfer",
+        "slow_path",
+        "slow_transfer",
+        "slow_transfer",
+    ]
+
+
 def test_differences_that_are_small_are_no_path() -> None:
     # given a pair that takes 21 where the others take 20
     times = np.full((12, 4), 20)
