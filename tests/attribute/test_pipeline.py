@@ -141,3 +141,24 @@ def test_the_share_that_is_matched_counts_messages() -> None:
 
     share = "SELECT call_count, matched_share FROM timeline.communicator"
     assert rows_of(store, share) == [(3, pytest.approx(2 / 3))]
+
+
+def test_a_pipeline_of_which_a_stage_is_missing_cannot_be_judged_and_says_who_is_missing() -> None:
+    # given four stages, of which each passes on what it receives; the file of the last one is not there
+    ranks = (0, 1, 2, 3)
+    traces = [Trace(rank) for rank in ranks[:3]]
+    for n in range(12):
+        for rank, trace in enumerate(traces):
+            got = (60 * n + 20 * rank) * MS
+            trace.step(n, 60 * n * MS, 60 * (n + 1) * MS)
+            if rank:
+                trace.exchange(60 * n * MS + MS, got, [("recv", rank - 1)], ranks=ranks)
+            trace.kernel(got, got + 18 * MS)
+            trace.exchange(got + 18 * MS, got + 20 * MS, [("send", rank + 1)], ranks=ranks)
+
+    store = told(*traces, world_size=4)
+
+    ((kind, headline, step),) = rows_of(store, "SELECT kind, headline, next_step FROM attribute.verdict")
+    assert kind == "cannot_be_known"
+    assert str(headline).startswith("Only 3 of 4 ranks were recorded, and no iteration is whole")
+    assert str(step).startswith("Record the same steps on all ranks")

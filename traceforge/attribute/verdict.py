@@ -106,6 +106,8 @@ _HEADLINES = MappingProxyType(
         "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
+        "ranks_missing": "Only {ranks} of {world_size} ranks were recorded, and no iteration is whole without what "
+        f"they exchange with the others: {_UNKNOWN}",
         "finding": "{summary}",
         "uncertain": "Nothing stands out with certainty; the strongest hint may be chance: {inner_summary}",
         "cut_short": "Nothing is certain, as files are cut short; from what is left: {inner_summary}",
@@ -137,12 +139,14 @@ _NEXT_STEPS = MappingProxyType(
         "no_timeline": _ALL_RANKS,
         "one_rank": _ALL_RANKS,
         "partly_seen": _ALL_RANKS,
+        "ranks_missing": _ALL_RANKS,
         "no_communication": _COMMUNICATION,
         "unmatched": _COMMUNICATION,
         "mostly_unmatched": _COMMUNICATION,
     }
 )
 
+_WITHOUT_CLOCK = ("unmatched", "mostly_unmatched", "irregular", "ranks_missing")
 _UNCONNECTED = frozenset({"no_communication", "unmatched", "mostly_unmatched"})
 _IRREGULAR = MappingProxyType(
     {
@@ -266,7 +270,7 @@ def _explanation(store: Store, state: State) -> str:
         return _of_graphs(state, volumes or [_not_compared(store, state["run_id"])])
     if state["kind"] != "cannot_be_known":
         return _of_iterations(state)
-    if state["state"] in ("unmatched", "mostly_unmatched", "irregular") and state["leading_rank"] is not None:
+    if state["state"] in _WITHOUT_CLOCK and state["leading_rank"] is not None:
         return _filled(
             "From durations alone, without a common clock: rank {leading_rank} has most work of its own in "
             "{led_iterations} of {frontier_iterations} iterations. Whether it delays the others, these files do not "

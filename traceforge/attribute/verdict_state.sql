@@ -4,7 +4,7 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Joins meta.run.run_id.
   run_id,
   -- What can be said: hang, hang_unknown, no_hang (of flight recorder dumps without a timeline),
-  -- logs_alone, graphs_alone, no_timeline, rank_unknown, one_rank, no_communication, unmatched, irregular,
+  -- logs_alone, graphs_alone, no_timeline, rank_unknown, one_rank, no_communication, unmatched, ranks_missing, irregular,
   -- mostly_unmatched (all of them: it cannot be known), finding, cut_short, uncertain, partly_seen or nothing_significant.
   state,
   -- finding, nothing_significant or cannot_be_known, as in attribute.verdict.
@@ -203,6 +203,7 @@ found AS (
       WHEN c.ranks = 1 THEN 'one_rank'
       WHEN c.calls = 0 THEN 'no_communication'
       WHEN c.collectives = 0 THEN 'unmatched'
+      WHEN j.run_id IS NULL AND c.ranks < c.world_size THEN 'ranks_missing'
       WHEN j.run_id IS NULL THEN 'irregular'
       WHEN f.confidence = 'high' THEN 'finding'
       -- Where most calls have no partner, little is seen of who waits for whom.
