@@ -50,6 +50,24 @@ def test_a_call_of_many_ranks_is_no_message_whatever_kernel_moves_it() -> None:
     assert moment.awaited == ("a collective", "the median of the other ranks")
 
 
+def test_a_slow_link_is_shown_by_a_message_between_its_ranks() -> None:
+    # given a message between ranks 4 and 5, one between 3 and 4, and a reduction of all, which takes longest
+    rows = [
+        (3, number, 0, "send_recv", rank, 1_000, 1_000, 1_000 + took_ns, took_ns)
+        for number, ranks, took_ns in ((7, (4, 5), 60), (8, (3, 4), 50), (9, (3, 4, 5), 90))
+        for rank in ranks
+    ]
+    names = ("iteration", "collective_id", "communicator_id", "op", "rank", "arrival_ns", "last_arrival_ns", "end_ns")
+    arrivals = pl.DataFrame(rows, schema=(*names, "transfer_ns"), orient="row")
+    link = replace(FINDING, subject_kind="link", subject="3, 4", moment_iteration=3, moment_rank=None)
+
+    (moment,) = moments_of([link], arrivals, pl.DataFrame(schema=SEGMENTS), {})
+    (of_hosts,) = moments_of([replace(link, subject="host0, host1")], arrivals, pl.DataFrame(schema=SEGMENTS), {})
+
+    assert (moment.collective_id, moment.ranks, moment.span) == (8, (3, 4), (1_000, 1_050))
+    assert of_hosts.collective_id == 9
+
+
 def test_the_normal_iteration_is_none_that_the_finding_slows() -> None:
     # given ten iterations, the last seven of them slow
     used = [

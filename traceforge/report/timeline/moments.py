@@ -181,6 +181,11 @@ def _moment_of_transfers(finding: Finding, iteration: int, arrivals: pl.DataFram
     measured = arrivals.filter(pl.col("transfer_ns").is_not_null())
     if finding.subject_kind == "communicator" and finding.subject.isdigit():
         measured = measured.filter(pl.col("communicator_id") == int(finding.subject))
+    if finding.subject_kind == "link":
+        ranks = pl.col("rank").sort().cast(pl.String).implode().list.join(", ").over("collective_id")
+        between = measured.filter(ranks == finding.subject)
+        # A link between two hosts is named by these: any transfer may show it.
+        measured = measured if between.is_empty() else between
     if measured.is_empty():
         return Moment(finding, iteration, None)
     collective = measured.sort("transfer_ns", "collective_id", descending=[True, False])["collective_id"][0]
