@@ -367,6 +367,12 @@ def test_a_check_whose_answer_cannot_be_written_says_so_and_keeps_its_verdict(
     assert "Traceback" not in done.stderr
 
 
+def _program(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A Python program, ended; `folder` holds what it may write."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=False, timeout=60)
+
+
 def test_ctrl_c_before_all_is_loaded_ends_without_a_traceback(tmp_path: Path) -> None:
     # given the signal in the midst of what is loaded before signals are handled
     code = (
@@ -378,9 +384,7 @@ def test_ctrl_c_before_all_is_loaded_ends_without_a_traceback(tmp_path: Path) ->
         "from traceforge.__main__ import main; main()"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=60
-    )
+    done = _program(code, tmp_path)
 
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
@@ -393,9 +397,7 @@ def test_a_signal_that_was_ignored_stays_so(tmp_path: Path) -> None:
         "finally: print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=60
-    )
+    done = _program(code, tmp_path)
 
     assert done.stdout.splitlines()[-1] == "True"
 

@@ -58,6 +58,7 @@ def sides() -> Iterator[dict[str, Side]]:
         "slow_rank": job([0, 0, 10 * MS, 0]),
         "slower_rank": job([0, 0, 25 * MS, 0]),
         "drifted": job([-12 * MS // 10, 12 * MS // 10, -6 * MS // 10, 9 * MS // 10]),
+        "one_slower_others_faster": job([23 * MS, -7 * MS, -9 * MS, -11 * MS]),
         "sometimes_slow": data_parallel_job(
             [
                 [50 * MS + jitter(rank, n) + (20 * MS if rank == 1 and n % 3 == 0 else 0) for rank in range(RANKS)]
@@ -203,6 +204,16 @@ def test_waiting_and_transfer_are_compared_together_where_a_member_has_no_trace(
     assert {change.name for change in found.of("phase")} == {"compute", "communication"}
     assert "waiting" in {objection.field for objection in found.objections}
     assert not found.of("collective_transfer", only_significant=True)
+
+
+def test_a_rank_that_gets_slower_where_the_others_get_faster_by_a_third_of_that_is_named(
+    sides: dict[str, Side], healthy: Side
+) -> None:
+    # given three others that change by -7, -9 and -11 ms: a median of -9, a standard deviation of about 3 ms
+    found = compare_runs(healthy, sides["one_slower_others_faster"])
+
+    # then the one that changes by 23 ms lies 11 of them apart; of three, 6.2 are asked for at 5 % among four ranks
+    assert [change.name for change in found.of("rank_work", only_significant=True)] == ["0"]
 
 
 def test_a_rank_that_drifts_as_the_others_do_is_no_change(sides: dict[str, Side], healthy: Side) -> None:

@@ -45,6 +45,15 @@ def test_where_all_pass_on_alike_and_the_last_to_the_first_there_is_no_pipeline(
     assert _found(counts, ranks=3) == pipes
 
 
+def test_a_pipeline_whose_messages_pass_two_groups_is_one() -> None:
+    # given a group of stages 0 and 1, and messages between 1 and 2 in the group of all
+    groups = pl.DataFrame({"communicator_id": [0, 1], "description": ["", ""], "ranks": [[0, 1], [0, 1, 2]]})
+    first, second = (_messages(counts) for counts in ({(0, 1): 8, (1, 0): 8}, {(1, 2): 8, (2, 1): 8}))
+    messages = pl.concat([first, second.with_columns(communicator_id=pl.lit(1, dtype=pl.Int64))])
+
+    assert pipelines(groups, messages, 3) == [(0, 1, 2)]
+
+
 def test_two_ranks_are_a_ring_if_each_call_of_theirs_sends_both_ways() -> None:
     both = {(0, 1): 8, (1, 0): 8}
 

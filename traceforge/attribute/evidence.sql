@@ -141,7 +141,9 @@ statement AS (
     CASE
       WHEN kind = 'gap' THEN FORMAT(
         'The device of rank {} is idle for {} an iteration longer than the median rank''s; cause of the gaps: {}{}.',
-        rank, more, IF(name = 'late_launch', 'nothing launched in time', REPLACE(name, '_', ' ')), COALESCE(FORMAT(', {} of them in {}', in_gap_call, LEFT(gap_call, 80)), ''))
+        rank, more,
+        IF(name = 'late_launch', 'nothing launched in time', REPLACE(name, '_', ' ')),
+        COALESCE(FORMAT(', {} of them in {}', in_gap_call, LEFT(gap_call, 80)), ''))
       WHEN kind = 'new_operation' THEN FORMAT(
         'Rank {} spends {} an iteration in {} ({}); the median rank makes none.', rank, more, what, counted)
       WHEN kind = 'more_work' AND ROUND(calls) <> ROUND(peer_calls) THEN FORMAT(

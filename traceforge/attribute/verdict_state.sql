@@ -244,7 +244,7 @@ SELECT
     -- That something cannot be known from these files is certain.
     WHEN f.state <> 'nothing_significant' THEN 'high'
     WHEN f.iterations < t.few_iterations OR COALESCE(f.rank_sight_ns > t.blurred_sight_share * f.duration_ns, true) THEN 'low'
-    -- A negative is as sure as what it would have found is small, and of ranks of which nothing is known nothing is found.
+    -- A negative is as sure as what it would have found is small; ranks that no file tells of may be late, too.
     WHEN f.iterations >= t.sure_iterations AND NOT f.is_size_assumed
       AND GREATEST(f.rank_sight_ns, COALESCE(f.transfer_sight_ns, f.duration_ns)) <= t.sharp_sight_share * f.duration_ns
       THEN 'high'

@@ -34,9 +34,9 @@ GROUP BY ALL
 ORDER BY ALL
 """
 
-# Of the meetings of one call the last to begin ends with it, but for those whose other side is done long before. The
-# others have ended when the other side is done, and take no longer than those of their size that set the end of a call:
-# what else a kernel waits for is not theirs.
+# The binding meeting of a call ends with it: the last to begin, but for those whose other side is done long before. The
+# others have ended when the other side is done, and take no longer than binding ones of their size: what else a kernel
+# waits for is not theirs.
 _USUAL = """
 WITH several AS (
   SELECT DISTINCT run_id, rank
@@ -48,7 +48,7 @@ met AS (
       PARTITION BY a.run_id, a.rank, a.call_id
       ORDER BY a.end_ns - f.first_end_ns <= $1 * (a.end_ns - c.last_arrival_ns) DESC,
         c.last_arrival_ns DESC, a.collective_id DESC
-    ) = 1 AS is_last_begun
+    ) = 1 AS is_binding
   FROM timeline.arrival AS a
   JOIN (SELECT run_id, collective_id, MIN(end_ns) AS first_end_ns FROM timeline.arrival GROUP BY ALL) AS f
     USING (run_id, collective_id)
@@ -57,7 +57,7 @@ met AS (
 )
 SELECT run_id, communicator_id, size_bytes, QUANTILE_DISC(GREATEST(0, end_ns - last_arrival_ns), 0.5) AS usual_ns
 FROM met
-WHERE is_last_begun
+WHERE is_binding
 GROUP BY ALL
 """
 
@@ -82,7 +82,7 @@ met AS (
       own_call
       ORDER BY a.end_ns - o.first_end_ns <= $4 * (a.end_ns - c.last_arrival_ns) DESC,
         c.last_arrival_ns DESC, a.collective_id DESC
-    ) = 1 AS is_last_begun,
+    ) = 1 AS is_binding,
     o.first_end_ns, o.is_split, c.last_arrival_ns, c.communicator_id, c.size_bytes
   FROM own AS a
   JOIN of_collective AS o USING (collective_id)
@@ -90,7 +90,7 @@ met AS (
   WINDOW own_call AS (PARTITION BY a.rank, a.call_id)
 )
 SELECT a.run_id, a.iteration, a.rank, o.role, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings,
-  a.is_last_begun, a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
+  a.is_binding, a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
   w.end_ns AS window_end_ns, w.start_ns,
   b.collective_id AS behind, CASE WHEN q.is_held THEN b.collective_id END AS queued,
   CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
@@ -99,8 +99,8 @@ JOIN timeline.window AS w USING (run_id, iteration, rank)
 JOIN timeline.role AS o USING (run_id, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
 LEFT JOIN met AS b
-  ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_last_begun
-ORDER BY a.rank, a.iteration, a.call_id, a.is_last_begun, a.collective_id
+  ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_binding
+ORDER BY a.rank, a.iteration, a.call_id, a.is_binding, a.collective_id
 """
 
 # Iterations of which a part is missing: members of a collective, partners of calls, or all that ties a rank to others.
@@ -151,10 +151,8 @@ _COLUMNS = (
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """Rows of some iterations at a time, one a (rank, collective of an iteration), where their order is known."""
-    usual, lacking = (
-        store.query(_USUAL, [thresholds.MOST_OUTLASTED_SHARE]),
-        store.query(_LACKING).with_columns(is_lacking=True),
-    )
+    usual = store.query(_USUAL, [thresholds.MOST_OUTLASTED_SHARE])
+    lacking = store.query(_LACKING).with_columns(is_lacking=True)
     found = []
     irregular = {code: list[pl.DataFrame]() for code in _LEFT_OUT}
     for block in _blocks(store):
@@ -203,7 +201,7 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
     arrivals = arrivals.join(lacking, on=["run_id", "iteration"], how="left", maintain_order="left")
     return arrivals.with_columns(
         is_regular=pl.col("in_step") | (pl.col("position").is_not_null() & pl.col("is_lacking").is_null()),
-        end_ns=pl.when("is_last_begun").then("end_ns").otherwise("likely_end_ns"),
+        end_ns=pl.when("is_binding").then("end_ns").otherwise("likely_end_ns"),
     )
 
 
@@ -308,11 +306,11 @@ def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
 
 
 def _with_other_meetings(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """With `also_awaited`: where other meetings of the awaited call are; the one that began last is awaited first."""
+    """With `also_awaited`: where other meetings of the awaited call are; the binding one is awaited first."""
     several = arrivals.filter(pl.col("meetings") > 1)
     call = [*KEY, "call_id"]
-    last = several.filter("is_last_begun").select(*call, binding="collective_id")
-    others = several.filter(~pl.col("is_last_begun")).group_by(call).agg(also_awaited=pl.col("position").sort())
+    last = several.filter("is_binding").select(*call, binding="collective_id")
+    others = several.filter(~pl.col("is_binding")).group_by(call).agg(also_awaited=pl.col("position").sort())
     of_call = several.select(*call, awaited="collective_id").join(last, on=call).join(others, on=call).drop("call_id")
     joined = arrivals.join(of_call, on=[*KEY, "awaited"], how="left", maintain_order="left")
     return joined.with_columns(awaited=pl.coalesce("binding", "awaited"))

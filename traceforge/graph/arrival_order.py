@@ -67,7 +67,8 @@ def as_met(arrivals: pl.DataFrame, program: str) -> pl.DataFrame:
     told = told.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
     usually = told.group_by(call).agg(usually_ns=pl.col("met_ns").median())
     ordered = told.join(usually, on=call, maintain_order="left")
-    return ordered.sort("rank", "iteration", "usually_ns", "first", "number").select(arrivals.columns)
+    order = ("rank", "iteration", "usually_ns", "first", "number")
+    return ordered.sort(order, maintain_order=True).select(arrivals.columns)
 
 
 def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:

@@ -6,7 +6,6 @@ that exchange messages are a pipeline: their order is that in which the first me
 Not handled: stages of unequal numbers of ranks; meshes of which an axis never communicates (only pp is given then).
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
@@ -15,6 +14,7 @@ import polars as pl
 
 from traceforge.align.group_inference import ProcessGroup, divisions
 from traceforge.store.database import Store
+from traceforge.timeline.axis_name import axis_name
 from traceforge.timeline.message_paths import Ranks, pipelines
 
 # Rank to number of its group and place in it.
@@ -32,14 +32,6 @@ _RANKS = "SELECT run_id, rank FROM align.rank ORDER BY run_id, rank"
 
 _SCHEMA = {"run_id": pl.Int32, "rank": pl.Int32, "axis": pl.String, "coordinate": pl.Int32}
 
-_NAMES = (
-    ("pp", r"pipeline|(^|[^a-z])pp([^a-z]|$)"),
-    ("fsdp", r"fsdp|shard"),
-    ("ep", r"expert(?!.*data)|(^|[^a-z])ep([^a-z]|$)"),
-    ("dp", r"data|replica|(^|[^a-z])d?dp([^a-z]|$)"),
-    ("cp", r"context|(^|[^a-z])cp([^a-z]|$)"),
-    ("tp", r"tensor|(^|[^a-z])tp([^a-z]|$)"),
-)
 # More axes than this no job has; more divisions are not tried together.
 _MOST_AXES = 5
 _MOST_DIVISIONS = 12
@@ -76,7 +68,7 @@ def mesh(ranks: Sequence[int], groups: Sequence[ProcessGroup], pipes: Sequence[R
     for division in divisions(groups):
         axis = _axis([group.ranks for group in division], ranks)
         if axis is not None and not any(_is_same(axis, other) for _, other in candidates):
-            candidates.append((_name(division[0].description), axis))
+            candidates.append((axis_name(division[0].description), axis))
     if pipeline is not None:
         candidates = [("pp", pipeline), *(one for one in candidates if _is_across(one[1], pipeline))]
     chosen = _chosen(candidates[:_MOST_DIVISIONS], len(ranks), with_first=pipeline is not None)
@@ -119,10 +111,6 @@ def _chosen(candidates: Sequence[tuple[str, Axis]], ranks: int, *, with_first: b
             if is_whole and all(_is_across(one, other) for (_, one), (_, other) in combinations(some, 2)):
                 fitting.append((count, len({name for name, _ in some if name}), some))
     return max(fitting, key=lambda one: one[:2])[2] if fitting else ()
-
-
-def _name(description: str) -> str:
-    return next((name for name, pattern in _NAMES if re.search(pattern, description, re.IGNORECASE)), "")
 
 
 def _with_names(chosen: Sequence[tuple[str, Axis]]) -> dict[str, Axis]:

@@ -6,16 +6,14 @@ nobody is first. The order of stages is that in which the first message of an it
 Not handled: two ranks that send to one another one by one are a pipeline unless their group is named after its context.
 """
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
 from traceforge.thresholds import timeline as thresholds
+from traceforge.timeline.axis_name import axis_name
 
 Ranks = tuple[int, ...]
-
-_SHARED_CONTEXT = re.compile(r"context|(^|[^a-z])cp([^a-z]|$)", re.IGNORECASE)
 
 
 def pipelines(communicators: pl.DataFrame, messages: pl.DataFrame, ranks: int) -> list[Ranks]:
@@ -23,25 +21,35 @@ def pipelines(communicators: pl.DataFrame, messages: pl.DataFrame, ranks: int) -
 
     Args:
         communicators: communicator_id, description and ranks.
-        messages: communicator_id, collective_id, source_rank, destination_rank and iteration, in order of arrival.
+        messages: communicator_id, collective_id, source_rank, destination_rank, iteration and received_ns.
         ranks: how many the job has.
     """
-    onward: list[pl.DataFrame] = []
-    pipes: set[Ranks] = set()
     named = communicators.select("communicator_id", "description", "ranks").iter_rows()
-    members = {int(number): (str(text or ""), tuple(of)) for number, text, of in named}
+    groups = {int(number): (str(text or ""), tuple(of)) for number, text, of in named}
+    passed = list(_passed_on(messages, groups, ranks))
+    if not passed:
+        return []
+    onward = pl.concat([own for _, own in passed])
+    pipes = {group for group, _ in passed}
+    if any(len(group) == ranks for group in pipes):
+        pipes = set(connected(onward.select("source_rank", "destination_rank").unique(maintain_order=True).rows()))
+    backwards = _goes_down(onward)
+    return sorted((tuple(reversed(pipe)) if backwards else pipe for pipe in pipes), key=min)
+
+
+def _passed_on(
+    messages: pl.DataFrame, groups: Mapping[int, tuple[str, Ranks]], ranks: int
+) -> Iterator[tuple[Ranks, pl.DataFrame]]:
+    """Groups with those of their messages that do not go round; several rings may share a group of all ranks."""
     for (number,), own in messages.group_by("communicator_id", maintain_order=True):
-        text, group = members[int(str(number))]
-        if _SHARED_CONTEXT.search(text):
+        text, group = groups[int(str(number))]
+        if axis_name(text) == "cp":
             continue
         edges = own.select("source_rank", "destination_rank").unique(maintain_order=True).rows()
-        for pipe in [group] if len(group) < ranks else connected(edges):
-            passed = own.filter(pl.col("source_rank").is_in(pipe))
-            if not is_ring(pipe, passed):
-                pipes.add(pipe)
-                onward.append(passed)
-    backwards = bool(onward) and _goes_down(pl.concat(onward))
-    return sorted((tuple(reversed(pipe)) if backwards else pipe for pipe in pipes), key=min)
+        for part in [group] if len(group) < ranks else connected(edges):
+            sent = own.filter(pl.col("source_rank").is_in(part))
+            if not is_ring(part, sent):
+                yield group, sent
 
 
 def _goes_down(messages: pl.DataFrame) -> bool:

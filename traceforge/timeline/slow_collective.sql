@@ -1,8 +1,8 @@
 -- Collectives whose transfer took more than twice what others of their communicator, operation and size take.
 --
--- A message is compared with those between the same two ranks, as other ranks may have another path. What has no known
--- size is compared with nothing, nor is a message that shares a kernel with others: it ends when the last of them does. Only where there are four of a kind or more, and the difference is above three clock
--- residuals.
+-- Only where there are four of a kind or more, and the difference is above three clock residuals. A message is compared
+-- with those between the same two ranks, as other ranks may have another path. What has no known size is left out, and
+-- so is a message that shares a kernel with others: it ends when the last of them does.
 -- Scope: run
 CREATE OR REPLACE VIEW timeline.slow_collective (
   -- Joins meta.run.run_id.
@@ -38,7 +38,7 @@ together AS (
   SELECT a.run_id, UNNEST(LIST(a.collective_id)) AS collective_id
   FROM timeline.arrival AS a
   JOIN meeting USING (run_id, collective_id)
-  GROUP BY a.run_id, a.rank, a.arrival_ns, a.end_ns
+  GROUP BY a.run_id, a.rank, a.call_id
   HAVING COUNT(*) > 1
 ),
 ordered AS (

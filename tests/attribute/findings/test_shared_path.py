@@ -15,7 +15,7 @@ from tests.attribute.findings.runs import judged_run
 from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.shared_path import shared_path
-from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.attribute.ledger.ledger_input import LedgerInput, MessagePath
 
 HOSTS = [f"node{rank // 4}" for rank in range(16)]
 PAIRS = [rank // 2 for rank in range(16)]
@@ -50,6 +50,19 @@ def test_a_host_explains_slow_pairs_if_they_are_all_of_its_pairs(
     found = shared_path(run_in_groups(PAIRS), slow)
 
     assert (found and (found.kind, found.name)) == named
+
+
+def test_a_rank_explains_slow_paths_of_messages_if_they_are_all_of_its_paths() -> None:
+    # given a chain of messages through hosts of four ranks each: 0 to 1, 1 to 2, and so on to 15
+    paths = {n - 15: MessagePath(100, n, n + 1) for n in range(15)}
+    run = run_in_groups([0] * 16)
+    owner = np.broadcast_to(np.minimum(np.arange(16), 14), run.ledger.model.group.shape)
+    run = replace(run, ledger=LedgerInput(run.ledger.model, tuple(paths), owner, paths=paths))
+
+    found = [shared_path(run, slow) for slow in ([4, 5], [4, 6], [4])]
+
+    # then 4 to 5 and 5 to 6 are all that end at rank 5; 4 to 5 and 6 to 7 share no rank; one alone is a link
+    assert [(one.kind, one.name) if one else None for one in found] == [("rank", "5"), None, None]
 
 
 def test_groups_that_pass_all_hosts_point_at_none_of_them() -> None:

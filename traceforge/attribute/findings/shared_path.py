@@ -28,8 +28,8 @@ def shared_path(run: JudgedRun, slow: Sequence[int]) -> Subject | None:
     users = list(_users(run))
     nics = [subject for subject, numbers in users if subject.kind == "nic" and numbers & compared == wanted]
     hosts = [subject for subject, numbers in users if subject.kind == "host" and numbers & compared == wanted]
-    # A NIC says more than its host; one of several NICs cannot be told from the others.
     ranks = [subject for subject, numbers in users if subject.kind == "rank" and numbers & compared == wanted]
+    # A NIC says more than its host; one of several NICs cannot be told from the others.
     found = nics if len(nics) == 1 else hosts or ranks
     return found[0] if len(found) == 1 else None
 

@@ -18,8 +18,9 @@ from traceforge.replay.reference import references
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
+# Several messages between two ranks may be one call.
 _TRANSFERS = """
-SELECT collective_id, c.communicator_id,
+SELECT DISTINCT collective_id, c.communicator_id,
   LEAST(m.source_rank, m.destination_rank) AS low_rank, GREATEST(m.source_rank, m.destination_rank) AS high_rank
 FROM timeline.collective AS c
 LEFT JOIN timeline.message AS m USING (run_id, collective_id)
