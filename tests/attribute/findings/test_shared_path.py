@@ -70,6 +70,22 @@ def test_groups_that_pass_all_hosts_point_at_none_of_them() -> None:
     assert shared_path(run_in_groups(RAILS), [0, 1]) is None
 
 
+def test_groups_that_are_all_between_two_hosts_point_at_the_link_between_them() -> None:
+    # given an expert-parallel job in pairs of hosts: 0 with 4, 1 with 5 … and 8 with 12, 9 with 13 …
+    #   node0 ═══ node1        node2 ═══ node3
+    groups = [rank % 4 + 4 * (rank // 8) for rank in range(16)]
+    run = run_in_groups(groups)
+
+    found = [shared_path(run, slow) for slow in ([4, 5, 6, 7], [4, 5], [3, 4])]
+
+    # then either end of node2 and node3 explains all four; half of them, or one of each pair, shares no place
+    assert [(one.kind, one.name, one.places) if one else None for one in found] == [
+        ("link", "node2, node3", tuple(range(8, 16))),
+        None,
+        None,
+    ]
+
+
 def test_a_nic_that_only_the_slow_groups_pass_explains_them() -> None:
     # given logs: ranks 8 and 9 share a NIC of node2, and no other two ranks share one
     nics = {("node2", "mlx5_0"): {100: [8], 101: [9]}, ("node1", "mlx5_0"): {100: [4]}, ("node1", "mlx5_1"): {101: [5]}}

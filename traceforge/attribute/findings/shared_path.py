@@ -1,8 +1,9 @@
 """Where slow paths meet. In: slow communicators of a run, hosts, NICs by the logs. Out: the host or NIC they share.
 
 A place that all slow communicators pass, and none of their peers at pace does, explains them all (boolean network
-tomography with one bad place). Where two places do, or one communicator alone is slow, the communicators are named: a
-trace cannot say more. Of paths of messages, a rank at which all of them end is a place, too. Peers are those that move
+tomography with one bad place). Where two hosts do, all of them are between these, and the link is named: either end may
+be slow. Where more places do, or one communicator alone is slow, the communicators are named: a trace cannot say more.
+Of paths of messages, a rank at which all of them end is a place, too. Peers are those that move
 the same bytes at the same place of the program: only they use the same kind of path. Not handled: several bad places at
 once.
 """
@@ -10,6 +11,7 @@ once.
 from collections.abc import Iterator, Mapping, Sequence
 
 from traceforge.attribute.findings.lost_time import JudgedRun
+from traceforge.attribute.findings.slow_link import between_hosts
 from traceforge.attribute.findings.subjects import Subject, rank_of
 from traceforge.attribute.ledger.slow_transfers import peers_of
 
@@ -31,7 +33,9 @@ def shared_path(run: JudgedRun, slow: Sequence[int]) -> Subject | None:
     ranks = [subject for subject, numbers in users if subject.kind == "rank" and numbers & compared == wanted]
     # A NIC says more than its host; one of several NICs cannot be told from the others.
     found = nics if len(nics) == 1 else hosts or ranks
-    return found[0] if len(found) == 1 else None
+    if len(found) == 1:
+        return found[0]
+    return between_hosts(run, hosts[0].name, hosts[1].name) if len(hosts) == 2 else None
 
 
 def _users(run: JudgedRun) -> Iterator[tuple[Subject, set[int]]]:

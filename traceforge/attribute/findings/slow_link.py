@@ -40,7 +40,7 @@ def slow_link(run: JudgedRun, affected: Sequence[int], delay_ns: float) -> Subje
     by_ranks = _largest(longer, "low", "high")
     if by_ranks[2] >= thresholds.SOLE_DOMINANCE * whole:
         return between_ranks(run, by_ranks[0], by_ranks[1])
-    return _between_hosts(run, longer, whole)
+    return _hosts_between(run, longer, whole)
 
 
 def _largest(longer: pl.DataFrame, *ends: str) -> tuple[Any, Any, float]:
@@ -57,7 +57,13 @@ def between_ranks(run: JudgedRun, one: int, other: int) -> Subject:
     return Subject("link", f"{one}, {other}", places, f"the link between ranks {one} and {other}")
 
 
-def _between_hosts(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Subject | None:
+def between_hosts(run: JudgedRun, one: str, other: str) -> Subject:
+    """The link between two hosts."""
+    places = tuple(np.flatnonzero([host in (one, other) for host in run.hosts]).tolist())
+    return Subject("link", f"{one}, {other}", places, f"the link between hosts {one} and {other}")
+
+
+def _hosts_between(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Subject | None:
     host_of = {rank: host or "" for rank, host in zip(run.ranks, run.hosts, strict=True)}
     ends = [
         sorted((host_of.get(low, ""), host_of.get(high, ""))) for low, high in longer.select("low", "high").iter_rows()
@@ -66,5 +72,4 @@ def _between_hosts(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Sub
     one, other, excess_ns = _largest(named, "one", "other")
     if excess_ns < thresholds.SOLE_DOMINANCE * whole_ns or "" in (one, other) or one == other:
         return None
-    places = tuple(np.flatnonzero([host in (one, other) for host in run.hosts]).tolist())
-    return Subject("link", f"{one}, {other}", places, f"the link between hosts {one} and {other}")
+    return between_hosts(run, one, other)
