@@ -3,7 +3,7 @@
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
-from traceforge.align.runs import split_runs
+from traceforge.align.runs import split_runs, window_numbers
 from traceforge.cli.files_used import files_used
 from traceforge.store.database import Store
 
@@ -30,6 +30,21 @@ def test_windows_of_one_rank_are_runs_in_order_of_time() -> None:
 
     assert rows_of(store, RUNS) == [("story", ["r0w0", "r1w0"]), ("story [window 2]", ["r0w1", "r1w1"])]
     assert rows_of(store, "SELECT code, count FROM meta.issue") == [("runs_divided", 2)]
+
+
+def test_windows_end_where_a_rank_begins_anew_however_soon_and_however_clocks_differ() -> None:
+    # given windows of 10 ms each, 5 ms apart, on ranks 0 and 1, in ms
+    def numbers(*files: tuple[int, int]) -> list[int]:
+        return window_numbers([(rank, start * MS, (start + 10) * MS) for rank, start in files])
+
+    # then the second file of a rank is of the second window; one that a rank lacks is its own
+    assert numbers((0, 0), (1, 2), (0, 15), (1, 17)) == [0, 0, 1, 1]
+    assert numbers((0, 0), (0, 15), (1, 17)) == [0, 1, 1]
+    assert numbers((0, 0), (0, 15), (1, 17), (1, 32)) == [0, 1, 1, 2]
+    # and where rank 1's clock is an hour ahead, files are counted
+    assert numbers((0, 0), (0, 15), (1, 3_600_000), (1, 3_600_015)) == [0, 1, 0, 1]
+    # and copies that were recorded at one time stay together
+    assert numbers((0, 0), (0, 1), (1, 2), (0, 15)) == [0, 0, 0, 1]
 
 
 def test_the_run_with_most_ranks_keeps_the_name() -> None:
@@ -109,7 +124,7 @@ def test_what_is_used_is_said_first_with_the_reasons_and_the_other_runs() -> Non
 
     assert files_used(store, 0) == [
         "2 of 4 files used",
-        "  left out: rank1 (1).json: another file of the same time is used for rank 1",
+        "  left out: rank1 (1).json: another file is used for rank 1",
         "  other run: 1 file of run `story [window 2]`: see it with --run",
     ]
     assert files_used(store, 0, in_all_runs=True)[0] == "3 of 4 files used in 2 runs"

@@ -24,7 +24,7 @@ SELECT
     WHEN p.source_id IS NULL OR r.source_id IS NOT NULL THEN NULL
     WHEN i.source_id IS NOT NULL AND i.raw_until_ns IS NULL THEN 'it is truncated before what the device did'
     WHEN s.rank IS NULL THEN 'nothing states its rank'
-    ELSE 'another file of the same time is used for rank ' || s.rank
+    ELSE 'another file is used for rank ' || s.rank
   END
 FROM meta.source AS s
 LEFT JOIN raw.profile AS p USING (source_id)

@@ -8,8 +8,10 @@ Files that state different jobs are different runs, too (see `jobs`).
 Not handled: jobs at the same time in one folder that state nothing of it (one file a rank is used, see align.rank).
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -85,6 +87,10 @@ UPDATE meta.run SET world_size = (
 _MOVE = "UPDATE meta.{table} SET run_id = ? WHERE LIST_CONTAINS(?, source_id)"
 
 
+# Rank, start and end of a file, ns.
+_Span = tuple[int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class RunFiles:
     """Files that make one run: what tells them from others (empty where nothing does), and their source_id."""
@@ -155,17 +161,67 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
     """Files of one stretch of time each, in order; where one rank repeats in it, by folder as well."""
     if known.is_empty():
         return
-    gap = thresholds.LEAST_WINDOW_GAP_NS if known["rank"].n_unique() < known.height else None
-    begins = pl.col("raw_first_ns") > pl.col("raw_last_ns").cum_max().shift(1) + (gap or 0)
-    number = begins.fill_null(value=False).cum_sum() if gap is not None else pl.lit(0)
+    number = window_numbers(known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows())
     folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
-    windows = known.with_columns(window=number, folder=folder).partition_by("window", maintain_order=True)
+    windows = known.with_columns(window=pl.Series(number), folder=folder).partition_by("window", maintain_order=True)
     for place, window in enumerate(windows, start=1):
         label = f"window {place}" if len(windows) > 1 else ""
         repeats = window["rank"].n_unique() < window.height
         for (path,), own in window.group_by("folder", maintain_order=True) if repeats else [(("",), window)]:
             named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name if repeats else ""]))
             yield RunFiles(named or "files", own["source_id"].to_list())
+
+
+def window_numbers(files: Sequence[_Span]) -> list[int]:
+    """Which window of the profiler each file is of, from 0; files of a rank that overlap in time are not told apart.
+
+    Where no stretch of time holds every rank although all have as many files, their clocks are far apart: then the
+    first file of each rank is of the first window, and so on.
+
+    Args:
+        files: rank, start and end of each, ns, by start.
+    """
+    counts = Counter(rank for rank, _, _ in files)
+    if len(counts) == len(files):
+        return [0] * len(files)
+    numbers = _windows_by_time(files)
+    ranks_in = defaultdict(set)
+    for number, (rank, _, _) in zip(numbers, files, strict=True):
+        ranks_in[number].add(rank)
+    is_whole = any(len(ranks) == len(counts) for ranks in ranks_in.values())
+    return numbers if is_whole or len(set(counts.values())) > 1 or _overlap(files) else _turns(files)
+
+
+def _windows_by_time(files: Sequence[_Span]) -> list[int]:
+    """A window ends where one of its ranks begins anew, or long after all of them ended."""
+    numbers, number, last_ns = [], 0, files[0][2]
+    until: dict[int, int] = {}
+    for rank, first_ns, end_ns in files:
+        is_anew = rank in until and first_ns >= until[rank]
+        if is_anew or first_ns > last_ns + thresholds.LEAST_WINDOW_GAP_NS:
+            number += 1
+            until.clear()
+        until[rank] = max(end_ns, until.get(rank, end_ns))
+        last_ns = max(last_ns, end_ns)
+        numbers.append(number)
+    return numbers
+
+
+def _turns(files: Sequence[_Span]) -> list[int]:
+    """How many files of its rank precede each."""
+    seen = Counter[int]()
+    turns = []
+    for rank, _, _ in files:
+        turns.append(seen[rank])
+        seen[rank] += 1
+    return turns
+
+
+def _overlap(files: Sequence[_Span]) -> bool:
+    """Whether two files of one rank were recorded at one time."""
+    return any(
+        rank == other and first_ns < end_ns for (rank, _, end_ns), (other, first_ns, _) in pairwise(sorted(files))
+    )
 
 
 def _run(store: Store, name: str) -> int:

@@ -2,8 +2,7 @@
 SELECT
   kind,
   COUNT(*) AS files,
-  -- A dump without calls says how far its rank came.
-  COUNT(*) FILTER (status = 'used' OR is_used) AS used_files,
+  COUNT(*) FILTER (is_used) AS used_files,
   CAST(SUM(size_bytes) AS BIGINT) AS size_bytes,
   CAST(SUM(event_count) AS BIGINT) AS events
 FROM meta.source
