@@ -2,7 +2,7 @@
 
 Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
 a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages; of
-smaller ones it gives back what it is asked for, between two tables.
+smaller ones it gives back what it is asked for, between two tables, whenever the process has grown.
 Not handled: other C libraries, which are left as they are.
 """
 
@@ -13,16 +13,37 @@ from pathlib import Path
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
 _LARGE_BYTES = 4 * 1024 * 1024
 _WORTH_TRIMMING_BYTES = 192 * 1024 * 1024
+_WORTH_ANOTHER_BYTES = 32 * 1024 * 1024
+
+
+class _Trimmer:
+    """When to trim again: it walks the whole heap, which costs more than a small table, and finds little soon after."""
+
+    def __init__(self) -> None:
+        self._floor_bytes = 0
+
+    def trim(self) -> None:
+        """Trim where this process holds much, and more than after the last time."""
+        held_bytes = _held_bytes()
+        self._floor_bytes = min(self._floor_bytes, held_bytes)
+        if held_bytes >= max(_WORTH_TRIMMING_BYTES, self._floor_bytes + _WORTH_ANOTHER_BYTES):
+            ctypes.CDLL(None).malloc_trim(0)
+            self._floor_bytes = _held_bytes()
+
+
+_TRIMMER = _Trimmer()
 
 
 def give_back_freed() -> None:
-    """Where this process holds much, have pages that hold nothing any more go back to the system."""
+    """Where this process came to hold much, have pages that hold nothing any more go back to the system."""
     try:
-        held_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        if held_pages * os.sysconf("SC_PAGE_SIZE") >= _WORTH_TRIMMING_BYTES:
-            ctypes.CDLL(None).malloc_trim(0)
+        _TRIMMER.trim()
     except (AttributeError, OSError, TypeError):
         return
+
+
+def _held_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def give_back_large_arrays() -> None:

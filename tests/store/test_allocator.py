@@ -1,0 +1,41 @@
+"""Freed memory goes back to the system when a process has grown, and not after each of one hundred small tables."""
+
+import pytest
+
+from traceforge.store import allocator
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def trims(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Megabytes held when the heap was trimmed, of a process that holds `held[0]` and keeps all of it."""
+    made: list[int] = []
+    library = type("Library", (), {"malloc_trim": lambda _self, _pad: made.append(allocator._held_bytes() // MIB)})
+    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda _name: library())
+    return made
+
+
+def held(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
+    monkeypatch.setattr(allocator, "_held_bytes", lambda: mib * MIB)
+
+
+def test_a_process_is_trimmed_each_time_it_has_grown_by_32_mib_beyond_192(
+    monkeypatch: pytest.MonkeyPatch, trims: list[int]
+) -> None:
+    # held   100  191  192  200  223  224  230  150  185  192  (MiB)
+    # trim              x              x                   x   (grown by 32 since the last, or since it shrank)
+    trimmer = allocator._Trimmer()
+    for mib in (100, 191, 192, 200, 223, 224, 230, 150, 185, 192):
+        held(monkeypatch, mib)
+        trimmer.trim()
+
+    assert trims == [192, 224, 192]
+
+
+def test_a_system_without_malloc_trim_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocator, "_TRIMMER", allocator._Trimmer())
+    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda _name: object())
+    held(monkeypatch, 500)
+
+    allocator.give_back_freed()
