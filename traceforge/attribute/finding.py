@@ -14,6 +14,7 @@ import polars as pl
 from traceforge.attribute.delay import ON_DEVICE
 from traceforge.attribute.finding_clock import with_device_clocks
 from traceforge.attribute.finding_function import with_named_functions
+from traceforge.attribute.finding_hardware import with_unlike_devices
 from traceforge.attribute.finding_operation import with_named_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.counterfactual import working_alone
@@ -82,7 +83,8 @@ def rows(store: Store) -> pl.DataFrame:
         result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
     every = pl.DataFrame(result, infer_schema_length=None)
     usual = every["next_step"] if every.height else pl.Series([], dtype=pl.String)
-    return with_device_clocks(store, with_named_functions(store, with_named_operations(store, every)), usual)
+    named = with_named_functions(store, with_named_operations(store, every))
+    return with_unlike_devices(store, with_device_clocks(store, named, usual))
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
