@@ -12,10 +12,10 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- Cause, as in attribute.delay; several_causes where no single one is most of it (see attribute.finding_part).
   cause VARCHAR NOT NULL,
   -- rank, ranks (slow alike), host (its ranks together, or what their transfers share), stage (of a pipeline), nic, link
-  -- (between two ranks or hosts), communicator or job (all ranks).
+  -- (between two ranks, or between hosts), communicator or job (all ranks).
   subject_kind VARCHAR NOT NULL,
   -- Who: a rank, several ranks (`3, 7`), a host, a NIC (`node1 mlx5_0`), the ends of a link
-  -- (`3, 7` or `node1, node2`), a communicator's id; `all` for the job.
+  -- (`3, 7` or `node1, node2`; a network between several hosts, too), a communicator's id; `all` for the job.
   subject VARCHAR NOT NULL,
   -- Its ranks, ascending.
   ranks INTEGER[] NOT NULL,

@@ -86,6 +86,21 @@ def test_groups_that_are_all_between_two_hosts_point_at_the_link_between_them() 
     ]
 
 
+def test_groups_that_are_all_between_the_same_three_hosts_point_at_the_network_between_them() -> None:
+    # given groups of three across node0, node1 and node2, and pairs inside node3
+    #   node0 ═══ node1 ═══ node2        node3
+    run = run_in_groups([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4, 4, 5, 5])
+
+    found = shared_path(run, [0, 1, 2, 3])
+
+    assert found is not None
+    assert (found.kind, found.name, found.said) == (
+        "link",
+        "node0, node1, node2",
+        "the network between hosts node0, node1 and node2",
+    )
+
+
 def test_a_nic_that_only_the_slow_groups_pass_explains_them() -> None:
     # given logs: ranks 8 and 9 share a NIC of node2, and no other two ranks share one
     nics = {("node2", "mlx5_0"): {100: [8], 101: [9]}, ("node1", "mlx5_0"): {100: [4]}, ("node1", "mlx5_1"): {101: [5]}}

@@ -1,9 +1,9 @@
 """Where slow paths meet. In: slow communicators of a run, hosts, NICs by the logs. Out: the host or NIC they share.
 
 A place that all slow communicators pass, and none of their peers at pace does, explains them all (boolean network
-tomography with one bad place). Where two hosts do, all of them are between these, and the link is named: either end may
-be slow. Where more places do, or one communicator alone is slow, the communicators are named: a trace cannot say more.
-Of paths of messages, a rank at which all of them end is a place, too. Peers are those that move
+tomography with one bad place). Where several hosts do, all of them are between these, and so is the fault, at any of
+them. Where more places do, or one communicator alone is slow, the communicators are named: a trace cannot say more. Of
+paths of messages, a rank at which all of them end is a place, too. Peers are those that move
 the same bytes at the same place of the program: only they use the same kind of path. Not handled: several bad places at
 once.
 """
@@ -35,7 +35,7 @@ def shared_path(run: JudgedRun, slow: Sequence[int]) -> Subject | None:
     found = nics if len(nics) == 1 else hosts or ranks
     if len(found) == 1:
         return found[0]
-    return between_hosts(run, hosts[0].name, hosts[1].name) if len(hosts) == 2 else None
+    return between_hosts(run, [host.name for host in hosts]) if len(hosts) > 1 else None
 
 
 def _users(run: JudgedRun) -> Iterator[tuple[Subject, set[int]]]:

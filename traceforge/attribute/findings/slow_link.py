@@ -15,6 +15,8 @@ from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.subjects import Subject
 from traceforge.thresholds import attribute as thresholds
 
+_SHOWN = 8
+
 
 def slow_link(run: JudgedRun, affected: Sequence[int], delay_ns: float) -> Subject | None:
     """The link that slow transfers point at.
@@ -57,10 +59,14 @@ def between_ranks(run: JudgedRun, one: int, other: int) -> Subject:
     return Subject("link", f"{one}, {other}", places, f"the link between ranks {one} and {other}")
 
 
-def between_hosts(run: JudgedRun, one: str, other: str) -> Subject:
-    """The link between two hosts."""
-    places = tuple(np.flatnonzero([host in (one, other) for host in run.hosts]).tolist())
-    return Subject("link", f"{one}, {other}", places, f"the link between hosts {one} and {other}")
+def between_hosts(run: JudgedRun, hosts: Sequence[str]) -> Subject:
+    """The link between two hosts, or the network between several."""
+    places = tuple(np.flatnonzero([host in hosts for host in run.hosts]).tolist())
+    what = "link" if len(hosts) == 2 else "network"
+    rest = hosts[_SHOWN:]
+    *most, last = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
+    said = f"the {what} between hosts {', '.join(most)} and {last}"
+    return Subject("link", ", ".join(hosts), places, said)
 
 
 def _hosts_between(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Subject | None:
@@ -72,4 +78,4 @@ def _hosts_between(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Sub
     one, other, excess_ns = _largest(named, "one", "other")
     if excess_ns < thresholds.SOLE_DOMINANCE * whole_ns or "" in (one, other) or one == other:
         return None
-    return between_hosts(run, one, other)
+    return between_hosts(run, [one, other])
