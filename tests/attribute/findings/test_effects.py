@@ -13,7 +13,7 @@ from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
 from tests.attribute.jobs import blame_of
 from tests.examples import examples
 from tests.replay.models import lockstep_model
-from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job
+from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job, with_one_off
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits, pattern_of
 from traceforge.attribute.findings.search import search
@@ -61,6 +61,34 @@ def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
     assert found.effect.affected.tolist() == [3, 9, 14, 20, 27]
     assert found.effect.affected_delay_ns == 60
     assert found.effect.delay_ns_per_iteration == pytest.approx(5 * 60 / 30)
+
+
+def steps_of(lengths: np.ndarray, ranks: int = 4) -> Effect | None:
+    """What is said of steps that last 100 times their lengths on all ranks alike; shorter ones cost nothing."""
+    own = np.repeat(100 * (lengths - np.median(lengths))[:, None], ranks, axis=1)
+    durations = 100.0 * lengths
+    cost = np.maximum(0.0, own[:, 0])
+    effect = effect_on_job(cost, durations, 0, LIMITS, own)
+    return None if effect is None else with_one_off(effect, cost, durations, LIMITS, own)
+
+
+def test_steps_whose_lengths_vary_by_a_large_factor_are_nobodys_fault() -> None:
+    # given 300 runs of 30 steps, whose lengths differ by a factor of 1.5 or its inverse (one standard deviation)
+    lengths = np.exp(0.4 * np.random.default_rng(1).standard_normal((300, 30)))
+
+    # then no long step, nor several, are a finding (24 runs are, if the spread is that of their shorter half)
+    effects = [steps_of(run) for run in lengths]
+    assert [one for one in effects if one is not None and one.confidence != "low"] == []
+
+
+def test_a_pause_of_everyone_shows_among_steps_that_vary() -> None:
+    # given steps that vary by 5 %, of which five in a row are twice as long
+    lengths = np.exp(0.05 * np.random.default_rng(1).standard_normal(30))
+    lengths[12:17] *= 2
+
+    effect = steps_of(lengths)
+    assert effect is not None
+    assert (effect.affected.tolist(), effect.confidence) == ([12, 13, 14, 15, 16], "high")
 
 
 def test_what_happens_once_is_never_certain() -> None:

@@ -20,6 +20,7 @@ from traceforge.attribute.findings.grading import (
     grade_of_ranks,
     grade_of_turns,
     pattern_of,
+    reach_ns,
 )
 from traceforge.attribute.findings.lost_time import Delays
 from traceforge.stats import Interval, mean_interval
@@ -117,11 +118,10 @@ def effect_on_job(
     """
     typical = float(np.median(durations_ns))
     spread, low = _usual_spread(delays_ns)
-    if own_ns is not None and len(own_ns) > thresholds.ONE_OFF_OTHERS:
-        # Of fewer iterations the slow one is itself among those that show the spread.
-        spread = max(spread, _usual_spread(own_ns.mean(axis=1))[0])
+    of_steps = _spread_of_steps(own_ns, typical)
     floor = low + max(
         thresholds.AFFECTED_SPREADS * spread,
+        reach_ns(thresholds.AFFECTED_SPREADS, of_steps, typical),
         thresholds.AFFECTED_SHARE * typical,
         RESOLUTION_RESIDUALS * residual_ns,
     )
@@ -129,7 +129,24 @@ def effect_on_job(
     share = float(delays_ns[affected].sum() / durations_ns.sum())
     if not len(affected) or share < thresholds.REPORTED_SHARE:
         return None
-    return _in_iterations(delays_ns, affected, share, grade_of_job(delays_ns, share, affected, typical, limits))
+    confidence = grade_of_job(delays_ns, share, affected, typical, limits, of_steps)
+    return _in_iterations(delays_ns, affected, share, confidence)
+
+
+def _spread_of_steps(own_ns: Delays | None, typical_ns: float) -> float:
+    """Standard deviation of the logarithm of the ranks' mean work, of those iterations that do not stand out of it.
+
+    Lengths of steps have a long upper tail, which their lower part does not show: what lies within reach of the spread
+    found so far widens it, until nothing more does.
+    """
+    if own_ns is None or len(own_ns) <= thresholds.ONE_OFF_OTHERS:
+        # Of so few iterations the slow one is itself among those that show the spread.
+        return 0.0
+    together = np.log(np.maximum(1 + own_ns.mean(axis=1) / typical_ns, thresholds.AFFECTED_SHARE))
+    spread, low = _usual_spread(together)
+    while (wider := float(together[together <= low + thresholds.AFFECTED_SPREADS * spread].std())) > spread:
+        spread = wider
+    return spread
 
 
 def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
@@ -172,24 +189,29 @@ def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits
     return replace(effect, pattern="rotating", affected=affected, affected_delay_ns=hit)
 
 
-def stands_alone(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
+def stands_alone(delays_ns: Delays, affected: NDArray[np.int64], least_ns: float = 0.0) -> bool:
     """Whether few iterations are far outside what the others show; shape (iterations,)."""
     others = np.delete(delays_ns, affected)
     if len(others) < thresholds.ONE_OFF_OTHERS or not len(affected):
         return False
     usual, spread = float(others.mean()), float(others.std())
-    return float(delays_ns[affected].min()) - usual >= 2 * thresholds.JOB_SPREADS * spread
+    return float(delays_ns[affected].min()) - usual >= max(least_ns, 2 * thresholds.JOB_SPREADS * spread)
 
 
-def with_one_off(effect: Effect, delays_ns: Delays, durations_ns: Delays, limits: GradeLimits) -> Effect:
+def with_one_off(
+    effect: Effect, delays_ns: Delays, durations_ns: Delays, limits: GradeLimits, own_ns: Delays | None = None
+) -> Effect:
     """A loss of everyone; once is enough if it is large and the others show nothing like it.
 
     Args:
         delays_ns: what the effect is of, shape (iterations,).
+        own_ns: as for `effect_on_job`.
     """
     few = len(effect.affected) < thresholds.FEW_ITERATIONS
-    is_large = effect.affected_delay_ns >= thresholds.ONE_OFF_SHARE * float(np.median(durations_ns))
-    is_sure = effect.share >= limits.medium_share and stands_alone(delays_ns, effect.affected)
+    typical = float(np.median(durations_ns))
+    is_large = effect.affected_delay_ns >= thresholds.ONE_OFF_SHARE * typical
+    least_ns = reach_ns(2 * thresholds.JOB_SPREADS, _spread_of_steps(own_ns, typical), typical)
+    is_sure = effect.share >= limits.medium_share and stands_alone(delays_ns, effect.affected, least_ns)
     return replace(effect, confidence="medium") if few and is_large and is_sure else effect
 
 

@@ -1,5 +1,6 @@
 """How sure an effect is. In: its size, whose it is, its p-value. Out: high, medium or low; and its pattern."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,12 @@ def _is_high(found: GradeInputs, limits: GradeLimits) -> bool:
 
 
 def grade_of_job(
-    delays_ns: NDArray[np.float64], share: float, affected: NDArray[np.int64], typical_ns: float, limits: GradeLimits
+    delays_ns: NDArray[np.float64],
+    share: float,
+    affected: NDArray[np.int64],
+    typical_ns: float,
+    limits: GradeLimits,
+    spread_of_steps: float = 0.0,
 ) -> str:
     """Confidence in a delay of no rank: a stretch of slow iterations is hardly chance; single ones must be many, large.
 
@@ -94,22 +100,32 @@ def grade_of_job(
         delays_ns: shape (iterations,).
         share: of the affected iterations' delay in the run's time.
         typical_ns: median iteration.
+        spread_of_steps: of the logarithm of their work; delays show only the longer half of it.
     """
     if len(affected) < thresholds.FEW_ITERATIONS:
         return "low"
     others, hit = np.delete(delays_ns, affected), float(delays_ns[affected].mean())
     spread = float(others.std()) if len(others) >= thresholds.FEW_ITERATIONS else 0.0
     above = hit - (float(others.mean()) if len(others) else 0.0)
-    if above < thresholds.JOB_SPREADS * spread:
+    if above < _beyond(thresholds.JOB_SPREADS, spread, spread_of_steps, typical_ns):
         return "low"
     if _is_episode(affected):
         return "high" if share >= limits.high_share else "medium" if share >= limits.medium_share else "low"
     is_large = (
         share >= limits.medium_share
         and hit / typical_ns >= thresholds.HARD_HIT_SHARE / 2
-        and above >= 2 * thresholds.JOB_SPREADS * spread
+        and above >= _beyond(2 * thresholds.JOB_SPREADS, spread, spread_of_steps, typical_ns)
     )
     return "medium" if is_large else "low"
+
+
+def reach_ns(spreads: float, spread_of_steps: float, typical_ns: float) -> float:
+    """How much longer a step is that lies so many spreads above the usual one; steps differ by factors."""
+    return typical_ns * math.expm1(spreads * spread_of_steps)
+
+
+def _beyond(spreads: float, spread_ns: float, spread_of_steps: float, typical_ns: float) -> float:
+    return max(spreads * spread_ns, reach_ns(spreads, spread_of_steps, typical_ns))
 
 
 def grade_of_turns(share: float, affected: NDArray[np.int64], limits: GradeLimits) -> str:

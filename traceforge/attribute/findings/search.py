@@ -172,7 +172,7 @@ def _effects(
     if together is not None:
         struck = slow_set(run, own[together.affected].mean(axis=0), known)
         if struck is not None and struck.kind == "job":
-            yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits)
+            yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits, own)
         elif struck is not None:
             subjects.add(struck)
     apart = apart_from_all(cost, own)

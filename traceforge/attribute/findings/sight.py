@@ -71,7 +71,11 @@ def _subjects(run: JudgedRun) -> dict[str, list[Subject]]:
 
 
 def _of_work(
-    run: JudgedRun, lost: LostTime, kind: str, pattern: str, smallest: Callable[[Delays, GradeLimits], float | None]
+    run: JudgedRun,
+    lost: LostTime,
+    kind: str,
+    pattern: str,
+    smallest: Callable[[Delays, Delays, GradeLimits], float | None],
 ) -> Iterator[Sight]:
     """Each cause that work may be late by; where nothing is lost by it, it is seen as well as any other such one."""
     quiet: dict[GradeLimits, float | None] = {}
@@ -80,9 +84,9 @@ def _of_work(
             continue
         numbers = tuple(n for n, name in enumerate(lost.causes) if name == cause.name)
         limits = limits_of(run, CauseNode(cause, numbers), lost.causes)
-        cost, _ = lost.of(numbers)
+        cost, own = lost.of(numbers)
         if cost.any() or limits not in quiet:
-            found = smallest(cost, limits)
+            found = smallest(cost, own, limits)
             if not cost.any():
                 quiet[limits] = found
         else:
@@ -90,9 +94,9 @@ def _of_work(
         yield Sight(kind, cause.name, pattern, found)
 
 
-def _smallest_pause(run: JudgedRun, cost: Delays, limits: GradeLimits) -> float | None:
-    """Of all ranks alike, for some iterations in a row."""
-    return _smallest_episode(run, cost.sum(axis=1), limits, 0, first=1)
+def _smallest_pause(run: JudgedRun, cost: Delays, own: Delays, limits: GradeLimits) -> float | None:
+    """Of all ranks alike, for some iterations in a row; it must show among steps that vary on all ranks alike."""
+    return _smallest_episode(run, cost.sum(axis=1), limits, 0, first=1, own_ns=own)
 
 
 def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
@@ -104,7 +108,9 @@ def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
     )
 
 
-def _smallest(run: JudgedRun, subjects: Sequence[Subject], cost: Delays, limits: GradeLimits) -> float | None:
+def _smallest(
+    run: JudgedRun, subjects: Sequence[Subject], cost: Delays, _own: Delays, limits: GradeLimits
+) -> float | None:
     if _moves_reference(run, subjects):
         return None
 
@@ -118,16 +124,26 @@ def _smallest(run: JudgedRun, subjects: Sequence[Subject], cost: Delays, limits:
 
 
 def _smallest_episode(
-    run: JudgedRun, delays_ns: Delays, limits: GradeLimits, residual_ns: float, first: int = 0
+    run: JudgedRun,
+    delays_ns: Delays,
+    limits: GradeLimits,
+    residual_ns: float,
+    first: int = 0,
+    own_ns: Delays | None = None,
 ) -> float | None:
-    """Of the job, in a stretch of iterations; delays of shape (judged iterations,), stretches from `first` on."""
+    """Of the job, in a stretch of iterations; delays of shape (judged iterations,), stretches from `first` on.
+
+    Args:
+        own_ns: as for `effect_on_job`, to which the delay is added as well.
+    """
     count = len(delays_ns)
     length = min(max(thresholds.EPISODE_ITERATIONS, count // _EPISODE_PART), count)
 
     def is_found(start: int, delay_ns: float) -> bool:
-        more = delays_ns.copy()
-        more[start : start + length] += delay_ns * count / length
-        effect = effect_on_job(more, run.durations_ns, residual_ns, limits)
+        added = np.zeros(count)
+        added[start : start + length] = delay_ns * count / length
+        own = None if own_ns is None else own_ns + added[:, None]
+        effect = effect_on_job(delays_ns + added, run.durations_ns, residual_ns, limits, own)
         return effect is not None and effect.confidence != "low"
 
     last = count - length
