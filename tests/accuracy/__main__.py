@@ -2,10 +2,11 @@
 
 In: nothing. Out: of the whole grid on fresh seeds RESULTS.md, else a table on the terminal; 1 where a threshold is
 missed or a case could not be judged. While one tunes, one looks at development seeds only. Results so far are written
-after every tenth case, so that a run that has to be stopped is not lost.
+after every tenth case; `--marks FILE` keeps each mark, from which a run that had to be stopped goes on.
 """
 
 import argparse
+import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -28,15 +29,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     is_whole = not asked.family and asked.seeds == "fresh" and asked.cases is None
     cases = grid(_SEEDS[asked.seeds], asked.family)[: asked.cases]
-    marks: list[Mark] = []
+    marks = _kept(asked.marks, cases)
+    done = {mark.case.scenario.name for mark in marks}
     failed: list[str] = []
-    for outcome in judged(cases, asked.jobs):
+    for outcome in judged([case for case in cases if case.scenario.name not in done], asked.jobs):
         (marks if isinstance(outcome, Mark) else failed).append(outcome)  # type: ignore[arg-type]  # told by its type
+        if asked.marks and isinstance(outcome, Mark):
+            with asked.marks.open("ab") as file:
+                pickle.dump(outcome, file)
         print(f"\r{len(marks) + len(failed)} of {len(cases)}", end="", file=sys.stderr, flush=True)
         if is_whole and len(marks) % _KEPT_EVERY == 0:
-            RESULTS.write_text(table(marks), encoding="utf-8")
+            RESULTS.write_text(table(marks, len(cases)), encoding="utf-8")
     if is_whole:
-        RESULTS.write_text("\n".join([table(marks), *recorded()]) + "\n", encoding="utf-8")
+        RESULTS.write_text("\n".join([table(marks, len(cases)), *recorded()]) + "\n", encoding="utf-8")
     else:
         print(table(marks))
     missed = [*failed, *shortfalls(scores(marks))]
@@ -56,7 +61,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", choices=list(_SEEDS), default="fresh", help="fresh ones are for results only")
     parser.add_argument("--cases", type=int, help="only so many, a fair sample; all by default")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--marks", type=Path, help="a file of one's own that keeps marks; those in it are not run again"
+    )
     return parser
+
+
+def _kept(path: Path | None, cases: Sequence[Case]) -> list[Mark]:
+    """Marks of these cases from a run that was stopped."""
+    names, found = {case.scenario.name for case in cases}, []
+    if path and path.exists():
+        with path.open("rb") as file:
+            while file.peek(1):
+                found.append(pickle.load(file))  # noqa: S301  # written by this program
+    return [mark for mark in found if mark.case.scenario.name in names]
 
 
 def judged(cases: Sequence[Case], jobs: int) -> Iterator[Mark | str]:

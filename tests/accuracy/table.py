@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.accuracy.by_hand import READINGS
+from tests.accuracy.grid import FRESH
 from tests.accuracy.judging import Mark
 from tests.accuracy.naming import Named
 from tests.accuracy.outcomes import family_lines, is_right, percent, share_of, wrong_lines
@@ -103,13 +104,18 @@ def shortfalls(found: dict[str, Score]) -> list[str]:
     return missed
 
 
-def table(marks: Sequence[Mark]) -> str:
-    """All results as Markdown."""
-    found = scores(marks)
+def table(marks: Sequence[Mark], cases: int | None = None) -> str:
+    """All results as Markdown, of so many cases that were to be judged (by default of all of them)."""
+    found, count = scores(marks), f"{len(marks):,}"
+    told = (
+        f"Of {cases:,} cases {count} were judged"
+        if cases not in (None, len(marks))
+        else f"All {count} cases were judged"
+    )
     lines = [
         "# Accuracy on generated jobs",
         "",
-        "Made by `python -m tests.accuracy`, of cases whose seeds were never used in development (`grid.py`).",
+        f"Made by `python -m tests.accuracy`. {told}; seeds from {FRESH:,} on, never used in development.",
         "What each column means is told in `table.py`: delay is the finding's, ledger its share of the ledger; saved",
         "compares gain_if_fixed with the job simulated without the fault, isolated compares isolated_cost_ns with the",
         "job simulated with that fault alone.",

@@ -139,6 +139,17 @@ ROTATING_SHARE_OF_TWO: Annotated[
 ROTATING_PART_OF_TWO: Annotated[
     float, Meaning("share of the cause's delay", "Of two ranks that take turns neither owns more.", "pattern rotating")
 ] = 0.7
+ROTATING_SIZE: Annotated[
+    float, Meaning("share of the affected iterations' mean", "A loss this large is of their size.", "pattern rotating")
+] = 2 / 3
+ROTATING_SMALLER: Annotated[
+    float,
+    Meaning(
+        "share of iterations",
+        "With more that lose half to all of that, losses are of all sizes, as the tail of noise is.",
+        "pattern rotating",
+    ),
+] = 1 / 3
 
 # Which finding comes first, and whose it is.
 COMPANION_FACTOR: Annotated[

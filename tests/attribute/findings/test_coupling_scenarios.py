@@ -30,6 +30,17 @@ def test_nothing_known_is_taken_for_no_coupling() -> None:
     assert known_from(arrival_spread=("not_identifiable", None, None, None)) == CouplingScenarios(NO_COUPLING, (), "")
 
 
+def test_what_the_run_cannot_exclude_is_open_and_not_likely() -> None:
+    # given an estimate whose interval holds both no growth and one of 0.7, and nothing else that is slowed
+    known = known_from(arrival_spread=("not_identifiable", 0.3, -0.2, 0.7), waiting_overlap=("absent", 0.0, 0.0, 0.0))
+    assert known == CouplingScenarios(NO_COUPLING, (), "", open_growth=0.7)
+    assert known.grown == (Couplings(spread=0.25), Couplings(spread=0.7))
+
+    # then what is measured, or ruled out, leaves nothing open
+    assert known_from(arrival_spread=("absent", 0.01, -0.01, 0.03)).open_growth == 0
+    assert known_from(arrival_spread=("identifiable", 0.5, 0.3, 0.7)).open_growth == 0
+
+
 def test_where_kernels_are_slowed_transfers_may_be_too() -> None:
     # given kernels that are surely slower beside collectives, and no answer for transfers
     known = known_from(

@@ -3,6 +3,8 @@
 Iterations take 100 throughout, so that delays read as per cent.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,6 +63,20 @@ def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
     assert found.effect.affected.tolist() == [3, 9, 14, 20, 27]
     assert found.effect.affected_delay_ns == 60
     assert found.effect.delay_ns_per_iteration == pytest.approx(5 * 60 / 30)
+
+
+def test_the_longest_of_many_kernels_has_all_sizes_and_is_no_fault_in_turns() -> None:
+    # given 64 ranks, of which in each of 40 iterations six lose something with a heavy tail (Pareto, index 2)
+    drawn = np.random.default_rng(199)
+    tail = 2.0 * (drawn.pareto(2.0, (40, 64)) + 1) * (drawn.random((40, 64)) < 0.1)
+    # and the ledger blames the longest of an iteration
+    delays = np.where(tail == tail.max(axis=1, keepdims=True), tail, 0.0)
+    durations = np.full(40, 100.0)
+
+    # then 12 % is lost to one rank or another, as among any so many; a pause, which has a name, would count
+    assert delays.sum() / durations.sum() == pytest.approx(0.12, abs=0.01)
+    assert effect_in_turns(delays, durations, LIMITS) is None
+    assert effect_in_turns(delays, durations, replace(LIMITS, any_size=True)) is not None
 
 
 def steps_of(lengths: np.ndarray, ranks: int = 4) -> Effect | None:

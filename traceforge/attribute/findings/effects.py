@@ -184,9 +184,22 @@ def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits
     share = float(by_iteration[counted].sum() / durations_ns.sum())
     if share < limits.rotating_share or not _is_in_turns(delays_ns, affected, share):
         return None
+    if not limits.any_size and _is_of_all_sizes(by_iteration, affected):
+        return None
     effect = _in_iterations(by_iteration, counted, share, grade_of_turns(share, affected, limits))
     hit = float(by_iteration[affected].mean())
     return replace(effect, pattern="rotating", affected=affected, affected_delay_ns=hit)
+
+
+def _is_of_all_sizes(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
+    """Whether many iterations lose somewhat less than the affected ones, shape (iterations,).
+
+    Among many ranks some kernel takes long in nearly every iteration; how long has no typical size. What a fault takes
+    has one, so that iterations are struck or are not.
+    """
+    size = thresholds.ROTATING_SIZE * float(delays_ns[affected].mean())
+    large, smaller = (delays_ns >= size).sum(), ((delays_ns >= size / 2) & (delays_ns < size)).sum()
+    return bool(smaller > thresholds.ROTATING_SMALLER * (large + smaller))
 
 
 def stands_alone(delays_ns: Delays, affected: NDArray[np.int64], least_ns: float = 0.0) -> bool:

@@ -51,6 +51,7 @@ class FindingCost:
             such coupling was measured.
         together_ns: what removing all that count at once saves.
         left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
+        open_ns: what its intervals allow for transfers that may grow with waits, which the run cannot exclude.
     """
 
     delay: CostEstimate
@@ -64,6 +65,7 @@ class FindingCost:
     left_ns: float
     coupled_ns: float | None = None
     together_ns: float = 0.0
+    open_ns: float = 0.0
 
     def columns(self) -> dict[str, object]:
         """The columns of attribute.finding that it fills."""
@@ -110,6 +112,8 @@ def finding_costs(
     at_ends = [
         [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in scenarios.ends if found
     ]
+    grown = [_costs(replays.coupled_by(one), sources, players, places) for one in scenarios.grown if players]
+    at_ends.append([likely, *grown])
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
@@ -141,6 +145,7 @@ def finding_costs(
                 left_ns=left[n].mean_ns,
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,
+                open_ns=max(float((one[n, "saved"] - likely[n, "saved"]).mean()) for one in [likely, *grown]),
             )
         )
     return result

@@ -11,12 +11,17 @@ from traceforge.thresholds import attribute as thresholds
 
 @dataclass(frozen=True, slots=True)
 class GradeLimits:
-    """Limits that are stricter for some causes and runs; as thresholds of the same names."""
+    """Limits that are stricter for some causes and runs; as thresholds of the same names.
+
+    Attributes:
+        any_size: whether what ranks lose in turns may be of all sizes, as noise is: a pause of the host has a name.
+    """
 
     medium_share: float = thresholds.MEDIUM_SHARE
     high_share: float = thresholds.HIGH_SHARE
     rotating_share: float = thresholds.ROTATING_SHARE
     one_off_share: float = thresholds.ONE_OFF_SHARE
+    any_size: bool = False
 
 
 @dataclass(frozen=True, slots=True)

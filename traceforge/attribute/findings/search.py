@@ -78,7 +78,8 @@ def limits_of(run: JudgedRun, node: CauseNode, names: Sequence[str]) -> GradeLim
     own = [causes()[names[n]] for n in node.numbers]
     # A kernel that takes long once is what heavy-tailed noise looks like; a pause of the host has a name.
     is_named = all(cause.mode == "runtime_control_plane" for cause in own)
-    usual = GradeLimits(one_off_share=thresholds.ONE_OFF_SHARE if is_named else thresholds.ONE_OFF_COMPUTE_SHARE)
+    one_off_share = thresholds.ONE_OFF_SHARE if is_named else thresholds.ONE_OFF_COMPUTE_SHARE
+    usual = GradeLimits(one_off_share=one_off_share, any_size=is_named)
     if not run.shares_cores:
         return usual
     if any(cause.is_like_taken_cores for cause in own):
@@ -145,7 +146,7 @@ def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: Finding
     is_sure = (effect.p_value or 0.0) <= thresholds.HIGH_P_VALUE or effect.dominance >= thresholds.HIGH_DOMINANCE
     if best.subject.kind != "rank" or is_sure or not _takes_turns(run, node):
         return False
-    turns = effect_in_turns(cost, run.durations_ns, limits)
+    turns = effect_in_turns(cost, run.durations_ns, replace(limits, any_size=True))
     return turns is not None and turns.confidence != "low"
 
 

@@ -48,6 +48,10 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
         )
     if cost.coupled_ns is not None and cost.coupled_ns > 0:
         notes.append(f"{format_ns(cost.coupled_ns)} of it because transfers take longer while ranks wait.")
+    if cost.open_ns > thresholds.RESIDUAL_SHARE * cost.delay.mean_ns:
+        notes.append(
+            f"Up to {format_ns(cost.open_ns)} more if transfers grow while ranks wait, which this run cannot exclude."
+        )
     if cost.left_ns:
         notes.append(
             f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "
