@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     is_whole = not asked.family and asked.seeds == "fresh" and asked.cases is None
     cases = grid(_SEEDS[asked.seeds], asked.family)[: asked.cases]
-    marks = _kept(asked.marks, cases)
+    marks = kept_marks(asked.marks, cases)
     done = {mark.case.scenario.name for mark in marks}
     failed: list[str] = []
     for outcome in judged([case for case in cases if case.scenario.name not in done], asked.jobs):
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _kept(path: Path | None, cases: Sequence[Case]) -> list[Mark]:
+def kept_marks(path: Path | None, cases: Sequence[Case]) -> list[Mark]:
     """Marks of these cases from a run that was stopped."""
     names, found = {case.scenario.name for case in cases}, []
     if path and path.exists():

@@ -1,10 +1,12 @@
 """The grid: families with cases, fresh seeds apart from those of development, and enough healthy runs."""
 
+import pickle
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.accuracy.__main__ import judged, main
+from tests.accuracy.__main__ import judged, kept_marks, main
 from tests.accuracy.case import Case
 from tests.accuracy.grid import DEVELOPMENT, FAMILIES, FRESH, grid
 from tests.accuracy.judging import Mark, judge_case
@@ -65,6 +67,19 @@ def test_a_cut_file_is_judged_like_any_other(truncated: Mark) -> None:
     assert "| truncated file |" in "\n".join(family_lines([truncated]))
     told = "\n".join(wrong_lines([truncated]))
     assert ("None." in told) == (is_right(truncated) and not truncated.false_findings)
+
+
+def test_a_run_that_was_stopped_goes_on_from_its_marks(truncated: Mark, tmp_path: Path) -> None:
+    path = tmp_path / "marks"
+    assert kept_marks(path, [truncated.case]) == []
+
+    # given the mark of one case, which a run kept before it was stopped
+    path.write_bytes(pickle.dumps(truncated))
+
+    # then that case is not judged again, and it stays out of a run of other cases
+    (kept,) = kept_marks(path, [truncated.case])
+    assert (kept.case, kept.errors) == (truncated.case, truncated.errors)
+    assert kept_marks(path, grid(FRESH, ["once"])) == []
 
 
 def test_what_the_run_could_see_is_told_or_is_not_measured(truncated: Mark) -> None:

@@ -144,11 +144,7 @@ ROTATING_SIZE: Annotated[
 ] = 2 / 3
 ROTATING_SMALLER: Annotated[
     float,
-    Meaning(
-        "share of iterations",
-        "With more that lose half to all of that, losses are of all sizes, as the tail of noise is.",
-        "pattern rotating",
-    ),
+    Meaning("share of iterations", "With more that lose half to all of that, it is noise's tail.", "pattern rotating"),
 ] = 1 / 3
 
 # Which finding comes first, and whose it is.
@@ -223,7 +219,6 @@ MODELLED_SHARE: Annotated[
     float,
     Meaning("share of the kernels' time", "With less of it modelled, the use of the peak is a lower bound.", "MFU"),
 ] = 0.9
-
 OVERLAPPING_SHARE: Annotated[
     float,
     Meaning("share of the mean iteration", "Where one begins so soon after the other, they overlap.", "explanation"),
@@ -335,7 +330,6 @@ LEADING_SHARE: Annotated[
 LEAST_COST_BESIDE: Annotated[
     float, Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "its summary")
 ] = 0.2
-
 LEAST_SHOWN_P_VALUE: Annotated[
     float, Meaning("probability", "A smaller one is told as less than this: the model of chance ends here.", "evidence")
 ] = 1e-4
@@ -351,7 +345,6 @@ CONFIGURATION_STATEMENTS: Annotated[
 HIDDEN_GAIN: Annotated[
     float, Meaning("share of the delay", "A smaller gain in the replay speaks against fixing it alone.", "evidence")
 ] = 0.5
-
 SPREAD_SHARE: Annotated[
     float,
     Meaning(
@@ -360,14 +353,12 @@ SPREAD_SHARE: Annotated[
         "verdict",
     ),
 ] = 0.05
-
 UNBALANCED_STAGE_SHARE: Annotated[
     float,
     Meaning(
         "share of the mean stage's compute", "A stage that computes this much longer limits a pipeline.", "verdict"
     ),
 ] = 0.05
-
 UNBALANCED_SAVING_SHARE: Annotated[
     float,
     Meaning(
