@@ -11,8 +11,7 @@ once.
 from collections.abc import Iterator, Mapping, Sequence
 
 from traceforge.attribute.findings.lost_time import JudgedRun
-from traceforge.attribute.findings.slow_link import between_hosts
-from traceforge.attribute.findings.subjects import Subject, rank_of
+from traceforge.attribute.findings.subjects import Subject, between_hosts, rank_of
 from traceforge.attribute.ledger.slow_transfers import peers_of
 
 

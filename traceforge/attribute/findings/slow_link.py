@@ -12,10 +12,8 @@ import numpy as np
 import polars as pl
 
 from traceforge.attribute.findings.lost_time import JudgedRun
-from traceforge.attribute.findings.subjects import Subject
+from traceforge.attribute.findings.subjects import Subject, between_hosts
 from traceforge.thresholds import attribute as thresholds
-
-_SHOWN = 8
 
 
 def slow_link(run: JudgedRun, affected: Sequence[int], delay_ns: float) -> Subject | None:
@@ -57,16 +55,6 @@ def between_ranks(run: JudgedRun, one: int, other: int) -> Subject:
     """The link between two ranks."""
     places = tuple(place for place, rank in enumerate(run.ranks) if rank in (one, other))
     return Subject("link", f"{one}, {other}", places, f"the link between ranks {one} and {other}")
-
-
-def between_hosts(run: JudgedRun, hosts: Sequence[str]) -> Subject:
-    """The link between two hosts, or the network between several."""
-    places = tuple(np.flatnonzero([host in hosts for host in run.hosts]).tolist())
-    what = "link" if len(hosts) == 2 else "network"
-    rest = hosts[_SHOWN:]
-    *most, last = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
-    said = f"the {what} between hosts {', '.join(most)} and {last}"
-    return Subject("link", ", ".join(hosts), places, said)
 
 
 def _hosts_between(run: JudgedRun, longer: pl.DataFrame, whole_ns: float) -> Subject | None:

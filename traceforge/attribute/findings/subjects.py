@@ -126,3 +126,12 @@ def ranks_said(ranks: Sequence[int]) -> str:
     """Ranks in words, the first few of many."""
     shown = [str(rank) for rank in ranks[:_SHOWN]]
     return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"
+
+
+def between_hosts(run: JudgedRun, hosts: Sequence[str]) -> Subject:
+    """The link between two hosts, or the network between several."""
+    places = tuple(np.flatnonzero([host in hosts for host in run.hosts]).tolist())
+    what = "link" if len(hosts) == 2 else "network"
+    rest = hosts[_SHOWN:]
+    *most, last = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
+    return Subject("link", ", ".join(hosts), places, f"the {what} between hosts {', '.join(most)} and {last}")
