@@ -8,7 +8,6 @@ links that are slow in all iterations (they may be long ones), and collectives, 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from traceforge.attribute.findings.lost_time import JudgedRun
