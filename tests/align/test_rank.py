@@ -1,11 +1,14 @@
 """Which file is used for each rank, and which steps it marks."""
 
+import json
 import re
 from pathlib import Path
+from time import process_time
 
 from tests.given import Trace, built, rows_of, store_of
 from tests.stories import told
 from traceforge import api
+from traceforge.align import rank
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.folder import write_scenario
@@ -25,6 +28,21 @@ def test_each_rank_has_the_file_that_claims_it() -> None:
 
     assert rows_of(store, RANKS) == [(0, 1, "a", 10, 90, False), (1, 0, "b", 20, 95, True)]
     assert rows_of(store, ISSUES) == [("clock_unaligned", "warning", 1, "rank 1")]
+
+
+def test_what_a_file_says_once_is_not_read_again_for_each_of_its_events() -> None:
+    # one file of 20,000 kernels, with a header of some bytes and with one of 200 kB
+    def cost_s(metadata: str) -> float:
+        trace = Trace(0)
+        for place in range(20_000):
+            trace.kernel(10 * place, 10 * place + 5)
+        with built(store_of(trace), "align") as store:
+            store.execute("UPDATE raw.profile SET metadata = ?", [metadata])
+            begin = process_time()
+            rank.rows(store)
+            return process_time() - begin
+
+    assert cost_s(json.dumps({"process": 1, "text": "x" * 200_000})) < cost_s('{"process": 1}') + 0.1
 
 
 def test_of_two_files_of_a_rank_the_earlier_speaks_and_the_other_is_counted() -> None:

@@ -22,6 +22,19 @@ from traceforge.thresholds import align as thresholds
 _CANDIDATES = """
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
+),
+-- Before anything is joined: what a file says once would else be looked at for each of its events.
+recorded AS (
+  SELECT
+    source_id,
+    CASE WHEN MAX(raw_start_ns) < $1 THEN MIN(raw_start_ns) FILTER (WHERE phase = 'X' AND raw_start_ns > -$1)
+      ELSE MIN(raw_start_ns) FILTER (WHERE phase = 'X' AND raw_start_ns > 0) END AS raw_first_ns,
+    MAX(raw_start_ns + COALESCE(duration_ns, 0)) FILTER (WHERE phase = 'X') AS raw_last_ns,
+    MIN(device) FILTER (WHERE category IN ('kernel', 'Kernel')) AS first_device,
+    MAX(device) FILTER (WHERE category IN ('kernel', 'Kernel')) AS last_device,
+    COALESCE(BOOL_OR(category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device
+  FROM raw.event
+  GROUP BY source_id
 )
 SELECT
   s.run_id,
@@ -30,22 +43,16 @@ SELECT
   s.rank_origin,
   s.host,
   s.path,
-  CASE WHEN MAX(e.raw_start_ns) < $1 THEN MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > -$1)
-    ELSE MIN(e.raw_start_ns) FILTER (WHERE e.phase = 'X' AND e.raw_start_ns > 0) END AS raw_first_ns,
-  MAX(e.raw_start_ns + COALESCE(e.duration_ns, 0)) FILTER (WHERE e.phase = 'X') AS raw_last_ns,
-  MIN(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS first_device,
-  MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
-  COALESCE(BOOL_OR(e.category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device,
+  e.* EXCLUDE (source_id),
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
-  ANY_VALUE(i.raw_until_ns) AS raw_intact_ns,
-  BOOL_OR(i.source_id IS NOT NULL AND i.raw_until_ns IS NULL) AS is_useless
+  i.raw_until_ns AS raw_intact_ns,
+  i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
-JOIN raw.event AS e USING (source_id)
+JOIN recorded AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
-GROUP BY ALL
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 
