@@ -1,5 +1,7 @@
 """Scatter and change: known numbers of Student's t, the bootstrap it stands for, and what chance alone may claim."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from traceforge.stats import (
     mad_sd,
     mean_difference,
     mean_interval,
+    median,
     percentile_band,
     percentile_interval,
     share_above,
@@ -30,6 +33,19 @@ from traceforge.stats import (
 def test_students_quantile_is_that_of_the_tables(degrees: float, quantile: float) -> None:
     assert float(t_quantile(degrees)) == pytest.approx(quantile, abs=0.001)
     assert float(t_p_value(quantile, degrees)) == pytest.approx(0.05, abs=1e-4)
+
+
+@given(st.lists(st.floats(-1e12, 1e12) | st.just(float("nan")), max_size=9))
+def test_the_median_of_a_few_is_that_of_numpy(values: list[float]) -> None:
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # numpy warns of none, as it should
+
+        np.testing.assert_equal(median(np.array(values)), float(np.median(values)))
+
+
+def test_the_median_of_whole_ns_is_that_of_numpy() -> None:
+    assert median(np.array([7, 1, 4, 2])) == 3.0
+    assert median(np.array([2**62, 2**62 + 2])) == float(2**62)
 
 
 def test_three_quiet_iterations_each_show_a_change_of_ten() -> None:

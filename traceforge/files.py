@@ -91,10 +91,11 @@ def check_exists(path: Path) -> None:
 
 def shown_name(file: Path, given: Iterable[Path]) -> str:
     """A file's name in databases and reports: from the folder that the user gave, without what lies above it."""
+    whole = file.resolve()
     for path in given:
         folder = path.resolve() if path.is_dir() else path.resolve().parent
-        if file.resolve().is_relative_to(folder):
-            return as_text(Path(folder.name) / file.resolve().relative_to(folder))
+        if whole.is_relative_to(folder):
+            return as_text(Path(folder.name) / whole.relative_to(folder))
     return as_text(Path(file.name))
 
 
@@ -136,6 +137,8 @@ def _members(file: Path) -> list[Path]:
 
 def tables_of(folder: Path) -> dict[str, Path]:
     """The tables of a folder that holds some, by name; also where it lies in an archive. Else none."""
+    if folder.is_file():
+        return {}
     archive, inner = _split(folder)
     if inner is not None:
         found = [archive / member.path for member in archive_at(archive).members if member.path.parent == inner]
@@ -213,7 +216,8 @@ def _list_of(tables: Iterable[str]) -> bytes:
 
 def _split(path: Path) -> tuple[Path, PurePosixPath | None]:
     """The archive and the place in it, where a parent of the path is a file; else the path itself."""
-    for parent in path.parents:
+    # Where the next parent is a folder, none above it is a file.
+    for parent in () if path.parent.is_dir() else path.parents:
         if parent.is_file():
             return parent, PurePosixPath(path.relative_to(parent))
     return path, None

@@ -32,6 +32,7 @@ MEDIAN_ERROR = float(np.sqrt(np.pi / 2))
 SD_PER_MAD = float(1 / ndtri(0.75))
 """Standard deviation of normally distributed values over their median absolute deviation: 1.48."""
 
+_FEW = 200
 _SHORTEST_BLOCKED = 5
 _MOST_DEGREES = 200.0
 _LEAST_CORRELATED, _MOST_CORRELATION = 4, 0.9
@@ -59,7 +60,17 @@ def t_p_value(t: Values | float, degrees: Values | float) -> Values:
 def mad_sd(values: NDArray[np.float64] | NDArray[np.int64]) -> float:
     """Standard deviation of a normal distribution that has the values' median absolute deviation."""
     centred = values - values[0]  # large integers lose nothing
-    return SD_PER_MAD * float(np.median(np.abs(centred - np.median(centred))))
+    return SD_PER_MAD * median(np.abs(centred - median(centred)))
+
+
+def median(values: NDArray[np.float64] | NDArray[np.int64]) -> float:
+    """As `np.median` of one dimension, which takes ten times as long as the sorting where values are few."""
+    count = len(values)
+    if not 0 < count <= _FEW:
+        return float(np.median(values))
+    ordered = np.sort(values).tolist()  # NaN comes last
+    middle = (float(ordered[(count - 1) // 2]) + float(ordered[count // 2])) / 2
+    return middle if ordered[-1] == ordered[-1] else float("nan")
 
 
 def block_length(count: int) -> int:

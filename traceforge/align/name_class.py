@@ -1,4 +1,4 @@
-"""What events are. Reads the distinct names in raw.event; fills align.name_class.
+"""What events are. Reads raw.event_kind, the distinct names; fills align.name_class.
 
 Each (category, name) is classified once, by the rules of `vocabulary.toml`, so that a new vendor or era is a line of
 data. Only complete events (phase X) take part.
@@ -11,7 +11,7 @@ from traceforge.store.database import Store
 from traceforge.vocabulary import vocabulary
 
 _NAMES = """
-SELECT DISTINCT category, name FROM raw.event WHERE phase = 'X' AND name IS NOT NULL ORDER BY category, name
+SELECT DISTINCT category, name FROM raw.event_kind WHERE phase = 'X' AND name IS NOT NULL ORDER BY category, name
 """
 _WITH_OPERATION = ("communication", "host_communication", "communication_call")
 

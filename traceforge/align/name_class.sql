@@ -1,6 +1,6 @@
 -- What an event is, by its category and name (rules: vocabulary.toml).
 -- Scope: run
--- Reads: raw.event
+-- Reads: raw.event_kind
 CREATE OR REPLACE TABLE align.name_class (
   -- Category as written in the file; joins raw.event.category (NULL joins NULL).
   category VARCHAR,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.align.clock_course import BILLION, ClockCourse, course_through
-from traceforge.stats import MEDIAN_ERROR, huber_fit, mad_sd
+from traceforge.stats import MEDIAN_ERROR, huber_fit, mad_sd, median
 from traceforge.thresholds import align as thresholds
 
 Times = NDArray[np.int64]
@@ -161,9 +161,9 @@ def _slope(elapsed_ns: Times, differences_ns: Times) -> Slope:
     runs = elapsed[-half:] - elapsed[:half]
     if runs.min() <= 0:
         return Slope(0.0, math.inf)
-    slope = float(np.median((differences[-half:] - differences[:half]) / runs))
+    slope = median((differences[-half:] - differences[:half]) / runs)
     # The pairs use each point once.
-    error = MEDIAN_ERROR * mad_sd(differences - slope * elapsed) * math.sqrt(2 / half) / float(np.median(runs))
+    error = MEDIAN_ERROR * mad_sd(differences - slope * elapsed) * math.sqrt(2 / half) / median(runs)
     return Slope(slope * BILLION, error * BILLION)
 
 
@@ -195,7 +195,7 @@ def _pieces(raw_ns: Times, level_ns: Times) -> tuple[Times, Times, float] | None
 def _is_autocorrelated(level: Reals) -> bool:
     """Whether neighbours are more alike than chance allows; stray ends are clipped."""
     limit = 3 * max(mad_sd(level), 1.0)
-    centred = np.clip(level - np.median(level), -limit, limit)
+    centred = np.clip(level - median(level), -limit, limit)
     power = float(centred @ centred)
     chance = thresholds.LEAST_AUTOCORRELATION_ERRORS / math.sqrt(len(level))
     return power > 0 and float(centred[1:] @ centred[:-1]) / power > max(thresholds.LEAST_AUTOCORRELATION, chance)
@@ -247,4 +247,4 @@ def paired_offset(
 def exact_median(values_ns: Times) -> int:
     """Median rounded down, exact: clocks may lie further apart than a float can tell ns."""
     base = int(values_ns[0])
-    return base + math.floor(np.median(values_ns - base))
+    return base + math.floor(median(values_ns - base))

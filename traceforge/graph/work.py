@@ -57,6 +57,7 @@ ORDER BY start_ns
 _KINDS = "SELECT DISTINCT phase, activity FROM timeline.segment WHERE run_id = ? ORDER BY phase, activity"
 
 _KIND = ["phase", "activity"]
+_OF_SEGMENT = ("start_ns", "duration_ns", "kind")
 _MOST_SEGMENTS = 250_000
 _TIMES = np.iinfo(np.int64)
 _EXPOSED = ("transfer", "wait", "communication")
@@ -158,11 +159,11 @@ def _amounts(store: Store, batch: RankBatch, stretches: _Stretches) -> dict[tupl
         segments = batch.by_rank(store, _SEGMENTS, between)
         for one in batch.ranks:
             first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1]).tolist()
-            own = segments.of(one.rank)
-            for number in own["kind"].unique().to_list():
-                start, duration = (own.filter(kind=number)[name].to_numpy() for name in ("start_ns", "duration_ns"))
-                amount = covered_before(start, duration, stretches.until_ns[first:last])
-                amount -= covered_before(start, duration, stretches.from_ns[first:last])
+            start, duration, kind = (segments.of(one.rank)[name].to_numpy() for name in _OF_SEGMENT)
+            for number in np.unique(kind).tolist():
+                own = np.flatnonzero(kind == number)
+                amount = covered_before(start[own], duration[own], stretches.until_ns[first:last])
+                amount -= covered_before(start[own], duration[own], stretches.from_ns[first:last])
                 before = amounts.setdefault((first, number), amount)
                 if before is not amount:
                     before += amount

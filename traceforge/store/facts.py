@@ -83,7 +83,7 @@ class PartitionsInFolder:
         self._store = store
         self._folder = folder
         self._moved: list[tuple[Path, Path]] = []
-        self._removed: list[Path] = []
+        self._removed: list[str] = []
 
     def add(self, first: int, files: Sequence[SourceRows]) -> None:
         """Move their files to where they belong, and register them."""
@@ -119,7 +119,7 @@ class PartitionsInFolder:
     def settle(self, *, is_committed: bool) -> None:
         """Remove the files that nobody needs any more, or have those back that were moved in vain."""
         if is_committed:
-            for path in self._removed:
+            for path in map(Path, self._removed):
                 path.unlink(missing_ok=True)
                 with suppress(OSError):
                     path.parent.rmdir()  # if nothing else is in it
@@ -129,10 +129,12 @@ class PartitionsInFolder:
         self._moved, self._removed = [], []
 
     def _move(self, folder: Path, partition: Partition) -> None:
-        for path in self._folder.parts(partition):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            (folder / path.name).replace(path)
-            self._moved.append((folder / path.name, path))
+        places = [Path(file) for file in self._folder.parts(partition)]
+        places[0].parent.mkdir(parents=True, exist_ok=True)
+        for after in places:
+            before = folder / after.name
+            before.replace(after)
+            self._moved.append((before, after))
 
 
 def _by_table(first: int, files: Sequence[Spooled]) -> "Iterator[tuple[str, pl.DataFrame]]":

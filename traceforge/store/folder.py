@@ -68,10 +68,10 @@ class Folder:
         """The folder of all partitions."""
         return self.path / _FACTS
 
-    def parts(self, partition: Partition) -> list[Path]:
-        """The files of a partition, in order."""
-        folder = self.facts / partition.table / f"source_id={partition.source_id}"
-        return [folder / part_name(partition.mark, number) for number in range(partition.part_count)]
+    def parts(self, partition: Partition) -> list[str]:
+        """The files of a partition, in order; as texts, since a `Path` of each of tens of thousands takes seconds."""
+        folder = f"{self.path}{os.sep}{_FACTS}{os.sep}{partition.table}{os.sep}source_id={partition.source_id}"
+        return [f"{folder}{os.sep}{part_name(partition.mark, number)}" for number in range(partition.part_count)]
 
     def check_name(self, columns: frozenset[str]) -> None:
         """Refuse a place whose name DuckDB would take for a pattern, or for the value of a column.
@@ -84,13 +84,17 @@ class Folder:
             what = "a folder database cannot lie in a folder with *, ?, [ or `column=` in its name"
             raise InputUnusableError(what, where=str(self.path), hint="rename that folder, or choose another place")
 
-    def sizes(self) -> dict[Path, int]:
+    def sizes(self) -> dict[str, int]:
         """Size on disk of every file below `facts/`.
 
         Raises:
             InputUnusableError: something there is neither a plain file nor a folder.
         """
-        return dict(self._walk(self.facts)) if os.path.lexists(self.facts) else {}
+        if not os.path.lexists(self.facts):
+            return {}
+        if self.facts.is_symlink() or not self.facts.is_dir():
+            _refuse(self.path, f"{_FACTS} is no folder of its own")
+        return dict(self._walk(str(self.facts)))
 
     def check_catalogue(self) -> None:
         """Refuse a catalogue that is no plain file.
@@ -98,18 +102,15 @@ class Folder:
         Raises:
             InputUnusableError: it is a link, say.
         """
-        _check_plain(self.catalogue, self.path)
+        _plain_size(str(self.catalogue), self.catalogue.lstat(), self.path)
 
-    def _walk(self, folder: Path) -> Iterator[tuple[Path, int]]:
-        if folder.is_symlink() or not folder.is_dir():
-            _refuse(self.path, f"{folder.relative_to(self.path)} is no folder of its own")
+    def _walk(self, folder: str) -> Iterator[tuple[str, int]]:
         with os.scandir(folder) as entries:
             for entry in entries:
-                path = folder / entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    yield from self._walk(path)
+                    yield from self._walk(entry.path)
                 else:
-                    yield path, _check_plain(path, self.path)
+                    yield entry.path, _plain_size(entry.path, entry.stat(follow_symlinks=False), self.path)
 
     def check(self, partitions: list[Partition], tables: Mapping[str, object]) -> None:
         """Refuse partitions that are not there as they were written.
@@ -135,8 +136,8 @@ class Folder:
     def sweep(self, partitions: list[Partition]) -> None:
         """Remove files of ours that belong to no partition: what a killed ingest left behind."""
         known = {part for one in partitions for part in self.parts(one)}
-        for path in self.sizes():
-            if path not in known and _PART.fullmatch(path.relative_to(self.path).as_posix()):
+        for path in map(Path, self.sizes().keys() - known):
+            if _PART.fullmatch(path.relative_to(self.path).as_posix()):
                 path.unlink(missing_ok=True)
                 with contextlib.suppress(OSError):
                     path.parent.rmdir()  # if nothing else is in it
@@ -192,11 +193,10 @@ def is_writable(path: Path) -> bool:
     return os.access(file, os.W_OK) and os.access(folder, os.W_OK)
 
 
-def _check_plain(path: Path, database: Path) -> int:
+def _plain_size(path: str, state: os.stat_result, database: Path) -> int:
     """Size of a plain file; refuses anything else, which would lead out of the database."""
-    state = path.lstat()
     if not stat.S_ISREG(state.st_mode):
-        _refuse(database, f"{path.relative_to(database)} is no plain file")
+        _refuse(database, f"{os.path.relpath(path, database)} is no plain file")
     return state.st_size
 
 

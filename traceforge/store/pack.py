@@ -90,8 +90,9 @@ def _into_tables(partitions: Sequence[Partition], folder: Folder, new: Store) ->
                 file.unlink()
 
 
-def _linked(path: Path, scratch: Path) -> Path:
+def _linked(file: str, scratch: Path) -> Path:
     """The same file in the scratch folder, the only one that the other database may read."""
+    path = Path(file)
     link_or_copy(path, scratch / path.name)
     return scratch / path.name
 

@@ -117,7 +117,7 @@ def files_by_table(folder: Folder, partitions: Iterable[Partition]) -> dict[str,
     """All files by table, each with its source, in the order of sources."""
     files: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for one in sorted(partitions, key=lambda one: one.source_id):
-        files[one.table] += [(one.source_id, str(path)) for path in folder.parts(one)]
+        files[one.table] += [(one.source_id, path) for path in folder.parts(one)]
     return dict(files)
 
 
@@ -130,7 +130,7 @@ def check_columns(run: Run, folder: Folder, partitions: Sequence[Partition], app
     import duckdb
 
     form = facts_form(applied)
-    for name in files_by_table(folder, partitions):
+    for name in sorted({one.table for one in partitions}):
         expected = [(column, kind) for column, kind in form[name].types.items() if column != "source_id"]
         try:
             # Of each form that occurs, one file is described: all files of a job have one form, or two.
