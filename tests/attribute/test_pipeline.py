@@ -11,7 +11,9 @@ TRANSFER = MS
 Work = Callable[[int, int], int]
 
 
-def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12, slow_link: int | None = None) -> Run:
+def pipeline_job(
+    replicas: int, work_ns: Work, iterations: int = 12, slow_link: int | None = None, lost: int | None = None
+) -> Run:
     """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
 
         stage 0   |compute···|send|        |reduce|
@@ -22,6 +24,7 @@ def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12, slow_link: 
     Args:
         work_ns: by iteration and rank.
         slow_link: replica whose messages take 10 ms longer.
+        lost: rank whose file is not there.
     """
     traces = [Trace(rank) for rank in range(2 * replicas)]
     now = 0
@@ -43,7 +46,12 @@ def pipeline_job(replicas: int, work_ns: Work, iterations: int = 12, slow_link: 
                 trace.collective(done[rank], last + TRANSFER, group=f"dp{rank % 2}", ranks=list(peers))
             trace.step(n, now, end)
         now = end
-    return told(*traces)
+    if lost is not None:
+        # Without a message of the lost rank only the groups' own words tell which axis is the pipeline.
+        for rank, trace in enumerate(traces):
+            trace.groups = [(f"pp{rank // 2}", "mesh_pp", [rank - rank % 2, rank - rank % 2 + 1])]
+    recorded = [trace for rank, trace in enumerate(traces) if rank != lost]
+    return told(*recorded, world_size=len(traces))
 
 
 def _even(n: int, rank: int) -> int:
@@ -68,6 +76,25 @@ def test_a_stage_with_more_work_in_all_replicas_is_not_accused() -> None:
     assert "is pipeline bubble (an unknown schedule, 2 stages); 48 points are fill and drain: 4 micro-batches" in str(
         explanation
     )
+
+
+def test_who_computes_longer_than_its_peers_is_told_where_the_file_of_another_rank_is_missing() -> None:
+    # given three replicas, of which rank 2 computes 25 instead of 20 ms, and no file of rank 5
+    store = pipeline_job(3, lambda n, rank: _even(n, rank) + 5 * MS * (rank == 2), lost=5)
+
+    # then no wait can be known, but what rank 2 computes can; the longer second stage is no news
+    ((kind, headline, said),) = rows_of(store, "SELECT kind, headline, explanation FROM attribute.verdict")
+    assert kind == "cannot_be_known"
+    assert "5 of 6 ranks were recorded" in str(headline)
+    assert "rank 2 computes for 25.0 ms an iteration, 25 % longer than is usual in its stage (0), in 12 of 12" in str(
+        said
+    )
+
+
+def test_a_healthy_pipeline_of_which_a_file_is_missing_accuses_nobody() -> None:
+    store = pipeline_job(3, _even, lost=5)
+
+    assert "longer than is usual" not in str(rows_of(store, "SELECT explanation FROM attribute.verdict"))
 
 
 def test_even_stages_are_not_called_uneven() -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
+from traceforge.attribute.stage_peers import longest_beside_peers
 from traceforge.attribute.stage_text import (
     headline_of_stages,
     is_unbalanced,
@@ -277,9 +278,10 @@ def _explanation(store: Store, state: State) -> str:
             "tell.",
             state,
         )
-    # What bounds a device needs no other rank.
-    goes = f"Where the time goes: {state['bound']} " if state["bound"] else ""
-    return f"{goes}The data-quality panel (meta.issue) lists what was found and what was left out."
+    # What each rank computes, and what bounds a device, needs no other rank.
+    longest = longest_beside_peers(store, state["run_id"]) if state["state"] == "ranks_missing" else None
+    goes = longest or (f"Where the time goes: {state['bound']}" if state["bound"] else "")
+    return f"{goes}{' ' if goes else ''}The data-quality panel (meta.issue) lists what was found and what was left out."
 
 
 def _of_logs(state: State) -> str:
