@@ -46,6 +46,8 @@ _DUMP = """{"version": "2.9", "pg_config": {}, "pg_status": {}, "entries": [
 {"collective_seq_id": 1, "time_created_ns": -9223372036854775809, "profiling_name": "nccl:all_reduce"}]}"""
 _INIT = "node1:100:200 [0] NCCL INFO ncclCommInitRank comm 0x%x rank 0 nranks 8 cudaDev 0 busId 1b000 - Init START\n"
 
+_GROUP = '{"pg_name":"%d","pg_desc":"group %d","backend_config":"cuda:nccl","pg_size":8,"ranks":[0,1,2,3,4,5,6,7]}'
+
 Made = Callable[[Path], None]
 
 
@@ -144,6 +146,13 @@ def late_line(folder: Path) -> None:
     (folder / "job.out").write_text(f"{other}n1:9:9 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n")
 
 
+def process_groups(folder: Path) -> None:
+    listed = ",".join(_GROUP % (number, number) for number in range(1_000_000)).encode()
+    (folder / "a.json").write_bytes(
+        _HEAD.replace(b'"world_size":1', b'"world_size":1,"pg_config":[%b]' % listed) + event(0).encode() + b"]}"
+    )
+
+
 def fifo(folder: Path) -> None:
     job(folder)
     os.mkfifo(folder / "pipe")
@@ -180,6 +189,7 @@ RECIPES: dict[str, tuple[Made, int, str]] = {
         lambda folder: kineto(folder / "a.json", (_THREAD % (n, n) for n in range(3_000_000))), 0, "ingest"),
     "2 million names, one an event": (
         lambda folder: kineto(folder / "a.json", (event(n, f"operation {n}") for n in range(2_000_000))), 0, "ingest"),
+    "a million process groups before the events": (process_groups, 0, "ingest"),
     "1.2 million unique log lines": (lines("log", count=1_200_000, text=lambda n: (
         f"node1:100:200 [0] NCCL INFO something unique happened {n * 7919} and {n} then more of it\n")), 0, "ingest"),
     "a million hosts in a log": (lines("log", count=1_000_000, text=lambda n: (

@@ -1,5 +1,7 @@
 """Names and threads beyond what any profiler writes take bounded memory, and what is left of them is said."""
 
+import json
+
 import pytest
 
 from tests.sources.reading import Read
@@ -103,3 +105,35 @@ def test_process_groups_beyond_the_bound_are_left_out_and_counted(
     assert [row["process_group_name"] for row in reading.rows("process_group")] == list("abc")[:most]
     assert sum(one.count for one in reading.summary.issues if one.code == "kineto_too_many_process_groups") == left_out
     assert reading.summary.stored_count == 1
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_of_metadata_beyond_the_bound_the_first_process_groups_are_kept(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    # given ten process groups of 40 bytes each and a comma, another member of 400, and room for 200 bytes of all
+    monkeypatch.setattr(document, "MOST_METADATA_BYTES", 200)
+    groups = [{"pg_name": str(number), "pg_size": 8, "a": "-" * 6} for number in range(10)]
+    beside = {"distributedInfo": {"rank": 3, "pg_config": groups, "world_size": 8}, "notes": "n" * 398, "trace_id": "t"}
+    events = {"traceEvents": [PLAIN]}
+
+    trace = beside | events if place == "before" else events | beside
+    reading = read_kineto(json.dumps(trace, separators=(",", ":")))
+
+    assert [row["process_group_name"] for row in reading.rows("process_group")] == ["0", "1", "2"]
+    assert (reading.summary.rank, reading.summary.world_size, reading.summary.stored_count) == (3, 8, 1)
+    (profile,) = reading.rows("profile")
+    assert profile["trace_id"] == "t"
+    assert "notes" not in profile["metadata"]
+    assert reading.issue("kineto_large_metadata").count == 7 * (40 + 1) + 400
+
+
+def test_metadata_of_another_kind_than_expected_is_left_out_beyond_the_bound(
+    read_kineto: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "MOST_METADATA_BYTES", 50)
+
+    reading = read_kineto({"distributedInfo": ["x"] * 50, "schemaVersion": 1, "traceEvents": [PLAIN]})
+
+    assert reading.rows("profile")[0]["schema_version"] == 1
+    assert reading.codes == ["kineto_large_metadata"]

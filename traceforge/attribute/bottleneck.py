@@ -25,14 +25,14 @@ WITH gap AS (
   JOIN operation.judged_iteration USING (run_id, iteration)
   GROUP BY ALL
 ),
+-- Summed before ranks are joined: DuckDB would keep all segments, millions of them, as the smaller side of that.
 spent AS (
-  SELECT s.run_id, s.rank, r.has_device, s.phase,
+  SELECT run_id, rank, phase,
     -- While a rank communicates its host explains nothing.
-    CASE WHEN s.phase NOT IN ('wait', 'transfer', 'communication') THEN s.activity END AS activity,
-    CAST(SUM(s.duration_ns) AS BIGINT) AS duration_ns
-  FROM timeline.segment AS s
+    CASE WHEN phase NOT IN ('wait', 'transfer', 'communication') THEN activity END AS activity,
+    CAST(SUM(duration_ns) AS BIGINT) AS duration_ns
+  FROM timeline.segment
   JOIN operation.judged_iteration USING (run_id, iteration)
-  JOIN align.rank AS r USING (run_id, rank)
   GROUP BY ALL
 ),
 bubble AS (
@@ -41,11 +41,12 @@ bubble AS (
   JOIN operation.judged_iteration USING (run_id, iteration)
   GROUP BY ALL
 )
-SELECT s.run_id, s.rank, s.has_device, s.phase, s.activity, NULL AS cause,
+SELECT s.run_id, s.rank, r.has_device, s.phase, s.activity, NULL AS cause,
   s.duration_ns - COALESCE(b.duration_ns, 0) AS duration_ns
 FROM spent AS s
+JOIN align.rank AS r USING (run_id, rank)
 LEFT JOIN bubble AS b USING (run_id, rank, phase)
-WHERE NOT s.has_device OR s.phase NOT IN ('input', 'runtime', 'idle')
+WHERE NOT r.has_device OR s.phase NOT IN ('input', 'runtime', 'idle')
 UNION ALL
 SELECT run_id, rank, r.has_device, 'bubble', NULL, NULL, b.duration_ns
 FROM bubble AS b

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_repair import repair_text
-from traceforge.reading.json_values import UNDECODABLE, trailing_place
+from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE, trailing_place
 from traceforge.reading.lenient import BEYOND_RANKS, integer_of, text_of
 from traceforge.sources.kineto.exact_time import LIMIT_NS
 from traceforge.sources.kineto.issues import new_log
@@ -28,19 +28,68 @@ BASE_TIME_KEY = "baseTimeNanoseconds"
 _LAST_MEMBERS = 64
 _LAST_KEYS = 16
 MOST_GROUPS = 65_536
+MOST_METADATA_BYTES = 8 * 1024 * 1024
+_WORTH_A_COPY = 1024 * 1024
+_DISTRIBUTED = "distributedInfo"
+_GROUPS = "pg_config"
 _CLOSERS = (b"}", b"]", b",")
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 _list = msgspec.json.Decoder(list[Raw])
 
 
-def decode_members(text: bytes) -> Members:
+def decode_members(text: bytes | bytearray | memoryview) -> Members:
     """The members of a JSON object as raw text.
 
     Raises:
         msgspec.DecodeError, UnicodeDecodeError, RecursionError: it is no sound object.
     """
-    return {key: Raw(bytes(value)) for key, value in _members.decode(text).items()}
+    return {key: _held(value) for key, value in _members.decode(text).items()}
+
+
+def _held(value: Raw) -> Raw:
+    """A small value alone: it would keep all text in memory. A large one is a good part of that anyway."""
+    return Raw(bytes(value)) if _size(value) <= _WORTH_A_COPY else value
+
+
+def _size(value: Raw) -> int:
+    return memoryview(value).nbytes
+
+
+def bounded(members: Members, issues: IssueLog) -> Members:
+    """The members that fit `MOST_METADATA_BYTES`, in their order; of many process groups the first ones."""
+    if sum(map(_size, members.values())) <= MOST_METADATA_BYTES:
+        return members
+    kept: Members = {}
+    left_bytes = MOST_METADATA_BYTES
+    for key, value in members.items():
+        fitting = _first_groups(value, left_bytes) if key == _DISTRIBUTED else value
+        if _size(fitting) <= left_bytes:
+            kept[key] = Raw(bytes(fitting))
+            left_bytes -= _size(fitting)
+        issues.add("large_metadata", _size(value) - _size(kept.get(key, NO_TOKEN)))
+    return kept
+
+
+def _first_groups(distributed: Raw, most_bytes: int) -> Raw:
+    """The facts of a job with as many of its process groups, the first ones, as fit; as it is where that is no help."""
+    facts = {} if _size(distributed) <= most_bytes else _try_members(memoryview(distributed)) or {}
+    groups = facts.get(_GROUPS, NO_TOKEN)
+    others_bytes = _size(distributed) - _size(groups)
+    end = most_bytes - others_bytes
+    if groups is NO_TOKEN or end < 0:
+        return distributed
+    text = bytes(memoryview(groups)[:end])
+    for _ in range(_LAST_MEMBERS):
+        end = text.rfind(b"}", 0, end)
+        if end < 0:
+            break
+        try:
+            _list.decode(shorter := text[: end + 1] + b"]")
+        except UNDECODABLE:
+            continue
+        return Raw(msgspec.json.encode({**facts, _GROUPS: Raw(shorter)}))
+    return Raw(msgspec.json.encode({**facts, _GROUPS: Raw(b"[]")}))
 
 
 def read_members(text: bytes, issues: IssueLog) -> tuple[Members, bytes | None]:
@@ -64,7 +113,7 @@ def read_members(text: bytes, issues: IssueLog) -> tuple[Members, bytes | None]:
     return first_members(text), None
 
 
-def _try_members(text: bytes) -> Members | None:
+def _try_members(text: bytes | memoryview) -> Members | None:
     try:
         return decode_members(text)
     except UNDECODABLE:

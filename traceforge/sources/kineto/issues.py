@@ -27,6 +27,10 @@ _MEANINGS = {
         "warning",
         "of the process groups that the file lists, those beyond 65,536 are left out",
     ),
+    "large_metadata": (
+        "warning",
+        "bytes of what stands beside the events that are left out, process groups first: more than 8 MiB is not kept",
+    ),
     "unreadable_metadata": ("warning", "what stands beside the events is damaged and was read in part"),
     "base_time_not_added": ("error", "baseTimeNanoseconds stands behind the events and was not added"),
 }

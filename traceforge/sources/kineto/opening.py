@@ -12,13 +12,14 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_repair import repair_text
 from traceforge.reading.json_values import UNDECODABLE, is_incomplete
 from traceforge.reading.stream import ByteStream
-from traceforge.sources.kineto.document import EVENTS_KEY, Members, decode_members, first_members
+from traceforge.sources.kineto.document import EVENTS_KEY, Members, bounded, decode_members, first_members
 
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BLANK = b" \t\r\n"
 _LIST = re.compile(rb'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
-_LARGEST_HEAD = 64 * 1024 * 1024
+_CLOSED = b"]}"
+_LARGEST_HEAD = 128 * 1024 * 1024
 _RECORD_HINT = "export it again with torch.profiler's export_chrome_trace or tensorboard_trace_handler"
 
 
@@ -63,32 +64,34 @@ def read_opening(stream: ByteStream, piece_bytes: int, where: str, issues: Issue
     return _read_object(text, stream, piece_bytes, where, issues)
 
 
-def _read_object(text: bytes, stream: ByteStream, piece_bytes: int, where: str, issues: IssueLog) -> Opening:
-    searched = 0
+def _read_object(start: bytes, stream: ByteStream, piece_bytes: int, where: str, issues: IssueLog) -> Opening:
+    text, searched = bytearray(start), 0
     while True:
-        for match in _LIST.finditer(text, searched):
-            members = _members_before(text[: match.end()], issues)
+        while match := _LIST.search(text, searched):
+            end = searched = match.end()
+            rest, text[end:] = bytes(memoryview(text)[end:]), _CLOSED  # in place: the head may be large
+            members = _members_before(text, issues)
             if members is not None:
-                return Opening(is_object=True, members=members, rest=text[match.end() :])
-            searched = match.end()
+                return Opening(is_object=True, members=bounded(members, issues), rest=rest)
+            text[end:] = rest
         searched = max(searched, len(text) - 1024)
-        piece = stream.read(max(piece_bytes, len(text)))
+        piece = stream.read(piece_bytes)
         if not piece or len(text) > _LARGEST_HEAD:
             raise _no_list(stream, bool(piece), where)
         text += piece
 
 
-def _members_before(text: bytes, issues: IssueLog) -> Members | None:
-    """The members before a list of events; None if the list belongs to something nested."""
+def _members_before(text: bytearray, issues: IssueLog) -> Members | None:
+    """The members before a list of events, closed behind it; None if the list belongs to something nested."""
     try:
-        members = decode_members(text + b"]}")
+        members = decode_members(text)
     except UNDECODABLE:
         try:
-            members = decode_members(repair_text(text + b"]}").text)
+            members = decode_members(repair_text(bytes(text)).text)
         except UNDECODABLE as error:
             if is_incomplete(error):
                 return None
-            members = first_members(text)
+            members = first_members(bytes(text.removesuffix(_CLOSED)))
         issues.add("unreadable_metadata", at="byte 0")
     members.pop(EVENTS_KEY, None)
     return members

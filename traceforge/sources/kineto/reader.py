@@ -16,7 +16,7 @@ from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
 from traceforge.sources.kineto.collectives import UnitArgs
 from traceforge.sources.kineto.columns import EventColumns
 from traceforge.sources.kineto.decode import NO_ARGS, EventUnit
-from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, find_base_time
+from traceforge.sources.kineto.document import BASE_TIME_KEY, FileFacts, base_time_ns, bounded, find_base_time
 from traceforge.sources.kineto.inputs import UnitInputs
 from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
@@ -87,7 +87,7 @@ class _KinetoReading:
             for unit in splitter.units():
                 self._take(unit)
             self._flush()
-        facts = FileFacts({**opening.members, **splitter.members})
+        facts = FileFacts(bounded({**opening.members, **splitter.members}, self._issues))
         return self._finish(facts, base_time_ns(splitter.members))
 
     def _take(self, unit: AnyUnit) -> None:
