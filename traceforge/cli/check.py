@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, print_unwritten, printable
-from traceforge.cli.inputs import TARGET_HELP, opened, print_json, write_text
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json
+from traceforge.cli.outputs import check_outputs, write_text
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def check(
     if list_metrics:
         _print_metrics(as_json=as_json)
         return
+    check_outputs([junit, markdown], [baseline])
     earlier = None if baseline is None else _summary_of(baseline)
     limits = _limits(maximum or [], earlier, tolerance or [], where=str(baseline))
     with opened(_named(target)) as store:

@@ -13,7 +13,8 @@ from traceforge.cli.check import EXCEEDED
 from traceforge.cli.command import audible
 from traceforge.cli.console import note, printable
 from traceforge.cli.examples import examples_of
-from traceforge.cli.inputs import TARGET_HELP, opened, print_json, write_text
+from traceforge.cli.inputs import TARGET_HELP, opened, print_json
+from traceforge.cli.outputs import check_outputs, write_text
 from traceforge.errors import InputUnusableError, UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def report(
     from traceforge.report.cost import Price
     from traceforge.report.formatting import plain
 
+    check_outputs([output, json_file, md_file])
     fleet = _fleet(file, job)
     html, markdown = fleet_page(fleet, job or file.stem, None if price is None else Price(price, currency))
     write_text(output, html)
@@ -160,6 +162,7 @@ def metrics(
     """
     from traceforge.history.openmetrics import openmetrics
 
+    check_outputs([output])
     text = openmetrics(_fleet(file, job))
     if output is None:
         sys.stdout.write(text)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from traceforge.cli.ingest import ShownOptions, ingest_shown
 from traceforge.cli.progress import progress
 from traceforge.cli.standard_input import STANDARD_INPUT, without_standard_input
-from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists, find_files, size_bytes
 
 if TYPE_CHECKING:
@@ -54,19 +53,6 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     with temporary_folder() as folder, Store(f"{folder}{os.sep}{name}", is_kept=False) as store:
         ingest_shown([target], store, chosen)
         yield store
-
-
-def write_text(path: Path, text: str) -> None:
-    """A file with this text.
-
-    Raises:
-        InputUnusableError: it cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        hint = "name a file in a folder where you may write"
-        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path), hint=hint) from error
 
 
 def print_json(document: Mapping[str, object]) -> None:

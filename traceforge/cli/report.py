@@ -26,7 +26,8 @@ from traceforge.cli.ingest import (
     check_complete,
     limits_of,
 )
-from traceforge.cli.inputs import TARGET_HELP, opened, write_text
+from traceforge.cli.inputs import TARGET_HELP, opened
+from traceforge.cli.outputs import check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def report(
     from traceforge.operation.stated_rates import parsed_rates
     from traceforge.report.cost import Price
 
+    check_outputs([output, json_file, md_file])
     limits = limits_of(file_seconds, file_memory_mib)
     rates = parsed_rates(peak or (), line_rate or ())
     options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits, rates=rates)

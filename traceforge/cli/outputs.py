@@ -1,0 +1,74 @@
+"""Files that a command is asked to write. In: their paths, and text. Out: the files, or why not before reading begins.
+
+Idea: whoever mistypes loses an answer at most, never a recording: a file that is a trace or a database by its content,
+under whatever name or link, is not replaced. Any other is: an earlier answer has no mark of its own.
+Not handled: a file that becomes one of these while the command runs.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from traceforge.errors import InputUnusableError, UsageError
+
+STANDARD_OUTPUT = Path("-")
+
+
+def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse files that cannot or must not be written, before the work whose answer they shall hold.
+
+    Args:
+        outputs: files to write; None and `-` are none.
+        inputs: files that are read, and are no traces or databases.
+
+    Raises:
+        UsageError: one is a trace, a database or an input, or stands for two answers.
+        InputUnusableError: one is a folder, or lies in none.
+    """
+    read = {path.resolve() for path in inputs if path is not None}
+    written = set[Path]()
+    for path in outputs:
+        if path is None or path == STANDARD_OUTPUT:
+            continue
+        _check_place(path)
+        place = path.resolve()
+        if place in written:
+            raise UsageError("two answers would be written to it", where=str(path), hint="name a file for each")
+        if (kind := "read" if place in read else _recorded(path)) is not None:
+            why = f"it is {kind}, and no answer is written over that"
+            raise UsageError(why, where=str(path), hint="name another file")
+        written.add(place)
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise InputUnusableError("cannot be written: it is a folder", where=str(path), hint="name a file in it")
+    if not path.parent.is_dir():
+        why = f"cannot be written: there is no folder {path.parent}"
+        raise InputUnusableError(why, where=str(path), hint="make it first")
+
+
+def _recorded(path: Path) -> str | None:
+    """What was recorded in a file; None of one that is missing, no file, or anything else."""
+    from traceforge import api
+    from traceforge.store.folder import is_database
+    from traceforge.store.spool import kind_of
+
+    if not path.is_file():
+        return None
+    if is_database(path):
+        return "a database"
+    kind = kind_of(path, api.sources())
+    return None if kind is None else f"a trace ({kind})"
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file with this text.
+
+    Raises:
+        InputUnusableError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        hint = "name a file in a folder where you may write"
+        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path), hint=hint) from error
