@@ -14,8 +14,8 @@ from tests.stories import told_together  # noqa: F401  # a fixture of every modu
 from traceforge import api
 from traceforge.store.database import Store
 
-# What lands is judged by the same examples each time; on a developer's machine every run tries new ones. `.ci/run`
-# tries new ones, too, in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
+# Every run tries new examples, unless `CI` is set. `.ci/run` leaves the properties out of its suite and tries them on
+# four times as many new ones in a step of its own (`-m hypothesis --hypothesis-profile fresh`): what fails is printed.
 # A busy machine is no counterexample.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("usual", _PATIENT, max_examples=25)
@@ -77,25 +77,32 @@ def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
     Not to be changed: whoever wants to write takes a copy.
     """
-    folder = tmp_path_factory.getbasetemp()
-    shared = (folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder) / "sample_databases"
+    return lambda *samples: _kept(tmp_path_factory, *(ROOT / "sample_traces" / sample for sample in samples))
+
+
+@pytest.fixture(scope="session")
+def corpus_database(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Callable[[str], Path]:
+    """Gives the database of real traces, such as `kineto/megatron_tp2`, without comments; else as `sample_database`."""
+    return lambda folder: _kept(tmp_path_factory, corpus / "traces" / folder, is_documented=False)
+
+
+def _kept(tmp_path_factory: pytest.TempPathFactory, *folders: Path, is_documented: bool = True) -> Path:
+    """The database of these folders, made by the first test of all processes that asks."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "shared_databases"
     shared.mkdir(exist_ok=True)
-
-    def database(*samples: str) -> Path:
-        path = shared / f"{'+'.join(samples)}.duckdb"
-        with (shared / f"{path.stem}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                making = path.with_suffix(".making")
-                with Store(making, is_kept=True) as store:
-                    with mock.patch.object(api, "analyze"):  # once, of all samples
-                        for sample in samples:
-                            api.ingest([ROOT / "sample_traces" / sample], store, jobs=1)
-                    api.analyze(store)
-                making.rename(path)
-        return path
-
-    return database
+    path = shared / f"{'+'.join(folder.name for folder in folders)}.duckdb"
+    with (shared / f"{path.stem}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            making = path.with_suffix(".making")
+            with Store(making, is_kept=is_documented) as store:
+                with mock.patch.object(api, "analyze"):  # once, of all folders
+                    for folder in folders:
+                        api.ingest([folder], store, jobs=1)
+                api.analyze(store)
+            making.rename(path)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """How many random examples a property is tried on. In: as many as it needs. Out: settings of Hypothesis.
 
-Idea: the suite tries a quarter of them, and `.ci/run` tries all of them on fresh seeds right after it.
+Idea: the suite tries a quarter of them, and `.ci/run` tries all of them on fresh seeds.
 """
 
 from collections.abc import Sequence

@@ -144,11 +144,10 @@ def analyze(store: Store, on_table: "OnTable | None" = None, executor: "Executor
 
     if is_current(store):
         return
-    packages = [f"traceforge.{stage}" for stage in STAGES]
-    documents = [one for package in packages for one in stage_documents(package)]
-    with part_workers(store, documents, executor) as workers:
-        for package in packages:
-            build_stage(store, package, on_table, workers)
+    documents = {package: stage_documents(package) for package in (f"traceforge.{stage}" for stage in STAGES)}
+    with part_workers(store, [one for stage in documents.values() for one in stage], executor) as workers:
+        for package, of_stage in documents.items():
+            build_stage(store, package, on_table, workers, of_stage)
     with store.transaction():
         store.execute("DELETE FROM meta.build")
         store.execute("INSERT INTO meta.build VALUES (?, ?)", [_build_version(), _facts_hash(store)])

@@ -1,6 +1,6 @@
 """Recorded jobs of the corpus: links, graphs and replay of real traces."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,10 +22,9 @@ def store_of_folder(folder: Path) -> Store:
 
 
 @pytest.fixture(scope="module")
-def megatron(corpus: Path) -> Iterator[Store]:
-    store = store_of_folder(corpus / "traces" / "chakra" / "megatron_tp8_a100")
-    yield store
-    store.close()
+def megatron(corpus_database: Callable[[str], Path]) -> Iterator[Store]:
+    with Store(corpus_database("chakra/megatron_tp8_a100"), read_only=True, threads=1) as store:
+        yield store
 
 
 def test_megatron_links_on_all_eight_ranks_where_no_handles_are_repeated(megatron: Store) -> None:
@@ -47,10 +46,10 @@ def test_a_trace_of_one_iteration_is_placed_in_a_timeline_of_39(corpus: Path) ->
 
 
 @pytest.mark.parametrize("job", ["megatron_tp2", "self_gloo4_ddp", "self_gloo4_tp2dp2"])
-def test_traces_with_handles_link_by_them(job: str, corpus: Path) -> None:
-    store = store_of_folder(corpus / "traces" / "kineto" / job)
+def test_traces_with_handles_link_by_them(job: str, corpus_database: Callable[[str], Path]) -> None:
+    with Store(corpus_database(f"kineto/{job}"), read_only=True, threads=1) as store:
+        links = rows_of(store, "SELECT method, matched_share >= 0.999, name_agreement FROM graph.link")
 
-    links = rows_of(store, "SELECT method, matched_share >= 0.999, name_agreement FROM graph.link")
     assert set(links) == {("rf_id", True, 1.0)}
 
 

@@ -1,5 +1,6 @@
 """Pages on real traces, one set a kind of page: sentences agree, and a click on the first finding shows its block."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,10 @@ _SETS = {
 
 @pytest.mark.parametrize(("folder", "moment"), _SETS.items(), ids=[Path(name).name for name in _SETS])
 def test_real_traces_make_a_page_that_agrees_with_itself_and_leads_to_its_finding(
-    page: Page, corpus: Path, tmp_path: Path, folder: str, moment: str
+    page: Page, corpus_database: Callable[[str], Path], tmp_path: Path, folder: str, moment: str
 ) -> None:
     # given the report on traces that other people recorded
-    with Store(None, is_kept=False) as store:
-        api.ingest([corpus / "traces" / folder], store, jobs=1)
+    with Store(corpus_database(folder), read_only=True) as store:
         kind = store.value("SELECT kind FROM attribute.verdict ORDER BY run_id LIMIT 1")
         html = api.report(store).html
 

@@ -39,10 +39,17 @@ class PartMaker(Protocol):
         """
 
 
-def build_stage(store: Store, package: str, on_table: OnTable | None = None, workers: PartMaker | None = None) -> None:
+def build_stage(
+    store: Store,
+    package: str,
+    on_table: OnTable | None = None,
+    workers: PartMaker | None = None,
+    documents: Sequence[Document] | None = None,
+) -> None:
     """Drop a stage's schema and build it again from what lies below it.
 
     Args:
+        documents: those of the stage, where they are loaded already.
         on_table: called before each table is made, and while workers make some.
         workers: make tables in parts; None has all made here.
 
@@ -50,7 +57,7 @@ def build_stage(store: Store, package: str, on_table: OnTable | None = None, wor
         PluginError: a file of the stage does not keep the form.
     """
     schema = package.rpartition(".")[2]
-    documents = stage_documents(package)
+    documents = stage_documents(package) if documents is None else documents
     with store.transaction(), store.keeping():
         store.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         store.execute(f"CREATE SCHEMA {schema}")
