@@ -169,6 +169,19 @@ def test_what_no_operation_explains_stacks_may(has_stacks: bool) -> None:
     assert ("what it waits for is not known" in str(sentence)) != has_stacks
 
 
+def test_a_step_of_which_most_is_unknown_is_not_called_bound_by_the_rest() -> None:
+    # One rank on a host: 1 ms of work, 2 ms of communication, and 7 ms of which nothing is recorded.
+    trace = Trace().step(0, 0, 10 * MS).host_work("aten::mm", 0, MS)
+    trace.gloo(8 * MS, 10 * MS)
+
+    ((_, sentence),) = rows_of(attributed(trace), BOUND)
+
+    assert str(sentence).startswith(
+        "For 20 % of each 10.0 ms step nothing but communication runs, the largest part of a"
+    )
+    assert "For 70 % nothing runs and no call of the host is recorded" in str(sentence)
+
+
 def test_work_that_moves_data_is_held_against_the_memory() -> None:
     # An addition of 2^20 floats moves 12.6 MB, which 3.35 TB/s take 3.76 us of its 40 us; a copy takes the other 60 us.
     trace = Trace().on_device("NVIDIA H100 80GB HBM3").step(0, 0, 100 * US)

@@ -244,7 +244,7 @@ def _usual_step(bound: str, facts: Facts) -> str:
 
 def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
     """What no operation explains, where that is more than the part that is named; stacks may."""
-    share = next((part["share"] for part in parts if part["bound"] == "unexplained"), 0.0)
+    share = _unknown_share(parts)
     if share <= named["share"]:
         return ""
     function = details.function(*place)
@@ -253,6 +253,10 @@ def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, p
     return (
         f" For {format_share(share)} nothing runs and no call of the host is recorded: what it waits for is not known."
     )
+
+
+def _unknown_share(parts: Parts) -> float:
+    return next((float(part["share"]) for part in parts if part["bound"] == "unexplained"), 0.0)
 
 
 def _together(parts: Parts) -> list[Mapping[str, Any]]:
@@ -325,7 +329,10 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     told = "memory_sets" if facts["is_set"] else named["bound"]
     title, phrase = phrases(late)[:2] if is_launch else _words(told)
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
-    if named["share"] >= computing:
+    if named["share"] >= computing and _unknown_share(parts) > named["share"]:
+        # What has no known kind may be bound by anything.
+        text = f"For {share} {_step(parts, facts)} {phrase}, the largest part of a known kind"
+    elif named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
     else:
         text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; for {share} of it, the largest "
