@@ -22,7 +22,7 @@ from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, 
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
 from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
-from traceforge.attribute.findings.routing import saved_by_even_routing
+from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
 from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, calibration_rows
@@ -134,6 +134,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
     if ledger is None or judged.is_empty():
         return None
     hosts = dict(store.rows("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]))
+    hot = hot_experts(store, run_id, ledger.model)
     return JudgedRun(
         run_id,
         ledger,
@@ -145,8 +146,9 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         bool(store.value(ON_DEVICE, [run_id])),
         store.query(_MESSAGES, [run_id]),
         _nics(store, run_id),
-        saved_by_even_routing(store, run_id),
+        hot.saved,
         _may_transfers_grow(store, run_id),
+        hot.transfer_ns,
     )
 
 

@@ -116,7 +116,12 @@ def blamed_time(run: JudgedRun, found: FindingCandidate, alone: StepModel | None
         )
         is_routed = set(found.parts) == {_COMPUTING} and not found.is_in_turns and only is None
         ranks = [run.ranks[place] for place in blamed.rank_places]
-        return blamed.scaled(saved_of(run.even_routing, ranks)) if is_routed and run.even_routing else blamed
+        if not (is_routed and run.even_routing):
+            return blamed
+        # Evening out takes tokens from all hot experts at once, so that only who names them all owns the transfers.
+        owns_transfers = set(run.even_routing) <= set(ranks)
+        scaled = blamed.scaled(saved_of(run.even_routing, ranks))
+        return replace(scaled, transfer_ns=run.uneven_ns) if owns_transfers else scaled
     if found.communicators:
         return blamed_transfers(model, np.isin(run.ledger.communicator, found.communicators))
     lacking = np.isin(run.ledger.communicator, sorted(run.ledger.lacking))

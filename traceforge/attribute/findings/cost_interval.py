@@ -82,7 +82,7 @@ def peer_spread_of(
     """
     model = run.model
     iterations = len(model.iterations)
-    if source.transfer_ns is not None:
+    if source.is_transfer and source.transfer_ns is not None:
         affected = int((source.transfer_ns > 0).any(axis=(1, 2)).sum())
         clean = max(1, iterations - affected)
         sd = transfer_noise_ns(model, source) * affected / iterations * np.sqrt(1 / max(affected, 1) + 1 / clean)

@@ -39,7 +39,7 @@ class BlamedTime:
         rank_places: whose work it is; empty for transfers.
         before_arrival_ns: excess work, shape (I, P + 1, those ranks).
         before_wait_ns: shape (I, P, those ranks).
-        transfer_ns: excess of transfers, shape (I, P, R); None for work.
+        transfer_ns: excess of transfers, shape (I, P, R); None for work alone. Of a hot expert both are blamed.
     """
 
     rank_places: tuple[int, ...]
@@ -49,11 +49,16 @@ class BlamedTime:
 
     def rank_seconds_ns(self) -> Amounts:
         """Time above the reference by iteration: summed over ranks, of a transfer as long as it holds up its ranks."""
-        if self.transfer_ns is None:
-            work = self.before_arrival_ns.sum(axis=(1, 2)) + self.before_wait_ns.sum(axis=(1, 2))
+        if self.transfer_ns is not None and self.is_transfer:
+            own = self.transfer_ns.max(axis=2, initial=0).sum(axis=1)
         else:
-            work = self.transfer_ns.max(axis=2, initial=0).sum(axis=1)
-        return np.asarray(work, dtype=np.float64)
+            own = self.before_arrival_ns.sum(axis=(1, 2)) + self.before_wait_ns.sum(axis=(1, 2))
+        return np.asarray(own, dtype=np.float64)
+
+    @property
+    def is_transfer(self) -> bool:
+        """Whether no work is blamed."""
+        return self.transfer_ns is not None and not self.rank_places
 
     def scaled(self, shares: Sequence[float]) -> "BlamedTime":
         """A share of each rank's work."""
@@ -237,7 +242,7 @@ class Counterfactual:
 
 def _changed(durations: Durations, sources: Sequence[BlamedTime], sign: int) -> Durations:
     """Durations with sources added (1) or taken away (-1); what no source touches is not copied."""
-    work = [source for source in sources if source.transfer_ns is None and source.rank_places]
+    work = [source for source in sources if source.rank_places]
     transfer = durations.transfer_ns
     for source in sources:
         if source.transfer_ns is not None:

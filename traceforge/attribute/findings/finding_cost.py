@@ -131,7 +131,7 @@ def finding_costs(
         if (n, "delay") in likely:
             hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
         caused = source.rank_seconds_ns()[places]
-        waited = len(run.model.ranks) * delay.mean_ns - (0 if source.transfer_ns is not None else float(caused.mean()))
+        waited = len(run.model.ranks) * delay.mean_ns - (0 if source.is_transfer else float(caused.mean()))
         result.append(
             FindingCost(
                 delay=delay,

@@ -26,6 +26,7 @@ class JudgedRun:
     Attributes:
         messages: iteration, low and high rank of both ends, size_bytes, transfer_ns; None where none was recorded.
         even_routing: by rank with a hot expert, the share of its extra work that even routing would save.
+        uneven_ns: what all-to-alls take longer because of them, shape (I, P, R); None where that is not known.
         may_transfers_grow: whether it is not known if transfers grow with the spread of arrivals.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
@@ -42,6 +43,7 @@ class JudgedRun:
     nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] = field(default_factory=dict)
     even_routing: Mapping[int, float] = field(default_factory=dict)
     may_transfers_grow: bool = False
+    uneven_ns: NDArray[np.int64] | None = None
 
     @property
     def places(self) -> list[int]:

@@ -1,6 +1,7 @@
 """The collectives of a run as `arrival_spread` takes them. Reads timeline.*, graph.*, align.clock.
 
-Taken are complete collectives of iterations of the commonest length, in which all ranks issue the same ones.
+Taken are complete collectives of iterations of the commonest length, in which all ranks issue the same ones; but no
+all-to-alls that are known to be uneven: more tokens make them longer and their ranks late, which is no coupling.
 """
 
 from dataclasses import replace
@@ -13,6 +14,8 @@ from traceforge.replay.calibration.arrival_spread import Collectives, spread_cou
 from traceforge.replay.calibration.measurement import Measurement, mean_iteration_ns, refused
 from traceforge.replay.calibration.own_work_spread import own_work_waits
 from traceforge.replay.model import StepModel, load_model
+from traceforge.replay.places import load_places
+from traceforge.replay.routing import find_routing
 from traceforge.store.database import Store
 
 _COLLECTIVES = """
@@ -39,7 +42,10 @@ def measure_spread(store: Store, run_id: int) -> Measurement:
     if model is None or found.is_empty() or not model.calls.any():
         return refused(0, "No iteration holds collectives whose every member was recorded and is on one clock.")
     local = _local(of_commonest_length(model))
-    rows = found.join(local, on="collective_id").sort("collective_id")
+    uneven = _uneven(store, run_id, model) if "all_to_all" in found["op"] else []
+    rows = found.join(local, on="collective_id").filter(~pl.col("collective_id").is_in(uneven)).sort("collective_id")
+    if rows.is_empty():
+        return refused(0, "All collectives are all-to-alls that take longer the more their busiest rank sends.")
     place = rows.select(pl.struct("communicator_id", "op", "size_bytes", "position").rank("dense")).to_series()
     collectives = Collectives(
         iteration=rows["iteration"].to_numpy().astype(np.int64),
@@ -57,6 +63,15 @@ def measure_spread(store: Store, run_id: int) -> Measurement:
     scope = ", ".join(sorted({op or "unnamed" for op in rows["op"]}))
     largest = max(measured.high, -float(measured.low or 0.0))
     return replace(measured, gain_bound=largest * waited / step, scope=scope)
+
+
+def _uneven(store: Store, run_id: int, model: StepModel) -> list[int]:
+    """All-to-alls of which some rank sends or receives another amount than the others."""
+    routing = find_routing(load_places(store, run_id, model), model.group, model.transfer_ns)
+    if routing is None:
+        return []
+    found: list[int] = np.unique(model.group[routing.known & (routing.transfer_ns != model.transfer_ns)]).tolist()
+    return found
 
 
 def of_commonest_length(model: StepModel) -> StepModel:
