@@ -1,6 +1,10 @@
 """Tables in parts are the same whoever makes them; a worker that dies costs one more try, and nothing stays behind."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +22,7 @@ from traceforge.store.documents import in_order
 from traceforge.store.part_task import MadePart, make_part
 from traceforge.store.part_workers import PartWorkers, part_workers
 from traceforge.store.spool import spool_folder
-from traceforge.store.stage import build_stage, stage_documents
+from traceforge.store.stage import OnTable, build_stage, stage_documents
 from traceforge.store.workers import ReaderPool
 
 PARTS = """-- Enclosures.
@@ -54,6 +58,27 @@ CREATE OR REPLACE TABLE zoo.cub (
 CUB_ROWS = """
 def rows(store):
     return store.query("SELECT source_id, zoo_run.run_name AS name FROM zoo.lion, meta.run AS zoo_run ORDER BY ALL")
+"""
+SLOW_CUB_ROWS = f"""
+import time
+{CUB_ROWS.replace("return", "time.sleep(source_id(store) / 2); return")}
+def source_id(store):
+    return store.value("SELECT MIN(first_source_id) FROM zoo.part")
+"""
+# Once one part is made and a second is under way, it names its workers and kills itself.
+SUICIDAL = """
+import multiprocessing, os, signal, sys
+from pathlib import Path
+from tests.store.test_part_workers import build
+from traceforge.store.database import Store
+from traceforge.store.workers import ReaderPool
+def die(table, share):
+    if share > 0.25:
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+if __name__ == "__main__":
+    with Store(Path(sys.argv[1])) as store, ReaderPool(2) as pool:
+        build(store, sys.argv[2], pool, die)
 """
 CENSUS = """-- Counts.
 CREATE OR REPLACE TABLE zoo.census (
@@ -97,10 +122,17 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     return {name: store.rows(f"FROM zoo.{name}") for name in ("part", "lion", "cub", "census")}
 
 
-def build(store: Store, package: str, executor: Executor) -> list[tuple[str, float]]:
+def build(
+    store: Store, package: str, executor: Executor, on_table: OnTable = lambda _table, _share: None
+) -> list[tuple[str, float]]:
     said: list[tuple[str, float]] = []
+
+    def note(table: str, share: float) -> None:
+        said.append((table, share))
+        on_table(table, share)
+
     with part_workers(store, stage_documents(package), executor) as workers:
-        build_stage(store, package, lambda table, share: said.append((table, share)), workers)
+        build_stage(store, package, note, workers)
     return said
 
 
@@ -191,6 +223,48 @@ def test_a_part_whose_workers_crash_again_ends_the_stage_by_name(store: Store, z
 
     assert "first_source_id 0" in str(caught.value)
     assert contents(store) == before
+
+
+def test_after_kill_9_while_workers_make_parts_they_end_and_the_next_build_is_whole(
+    tmp_path: Path, store: Store, zoo: Callable[[], str]
+) -> None:
+    # given a stage that was built once, and a process that is killed while its workers build it again: one of three
+    # parts is made by then, the second takes half a second, the third one
+    package, place = zoo(), store.path
+    assert place is not None
+    (tmp_path / "reserve" / "zoo" / "cub.py").write_text(SLOW_CUB_ROWS)
+    build_stage(store, package)
+    before = contents(store)
+    store.close()
+    killed = subprocess.run(
+        [sys.executable, write_script(tmp_path), str(place), package],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    workers = [Path("/proc", number) for number in killed.stdout.split()]
+    assert workers
+
+    # when it is opened again
+    with Store(place, is_kept=False) as again:
+        # then the stage is as it was, and can be built; workers end by themselves, and nothing lies beside the database
+        assert contents(again) == before
+        with ThreadPoolExecutor(2) as pool:
+            build(again, package, pool)
+        assert contents(again) == before
+    deadline = time.monotonic() + 10
+    while any(one.exists() for one in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(one.exists() for one in workers)
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith("zoo.duckdb")] == ["zoo.duckdb"]
+
+
+def write_script(folder: Path) -> str:
+    (folder / "suicidal.py").write_text(SUICIDAL)
+    return str(folder / "suicidal.py")
 
 
 def test_a_file_and_a_folder_made_by_workers_hold_what_one_process_makes(
