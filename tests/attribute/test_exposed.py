@@ -4,6 +4,7 @@ import pytest
 
 from tests.fabric.logs import Process, add_logs
 from tests.given import MS, US, Trace, built, rows_of, store_of
+from tests.stories import Run, told
 from traceforge.operation.stated_rates import parsed_rates, state_rates
 from traceforge.store.database import Store
 
@@ -33,7 +34,11 @@ def job(elements: int, transfer_ns: int, hosts: str = "aa", device: str = H100, 
     return traces
 
 
-def told(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = ()) -> Store:
+def of_all(*traces: Trace) -> Run:
+    return told(*traces, world_size=max(2, len(traces)))
+
+
+def stated(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = ()) -> Store:
     store = store_of(*traces, world_size=max(2, len(traces)))
     state_rates(store, parsed_rates(peaks, line_rates) or {})
     return built(store, "attribute")
@@ -54,7 +59,7 @@ def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int) -> Store:
 
 def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -> None:
     # 120 MB in 1 ms of four ranks are 180 GB/s on the bus (x 2 x 3 / 4): 40 % of 450 GB/s.
-    store = told(*job(30_000_000, MS, "aaaa"))
+    store = of_all(*job(30_000_000, MS, "aaaa"))
 
     assert rows_of(store, PARTS)[:2] == [("communication_bound", 600 * US), ("communication_at_line_rate", 400 * US)]
     basis = "SELECT basis FROM attribute.bottleneck WHERE rank IS NULL AND bound = 'communication_bound'"
@@ -70,13 +75,13 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
 
 def test_two_devices_of_a_host_may_share_few_of_their_links() -> None:
     # Two of eight H100 reach each other by all links, two of four wired in pairs do not: not known which these are.
-    ((_, sentence, _),) = rows_of(told(*job(45_000_000, MS)), BOUND)
+    ((_, sentence, _),) = rows_of(of_all(*job(45_000_000, MS)), BOUND)
 
     assert "its line rate is not known (--line-rate states it)" in str(sentence)
 
 
 def test_faster_than_the_line_rate_is_no_share_of_it() -> None:
-    ((_, sentence, _),) = rows_of(told(*job(45_000_000, MS), line_rates=("link=100",)), BOUND)
+    ((_, sentence, _),) = rows_of(stated(*job(45_000_000, MS), line_rates=("link=100",)), BOUND)
 
     assert "180 GB/s bus bandwidth, no less than line rate (100 GB/s" in str(sentence)
 
@@ -107,7 +112,7 @@ def test_ranks_of_a_host_share_its_nic(op: str, limit: float) -> None:
 
 
 def test_what_the_user_states_goes_before_documents() -> None:
-    store = told(*job(45_000_000, MS), line_rates=("link=200", "nic=10"))
+    store = stated(*job(45_000_000, MS), line_rates=("link=200", "nic=10"))
 
     assert rows_of(store, RATES) == [("all_reduce", False, 200.0, "as stated with --line-rate link")]
     ((_, _, step),) = rows_of(store, BOUND)
@@ -121,14 +126,14 @@ def test_short_calls_are_told_to_be_short() -> None:
         trace.step(0, 0, 60 * US).kernel(0, 10 * US)
         trace.collective(10 * US, 60 * US, group="0", ranks=[0, 1], elements=5_000)
 
-    ((_, sentence, step),) = rows_of(told(*traces), BOUND)
+    ((_, sentence, step),) = rows_of(of_all(*traces), BOUND)
 
     assert "20.0 kB a call (median), 400 MB/s bus bandwidth" in str(sentence)
     assert str(step).startswith("Its calls are short")
 
 
 def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:
-    store = told(*job(45_000_000, MS, device="a device nobody knows"))
+    store = of_all(*job(45_000_000, MS, device="a device nobody knows"))
 
     ((_, sentence, step),) = rows_of(store, BOUND)
     assert str(sentence).endswith(
@@ -139,7 +144,7 @@ def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:
 
 
 def test_of_one_rank_the_pace_is_a_lower_bound() -> None:
-    store = told(job(45_000_000, MS)[0])
+    store = of_all(job(45_000_000, MS)[0])
 
     ((_, sentence, _),) = rows_of(store, BOUND)
     assert "180 MB a call (median), 180 GB/s bus bandwidth or more (waiting for other ranks is in it)" in str(sentence)
@@ -151,7 +156,7 @@ def test_calls_without_bytes_have_no_pace() -> None:
         for call in trace.collectives:
             call["in_elements"] = call["out_elements"] = None
 
-    ((_, sentence, _),) = rows_of(told(*traces), BOUND)
+    ((_, sentence, _),) = rows_of(of_all(*traces), BOUND)
 
     assert str(sentence).endswith("its bytes were not recorded.")
 
@@ -162,6 +167,6 @@ def test_a_peak_that_is_stated_makes_arithmetic_known() -> None:
     trace.operation("aten::mm", 0, 10 * US, [[4096, 4096], [4096, 4096]], ["c10::Half"] * 2)
     trace.kernel(0, 2 * MS, "gemm", launch_ns=0)
 
-    parts = dict(rows_of(told(trace, peaks=("bf16=100", "memory=1000")), PARTS))
+    parts = dict(rows_of(stated(trace, peaks=("bf16=100", "memory=1000")), PARTS))
 
     assert parts["ideal"] == 1_374_390

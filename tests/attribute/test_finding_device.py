@@ -2,13 +2,14 @@
 
 import gzip
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.given import rows_of
+from tests.stories import Run
 from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -27,32 +28,61 @@ CAPPED = Scenario(
 )
 
 
-@contextmanager
-def analysed(scenario: Scenario, folder: Path) -> Iterator[Store]:
-    write_scenario(scenario, folder)
+PAUSED = replace(
+    CAPPED,
+    iterations=40,
+    cluster=Cluster(nodes=1, devices=4),
+    faults=(
+        Injection("power_cap", place=2),
+        Injection("job_checkpoint", severity=12, first=14, last=14),
+        Injection("job_checkpoint", severity=9, first=25, last=25),
+    ),
+)
+TOOLS = ("nvidia_smi", "dcgmi", "prometheus")
+ZONE_NS = 7_200_000 * MS
+JOBS = {
+    **{tool: replace(CAPPED, telemetry=replace(CAPPED.telemetry, tool=tool)) for tool in TOOLS},
+    "slow by its work": replace(CAPPED, faults=(Injection("compute_straggler", place=2),)),
+    "healthy": replace(CAPPED, faults=()),
+    "read every 15 s": replace(
+        CAPPED, telemetry=Telemetry("prometheus", interval_ns=15_000 * MS, around_ns=30_000 * MS)
+    ),
+    "40 minutes late": replace(CAPPED, telemetry=replace(CAPPED.telemetry, lag_ns=2_400_000 * MS)),
+    "2 hours late": replace(CAPPED, telemetry=replace(CAPPED.telemetry, lag_ns=ZONE_NS)),
+    "330 ms late": replace(PAUSED, telemetry=Telemetry("nvidia_smi", interval_ns=50 * MS, lag_ns=330 * MS)),
+}
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    """All jobs, each a run of one database, whose stages are built once."""
+    folder = tmp_path_factory.mktemp("telemetry")
     with Store(None, is_kept=False) as store:
-        api.ingest([folder], store, jobs=1)
-        yield store
+        with mock.patch.object(api, "analyze"):
+            for name, scenario in JOBS.items():
+                write_scenario(scenario, folder / name)
+                api.ingest([folder / name], store, jobs=1, run=name)
+        api.analyze(store)
+        yield {name: Run(store, number) for name, number in store.rows("SELECT run_name, run_id FROM meta.run")}
 
 
-def said(store: Store) -> list[tuple[str, str]]:
+def said(store: Run | Store) -> list[tuple[str, str]]:
     return rows_of(store, "SELECT direction, statement FROM attribute.evidence WHERE statement LIKE 'Telemetry%'")
 
 
-def step(store: Store) -> str:
+def step(store: Run) -> str:
     ((found,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE confidence = 'high'")
     return str(found)
 
 
-@pytest.mark.parametrize("tool", ["nvidia_smi", "dcgmi", "prometheus"])
-def test_a_lower_clock_is_evidence_with_its_reason(tmp_path: Path, tool: str) -> None:
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_lower_clock_is_evidence_with_its_reason(jobs: dict[str, Run], tool: str) -> None:
     # given a rank whose power is capped: at 20 % of an iteration more compute, its clock falls from 1,755 MHz
-    with analysed(replace(CAPPED, telemetry=replace(CAPPED.telemetry, tool=tool)), tmp_path) as store:
-        ((status, clock, peers, reason, share),) = rows_of(
-            store, "SELECT status, sm_clock_mhz, peer_sm_clock_mhz, held_by, held_share FROM attribute.finding_device"
-        )
-        ((direction, statement),) = said(store)
-        advised = step(store)
+    ((status, clock, peers, reason, share),) = rows_of(
+        jobs[tool], "SELECT status, sm_clock_mhz, peer_sm_clock_mhz, held_by, held_share FROM attribute.finding_device"
+    )
+    ((direction, statement),) = said(jobs[tool])
+    advised = step(jobs[tool])
 
     # then
     assert (status, clock, peers, reason, share) == ("slower_clock", 1425, 1755, "power cap", 1)
@@ -67,69 +97,53 @@ def test_a_lower_clock_is_evidence_with_its_reason(tmp_path: Path, tool: str) ->
     assert "batch, sequence lengths" not in advised
 
 
-def test_a_clock_like_the_peers_speaks_against_the_device(tmp_path: Path) -> None:
+def test_a_clock_like_the_peers_speaks_against_the_device(jobs: dict[str, Run]) -> None:
     # given a rank that is slow by its work and not by its clock
-    scenario = replace(CAPPED, faults=(Injection("compute_straggler", place=2),))
+    job = jobs["slow by its work"]
 
-    with analysed(scenario, tmp_path) as store:
-        ((direction, statement),) = said(store)
-        advised = step(store)
+    ((direction, statement),) = said(job)
+    advised = step(job)
 
     assert direction == "against"
     assert "clocks of its device" not in advised
     assert "1,755 MHz, the median peer's 1,755" in statement
 
 
-def test_a_healthy_job_gets_no_finding_from_its_telemetry(tmp_path: Path) -> None:
-    with analysed(replace(CAPPED, faults=()), tmp_path) as store:
-        assert rows_of(store, "SELECT COUNT(*) FROM fabric.telemetry WHERE rank IS NOT NULL") > [(100,)]
-        assert rows_of(store, "SELECT COUNT(*) FROM attribute.finding WHERE confidence <> 'low'") == [(0,)]
+def test_a_healthy_job_gets_no_finding_from_its_telemetry(jobs: dict[str, Run]) -> None:
+    assert rows_of(jobs["healthy"], "SELECT COUNT(*) FROM fabric.telemetry WHERE rank IS NOT NULL") > [(100,)]
+    assert rows_of(jobs["healthy"], "SELECT COUNT(*) FROM attribute.finding WHERE confidence <> 'low'") == [(0,)]
 
 
-def test_readings_seconds_apart_are_too_coarse_to_tell(tmp_path: Path) -> None:
-    telemetry = Telemetry("prometheus", interval_ns=15_000 * MS, around_ns=30_000 * MS)
+def test_readings_seconds_apart_are_too_coarse_to_tell(jobs: dict[str, Run]) -> None:
+    job = jobs["read every 15 s"]
 
-    with analysed(replace(CAPPED, telemetry=telemetry), tmp_path) as store:
-        ((direction, statement),) = said(store)
-        assert "Telemetry is too coarse to tell whether its device was slowed down: read it every 100 ms" in step(store)
-
+    ((direction, statement),) = said(job)
+    assert "Telemetry is too coarse to tell whether its device was slowed down: read it every 100 ms" in step(job)
     assert direction == "against"
     assert statement.startswith("Telemetry too coarse to tell whether its device was slowed down: ")
     assert statement.endswith(", one every 15.0 s.")
 
 
-def test_readings_of_another_time_tell_nothing(tmp_path: Path) -> None:
+def test_readings_of_another_time_tell_nothing(jobs: dict[str, Run]) -> None:
     # given a lag of 40 minutes, which is no zone
-    with analysed(replace(CAPPED, telemetry=replace(CAPPED.telemetry, lag_ns=2_400_000 * MS)), tmp_path) as store:
-        ((direction, statement),) = said(store)
+    ((direction, statement),) = said(jobs["40 minutes late"])
 
     assert (direction, "at another time" in statement) == ("against", True)
 
 
-def test_local_times_are_placed_by_their_zone(tmp_path: Path) -> None:
+def test_local_times_are_placed_by_their_zone(jobs: dict[str, Run]) -> None:
     # given a host two hours ahead of UTC, whose tool writes local times
-    zone_ns = 7_200_000 * MS
-    with analysed(replace(CAPPED, telemetry=replace(CAPPED.telemetry, lag_ns=zone_ns)), tmp_path) as store:
-        assert rows_of(store, "SELECT DISTINCT zone_ns, zones FROM fabric.telemetry_lag") == [(zone_ns, 1)]
-        assert said(store)[0][0] == "for"
+    job = jobs["2 hours late"]
+
+    assert rows_of(job, "SELECT DISTINCT zone_ns, zones FROM fabric.telemetry_lag") == [(ZONE_NS, 1)]
+    assert said(job)[0][0] == "for"
 
 
-def test_the_lag_is_found_to_its_step_and_taken_off(tmp_path: Path) -> None:
+def test_the_lag_is_found_to_its_step_and_taken_off(jobs: dict[str, Run]) -> None:
     # given pauses of different lengths, so that the load has edges, and a tool that dates 330 ms too late
-    scenario = replace(
-        CAPPED,
-        iterations=40,
-        cluster=Cluster(nodes=1, devices=4),
-        faults=(
-            Injection("power_cap", place=2),
-            Injection("job_checkpoint", severity=12, first=14, last=14),
-            Injection("job_checkpoint", severity=9, first=25, last=25),
-        ),
-        telemetry=Telemetry("nvidia_smi", interval_ns=50 * MS, lag_ns=330 * MS),
+    ((status, lag_ns, step_ns),) = rows_of(
+        jobs["330 ms late"], "SELECT status, lag_ns, step_ns FROM fabric.telemetry_lag"
     )
-
-    with analysed(scenario, tmp_path) as store:
-        ((status, lag_ns, step_ns),) = rows_of(store, "SELECT status, lag_ns, step_ns FROM fabric.telemetry_lag")
 
     assert status == "measured"
     assert abs(lag_ns - 330 * MS) <= step_ns
