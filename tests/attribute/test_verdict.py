@@ -99,6 +99,27 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
     assert "Nobody owns it: no rank costs more than" in str(verdict["explanation"])
 
 
+def test_a_parameter_server_that_others_wait_for_is_named_as_such_and_not_as_slow() -> None:
+    # given eight ranks of which rank 0 only steps the optimizer, in ms; the others compute up to 1 ms less than 40
+    #   rank 0       |reduce: waits··········40|41 optimizer 47|broadcast|48
+    #   ranks 1 … 7  |compute·········40|reduce|41 waits·······|broadcast|48
+    traces = [Trace(rank) for rank in range(8)]
+    for n in range(12):
+        start, reduced, end = 50 * n * MS, (50 * n + 41) * MS, (50 * n + 48) * MS
+        traces[0].step(n, start, end).collective(start, reduced)
+        traces[0].kernel(reduced, reduced + 6 * MS).collective(reduced + 6 * MS, end)
+        for rank, trace in enumerate(traces[1:], start=1):
+            ready = start + 40 * MS - (rank * 7919 + n * 104_729 + rank * n * 31) % 97 * MS // 97
+            trace.step(n, start, end).kernel(start, ready).collective(ready, reduced).collective(reduced, end)
+    verdict = verdict_of(*traces, world_size=8)
+
+    # then it is not said that nobody owns what the others wait for, and nobody is accused
+    assert verdict["kind"] == "nothing_significant"
+    assert "nearly all of it while the others wait for rank 0, which computes less" in str(verdict["headline"])
+    assert "Rank 0 owns 6.00 ms of it" in str(verdict["explanation"])
+    assert re.search(r"it computes 6\.00 ms, the median rank 39\.\d ms, so that it is", str(verdict["explanation"]))
+
+
 def test_much_delay_in_few_iterations_is_not_called_nothing() -> None:
     # given eight ranks as above, of which only two iterations were recorded
     compute = [[100 * MS + (rank * 7919 + n * 104_729) % 97 * MS // 6 for rank in range(8)] for n in range(2)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -174,7 +175,11 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
     profilers = profilers_of(store)
-    known = [state | {"profilers": profilers.get(state["run_id"], {})} for state in states]
+    owners = idle_owners(store)
+    known = [
+        state | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
+        for state in states
+    ]
     told = [_row(store, state) | _of_one_rank(state) | of_mixed_formats(state, state["profilers"]) for state in known]
     return pl.DataFrame(told, infer_schema_length=None)
 
@@ -195,6 +200,8 @@ def _row(store: Store, state: State) -> dict[str, object]:
 def _headline(state: State) -> str:
     if is_unbalanced(state):
         return headline_of_stages(state)
+    if _is_spread(state) and state["idle_owner"]:
+        return headline_of_division(state["idle_owner"], format_share(_delay_share(state) or 0.0))
     return _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state)
 
 
@@ -332,6 +339,8 @@ def _of_iterations(state: State) -> str:
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     owner = _seen(state).partition(": ")[2]
     nobody = f" Nobody owns it: {owner}." if _is_spread(state) and owner else ""
+    if _is_spread(state) and state["idle_owner"]:
+        nobody = f" {explanation_of_division(state['idle_owner'])}"
     nobody = f" Nothing else is significant{_seen(state)}." if is_unbalanced(state) else nobody
     alike = " What is slow alike for everyone in all iterations does not show this way."
     if state["is_size_assumed"]:
