@@ -260,8 +260,7 @@ RESIDUAL_TAIL: Annotated[
     float, Meaning("share of iterations", "So many of either kind may reach over the gap between them.", "cost_note")
 ] = 0.1
 RESIDUAL_GAP: Annotated[
-    float,
-    Meaning("share of the delay", "Delays with a smaller gap below them only belong to longer steps.", "cost_note"),
+    float, Meaning("share of the delay", "What loses as much is struck; a smaller gap is none.", "cost_note")
 ] = 0.5
 
 # Who owns slow transfers, and which waits are none.

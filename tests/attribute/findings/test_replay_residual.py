@@ -65,3 +65,22 @@ def test_delays_that_grow_with_the_step_are_no_two_kinds_of_iterations() -> None
     durations = np.arange(100.0, 120.0)
 
     assert replay_residual(durations, durations / 10, np.arange(8, 20), NONE) == ReplayResidual()
+
+
+def test_longer_steps_are_no_other_kind_where_the_shorter_ones_lose_as_large_a_part() -> None:
+    # given steps of about 24 and of about 36, and a host that takes 15 % longer in all of them
+    durations = np.array([23.0, 24.0, 24.5, 25.0] * 3 + [35.0, 36.0, 36.5, 37.0] * 3)
+    delays = 0.15 * durations
+
+    # then the longer ones, which count as struck, last 12 more because of their length
+    assert replay_residual(durations, delays, np.arange(12, 24), NONE) == ReplayResidual()
+
+
+def test_a_short_step_that_is_struck_counts_as_struck() -> None:
+    # given five of twenty iterations that are struck, of which only the four long ones were affected enough to count
+    durations, delays = UNEVEN.copy(), np.zeros(20)
+    durations[4:9], delays[4:9] = [60.0, 110.0, 112.0, 111.0, 112.0], [6.0, 10.0, 11.0, 10.0, 11.0]
+
+    # then all five together last 101 on average, as long as the others, and not 111 as the four
+    found = replay_residual(durations, delays, np.arange(5, 9), NONE)
+    assert (found.mean_ns, found.low_ns) == (0.0, pytest.approx(101.0 - 1516 / 15))

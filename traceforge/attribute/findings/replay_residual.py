@@ -3,9 +3,9 @@
 Without what struck them, iterations should last as long as those that were never struck. Where they do not, beyond
 chance, the delay changed something that the replay keeps: a neighbour computes faster while a rank that shares its
 core stands still, and it would not without the stall. The cost is corrected by that difference; where it may be chance
-it only widens the interval. Where delays grow from small to large without a gap, those that count as struck are the
-longer ones of steps that vary: not two kinds that could be compared. Not handled: delays in (nearly) all iterations,
-which leave nothing to compare with; two that strike the same iterations.
+it only widens the interval. Of steps that vary the longer ones count as struck more easily: what loses half as much is
+struck, too. Where delays grow from small to large without a gap, these are not two kinds that could be compared. Not
+handled: delays in (nearly) all iterations, which leave nothing to compare with; two that strike the same iterations.
 """
 
 from dataclasses import dataclass
@@ -44,6 +44,8 @@ def replay_residual(
         struck: those that the finding affects.
         others: those that any other finding affects.
     """
+    hit = np.flatnonzero(delay_ns >= thresholds.RESIDUAL_GAP * np.median(delay_ns[struck]))
+    struck = np.union1d(struck, hit)
     alone = np.setdiff1d(struck, others)
     never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
     if min(len(alone), len(never)) < thresholds.RESIDUAL_ITERATIONS or not _is_apart(delay_ns[alone], delay_ns[never]):
