@@ -42,15 +42,19 @@ def kernels(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFram
 
 
 def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
-    """Host operations of a rank that do their work themselves; as `kernels`.
+    """Host operations of a rank that do their work themselves, or its annotations where it has none; as `kernels`.
 
     Nothing within them, be it an operation or a driver call, takes more than a fifth of them.
     """
-    inside = [one.name for one in vocabulary().activities if one.name != "annotation"]
+    inside = [one.name for one in vocabulary().activities]
     events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
+    has_operations = (events["class"] == "operation").any()
+    work = "operation" if has_operations else "annotation"
+    # What a pacing hook asked for takes as long as it asked for, whatever runs beside it.
+    events = events.filter((pl.col("class") != "annotation") if has_operations else (pl.col("name") != "pacing_delay"))
     longest = longest_inside_ns(Spans(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns"))))
     own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
-    return _numbered(store, run_id, rank, events.filter(own & (events["class"] == "operation")))
+    return _numbered(store, run_id, rank, events.filter(own & (events["class"] == work)))
 
 
 def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
