@@ -1,14 +1,22 @@
 """Live pacing, foretold and measured: `python -m tests.accuracy.live TORCH_PYTHON FOLDER` writes LIVE.md.
 
-In: an interpreter with PyTorch. Out: a table. Each job is recorded without pacing; a replay of that foretells what the
-policy would bring; the job runs again with the policy, in blocks with and without pacing that take turns.
+In: an interpreter with PyTorch. Out: two tables. Each job is recorded without pacing; a replay of that foretells what
+the policy would bring; the job runs again with the policy, in blocks with and without pacing that take turns, and then
+as whole runs with and without it, in turns. A case that was run is kept in FOLDER and not run again. The second table
+holds what a long recording says of a job's couplings beside what twenty steps of PyTorch's profiler say of them.
 """
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from tests.accuracy.live_table import render
 from traceforge import api
 from traceforge.replay.outcome import outcomes
 from traceforge.replay.policy_file import Foretold, choose, write_policy
@@ -17,30 +25,27 @@ from traceforge.store.database import Store
 
 TABLE = Path(__file__).with_name("LIVE.md")
 POLICY = "bounded_delay:window=4,threshold=0.1,gain=0.3,max_delay=0.3"
-KINDS = ("even", "straggler", "rotating", "random")
-SEEDS = (1, 2)
-_MEET = {True: "yes", False: "no", None: "unknown"}
-PLAIN_STEPS, PACED_STEPS = 60, 12 + 24 * 8
-
-HEAD = f"""# Live pacing: foretold from an unpaced recording, and measured by blocks that take turns
-
-Made by `python -m tests.accuracy.live TORCH_PYTHON FOLDER`. Two ranks of gloo on a machine of
-{os.cpu_count()} cores, which other programs load heavily: steps sleep for 20 ms and are late by 10 ms
-(`straggler`: rank 1 always; `rotating`:
-each for twelve steps in turn; `random`: both, by a random part; `even`: nobody). Nothing couples the ranks, so that no
-policy can gain; what is checked is that none is called supported, and that the interval of the blocks holds what was
-foretold. Policy `{POLICY}`; {PLAIN_STEPS} steps unpaced, then {PACED_STEPS} with the hook.
-
-| job | seed | foretold | verdict | measured by blocks | pairs | intervals meet | mean delay, ms |
-|---|---|---|---|---|---|---|---|
+KINDS = (
+    "even", "straggler", "rotating", "random", "uneven_batches", "checkpoint", "oversubscribed", "busy_wait",
+)  # fmt: skip
+SEEDS = (11, 12, 13)
+LONG_KINDS = ("straggler", "rotating", "busy_wait")
+PLAIN_STEPS, TURN_STEPS = 150, 12 + 24 * 20
+PAIRS, PAIR_STEPS = 4, 72
+LONG_STEPS, PROFILED_FROM, PROFILED_STEPS = 2_000, 600, 20
+_SETTINGS = {"plain": PLAIN_STEPS, "pairs": PAIRS, "steps": LONG_STEPS, "profiled": PROFILED_STEPS}
+_MECHANISMS = """
+SELECT mechanism, coefficient, low, high, verdict, n FROM replay.calibration
+WHERE mechanism IN ('arrival_spread', 'co_located_waiting', 'predictability') ORDER BY mechanism
 """
 
 
-def run_job(python: str, *arguments: object) -> None:
+def run_job(python: str, kind: str, seed: int, folder: Path, *parts: str) -> None:
     """Run a job to its end."""
     program = Path(__file__).with_name("live_job.py")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run([python, str(program), *map(str, arguments)], check=True, env=environment, timeout=300)
+    words = [python, str(program), kind, str(seed), str(folder), *parts]
+    subprocess.run(words, check=True, env=environment, timeout=600)
 
 
 def foretell(folder: Path) -> Foretold:
@@ -54,41 +59,61 @@ def foretell(folder: Path) -> Foretold:
     return Foretold(found.throughput_ratio, found.throughput_ratio_low, found.throughput_ratio_high, found.verdict)
 
 
-def line(python: str, folder: Path, kind: str, seed: int) -> str:
-    """One job: its line of the table."""
-    run_job(python, kind, seed, folder / "plain", PLAIN_STEPS, "")
+def case(python: str, folder: Path, kind: str, seed: int) -> dict[str, Any]:
+    """One job: what was foretold and what was measured, ratios of throughput."""
+    run_job(python, kind, seed, folder, f"plain:{PLAIN_STEPS}")
     foretold = foretell(folder / "plain")
     write_policy(folder / "policy.json", POLICY, foretold)
-    run_job(python, kind, seed, folder / "paced", PACED_STEPS, folder / "policy.json")
+    policy = folder / "policy.json"
+    run_job(python, kind, seed, folder, f"turns:{TURN_STEPS}:{policy}", f"pairs:{PAIRS}:{PAIR_STEPS}:{policy}")
     with Store(None, is_kept=False) as store:
-        api.ingest([folder / "paced"], store, jobs=1)
+        api.ingest([folder / "turns"], store, jobs=1)
         api.analyze(store)
         [row] = store.query("FROM replay.paced").to_dicts()
-    ends = [change(row[f"throughput_ratio{end}"]) for end in ("", "_low", "_high")]
-    said = [
-        change(one)
-        for one in (foretold.throughput_ratio, foretold.throughput_ratio_low, foretold.throughput_ratio_high)
-    ]
-    cells = (
-        kind, str(seed), f"{said[0]} [{said[1]}, {said[2]}]", foretold.verdict.replace("_", " "),
-        f"{ends[0]} [{ends[1]}, {ends[2]}]", str(row["pairs"]), _MEET[row["agrees"]],
-        f"{(row['delay_ns'] or 0) / 1e6:.2f}",
-    )  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+    pairs = json.loads((folder / "pairs" / "pairs.json").read_text(encoding="utf-8"))
+    whole = float(np.exp(np.mean([np.log(one["plain"] / one["paced"]) for one in pairs])))
+    load = round(os.getloadavg()[0], 1)
+    return {"kind": kind, "seed": seed, "foretold": asdict(foretold), "measured": row, "whole": whole, "load": load}
 
 
-def change(ratio: float | None) -> str:
-    """A ratio as a change."""
-    return "unknown" if ratio is None else f"{100 * (ratio - 1):+.1f} %"
+def couplings(folder: Path) -> list[dict[str, Any]]:
+    """What a recording says of couplings and predictability."""
+    with Store(None, is_kept=False) as store:
+        api.ingest([folder], store, jobs=1)
+        api.analyze(store)
+        return store.query(_MECHANISMS).to_dicts()
+
+
+def long_case(python: str, folder: Path, kind: str) -> dict[str, Any]:
+    """One long job: couplings by the recording, and by the profiler of some of its steps."""
+    run_job(python, kind, 1, folder, f"profiled:{LONG_STEPS}:{PROFILED_FROM}:{PROFILED_STEPS}")
+    found = {"recording": couplings(folder / "profiled"), "profile": couplings(folder / "profile")}
+    return {"kind": kind, "couplings": found}
+
+
+def kept(folder: Path, make: Any, *arguments: object) -> dict[str, Any]:
+    """What was measured in a folder, now or before."""
+    file = folder / "case.json"
+    if not file.exists():
+        found = make(*arguments)
+        file.write_text(json.dumps(found), encoding="utf-8")
+    result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return result
 
 
 def main(python: str, folder: Path) -> None:
-    """All jobs; the table is written after each, as a run may be cut short."""
-    lines: list[str] = []
+    """All jobs; the tables are written after each, as a run may be cut short."""
+    cases: list[dict[str, Any]] = []
+    longs: list[dict[str, Any]] = []
     for seed in SEEDS:
         for kind in KINDS:
-            lines.append(line(python, folder / f"{kind}{seed}", kind, seed))
-            TABLE.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+            place = folder / f"{kind}{seed}"
+            cases.append(kept(place, case, python, place, kind, seed))
+            TABLE.write_text(render(cases, longs, _SETTINGS), encoding="utf-8")
+    for kind in LONG_KINDS:
+        place = folder / f"{kind}-long"
+        longs.append(kept(place, long_case, python, place, kind))
+        TABLE.write_text(render(cases, longs, _SETTINGS), encoding="utf-8")
 
 
 if __name__ == "__main__":

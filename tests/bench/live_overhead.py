@@ -2,11 +2,13 @@
 
     python -m tests.bench.live_overhead [--pairs 60]
 
-One rank of gloo calls small all-reduces, blocking and asynchronous, and reduces DDP's buckets; blocks of steps with and
-without recording take turns in one process, so that both see the same machine, and which comes first is dealt by turns.
-A pair's difference, divided by its calls, is what recording costs; of all pairs the median is kept with its 95 %
-interval (by order: a disturbed pair counts as one). CPU of the calling thread is what a call is held up by; that
-of the process has PyTorch's and the writing thread in it, too; wall time shows both with the noise of the machine.
+One rank of gloo calls small all-reduces, blocking, asynchronous (awaited at once, and 60 us later, when they are done),
+and reduces DDP's buckets; blocks of steps with and without recording take turns in one process, so that both see the
+same machine, and which comes first is dealt by turns. A pair's difference, divided by its calls, is what recording
+costs; of all pairs the median is kept with its 95 % interval (by order: a disturbed pair counts as one). CPU of the
+calling thread is what a call is held up by; that of the process has PyTorch's and the writing thread in it, too; wall
+time shows both with the noise of the machine. A third block has empty callbacks in the place of the recorder's, those
+that PyTorch offers for such calls: the floor beneath which nothing that learns of each call and its end can go.
 Not handled: waiting for other ranks, which hides most of it.
 """
 
@@ -16,13 +18,14 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from tests.bench.results_file import keep_results
 from traceforge import live
+from traceforge.live.torch_groups import has_hooks
 
 _RESULTS = Path(__file__).parent / "results" / "live_overhead.json"
 _CALLS = 100
@@ -45,13 +48,47 @@ def kinds(torch: Any) -> dict[str, Callable[[], Step]]:
         for _ in range(_CALLS):
             dist.all_reduce(tensor, async_op=True).wait()
 
+    def awaited_late() -> None:
+        for _ in range(_CALLS):
+            work = dist.all_reduce(tensor, async_op=True)
+            until = time.monotonic_ns() + 60_000
+            while time.monotonic_ns() < until:
+                pass
+            work.wait()
+
     def buckets() -> Step:
         net = torch.nn.Sequential(*[torch.nn.Linear(24, 24, bias=False) for _ in range(_CALLS)])
         model = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.0001)
         rows = torch.randn(4, 24)
         return lambda: model(rows).sum().backward()
 
-    return {"blocking": lambda: blocking, "asynchronous": lambda: asynchronous, "bucket_of_ddp": buckets}
+    return {
+        "blocking": lambda: blocking,
+        "asynchronous": lambda: asynchronous,
+        "asynchronous_awaited_late": lambda: awaited_late,
+        "bucket_of_ddp": buckets,
+    }
+
+
+@contextmanager
+def empty_callbacks(torch: Any, kind: str) -> Iterator[None]:
+    """What PyTorch offers to learn of a call, and, where it takes a callback, of its end; nothing is done there."""
+    group = torch.distributed.group.WORLD
+
+    def nothing(_argument: object) -> None:
+        pass
+
+    def add_nothing(call: Any) -> None:
+        call.work.get_future().add_done_callback(nothing)
+
+    takes_callback = kind in ("asynchronous_awaited_late", "bucket_of_ddp")
+    group.register_pre_hook(1, nothing)
+    group.register_post_hook(1, add_nothing if takes_callback else nothing)
+    try:
+        yield
+    finally:
+        group.unregister_pre_hook(1)
+        group.unregister_post_hook(1)
 
 
 def cost(make: Callable[[], Step], recorder: live.Recorder | None) -> dict[str, float]:
@@ -67,19 +104,27 @@ def cost(make: Callable[[], Step], recorder: live.Recorder | None) -> dict[str, 
     return {name: (clock() - before[name]) / (_STEPS * _CALLS) for name, clock in _CLOCKS.items()}
 
 
-def differences(torch: Any, folder: Path, pairs: int) -> dict[str, dict[str, list[float]]]:
-    """What recording adds to a call, ns, by kind and clock, for each pair."""
-    found: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in _CLOCKS} for kind in kinds(torch)}
+def differences(torch: Any, folder: Path, pairs: int) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """What recording, and what empty callbacks add to a call, ns, by kind, arm and clock, for each pair."""
+    arms = ("recorded", "empty_callbacks") if has_hooks(torch) else ("recorded",)
+    found = {kind: {arm: {name: list[float]() for name in _CLOCKS} for arm in arms} for kind in kinds(torch)}
     for number in range(-1, pairs):
         for kind, make in kinds(torch).items():
             costs = {}
-            for is_recorded in (True, False) if number % 2 else (False, True):
+            for arm in ("plain", *arms) if number % 2 else (*reversed(arms), "plain"):
                 gc.collect()
-                with live.record(folder / f"{kind}{number}") if is_recorded else nullcontext() as recorder:
-                    costs[is_recorded] = cost(make, recorder)
-            for name in _CLOCKS if number >= 0 else ():
-                found[kind][name].append(costs[True][name] - costs[False][name])
+                with _arm(torch, arm, kind, folder / f"{kind}{number}") as recorder:
+                    costs[arm] = cost(make, recorder)
+            for arm in arms if number >= 0 else ():
+                for name in _CLOCKS:
+                    found[kind][arm][name].append(costs[arm][name] - costs["plain"][name])
     return found
+
+
+def _arm(torch: Any, arm: str, kind: str, folder: Path) -> AbstractContextManager[live.Recorder | None]:
+    if arm == "recorded":
+        return live.record(folder)
+    return empty_callbacks(torch, kind) if arm == "empty_callbacks" else nullcontext()
 
 
 def summary(costs_ns: list[float]) -> dict[str, object]:
@@ -110,7 +155,10 @@ def main() -> None:
         torch.distributed.init_process_group("gloo", init_method=f"file://{scratch}/store", rank=0, world_size=1)
         found = differences(torch, Path(scratch), options.pairs)
         torch.distributed.destroy_process_group()
-    costs = {kind: {name: summary(one) for name, one in by_clock.items()} for kind, by_clock in found.items()}
+    costs = {
+        kind: {arm: {name: summary(one) for name, one in by_clock.items()} for arm, by_clock in by_arm.items()}
+        for kind, by_arm in found.items()
+    }
     command = f"python -m tests.bench.live_overhead --pairs {options.pairs}"
     packages = ("torch", "numpy", "traceforge")
     keep_results(options.output, command, packages, {"pairs": options.pairs, "costs": costs})

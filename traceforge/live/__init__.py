@@ -72,10 +72,17 @@ def _pacer(policy: str, limits: PacingLimits | None) -> Hook:
 def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.torch_collectives import TorchCollectives
     from traceforge.live.torch_gradients import TorchGradients
+    from traceforge.live.torch_groups import TorchGroups, has_hooks
+    from traceforge.live.torch_kinds import TorchKinds
+    from traceforge.live.torch_messages import TorchMessages
     from traceforge.live.torch_phases import TorchPhases
 
     phases = TorchPhases(torch, model)
     if not torch.distributed.is_available():
         return [phases]
-    collectives = TorchCollectives(torch)
-    return [phases, collectives, TorchGradients(torch, collectives, phases)]
+    kinds = TorchKinds(torch)
+    messages = TorchMessages(torch, kinds)
+    if has_hooks(torch):
+        return [phases, messages, TorchGroups(torch, kinds, messages, phases)]
+    collectives = TorchCollectives(torch, kinds, messages)
+    return [phases, messages, collectives, TorchGradients(torch, kinds, phases)]

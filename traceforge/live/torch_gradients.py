@@ -2,6 +2,7 @@
 
 Idea: DDP lets a program reduce each bucket itself; ours does what DDP would, with the same operations in the same
 order, so that the gradients are the same to the bit, and notes begin and end. A program's own hook is watched instead.
+It is for a PyTorch whose process groups call no hooks (`torch_groups`).
 Not handled: modules on devices, with mixed precision, sparse gradients, or views of buckets among a number of ranks
 that is no power of two: they reduce as if nobody watched.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from traceforge.live.torch_collectives import TorchCollectives
+from traceforge.live.torch_kinds import TorchCall, TorchKinds
 from traceforge.live.torch_patch import Undo, exchange, in_turn
 from traceforge.live.torch_phases import TorchPhases
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from traceforge.live.recorder import Recorder
     from traceforge.live.tracks import KnownCollective, OpenCollective
 
+_ALL_REDUCE = TorchCall("all_reduce", "", "")
+
 
 class TorchGradients:
     """Watches the buckets of every DDP module, from its first forward pass on."""
 
-    def __init__(self, torch: Any, collectives: TorchCollectives, phases: TorchPhases) -> None:
+    def __init__(self, torch: Any, kinds: TorchKinds, phases: TorchPhases) -> None:
         self._torch = torch
-        self._collectives = collectives
+        self._named = kinds
         self._phases = phases
         self._seen: set[int] = set()
         self._awaits_ready = False
@@ -111,7 +114,7 @@ class TorchGradients:
                 )
             key = tensor.numel(), tensor.dtype, tensor.is_cpu, group
             if key not in self._kinds:
-                self._kinds[key] = self._collectives.kind(recorder, "all_reduce", tensor, group)
+                self._kinds[key] = self._named.kind(recorder, _ALL_REDUCE, tensor, tensor, group)
             kind = self._kinds[key]
             return None if kind is None else recorder.tracks.begin(kind)
         except Exception as error:  # noqa: BLE001  # whatever it is, the gradients must be reduced

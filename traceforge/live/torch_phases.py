@@ -28,6 +28,7 @@ class TorchPhases:
 
     Attributes:
         ready_ns: when the backward pass that runs has computed all gradients; 0 before.
+        is_backward: whether a backward pass runs.
     """
 
     def __init__(self, torch: Any, model: Any = None) -> None:
@@ -36,6 +37,7 @@ class TorchPhases:
         self._depth = 0
         self._started: list[int] = []
         self.ready_ns = 0
+        self.is_backward = False
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -94,11 +96,13 @@ class TorchPhases:
             @functools.wraps(original)
             def backward(*args: Any, **kwargs: Any) -> Any:
                 self.ready_ns = 0
+                self.is_backward = True
                 start = clock_ns()
                 try:
                     return original(*args, **kwargs)
                 finally:
                     end = clock_ns()
+                    self.is_backward = False
                     ready = self.ready_ns or end
                     tracks.add_phase("backward", start, ready)
                     if ready < end:

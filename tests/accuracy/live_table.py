@@ -1,0 +1,132 @@
+"""The page of `live.py`. In: what was measured, a case each. Out: LIVE.md as text."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+_HEAD = """# Live pacing: foretold from an unpaced recording, and measured by blocks that take turns
+
+Made by `python -m tests.accuracy.live TORCH_PYTHON FOLDER`. Two ranks of gloo on a machine of {cores} cores that other
+programs load (load average {loads}); each job is a session of its own that goes before them (autogroup, niceness
+-10). Steps of about 20 ms, four pieces of work and two all-reduces each.
+
+- `even`: nobody is late.
+- `straggler`: rank 1 sleeps 10 ms longer, always.
+- `rotating`: each rank is late by 10 ms for twelve steps, in turn.
+- `random`: both are late, by up to 10 ms.
+- `uneven_batches`: both ranks' work varies by 30 % from step to step.
+- `checkpoint`: rank 0 writes for 60 ms after every twentieth step.
+- `oversubscribed`: each rank computes for 10 ms on a core that it shares with a process that never rests.
+- `busy_wait`: rank 1 computes for 20 ms, rank 0 for 10 ms; while a rank waits, a process of it spins on the other's core.
+  The one true coupling.
+
+Policy `bounded_delay:window=4,threshold=0.1,gain=0.3,max_delay=0.3`. It is replayed on {plain} steps that were recorded
+without pacing; then the job runs with the hook in twenty pairs of blocks of twelve steps (`blocks`), and, for
+comparison, as whole runs without and with pacing in turns ({pairs} pairs, `whole runs`). All are changes of throughput,
+intervals of 95 %.
+
+{counts}
+
+| job | seed | foretold | verdict | measured by blocks | pairs | holds what was foretold | intervals meet | whole runs | held by blocks | mean delay, ms |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""
+_LONG_HEAD = """
+## A long recording beside twenty steps of the profiler
+
+The same jobs, {steps} steps each, recorded throughout; PyTorch's profiler ran for {profiled} of them. Coefficient with
+its interval of 95 %, and the verdict of `replay.calibration`.
+
+| job | mechanism | long recording | profile |
+|---|---|---|---|
+"""
+
+
+def render(cases: Sequence[dict[str, Any]], longs: Sequence[dict[str, Any]], settings: dict[str, int]) -> str:
+    """The page."""
+    loads = sorted(one["load"] for one in cases)
+    head = _HEAD.format(cores=os.cpu_count(), loads=f"{loads[0]} to {loads[-1]}", counts=_counts(cases), **settings)
+    page = head + "".join(_line(one) for one in cases)
+    if longs:
+        page += _LONG_HEAD.format(**settings) + "".join(_long_lines(one) for one in longs)
+    return page
+
+
+def holds_foretold(one: dict[str, Any]) -> bool:
+    """Whether the measured interval holds the ratio that was foretold."""
+    return _is_in(one["foretold"]["throughput_ratio"], one["measured"])
+
+
+def holds_whole(one: dict[str, Any]) -> bool:
+    """Whether the measured interval holds what whole runs showed."""
+    return _is_in(one["whole"], one["measured"])
+
+
+def is_wrongly_supported(one: dict[str, Any]) -> bool:
+    """Whether a gain was foretold where the measured interval lies below none."""
+    return one["foretold"]["verdict"] == "supported" and one["measured"]["throughput_ratio_high"] < 1
+
+
+def _is_in(ratio: float, measured: dict[str, Any]) -> bool:
+    return bool(measured["throughput_ratio_low"] <= ratio <= measured["throughput_ratio_high"])
+
+
+def _counts(cases: Sequence[dict[str, Any]]) -> str:
+    count = len(cases)
+    verdicts = [one["foretold"]["verdict"].replace("_", " ") for one in cases]
+    told = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
+    return "\n".join(
+        (
+            f"- Interval of the blocks holds what was foretold: {_of(map(holds_foretold, cases), count)} (asked 80 %).",
+            f"- The two intervals meet: {_of((bool(one['measured']['agrees']) for one in cases), count)}.",
+            f"- Interval of the blocks holds what whole runs show: {_of(map(holds_whole, cases), count)} (asked 90 %).",
+            f"- Called supported where the measured interval lies below zero: "
+            f"{sum(map(is_wrongly_supported, cases))} (asked 0). Verdicts: {told}.",
+        )
+    )
+
+
+def _of(marks: Any, count: int) -> str:
+    found = sum(marks)
+    return f"{found} of {count} ({100 * found / count:.0f} %)"
+
+
+def _line(one: dict[str, Any]) -> str:
+    foretold, measured = one["foretold"], one["measured"]
+    cells = (
+        one["kind"], str(one["seed"]), _interval(foretold), foretold["verdict"].replace("_", " "), _interval(measured),
+        str(measured["pairs"]), _yes(holds_foretold(one)), _yes(measured["agrees"]), change(one["whole"]),
+        _yes(holds_whole(one)), f"{(measured['delay_ns'] or 0) / 1e6:.2f}",
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _long_lines(one: dict[str, Any]) -> str:
+    by_name = [{row["mechanism"]: row for row in one["couplings"][which]} for which in ("recording", "profile")]
+    return "".join(
+        f"| {one['kind']} | {name.replace('_', ' ')} | {_coupling(by_name[0].get(name))} "
+        f"| {_coupling(by_name[1].get(name))} |\n"
+        for name in sorted(by_name[0].keys() | by_name[1].keys())
+    )
+
+
+def _coupling(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "none"
+    verdict = row["verdict"].replace("_", " ")
+    if row["coefficient"] is None:
+        return verdict
+    return f"{row['coefficient']:.2f} [{row['low']:.2f}, {row['high']:.2f}] {verdict}"
+
+
+def _interval(ratios: dict[str, Any]) -> str:
+    middle, low, high = (change(ratios[f"throughput_ratio{end}"]) for end in ("", "_low", "_high"))
+    return f"{middle} [{low}, {high}]"
+
+
+def _yes(mark: bool | None) -> str:
+    return "unknown" if mark is None else "yes" if mark else "no"
+
+
+def change(ratio: float | None) -> str:
+    """A ratio as a change."""
+    return "unknown" if ratio is None else f"{100 * (ratio - 1):+.1f} %"
