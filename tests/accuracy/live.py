@@ -1,9 +1,10 @@
 """Live pacing, foretold and measured: `python -m tests.accuracy.live TORCH_PYTHON FOLDER` writes LIVE.md.
 
-In: an interpreter with PyTorch. Out: two tables. Each job is recorded without pacing; a replay of that foretells what
+In: an interpreter with PyTorch. Out: three tables. Each job is recorded without pacing; a replay of that foretells what
 the policy would bring; the job runs again with the policy, in blocks with and without pacing that take turns, and then
 as whole runs with and without it, in turns. A case that was run is kept in FOLDER and not run again. The second table
-holds what a long recording says of a job's couplings beside what twenty steps of PyTorch's profiler say of them.
+holds what a long recording says of a job's couplings beside what twenty steps of PyTorch's profiler say of them, the
+third how far both agree on when calls began and ended.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.accuracy.live_entries import differences, summary
 from tests.accuracy.live_table import render
 from traceforge import api
 from traceforge.replay.outcome import outcomes
@@ -85,10 +87,12 @@ def couplings(folder: Path) -> list[dict[str, Any]]:
 
 
 def long_case(python: str, folder: Path, kind: str) -> dict[str, Any]:
-    """One long job: couplings by the recording, and by the profiler of some of its steps."""
-    run_job(python, kind, 1, folder, f"profiled:{LONG_STEPS}:{PROFILED_FROM}:{PROFILED_STEPS}")
-    found = {"recording": couplings(folder / "profiled"), "profile": couplings(folder / "profile")}
-    return {"kind": kind, "couplings": found}
+    """One long job: couplings and calls by the recording, and by the profiler of some of its steps."""
+    if not (folder / "profile").exists():
+        run_job(python, kind, 1, folder, f"profiled:{LONG_STEPS}:{PROFILED_FROM}:{PROFILED_STEPS}")
+    recording, profile = folder / "profiled", folder / "profile"
+    found = {"recording": couplings(recording), "profile": couplings(profile)}
+    return {"kind": kind, "couplings": found, "entries": summary(differences(recording, profile))}
 
 
 def kept(folder: Path, make: Any, *arguments: object) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""A gloo job for `live.py`: `PYTHON live_job.py KIND SEED FOLDER PART...`. In: what to run. Out: recordings. Needs PyTorch.
+"""A gloo job for `live.py`: `PYTHON live_job.py KIND SEED FOLDER PART...`. In: what to run. Out: recordings.
 
-A part is `plain:STEPS` (recorded without pacing), `turns:STEPS:POLICY` (recorded, blocks with and without pacing in
-turns), `pairs:COUNT:STEPS:POLICY` (whole runs without and with pacing in turns; the mean step of each stands in
-`pairs.json`), or `profiled:STEPS:AT:COUNT` (as plain, with PyTorch's profiler over COUNT steps from AT on). Parts run
-in one process group, one after another, so that PyTorch starts once.
+Needs PyTorch. A part is one of these; they run in one process group, one after another, so that PyTorch starts once.
+
+    plain:STEPS                recorded without pacing
+    turns:STEPS:POLICY         recorded, blocks with and without pacing in turns
+    pairs:COUNT:STEPS:POLICY   whole runs without and with pacing in turns; mean steps stand in `pairs.json`
+    profiled:STEPS:AT:COUNT    as plain, with PyTorch's profiler over COUNT steps from AT on
 
 Work is sleeping, so that ranks disturb one another as little as a loaded machine lets them; in `oversubscribed` and
 `busy_wait` it is computing, each rank on a core of its own. Not handled: devices, more than two ranks.
@@ -171,7 +173,7 @@ def pairs(rank: Rank, folder: Path, count: int, steps: int, policy: str) -> None
 def profiled(rank: Rank, folder: Path, steps: int, first: int, count: int) -> None:
     """Record steps, some of them by PyTorch's profiler as well."""
     beside = folder.with_name("profile")
-    beside.mkdir(exist_ok=True)
+    beside.mkdir(parents=True, exist_ok=True)
     profiler = torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU],
         schedule=torch.profiler.schedule(wait=first, warmup=2, active=count, repeat=1),

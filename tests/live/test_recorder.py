@@ -43,10 +43,11 @@ class Blocked:
             raise ImportError(name)
 sys.meta_path.insert(0, Blocked())
 from traceforge import live
-with live.record(sys.argv[1]) as recorder:
+with live.record(sys.argv[1], policy="bounded_delay:gain=0.3") as recorder:
     with recorder.phase("forward"):
         pass
     recorder.step()
+assert recorder.failures == {{}}
 assert "torch" not in sys.modules
 """
 

@@ -203,6 +203,15 @@ def test_a_call_that_nobody_waits_for_any_more_is_counted_once(tmp_path: Path, a
     )
 
 
+def test_a_checkpoint_is_a_phase(tmp_path: Path) -> None:
+    with live.record(tmp_path / "traces") as recorder:
+        torch.save({"weights": torch.ones(3)}, tmp_path / "checkpoint.pt")
+        recorder.step()
+
+    assert "save_checkpoint" in read(tmp_path / "traces" / "rank0.live").names
+    assert torch.load(tmp_path / "checkpoint.pt")["weights"].tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("way", ["calls"], indirect=True)
 @pytest.mark.usefixtures("way")
 def test_what_was_exchanged_is_put_back(tmp_path: Path) -> None:

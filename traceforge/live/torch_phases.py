@@ -1,15 +1,17 @@
 """Phases of a PyTorch program. In: the places that PyTorch's own profiler names. Out: phases of the training thread.
 
 Data loading is `enumerate(DataLoader)#…`, the optimiser `Optimizer.step#…`, as in the profiler's traces; beside them
-`forward` of the outermost data-parallel module or of the model that is named, and `backward`, which ends where DDP
-begins to wait for gradients. Nothing is added to the graph of autograd. Not handled: forward passes of models that are
-neither named nor data parallel; `loss.backward` on other threads.
+`forward` of the outermost data-parallel module or of the model that is named, `save_checkpoint`, and `backward`, which
+ends where DDP begins to wait for gradients. Nothing is added to the graph of autograd. Not handled: forward passes of
+models that are neither named nor data parallel; `loss.backward` on other threads; `save` that a program imported by
+name.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,10 @@ class TorchPhases:
             exchange(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", self._loader(recorder)),
             exchange(torch.autograd, "backward", self._backward(recorder)),
             *self._optimizers(recorder),
+            exchange(torch, "save", self._checkpoint(recorder)),
         ]
+        if (saving := sys.modules.get("torch.distributed.checkpoint")) is not None:
+            undos.append(exchange(saving, "save", self._checkpoint(recorder)))
         undos += [exchange(owner, "forward", self._forward(recorder)) for owner in self._outermost()]
         return in_turn(undos)
 
@@ -69,6 +74,17 @@ class TorchPhases:
                     return original(loader)
 
             return following
+
+        return wrap
+
+    def _checkpoint(self, recorder: Recorder) -> Callable[[Any], Any]:
+        def wrap(original: Any) -> Any:
+            @functools.wraps(original)
+            def save(*args: Any, **kwargs: Any) -> Any:
+                with recorder.phase("save_checkpoint"):
+                    return original(*args, **kwargs)
+
+            return save
 
         return wrap
 

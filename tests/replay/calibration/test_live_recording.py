@@ -43,7 +43,8 @@ def test_named_work_that_slows_while_a_neighbour_waits_is_measured(tmp_path: Pat
         api.analyze(store)
         found = measure_host_waiting(store, 0)
 
-    assert found.low is not None and found.high is not None
+    assert found.low is not None
+    assert found.high is not None
     assert 0.3 < found.low < 0.6 < found.high < 1
 
 
@@ -55,5 +56,6 @@ def test_named_work_that_nobody_slows_shows_no_coupling(tmp_path: Path) -> None:
         api.analyze(store)
         found = measure_host_waiting(store, 0)
 
-    assert found.low is not None and found.high is not None
+    assert found.low is not None
+    assert found.high is not None
     assert found.low < 0 < found.high
