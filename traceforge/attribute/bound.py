@@ -124,7 +124,7 @@ def rows(store: Store) -> pl.DataFrame:
     unmarked = set(store.query(_UNMARKED)["run_id"])
     profilers = profilers_of(store)
     found = [
-        _told(
+        _row(
             place,
             own,
             {
@@ -195,7 +195,7 @@ class _Details:
         return look(*place) if look else None
 
 
-def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
+def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
     measured, step = _together([part for part in parts if part["duration_ns"]]), ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
@@ -221,8 +221,8 @@ def _told(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _D
         named = other
         late = details.late(*place) if other["bound"] == "launch_bound" else None
         if other["bound"] == "launch_bound":
-            told_as = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
-            step = step_of(facts["profilers"], told_as, phrases(late)[2])
+            reason = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
+            step = step_of(facts["profilers"], reason, phrases(late)[2])
         more = details.more(place, other["bound"])
         facts = {**facts, "is_set": isinstance(more, Copies) and more.is_set}
         sentence = _of_part(other, computing, measured, facts, late)

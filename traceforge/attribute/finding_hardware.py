@@ -32,8 +32,8 @@ def _next_step(finding: Mapping[str, Any], models: Mapping[int, str | None]) -> 
     ranks = set(finding["ranks"])
     own = {models.get(rank) for rank in ranks}
     others = {model for rank, model in models.items() if rank not in ranks}
-    is_told = None not in own | others and own and others
-    if finding["cause"] != _COMPUTING or not is_told or own & others or len(own | others) > _MOST_MODELS:
+    is_known = None not in own | others and own and others
+    if finding["cause"] != _COMPUTING or not is_known or own & others or len(own | others) > _MOST_MODELS:
         return usual
     mine, theirs = (" ".join(str(model) for model in models) for models in (own, others))
     return (

@@ -76,10 +76,10 @@ def check(
         name = str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [run_id]))
     code = _exit_code(results, fail_within_noise=fail_within_noise)
     _write(results, name, junit, markdown)
-    raise typer.Exit(_told(results, name, code, as_json=as_json))
+    raise typer.Exit(_answer(results, name, code, as_json=as_json))
 
 
-def _told(results: "Sequence[LimitResult]", name: str, code: int, *, as_json: bool) -> int:
+def _answer(results: "Sequence[LimitResult]", name: str, code: int, *, as_json: bool) -> int:
     """Print the answer; the exit code, which stands even if nobody reads the lines any more."""
     try:
         _print(results, name, code, as_json=as_json)

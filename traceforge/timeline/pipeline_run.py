@@ -103,7 +103,7 @@ class PipelineRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _RankTurns:
     """Turns of a rank in one iteration."""
 
     turns: tuple[PipelineTurn, ...]
@@ -113,11 +113,11 @@ class _Told:
 
 
 def read_pipeline_run(store: Store, run_id: int) -> PipelineRun | None:
-    """The pipeline of a run, or None where not all of its stages are told."""
+    """The pipeline of a run, or None where the turns of some stage are not known."""
     turns = store.query(_TURNS, [run_id])
-    told = _told(turns)
+    turns_of = _rank_turns(turns)
     stages = dict(turns.select("rank", "stage").unique(maintain_order=True).iter_rows())
-    orders = _orders(told, stages)
+    orders = _orders(turns_of, stages)
     needed = None if orders is None else needed_turns(orders, is_v_shaped=store.query(_V_SHAPED, [run_id]).item())
     if orders is None or needed is None:
         return None
@@ -125,14 +125,14 @@ def read_pipeline_run(store: Store, run_id: int) -> PipelineRun | None:
     ranks = _replicas(stages, messages, len(orders))
     windows = _by_rank(store.query(_WINDOWS, [run_id]))
     everyone = [rank for own in ranks for rank in own]
-    iterations = _iterations(orders, told, stages, everyone, windows)
+    iterations = _iterations(orders, turns_of, stages, everyone, windows)
     if not everyone or not len(iterations):
         return None
     chains = chains_of(needed)
     first, middle = [own[0] for own in ranks], int(iterations[len(iterations) // 2])
-    issues = [told[rank, middle].issues for rank in first]
+    issues = [turns_of[rank, middle].issues for rank in first]
     exchanges = exchanges_of(store, run_id, issues, first, middle, chains, messages)
-    meets = _meets(told, collectives) or _start_together(told, windows, everyone, iterations)
+    meets = _meets(turns_of, collectives) or _start_together(turns_of, windows, everyone, iterations)
     program = program_of(orders, needed, exchanges, meets=meets) if exchanges else None
     program = program or program_of(orders, needed, one_by_one(orders, needed), meets=meets)
     if program is None:
@@ -140,7 +140,7 @@ def read_pipeline_run(store: Store, run_id: int) -> PipelineRun | None:
     moved = moved_of(orders, ranks, iterations, chains, messages)
     spare, met = _by_rank(store.query(_SPARE, [run_id])), _by_rank(collectives)
     times = {
-        rank: times_of(_story([told[rank, i] for i in iterations.tolist()], windows[rank], iterations,
+        rank: times_of(_story([turns_of[rank, i] for i in iterations.tolist()], windows[rank], iterations,
                               moved.ready[rank], spare.get(rank), met.get(rank)))
         for rank in everyone
     }  # fmt: skip
@@ -153,32 +153,34 @@ def _by_rank(frame: pl.DataFrame) -> dict[int, pl.DataFrame]:
     return {int(str(key)): own for (key,), own in frame.group_by("rank", maintain_order=True)}
 
 
-def _told(turns: pl.DataFrame) -> dict[tuple[int, int], _Told]:
+def _rank_turns(turns: pl.DataFrame) -> dict[tuple[int, int], _RankTurns]:
     found = {}
     for (rank, iteration), own in turns.group_by("rank", "iteration", maintain_order=True):
         names = tuple(PipelineTurn(*row) for row in own.select("direction", "chunk", "microbatch").iter_rows())
         place = int(str(rank)), int(str(iteration))
-        found[place] = _Told(names, *(own[name].to_numpy() for name in ("issue_ns", "start_ns", "end_ns")))
+        found[place] = _RankTurns(names, *(own[name].to_numpy() for name in ("issue_ns", "start_ns", "end_ns")))
     return found
 
 
-def _orders(told: Mapping[tuple[int, int], _Told], stages: Mapping[int, int]) -> list[tuple[PipelineTurn, ...]] | None:
+def _orders(
+    turns_of: Mapping[tuple[int, int], _RankTurns], stages: Mapping[int, int]
+) -> list[tuple[PipelineTurn, ...]] | None:
     """The order that most iterations of each stage have, or None where a stage has none."""
     orders: list[Counter[tuple[PipelineTurn, ...]]] = [Counter() for _ in range(1 + max(stages.values()))]
-    for (rank, _), one in told.items():
+    for (rank, _), one in turns_of.items():
         orders[stages[rank]][one.turns] += 1
     return [own.most_common(1)[0][0] for own in orders] if all(orders) else None
 
 
-def _meets(told: Mapping[tuple[int, int], _Told], collectives: pl.DataFrame) -> bool:
+def _meets(turns_of: Mapping[tuple[int, int], _RankTurns], collectives: pl.DataFrame) -> bool:
     """Whether a collective in which stages meet begins behind the last turn of an iteration."""
-    last = {place: int(one.ends[-1]) for place, one in told.items()}
+    last = {place: int(one.ends[-1]) for place, one in turns_of.items()}
     between = collectives.filter(pl.col("has_stages")).select("rank", "iteration", "start_ns")
     return any(start >= last.get((rank, iteration), start + 1) for rank, iteration, start in between.iter_rows())
 
 
 def _start_together(
-    told: Mapping[tuple[int, int], _Told],
+    turns_of: Mapping[tuple[int, int], _RankTurns],
     windows: Mapping[int, pl.DataFrame],
     ranks: Sequence[int],
     iterations: Integers,
@@ -186,7 +188,7 @@ def _start_together(
     """Whether stages begin an iteration only once all have ended the last: something unseen ties them."""
     starts = {rank: dict(own.select("iteration", "start_ns").iter_rows()) for rank, own in windows.items()}
     return len(iterations) > 1 and all(
-        min(starts[rank][after] for rank in ranks) >= max(int(told[rank, before].ends[-1]) for rank in ranks)
+        min(starts[rank][after] for rank in ranks) >= max(int(turns_of[rank, before].ends[-1]) for rank in ranks)
         for before, after in pairwise(iterations.tolist())
     )
 
@@ -211,7 +213,7 @@ def _replicas(stages: Mapping[int, int], messages: pl.DataFrame, count: int) -> 
 
 def _iterations(
     orders: Sequence[tuple[PipelineTurn, ...]],
-    told: Mapping[tuple[int, int], _Told],
+    turns_of: Mapping[tuple[int, int], _RankTurns],
     stages: Mapping[int, int],
     ranks: Sequence[int],
     windows: Mapping[int, pl.DataFrame],
@@ -220,13 +222,13 @@ def _iterations(
     common = set.intersection(*(set(windows[rank]["iteration"]) for rank in ranks)) if ranks else set[int]()
     found = [
         i for i in sorted(common)
-        if all((rank, i) in told and told[rank, i].turns == orders[stages[rank]] for rank in ranks)
+        if all((rank, i) in turns_of and turns_of[rank, i].turns == orders[stages[rank]] for rank in ranks)
     ]  # fmt: skip
     return np.array(found, dtype=np.int64)
 
 
 def _story(
-    told: Sequence[_Told],
+    turns: Sequence[_RankTurns],
     windows: pl.DataFrame,
     iterations: Integers,
     ready: Integers,
@@ -237,7 +239,7 @@ def _story(
     edges = np.stack([own["start_ns"].to_numpy(), own["end_ns"].to_numpy()], axis=1)
     spare, met = (pl.DataFrame(schema=_INTERVAL) if one is None else one for one in (spare, met))
     meeting, among, quiet = met.filter("has_stages"), met.filter(~pl.col("has_stages")), spare.filter("is_quiet")
-    starts, ends = (np.array([getattr(one, name) for one in told]) for name in ("starts", "ends"))
+    starts, ends = (np.array([getattr(one, name) for one in turns]) for name in ("starts", "ends"))
     return RankStory(
         edges, starts, ends, ready, _meeting(meeting, iterations, ends[:, -1], edges[:, 1]),
         subtract(_intervals(spare), _intervals(among)), _intervals(quiet),

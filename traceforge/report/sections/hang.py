@@ -31,7 +31,7 @@ def _build(context: Context) -> Section | None:
         return None
     blocks: list[Block] = []
     for hang in hangs:
-        if len(hangs) > 1 or not _is_told(hang, context):
+        if len(hangs) > 1 or not _is_in_verdict(hang, context):
             blocks.append(Paragraph(f"{clean(hang['summary'], 900)} {clean(hang['detail'], _MOST_SIGNS)}".rstrip()))
             blocks.append(Note(clean(hang["next_step"], 600)))
         if hang["stack"]:
@@ -47,7 +47,7 @@ def _build(context: Context) -> Section | None:
     return Section(blocks)
 
 
-def _is_told(hang: Row, context: Context) -> bool:
+def _is_in_verdict(hang: Row, context: Context) -> bool:
     """Whether the verdict says all of it."""
     verdict = context.diagnosis.verdict
     return verdict is not None and clean(hang["detail"], _MOST_SIGNS) in verdict.explanation

@@ -49,11 +49,11 @@ def _is_short(key: KindKey) -> bool:
 
 def _distinct(key: KindKey) -> KindKey:
     """A key that holds no more of its long texts than tells them from others; longer than `LONGEST_TEXT` still."""
-    phase, category, name, pid, tid = (_told(part) if isinstance(part, str) else part for part in key)
+    phase, category, name, pid, tid = (_shortened(part) if isinstance(part, str) else part for part in key)
     return cast(KindKey, (phase, category, name, pid, tid))
 
 
-def _told(text: str) -> str:
+def _shortened(text: str) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     return text[:LONGEST_TEXT] + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
