@@ -28,7 +28,7 @@ from traceforge.synth.scenario import Scenario
 
 TABLE = Path(__file__).with_name("COMPARISONS.md")
 TEMPLATE = Path(__file__).with_name("comparisons.template.md")
-FRESH, DEVELOPMENT = 7_000, 0
+FRESH, DEVELOPMENT = 200_000, 0
 ITERATIONS = 16
 RANKS = 4
 
