@@ -182,6 +182,14 @@ def test_a_step_of_which_most_is_unknown_is_not_called_bound_by_the_rest() -> No
     assert "For 70 % nothing runs and no call of the host is recorded" in str(sentence)
 
 
+def test_a_host_of_which_little_is_known_is_not_said_to_be_bound_by_that() -> None:
+    # One rank on a host: 1 ms of work in a step of 10 ms, as where a vendor's events are of no known category.
+    ((_, sentence),) = rows_of(attributed(Trace().step(0, 0, 10 * MS).host_work("aten::mm", 0, MS)), BOUND)
+
+    assert str(sentence).startswith("The host computes 10 % of each 10.0 ms step")
+    assert "For 90 % nothing runs and no call of the host is recorded" in str(sentence)
+
+
 def test_work_that_moves_data_is_held_against_the_memory() -> None:
     # An addition of 2^20 floats moves 12.6 MB, which 3.35 TB/s take 3.76 us of its 40 us; a copy takes the other 60 us.
     trace = Trace().on_device("NVIDIA H100 80GB HBM3").step(0, 0, 100 * US)

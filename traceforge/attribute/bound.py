@@ -209,6 +209,7 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
     elif other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
+        sentence += _of_unexplained({"share": computing}, measured, details, place) if computing else ""
         moved = details.memory(*place) if named["bound"] == "memory_bound" else None
         if moved:
             sentence += f" {moved.sentence}"
@@ -295,7 +296,9 @@ def _of_nothing(parts: Parts, facts: Facts) -> str:
 def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, facts: Facts) -> str:
     """The device computes most of the time: what of it is ideal, and where the rest is."""
     who = "host" if bound == "host_compute" else "device"
-    text = f"{bound_words.KERNELS_BOUND.get(bound, 'No part stands out')}: the {who} computes "
+    title = bound_words.KERNELS_BOUND.get(bound, "No part stands out")
+    # What has no known kind may be bound by anything.
+    text = f"The {who} computes " if _unknown_share(parts) > computing else f"{title}: the {who} computes "
     text += f"{format_share(computing)} {_step(parts, facts)}"
     if facts.get("largest"):
         part = "most of it" if 2 * facts["largest_share"] > 1 else "longest"
