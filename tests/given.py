@@ -318,12 +318,6 @@ def add_facts(store: Store, *paths: Path, run_name: str = "job", executor: Execu
     return ingest_files(store, files, sources(), run_name=run_name, executor=executor, options=options)
 
 
-def append_events(store: Store, events: pl.DataFrame) -> None:
-    """Add rows of raw.event that belong to one source."""
-    for table, rows in by_kind(events).items():
-        store.append(table, rows)
-
-
 def by_kind(events: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rows of raw.event as they are stored: one kind an event, which is plain and as good as any other."""
     events = events.with_columns(kind_id=pl.col("event_id").cast(pl.Int32))

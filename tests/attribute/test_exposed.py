@@ -15,7 +15,6 @@ SELECT bound, duration_ns_per_iteration FROM attribute.bottleneck
 WHERE rank IS NULL AND duration_ns_per_iteration IS NOT NULL ORDER BY place
 """
 RATES = "SELECT op, crosses_hosts, bus_bandwidth_bytes_per_s / 1e9, basis FROM attribute.line_rate ORDER BY op"
-DP = [("0", "dp", [0, 1])]
 
 
 def job(elements: int, transfer_ns: int, hosts: str = "aa", device: str = H100, op: str = "allreduce") -> list[Trace]:

@@ -42,7 +42,6 @@ class _Reader(HTMLParser):
         self.link: str | None = None
         self.query: str | None = None
         self.open: tuple[str, float, str, list[str]] | None = None
-        self.is_row_open = False
         self.in_sources = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike
 
 from tests.replay.models import lockstep_model
@@ -49,12 +48,3 @@ def found_in(run: JudgedRun, losses: LostTime) -> list[FindingCandidate]:
 def subjects(found: Sequence[FindingCandidate]) -> list[tuple[str, str, str, str, str]]:
     """Kind, name, cause, pattern and confidence of each."""
     return [(f.subject.kind, f.subject.name, f.cause.name, f.effect.pattern, f.confidence) for f in found]
-
-
-def ledger_rows(delays: Mapping[tuple[int, int, str], int]) -> pl.DataFrame:
-    """Rows of attribute.delay from (iteration, owner, cause) -> ns."""
-    return pl.DataFrame(
-        [(i, owner, cause, ns) for (i, owner, cause), ns in delays.items()],
-        schema={"iteration": pl.Int32, "owner": pl.Int32, "cause": pl.String, "delay_ns": pl.Int64},
-        orient="row",
-    )

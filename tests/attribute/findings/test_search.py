@@ -7,7 +7,6 @@ from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
 from traceforge.attribute.findings.candidates import _without_companions, _without_parts
 from traceforge.attribute.findings.search import cause_nodes, search
 
-NOBODY = np.zeros((20, 8))
 HOSTS = ["a"] * 4 + ["b"] * 4
 
 
