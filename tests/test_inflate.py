@@ -62,3 +62,13 @@ def test_a_damaged_zstd_file_ends_at_the_damage(tmp_path: Path) -> None:
 
     with pytest.raises(EOFError):
         _read_all(path)
+
+
+def test_zstd_frames_may_begin_with_what_is_to_be_skipped(tmp_path: Path) -> None:
+    # given a file as `pzstd` writes it: before each frame one that says how long it is
+    frames = [zstandard.compress(b"{" * 1000), zstandard.compress(b"}" * 1000)]
+    path = tmp_path / "trace.json.zst"
+    path.write_bytes(b"".join(b"\x50\x2a\x4d\x18\4\0\0\0" + len(one).to_bytes(4, "little") + one for one in frames))
+
+    with open_bytes(path) as stream:
+        assert stream.read(3000) == b"{" * 1000 + b"}" * 1000

@@ -52,7 +52,8 @@ def inflated(raw: BinaryIO) -> BinaryIO:
     raw.seek(0)
     if magic.startswith(_GZIP_MAGIC):
         return cast(BinaryIO, GzipFile(raw))
-    if magic == _ZSTD_MAGIC:
+    # `pzstd` begins each of its frames with one to be skipped.
+    if magic == _ZSTD_MAGIC or int.from_bytes(magic, "little") in _SKIPPABLE:
         return cast(BinaryIO, ZstdFile(raw))
     return raw
 
