@@ -1,12 +1,14 @@
 """A database that cannot be opened, or into which nothing came, says why or leaves nothing."""
 
 import errno
+import gzip
 import os
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from traceforge.errors import InputUnusableError
 from traceforge.store.database import Store
 from traceforge.store.opening import open_error
 
@@ -38,3 +40,26 @@ def test_a_file_that_is_no_database_is_called_so(tmp_path: Path) -> None:
 
     with pytest.raises(Exception, match="not a DuckDB database, or a damaged one"):
         Store(path)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("name", ["rank0.json", "rank0.json.gz"])
+def test_a_trace_is_no_database(tmp_path: Path, name: str, read_only: bool) -> None:
+    # DuckDB takes files that it can query for databases in memory: all that was stored there would be lost.
+    path = tmp_path / name
+    text = b'{"traceEvents": []}'
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+
+    with pytest.raises(InputUnusableError, match="not a DuckDB database, or a damaged one"):
+        Store(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("name", [":memory:", "md:run", "sqlite:run.db"])
+def test_a_name_with_a_meaning_to_duckdb_is_a_file_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    Store(Path(name)).close()
+
+    assert [one.name for one in tmp_path.iterdir()] == [name]

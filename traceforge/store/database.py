@@ -137,15 +137,15 @@ class Store(Answers):
     def _attach(self, path: Path | None, read_only: bool, is_new: bool) -> None:
         import duckdb
 
-        target = ":memory:" if path is None else str(path)
-        options = "READ_ONLY" if read_only else f"STORAGE_VERSION '{_STORAGE_VERSION}'"
+        # `md:run` means something to DuckDB; a trace, without the type, a database in memory, which is lost.
+        literal = (":memory:" if path is None else str(path.absolute())).replace("'", "''")
+        options = "TYPE duckdb"
+        if path is not None:
+            options += ", READ_ONLY" if read_only else f", STORAGE_VERSION '{_STORAGE_VERSION}'"
         if is_new:
             options += f", BLOCK_SIZE {_BLOCK_BYTES}"  # a file keeps the size it was made with
-        if path is None:
-            options = ""
         try:
-            literal = target.replace("'", "''")
-            self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {f'({options})' if options else ''}")
+            self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} ({options})")
         except duckdb.Error as error:
             raise open_error(path, error, is_new) from error
 

@@ -178,8 +178,9 @@ def _attached(
     while True:
         connection = _connected()
         try:
-            literal = str(path).replace("'", "''")
-            connection.execute(f"ATTACH '{literal}' AS {_CATALOG} {'(READ_ONLY)' if read_only else ''}")
+            literal = str(path.absolute()).replace("'", "''")
+            options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
+            connection.execute(f"ATTACH '{literal}' AS {_CATALOG} ({options})")
             return connection
         except duckdb.Error as error:
             connection.close()
@@ -207,8 +208,8 @@ def _make(path: Path, documents: Sequence[Document]) -> None:
     making = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     connection = _connected()
     try:
-        literal = str(making).replace("'", "''")
-        connection.execute(f"ATTACH '{literal}' AS {_CATALOG} (STORAGE_VERSION 'v1.0.0')")
+        literal = str(making.absolute()).replace("'", "''")
+        connection.execute(f"ATTACH '{literal}' AS {_CATALOG} (TYPE duckdb, STORAGE_VERSION 'v1.0.0')")
         connection.execute(f"USE {_CATALOG}")
         for schema in sorted({document.name.partition(".")[0] for document in documents}):
             connection.execute(f"CREATE SCHEMA {schema}")
