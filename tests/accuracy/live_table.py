@@ -30,8 +30,8 @@ intervals of 95 %. Fewer than 20 pairs: the hook gave pacing up, as it surely co
 {counts}
 
 Where nothing couples the ranks, pacing cost more than was foretold. Perhaps that is because the replay knows the ranks'
-true waits, and a rank in the job only what lies above the shortest transfer that it saw, so that other load looks like a
-lead to it; that was not tested. The mean of four pairs of whole runs has an error of its own, which is not in these
+true waits, and a rank in the job only what lies above the shortest transfer that it saw, so that other load looks like
+a lead to it; that was not tested. The mean of four pairs of whole runs has an error of its own, which is not in these
 counts.
 
 """
