@@ -79,6 +79,15 @@ def test_the_longest_of_many_kernels_has_all_sizes_and_is_no_fault_in_turns() ->
     assert effect_in_turns(delays, durations, replace(LIMITS, any_size=True)) is not None
 
 
+def test_losses_of_all_sizes_of_few_ranks_are_a_fault_in_turns() -> None:
+    # given four ranks, of which in each iteration one loses something of any size, 12 % on average: 3 % a rank
+    drawn = np.random.default_rng(4)
+    delays = np.zeros((40, 4))
+    delays[np.arange(40), np.arange(40) % 4] = 12 * drawn.exponential(1.0, 40)
+
+    assert effect_in_turns(delays, np.full(40, 100.0), LIMITS) is not None
+
+
 def steps_of(lengths: np.ndarray, ranks: int = 4) -> Effect | None:
     """What is said of steps that last 100 times their lengths on all ranks alike; shorter ones cost nothing."""
     own = np.repeat(100 * (lengths - np.median(lengths))[:, None], ranks, axis=1)

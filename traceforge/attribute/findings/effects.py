@@ -184,7 +184,9 @@ def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits
     share = float(by_iteration[counted].sum() / durations_ns.sum())
     if share < limits.rotating_share or not _is_in_turns(delays_ns, affected, share):
         return None
-    if not limits.any_size and _is_of_all_sizes(by_iteration, affected):
+    # Where each rank loses enough by itself, it is not that there are so many of them.
+    is_of_many = share < thresholds.REPORTED_SHARE * delays_ns.shape[1]
+    if is_of_many and not limits.any_size and _is_of_all_sizes(by_iteration, affected):
         return None
     effect = _in_iterations(by_iteration, counted, share, grade_of_turns(share, affected, limits))
     hit = float(by_iteration[affected].mean())
