@@ -255,6 +255,8 @@ class TorchGroups:
 
     def _let_go(self, recorder: Recorder, step: int, _start_ns: int, _end_ns: int) -> None:
         """Forget calls that nobody waits for, so that what they hold is free."""
+        # A backward pass that failed never says that it is ready.
+        self._awaits_ready = False
         old = [work for work, call in self._open.items() if call.step < step] if self._open else ()
         for work in old:
             call = self._open.pop(work)
