@@ -15,6 +15,7 @@ PROMISES = {
         "tests/sources/test_kineto_damage.py::test_a_cut_gzip_file_is_read_to_its_last_byte",
         "tests/sources/test_chakra_damage.py::test_a_cut_file_gives_every_node_before_the_cut",
         "tests/test_archives.py::test_of_a_member_that_is_cut_off_there_is_what_precedes_the_cut",
+        "tests/test_inflate.py::test_zstd_frames_may_begin_with_what_is_to_be_skipped",
         "tests/test_inflate.py::test_a_damaged_zstd_file_ends_at_the_damage",
         "tests/store/test_ingest.py::test_rows_read_are_rows_stored_plus_rows_counted",
         "tests/store/test_ingest.py::test_whatever_a_reader_raises_costs_its_file_alone",
@@ -35,6 +36,7 @@ PROMISES = {
         "tests/store/test_budget.py::test_a_file_that_costs_too_much_is_an_issue_and_the_others_are_read",
         "tests/store/test_budget.py::test_the_limits_are_options_of_the_command",
         "tests/sources/test_kineto_bounds.py::test_threads_beyond_the_bound_are_left_out_of_events_and_counted",
+        "tests/sources/test_kineto_bounds.py::test_of_metadata_beyond_the_bound_the_first_process_groups_are_kept",
         "tests/sources/test_kineto_bounds.py::test_names_beyond_the_bound_become_one_and_are_counted",
         "tests/sources/test_nccl_log_lines.py::test_records_of_processes_beyond_the_bound_are_kept_without_theirs",
         "tests/sources/test_nccl_log_lines.py::test_records_of_communicators_beyond_the_bound_are_kept_without_theirs",
@@ -58,6 +60,11 @@ PROMISES = {
     "A file is not read twice": (
         "tests/store/test_ingest.py::test_a_file_that_is_known_is_not_read_again_under_any_name",
         "tests/store/test_ingest.py::test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off",
+    ),
+    "No answer is written over a trace or a database.": (
+        "tests/cli/test_outputs.py::test_no_answer_is_written_over_a_trace_or_a_database",
+        "tests/cli/test_outputs.py::test_two_answers_do_not_share_a_file",
+        "tests/store/test_opening.py::test_a_trace_is_no_database",
     ),
     "is one file that opens from disk, loads nothing and runs nothing that a trace contains": (
         "tests/report/test_names.py::test_the_page_holds_only_our_own_scripts",

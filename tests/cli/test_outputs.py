@@ -1,5 +1,6 @@
 """What a command writes never takes the place of what somebody recorded: traces and databases stay as they are."""
 
+import errno
 import gzip
 import json
 import os
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run
+from traceforge.cli.outputs import write_text
+from traceforge.errors import InputUnusableError
 
 TRACE = json.dumps(
     {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}
@@ -86,3 +89,31 @@ def test_an_earlier_answer_is_replaced(tmp_path: Path, healthy: Path) -> None:
 
     assert finished.returncode == 0
     assert "iteration_ms" in (tmp_path / "junit.xml").read_text()
+
+
+def test_where_the_disk_is_full_the_earlier_answer_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a disk on which half of an answer has room
+    (tmp_path / "report.html").write_text("the earlier one")
+    real = Path.write_text
+
+    def full(path: Path, text: str, encoding: str) -> None:
+        real(path, text[: len(text) // 2], encoding=encoding)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+
+    with pytest.raises(InputUnusableError, match="cannot be written: No space left on device"):
+        write_text(tmp_path / "report.html", "a new one")
+
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_text() == "the earlier one"
+
+
+def test_an_answer_goes_through_a_link_and_to_a_device(tmp_path: Path) -> None:
+    (tmp_path / "latest.html").symlink_to("today.html")
+
+    write_text(tmp_path / "latest.html", "text")
+    write_text(Path("/dev/null"), "text")
+
+    assert (tmp_path / "latest.html").is_symlink()
+    assert (tmp_path / "today.html").read_text() == "text"

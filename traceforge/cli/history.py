@@ -167,9 +167,7 @@ def metrics(
     if output is None:
         sys.stdout.write(text)
         return
-    making = output.with_name(f".{output.name}.new")
-    write_text(making, text)
-    making.replace(output)
+    write_text(output, text)
     note(f"metrics: {output}")
 
 

@@ -62,13 +62,20 @@ def _recorded(path: Path) -> str | None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A file with this text.
+    """A file with this text, whole or not at all: an earlier one stays where the disk is full.
 
     Raises:
         InputUnusableError: it cannot be written.
     """
+    place = path.resolve()
+    is_plain = place.is_file() or not place.exists()
+    making = place.with_name(f".{place.name}.new") if is_plain else place
     try:
-        path.write_text(text, encoding="utf-8")
+        making.write_text(text, encoding="utf-8")
+        if is_plain:
+            making.replace(place)
     except OSError as error:
+        if is_plain:
+            making.unlink(missing_ok=True)
         hint = "name a file in a folder where you may write"
         raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(path), hint=hint) from error
