@@ -13,12 +13,17 @@ from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
 from traceforge.vocabulary import vocabulary
 
+# Names as their place among all names of the database: a large rank has millions of events, and few names.
 _EVENTS = """
-SELECT k.name, c.class, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
+WITH named AS (
+  SELECT category, name, class, CAST(DENSE_RANK() OVER (ORDER BY name) AS INTEGER) AS number FROM align.name_class
+)
+SELECT c.number AS name, c.class = 'operation' AS is_operation, c.class = 'annotation' AS is_annotation,
+  c.name = 'pacing_delay' AS is_pacing, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
   o.raw_start_ns + o.duration_ns AS end_ns
 FROM raw.occurrence AS o
 JOIN raw.event_kind AS k USING (source_id, kind_id)
-JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
+JOIN named AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE o.source_id = ? AND k.phase = 'X' AND o.raw_start_ns IS NOT NULL AND o.duration_ns > 0
   AND LIST_CONTAINS(?, c.class)
 ORDER BY track_id, start_ns, end_ns DESC
@@ -37,7 +42,7 @@ _MOST_PLACES = 60
 
 
 def kernels(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
-    """Compute kernels of a rank: name, iteration, ordinal, start_ns, end_ns on the aligned clock."""
+    """Compute kernels of a rank: name (a number), iteration, ordinal, start_ns, end_ns on the aligned clock."""
     return _numbered(store, run_id, rank, store.query(_EVENTS, [source_id, _KERNELS]))
 
 
@@ -48,13 +53,13 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     """
     inside = [one.name for one in vocabulary().activities]
     events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
-    has_operations = (events["class"] == "operation").any()
-    work = "operation" if has_operations else "annotation"
+    has_operations = events["is_operation"].any()
+    work = "is_operation" if has_operations else "is_annotation"
     # What a pacing hook asked for takes as long as it asked for, whatever runs beside it.
-    events = events.filter((pl.col("class") != "annotation") if has_operations else (pl.col("name") != "pacing_delay"))
+    events = events.filter(~pl.col("is_annotation" if has_operations else "is_pacing"))
     longest = longest_inside_ns(Spans(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns"))))
     own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
-    return _numbered(store, run_id, rank, events.filter(own & (events["class"] == work)))
+    return _numbered(store, run_id, rank, events.filter(own & events[work]))
 
 
 def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
