@@ -70,7 +70,7 @@ def test_kernels_that_memory_bounds_are_named_where_nothing_else_is_larger() -> 
 
     assert (bound, share) == ("memory_bound", 0.4)
     assert str(sentence).startswith(
-        "The device computes 70 % of each 100 µs step; for 40 % of it, the largest avoidable part, kernels "
+        "The device computes 70 % of each 100 µs step. For 40 %, the largest avoidable part, kernels "
         "are bound by the device's memory"
     )
     assert "50 % of the memory's peak" in str(sentence)
@@ -82,14 +82,14 @@ def test_a_rank_alone_says_what_bounds_it() -> None:
     ((bound, sentence),) = rows_of(store, BOUND)
     assert bound == "launch_bound"
     assert sentence == (
-        "The device computes 30 % of each 100 µs step; for 25 % of it, the largest avoidable part, the device "
-        "is idle because the host launches too slowly (1 kernel in it, 30.0 µs on average); the device is busy "
+        "The device computes 30 % of each 100 µs step. For 25 %, the largest avoidable part, the device "
+        "is idle because the host launches too slowly (1 kernel in it, 30.0 µs on average). The device is busy "
         "55 % of the step."
     )
     ((headline, explanation, step),) = rows_of(store, "SELECT headline, explanation, next_step FROM attribute.verdict")
     assert headline == sentence
     assert "who waits for whom cannot be known" in str(explanation)
-    assert str(step).endswith("recorded on all ranks.")
+    assert str(step).endswith("record the same steps on all ranks.")
 
 
 def test_a_job_of_one_rank_needs_no_other_ranks() -> None:

@@ -67,7 +67,7 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
     assert bound == "communication_bound"
     assert str(sentence).startswith("Communication-bound: for 67 % of each 1.50 ms step")
     assert str(sentence).endswith(
-        "All of that communication is all_reduce (dp, 4 ranks): 120 MB a call (median), 180 GB/s bus "
+        "All of that communication is all_reduce (dp, 4 ranks): 120 MB a call (median) at 180 GB/s bus "
         f"bandwidth, 40 % of line rate (450 GB/s: links of {H100})."
     )
 
@@ -76,7 +76,7 @@ def test_two_devices_of_a_host_may_share_few_of_their_links() -> None:
     # Two of eight H100 reach each other by all links, two of four wired in pairs do not: not known which these are.
     ((_, sentence, _),) = rows_of(of_all(*job(45_000_000, MS)), BOUND)
 
-    assert "its line rate is not known (--line-rate states it)" in str(sentence)
+    assert "The line rate is not known; --line-rate states it" in str(sentence)
 
 
 def test_faster_than_the_line_rate_is_no_share_of_it() -> None:
@@ -91,7 +91,7 @@ def test_across_hosts_it_is_held_against_the_nics_that_logs_state() -> None:
 
     assert rows_of(store, RATES) == [("all_reduce", True, 50.0, "1 NIC a host with 50 GB/s, by the logs")]
     ((_, sentence, step),) = rows_of(store, BOUND)
-    assert ", 12.5 GB/s bus bandwidth, 25 % of line rate" in str(sentence)
+    assert " at 12.5 GB/s bus bandwidth, 25 % of line rate" in str(sentence)
     assert "look for what slows it" in str(step)
 
 
@@ -127,7 +127,7 @@ def test_short_calls_are_told_to_be_short() -> None:
 
     ((_, sentence, step),) = rows_of(of_all(*traces), BOUND)
 
-    assert "20.0 kB a call (median), 400 MB/s bus bandwidth" in str(sentence)
+    assert "20.0 kB a call (median) at 400 MB/s bus bandwidth" in str(sentence)
     assert str(step).startswith("Its calls are short")
 
 
@@ -136,7 +136,7 @@ def test_without_a_line_rate_the_runs_own_fastest_call_stands_beside() -> None:
 
     ((_, sentence, step),) = rows_of(store, BOUND)
     assert str(sentence).endswith(
-        ", 180 GB/s bus bandwidth, at best 180 GB/s; its line rate is not known (--line-rate states it)."
+        " at 180 GB/s bus bandwidth, at best 180 GB/s. The line rate is not known; --line-rate states it."
     )
     assert "line rate" not in str(step)
     assert "communication_at_line_rate" not in dict(rows_of(store, PARTS))
@@ -146,7 +146,9 @@ def test_of_one_rank_the_pace_is_a_lower_bound() -> None:
     store = of_all(job(45_000_000, MS)[0])
 
     ((_, sentence, _),) = rows_of(store, BOUND)
-    assert "180 MB a call (median), 180 GB/s bus bandwidth or more (waiting for other ranks is in it)" in str(sentence)
+    assert "180 MB a call (median) at 180 GB/s bus bandwidth or more (waiting for other ranks is in it)" in str(
+        sentence
+    )
 
 
 def test_calls_without_bytes_have_no_pace() -> None:

@@ -61,8 +61,8 @@ def test_a_persistent_straggler_is_named_with_what_it_costs() -> None:
         assert finding[former] == finding[name]
     assert finding["gain_if_fixed"] == pytest.approx(150 / 110 - 1)
     assert finding["summary"] == (
-        "Rank 1 computes longer than its peers before they communicate, in 12 of 12 iterations; "
-        "it costs the job 40.0 µs an iteration (27 %)."
+        "Rank 1 computes longer than its peers before they communicate, in 12 of 12 iterations. "
+        "It costs the job 40.0 µs an iteration (27 %)."
     )
 
 
@@ -83,7 +83,7 @@ def test_an_input_stall_now_and_then_is_found_with_its_iterations() -> None:
         affected_delay_ns=80 * US,
     )
 
-    assert "waits for its next batch of input, in 5 of 30 iterations, 80.0 µs each" in str(finding["summary"])
+    assert "waits for its next batch of input, 80.0 µs in each of 5 of 30 iterations" in str(finding["summary"])
     assert "rank 2's data loader" in str(finding["next_step"])
 
 
@@ -98,7 +98,10 @@ def test_a_job_that_gets_slower_for_good_is_told_since_when_and_one_that_gets_fa
         last_iteration=15,
         delay_ns_per_iteration=40 * US * 9 // 16,
     )
-    assert "Every rank computes longer than in other iterations, since iteration 7, in 9 of 16 it" in str(finding)
+    assert (
+        "Every rank computes longer than in other iterations, 40.0 µs in each of 9 of 16 iterations, since iteration 7."
+        in str(finding)
+    )
 
     # given the same lost at first
     faster = {(i, rank): 40 * US for i in range(9) for rank in range(3)}
@@ -107,7 +110,7 @@ def test_a_job_that_gets_slower_for_good_is_told_since_when_and_one_that_gets_fa
     # given fewer such iterations
     brief = {(i, rank): 40 * US for i in range(4) for rank in range(3)}
     finding = only(findings_of(*traces_of(brief, iterations=16)), subject_kind="job", confidence="low")
-    assert "in the first 4 of 16 iterations, as a job that warms up, 40.0 µs each" in str(finding["summary"])
+    assert "40.0 µs in each of the first 4 of 16 iterations, as a job that warms up" in str(finding["summary"])
 
 
 @pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24)], ids=["a third of the run", "two thirds of the run"])
@@ -226,7 +229,7 @@ def test_a_pause_of_all_ranks_is_found_where_nothing_says_why() -> None:
         findings_of(*traces), cause="unexplained", subject_kind="job", pattern="one_off", confidence="medium"
     )
     assert str(finding["summary"]).startswith(
-        "Every rank stands still for a reason the trace does not show, in 1 of 40"
+        "Every rank stands still for a reason the trace does not show, 4.00 ms in 1 of 40"
     )
 
 
@@ -234,14 +237,14 @@ def test_one_iteration_is_never_certain() -> None:
     finding = only(findings_of(*traces_of({(0, 1): 40 * US}, iterations=1)), subject="1", pattern="transient")
 
     assert finding["confidence"] != "high"
-    assert ", in the one iteration judged; it costs the job 40.0 µs an iteration (27 %)." in str(finding["summary"])
+    assert ", in the one iteration judged. It costs the job 40.0 µs an iteration (27 %)." in str(finding["summary"])
 
 
 def test_a_single_hit_is_told_in_the_singular() -> None:
     # given rank 1 that loses 80 us once in ten iterations
     finding = only(findings_of(*traces_of({(4, 1): 80 * US}, iterations=10)), confidence="low", affected_iterations=1)
 
-    assert ", in 1 of 10 iterations, 80.0 µs; it costs" in str(finding["summary"])
+    assert ", 80.0 µs in 1 of 10 iterations. It costs" in str(finding["summary"])
 
 
 def test_a_rank_that_was_recorded_alone_has_no_peers() -> None:
@@ -254,7 +257,9 @@ def test_a_rank_that_was_recorded_alone_has_no_peers() -> None:
 
     finding = only(findings_of(trace), confidence="low", affected_iterations=1)
 
-    assert str(finding["summary"]).startswith("Rank 3 computes longer than in other iterations, in 1 of 40 iterations")
+    assert str(finding["summary"]).startswith(
+        "Rank 3 computes longer than in other iterations, 600 µs in 1 of 40 iterations"
+    )
 
 
 def test_the_first_iteration_does_not_count_while_it_warms_up() -> None:

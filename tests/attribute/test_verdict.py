@@ -248,7 +248,7 @@ def test_what_bounds_devices_is_said_also_where_ranks_cannot_be_compared() -> No
 
     assert str(verdict["headline"]).startswith("No communication between ranks was recorded")
     assert str(verdict["explanation"]).startswith("Where the time goes: ")
-    assert "the device is busy 50 % of the step" in str(verdict["explanation"])
+    assert "The device is busy 50 % of the step" in str(verdict["explanation"])
     assert "doctor" in str(verdict["next_step"])
 
 

@@ -18,7 +18,7 @@ from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_tab
 from traceforge.report.charts.pipeline import pipeline_spec
 from traceforge.report.charts.ring import ring_spec
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
-from traceforge.report.charts.strip import strip_spec
+from traceforge.report.charts.strip import strip_domain, strip_spec
 from traceforge.report.charts.trend import TrendLevel, trend_spec
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.embedded_data import packed, row_count
@@ -121,3 +121,8 @@ def test_a_specification_that_is_not_valid_is_noticed() -> None:
     spec["mark"]["opacity"] = "much"
     with pytest.raises(jsonschema.ValidationError):
         validate_jsonschema(spec, altair.load_schema())
+
+
+def test_the_axis_of_durations_starts_at_zero_where_little_would_be_left_out() -> None:
+    assert strip_domain(90.0, 100.0) == [88.5, 103.0]
+    assert strip_domain(5.0, 100.0)[0] == 0

@@ -6,7 +6,8 @@ from traceforge.align.groups import assign_groups
 from traceforge.store.database import Store
 
 _DESCRIPTIONS = """
-SELECT r.run_id, g.process_group_name AS name, MIN(g.description) AS description
+-- PyTorch writes `undefined` where the program described no group.
+SELECT r.run_id, g.process_group_name AS name, MIN(NULLIF(g.description, 'undefined')) AS description
 FROM raw.process_group AS g
 JOIN align.rank AS r USING (source_id)
 GROUP BY r.run_id, g.process_group_name

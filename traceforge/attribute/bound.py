@@ -230,7 +230,9 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
         if more:
             usual = more.next_step or bound_words.NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
-        sentence += _of_unexplained(named, measured, details, place)
+        unknown = next((part["share"] for part in measured if part["bound"] == "unexplained"), 0.0)
+        if unknown > named["share"]:
+            sentence = f"{_of_unexplained(unknown, measured, facts, details.function(*place))} {sentence}"
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
     return (*place, named["bound"], named["share"], *shares, sentence, step)
@@ -243,17 +245,12 @@ def _usual_step(bound: str, facts: Facts) -> str:
     return bound_words.NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
 
 
-def _of_unexplained(named: Mapping[str, Any], parts: Parts, details: _Details, place: tuple[int, int | None]) -> str:
-    """What no operation explains, where that is more than the part that is named; stacks may."""
-    share = _unknown_share(parts)
-    if share <= named["share"]:
-        return ""
-    function = details.function(*place)
+def _of_unexplained(share: float, parts: Parts, facts: Facts, function: StallingFunction | None) -> str:
+    """What no operation explains; stacks may."""
+    text = f"Nothing runs for {format_share(share)} {_step(parts, facts)}"
     if function is not None:
-        return f" For {format_share(share)} nothing runs: the host is in {function.said}."
-    return (
-        f" For {format_share(share)} nothing runs and no call of the host is recorded: what it waits for is not known."
-    )
+        return f"{text}: the host is in {function.said}."
+    return f"{text}, and no call of the host is recorded: what it waits for is not known."
 
 
 def _unknown_share(parts: Parts) -> float:
@@ -338,15 +335,15 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     elif named["share"] >= computing:
         text = f"{title}: for {share} {_step(parts, facts)} {phrase}"
     else:
-        text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}; for {share} of it, the largest "
+        text = f"The {who} computes {format_share(computing)} {_step(parts, facts)}. For {share}, the largest "
         text += f"avoidable part, {phrase}"
     told = late.sentence if late else ""
     if is_launch and not told and facts.get("calls"):
         calls = round(facts["calls"])
         text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
     whole = "step" if facts["is_marked"] else "time"
-    spins = ", kernels that wait for other ranks included" if named["bound"] in _SPINNING else ""
-    text += f"; the device is busy {format_share(facts['busy'])} of the {whole}{spins}." if who == "device" else "."
+    spins = ", counting kernels that wait for other ranks" if named["bound"] in _SPINNING else ""
+    text += f". The device is busy {format_share(facts['busy'])} of the {whole}{spins}." if who == "device" else "."
     if told:
         text += f" {told}"
     elif is_launch and facts.get("records_stacks"):

@@ -89,8 +89,8 @@ class Copies:
         """Direction, size and pace."""
         share = format_share(self.share)
         if self.direction is None:
-            part = "all" if self.share >= 1 else share
-            return f"For {part} of the copies' time nothing runs while the host is in a call that copies."
+            part = "All" if round(self.share, 3) >= 1 else share
+            return f"{part} of this time the host is inside of a call that copies, and nothing else runs."
         whose = "this" if self.is_set else "the copies'"
         one, many = ("memory set", "memory sets") if self.is_set else ("copy", "copies")
         number = f"1 {one}" if self.copies == 1 else f"{self.copies:,} {many}"

@@ -199,7 +199,7 @@ statement AS (
   FROM parts
   UNION ALL
   SELECT run_id, finding_id, 6, 'against',
-    FORMAT('Chance explanation: p = {:.2f} that one of the ranks gathers as much.', p_value)
+    FORMAT('Chance explanation: p = {:.2g} that one of the ranks gathers as much.', p_value)
   FROM attribute.finding
   CROSS JOIN limits
   -- One iteration cannot tell chance from cause either way; that is said below.
@@ -235,8 +235,12 @@ statement AS (
   FROM configuration
   UNION ALL
   SELECT run_id, finding_id, 12, 'for',
-    FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
-      amplification, isolated_cost)
+    CASE
+      -- Of one rank nobody waits.
+      WHEN amplification < 0.05 THEN FORMAT('With this delay alone, an iteration would take {} longer.', isolated_cost)
+      ELSE FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
+        amplification, isolated_cost)
+    END
   FROM formatted
   WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
   UNION ALL

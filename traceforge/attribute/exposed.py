@@ -5,10 +5,12 @@ slower, and should look at its fabric or at calls too small for the links. The c
 exposed time are named. Not handled: which link is slow, of which findings speak.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from traceforge.attribute.findings.subjects import ranks_said
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_bytes, format_share
@@ -16,7 +18,7 @@ from traceforge.units import format_bytes, format_share
 _EXPOSED = """
 SELECT e.rank, e.communicator_id, e.op, e.calls, e.exposed_ns, e.paced_ns, e.at_line_rate_ns, e.has_waiting,
   e.bus_bandwidth_bytes_per_s, e.best_bus_bandwidth_bytes_per_s, e.size_bytes, e.call_ns,
-  COALESCE(NULLIF(k.description, ''), NULLIF(k.name, '')) AS communicator, k.size,
+  COALESCE(NULLIF(k.description, ''), NULLIF(k.name, '')) AS communicator, k.size, k.ranks,
   l.bus_bandwidth_bytes_per_s AS line_rate, l.basis
 FROM attribute.exposed_transfer AS e
 JOIN align.communicator AS k USING (run_id, communicator_id)
@@ -79,12 +81,12 @@ class Exposed:
             return "Its kind, its ranks and its bytes were not recorded."
         if self.bandwidth is None or self.size_bytes is None:
             return f"{text}; its bytes were not recorded."
-        text += f": {format_bytes(self.size_bytes)} a call (median), {_pace(self.bandwidth)} bus bandwidth"
+        text += f": {format_bytes(self.size_bytes)} a call (median) at {_pace(self.bandwidth)} bus bandwidth"
         if self.has_waiting:
             text += " or more (waiting for other ranks is in it)"
         if self.line_rate is None:
             best = "" if self.best is None or self.has_waiting else f", at best {_pace(self.best)}"
-            return f"{text}{best}; its line rate is not known (--line-rate states it)."
+            return f"{text}{best}. The line rate is not known; --line-rate states it."
         if self.bandwidth > self.line_rate:
             return f"{text}, no less than line rate ({self._limit()})."
         return f"{text}, {format_share(self.bandwidth / self.line_rate)} of line rate ({self._limit()})."
@@ -117,13 +119,14 @@ class ExposedTransfers:
         sums = rows.group_by("communicator_id", "op", maintain_order=True).agg(
             pl.col("exposed_ns", "paced_ns", "at_line_rate_ns").sum(),
             pl.col("bus_bandwidth_bytes_per_s", "best_bus_bandwidth_bytes_per_s", "size_bytes", "call_ns").median(),
-            pl.col("line_rate", "basis", "communicator", "size").first(),
+            pl.col("line_rate", "basis", "communicator", "size", "ranks").first(),
             pl.col("has_waiting").any(),
         )
         most = sums.sort("exposed_ns", descending=True, maintain_order=True).row(0, named=True)
         known = most["line_rate"] is not None and most["paced_ns"] > 0
+        alike = self._rows.filter(pl.col("communicator").eq_missing(most["communicator"]))["communicator_id"].n_unique()
         return Exposed(
-            text=_named(most["op"], most["communicator"], most["size"]),
+            text=_named(most["op"], most["communicator"], most["size"], most["ranks"] if alike > 1 else ()),
             share=most["exposed_ns"] / int(rows["exposed_ns"].sum()),
             size_bytes=None if most["size_bytes"] is None else round(most["size_bytes"]),
             call_ns=most["call_ns"],
@@ -151,8 +154,10 @@ def line_rate_shares(store: Store) -> dict[tuple[int, int], float]:
     return {(int(run_id), int(rank)): float(share) for run_id, rank, share in store.rows(query)}
 
 
-def _named(op: str | None, communicator: str | None, size: int) -> str:
-    ranks = f"{size} ranks" if size > 1 else "ranks that are not known"
+def _named(op: str | None, communicator: str | None, size: int, told: Sequence[int]) -> str:
+    """What moves where; the ranks are `told` where several communicators have one name."""
+    counted = f"{size} ranks" if size > 1 else "ranks that are not known"
+    ranks = ranks_said(told) if told else counted
     name = f"{communicator[:60]}, " if communicator else ""
     return f"{op or 'communication of an unknown kind'} ({name}{ranks})"
 

@@ -19,6 +19,7 @@ from traceforge.units import format_ns
 from traceforge.vocabulary import UNNAMED, vocabulary
 
 _CAUSE = "host_stall"
+_ANNOTATION = "the program's own annotation"
 _LONGEST_NAME = 80
 # First and last iteration that count, where all do.
 _ALL = (None, None)
@@ -93,7 +94,9 @@ class StallingFunction:
 
     @property
     def said(self) -> str:
-        """Its name, and who calls it."""
+        """Its name, and who calls it; names that people choose stand in quotation marks."""
+        if self.source == _ANNOTATION:
+            return f"“{_short(self.name)}”"
         return f"{_short(self.name)}, called from {_short(self.caller)}" if self.caller else _short(self.name)
 
 
@@ -152,7 +155,7 @@ def stalling_function(
         name=named.name,
         caller=None if _is_line(named.name) or not lines else lines[0],
         covered_ns=named.covered_ns / iterations,
-        source="the recorded stacks" if named.is_python else "the program's own annotation",
+        source="the recorded stacks" if named.is_python else _ANNOTATION,
     )
 
 

@@ -21,6 +21,10 @@ _SCHEDULES = {
 }  # fmt: skip
 
 
+_LATE = "ranks later than usual"
+_NEGATIVE = {_LATE: "of waits that late ranks are spared"}
+
+
 def is_unbalanced(state: State) -> bool:
     """Whether one stage computes so much more than the mean stage that it, and not a fault, limits the run."""
     if state["state"] != "nothing_significant" or state["heavy_excess_share"] is None:
@@ -69,24 +73,30 @@ def of_bubbles(state: State) -> str:
     # Fill and drain of the first iteration are unlike all others', so that it is in no mean of the pipeline.
     of_which = ", the first iteration left out" if state["is_first_left_out"] else ""
     named = f"{_SCHEDULES.get(state['schedule'], 'an unknown schedule')}, {plural(state['stages'], 'stage')}"
-    text = (
-        f"{format_share(state['bubble_ns'] / iteration_ns)} of a rank's own step "
-        f"({format_ns(iteration_ns)}{of_which}) is pipeline bubble ({named}); "
-        f"{_points(state['fill_drain_ns'] / iteration_ns)} are fill and drain: {state['more_microbatches']} "
-        f"micro-batches of this size instead of {state['all_microbatches']} would leave "
-        f"{_points(state['more_fill_drain_share'])}"
-    )
-    others = (
+    parts = (
+        ("fill and drain", state["fill_drain_ns"]),
         ("unequal stages", state["imbalance_ns"]),
         ("messages", state["message_ns"]),
-        ("ranks later than usual", state["late_peer_ns"]),
+        (_LATE, state["late_peer_ns"]),
     )
-    told = [
-        f"{_points(duration_ns / iteration_ns)} are {what}"
-        for what, duration_ns in others
-        if duration_ns >= thresholds.TOLD_BUBBLE_SHARE * iteration_ns
+    least_ns = thresholds.TOLD_BUBBLE_SHARE * iteration_ns
+    told = [f"{_points(part_ns / iteration_ns)} {what}" for what, part_ns in parts if part_ns >= least_ns]
+    # A late rank waits less itself, so that a part can be negative; without it the others would not add up.
+    less = [
+        f"{_points(-part_ns / iteration_ns)} {_NEGATIVE.get(what, what)}"
+        for what, part_ns in parts
+        if -part_ns >= least_ns
     ]
-    return f"{text}; {', '.join(told)}." if told else f"{text}."
+    text = (
+        f"{format_share(state['bubble_ns'] / iteration_ns)} of a rank's own step "
+        f"({format_ns(iteration_ns)}{of_which}) is pipeline bubble ({named})"
+    )
+    text += f": {', '.join(told)}" if told else ""
+    text += f", less {', '.join(less)}" if told and less else ""
+    return (
+        f"{text}. With {state['more_microbatches']} micro-batches of this size instead of {state['all_microbatches']}, "
+        f"fill and drain would take {format_share(state['more_fill_drain_share'])}."
+    )
 
 
 def _points(share: float) -> str:

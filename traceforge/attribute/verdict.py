@@ -93,14 +93,15 @@ FROM called
 # What flight recorder dumps say, in the words of fabric.hang.
 _OF_HANGS = ("hang", "hang_unknown", "no_hang")
 _UNKNOWN = "who waits for whom cannot be known from this."
+_LOGS_ALONE = "Logs alone tell how ranks are connected, not how long they wait"
 
 _HEADLINES = MappingProxyType(
     {
         **dict.fromkeys(_OF_HANGS, "{hang_summary}"),
         "no_timeline": "No file of this run holds a timeline.",
         "graphs_alone": f"Execution traces alone tell what ranks issue and how large it is, not when: {_UNKNOWN}",
-        "logs_alone": "Logs alone tell how ranks are connected, not how long they wait: what it costs cannot be known "
-        "from this.",
+        "logs_alone": f"{_LOGS_ALONE}: what it costs cannot be known from this.",
+        "problems": "The logs show {shown_problems}: {first_problem}",
         "rank_unknown": f"No trace of this run says which rank it belongs to: {_UNKNOWN}",
         "one_rank": f"Only one rank was recorded: {_UNKNOWN}",
         "no_communication": f"No communication between ranks was recorded: {_UNKNOWN}",
@@ -121,7 +122,7 @@ _HEADLINES = MappingProxyType(
 )
 
 _ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
-_OTHER_RANKS = "Waits need the same steps recorded on all ranks."
+_OTHER_RANKS = "To see who waits for whom, record the same steps on all ranks."
 _COMMUNICATION = (
     "Record all ranks in the same steps, the host's calls and the device's work (torch.profiler of PyTorch 2.4 or "
     "later, activities CPU and CUDA); `traceforge doctor` names the setting for these files."
@@ -202,6 +203,9 @@ def _headline(state: State) -> str:
         return headline_of_stages(state)
     if _is_spread(state) and state["idle_owner"]:
         return headline_of_division(state["idle_owner"], format_share(_delay_share(state) or 0.0))
+    if state["state"] == "logs_alone" and state["problems"]:
+        first = "a problem" if state["problems"] == 1 else f"{plural(state['problems'], 'problem')}, the first"
+        return _filled(_HEADLINES["problems"], {**state, "shown_problems": first})
     return _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state)
 
 
@@ -294,10 +298,7 @@ def _explanation(store: Store, state: State) -> str:
 def _of_logs(state: State) -> str:
     if not state["problems"]:
         return "They show no problem of configuration; see the section on the fabric."
-    problems = plural(state["problems"], "problem")
-    is_single = state["problems"] == 1
-    measured = "which is no measured delay" if is_single else "none of them a measured delay"
-    return f"They show {problems}, {measured}. {state['first_problem']}"
+    return f"{_LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
 
 
 def _of_graphs(state: State, volumes: list[str]) -> str:

@@ -160,8 +160,8 @@ def verdict(
     late, lower, upper = lasting.value or 0.0, lasting.low or 0.0, lasting.high or 0.0
     who = f"who is last changes in {format_share(churn)} of iterations" if churn else "the same rank is always last"
     evidence = (
-        f"waiting is {format_share(waiting)} of the time, the slowest rank is {format_share(max(0.0, late))} of an"
-        f" iteration late all along, and {who}"
+        f"waiting is {format_share(waiting)} of the time, the slowest rank is on average {format_share(max(0.0, late))}"
+        f" of an iteration late, and {who}"
     )
     explained = max(thresholds.LASTING_LATENESS, thresholds.LASTING_PART_OF_WAITING * waiting)
     if waiting < thresholds.LARGE_WAITING:
@@ -169,7 +169,7 @@ def verdict(
     elif lower > thresholds.LASTING_LATENESS:
         meaning = f"One part of the job is slow: {evidence}."
     elif is_found:
-        meaning = f"What the verdict names is slow, and no rank lags behind throughout: {evidence}."
+        meaning = f"What the verdict names is slow, and no rank is certain to lag behind throughout: {evidence}."
     elif upper < explained and chance > 0 and churn >= thresholds.CHURN_OF_CHANCE * chance:
         meaning = f"No part is slow, yet ranks wait for one another: {evidence}, as chance would have it."
     else:

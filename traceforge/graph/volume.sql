@@ -18,7 +18,8 @@ CREATE OR REPLACE TABLE graph.volume (
 WITH described AS (
   SELECT source_id, process_group_name, MIN(description) AS description
   FROM raw.chakra_process_group
-  WHERE description <> ''
+  -- PyTorch writes `undefined` where the program described no group.
+  WHERE description NOT IN ('', 'undefined')
   GROUP BY source_id, process_group_name
 )
 SELECT

@@ -15,11 +15,12 @@ from traceforge.report.diagnosis import Finding
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _DATABASE = "run.duckdb"
 
+# What stands in braces is said of one rank or of several.
 _OF_GPU = (
-    "Read its clocks, power and throttle reasons while the job runs.",
+    "Read {its} clocks, power and throttle reasons while the job runs.",
     "nvidia-smi -q -d CLOCK,POWER,PERFORMANCE",
 )
-_OF_HOST = ("See what else runs on its cores while the job runs.", "top -b -n 1 -o %CPU")
+_OF_HOST = ("See what else runs on {its} cores while the job runs.", "top -b -n 1 -o %CPU")
 _OF_PATHS = ("See which path each GPU has to its NIC.", "nvidia-smi topo -m")
 _OF_LINKS = ("Read the NICs' error and congestion counters, twice.", "rdma statistic show")
 _BY_CAUSE: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -29,19 +30,19 @@ _BY_CAUSE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "slow_transfer": _OF_LINKS,
         "late_launch": _OF_HOST,
         "host_stall": _OF_HOST,
-        "input_stall": ("See whether its storage or its loader's workers are busy.", "iostat -x 1 3"),
+        "input_stall": ("See whether {its} storage or the data loader's workers are busy.", "iostat -x 1 3"),
     }
 )
 _QUERIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "slow_compute": ("See where it spends more than the others.", "slow_kernels"),
+        "slow_compute": ("See where {it_spends} more than the others.", "slow_kernels"),
         "slow_transfer": ("See which collectives were slow.", "slow_collectives"),
         "slow_path": ("See which ranks use a far NIC.", "far_nics"),
-        "input_stall": ("See in which iterations it waits for input.", "input_outliers"),
-        "late_launch": ("See in which calls its device idles.", "idle_by_cause"),
-        "host_stall": ("See in which calls its device idles.", "idle_by_cause"),
-        "garbage_collection": ("See in which calls its device idles.", "idle_by_cause"),
-        "allocator_stall": ("See in which calls its device idles.", "idle_by_cause"),
+        "input_stall": ("See which iterations wait for input.", "input_outliers"),
+        "late_launch": ("See in which calls the device idles.", "idle_by_cause"),
+        "host_stall": ("See in which calls the device idles.", "idle_by_cause"),
+        "garbage_collection": ("See in which calls the device idles.", "idle_by_cause"),
+        "allocator_stall": ("See in which calls the device idles.", "idle_by_cause"),
     }
 )
 
@@ -73,7 +74,8 @@ def _look(finding: Finding, *, has_devices: bool) -> Advice | None:
     advice = usual or _BY_CAUSE.get(finding.cause)
     if advice is None:
         return None
-    return Advice(advice[0], f"ssh {finding.host} {advice[1]}" if _PLAIN_NAME.fullmatch(finding.host) else advice[1])
+    text = advice[0].format(its="their" if finding.is_of_several else "its")
+    return Advice(text, f"ssh {finding.host} {advice[1]}" if _PLAIN_NAME.fullmatch(finding.host) else advice[1])
 
 
 def _query(finding: Finding, target: str, *, has_devices: bool) -> Advice | None:
@@ -82,7 +84,8 @@ def _query(finding: Finding, target: str, *, has_devices: bool) -> Advice | None
         return None
     database = target if target.endswith((".duckdb", ".db")) else _DATABASE
     make = "" if database == target else f"traceforge ingest {target} --db {database} && "
-    return Advice(name[0], f"{make}traceforge sql {database} --name {name[1]}")
+    text = name[0].format(it_spends="they spend" if finding.is_of_several else "it spends")
+    return Advice(text, f"{make}traceforge sql {database} --name {name[1]}")
 
 
 def _target(command: str | None) -> str:

@@ -6,7 +6,7 @@ import polars as pl
 
 from tests.report.test_next_steps import FINDING
 from traceforge.report.job import Iteration
-from traceforge.report.timeline.moments import moments_of, normal_of
+from traceforge.report.timeline.moments import detailed_iterations, moments_of, normal_of
 
 SEGMENTS = {"iteration": pl.Int32, "rank": pl.Int32, "phase": pl.String, "start_ns": pl.Int64, "duration_ns": pl.Int64}
 ARRIVALS = (
@@ -81,3 +81,11 @@ def test_the_normal_iteration_is_none_that_the_finding_slows() -> None:
     assert normal is not None
     assert anyhow is not None
     assert (normal.number, anyhow.number) == (1, 4)
+
+
+def test_why_an_iteration_is_shown_in_detail_reads_as_a_list() -> None:
+    # given two iterations, the first of which is the moment of a hint, the worst and, of two, the one in the middle
+    used = [Iteration(number, 0, 100 - number, is_warmup=False, is_partial=False) for number in range(2)]
+    hint = replace(FINDING, confidence="low", moment_iteration=0)
+
+    assert detailed_iterations([hint], used)[0] == "a hint, median and worst"

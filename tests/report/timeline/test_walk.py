@@ -229,6 +229,27 @@ def test_a_phase_can_be_switched_off(walk: Page) -> None:
     walk.wait(f"return {picture} !== {before!r}")
 
 
+def test_two_fingers_that_part_zoom_in_between_them(walk: Page) -> None:
+    before, (x, y) = settled(walk), at(walk, 0.6, 60)
+    walk.command("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    for kind, apart in (("touchStart", 30), ("touchMove", 60), ("touchMove", 120)):
+        fingers = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        walk.command("Input.dispatchTouchEvent", type=kind, touchPoints=fingers)
+    walk.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    walk.command("Emulation.setTouchEmulationEnabled", enabled=False)
+
+    after = settled(walk)
+    assert after[1] - after[0] == pytest.approx((before[1] - before[0]) / 4, rel=0.1)
+    assert before[0] < after[0] < after[1] < before[1]
+
+
+def test_what_is_searched_for_is_counted(walk: Page) -> None:
+    settled(walk)
+    field = f"{_FIGURE}.querySelector('[data-walk=search]')"
+    walk.run(f"{field}.value = 'all_reduce'; {field}.dispatchEvent(new Event('input'))")
+    walk.wait(f"return /^“all_reduce”: [1-9]/.test({_FIGURE}.querySelector('[data-walk=readout]').textContent)")
+
+
 def test_a_click_on_the_strip_opens_that_iteration(walk: Page) -> None:
     strip = f"{_FIGURE}.querySelector('[data-walk=strip]')"
     place = walk.run(

@@ -5,7 +5,7 @@ from traceforge.attribute.cause import Cause
 CAUSE = Cause(
     name="slow_transfer",
     mode="fabric_contention",
-    phrase="takes longer for the same bytes, although no rank is late",
+    phrase="takes longer for the same bytes although no rank is late",
     next_step="Look at what else used the links in those iterations (other jobs, storage, checkpoints), at switch "
     "counters (ECN, PFC, drops) and at NIC errors; record NCCL_DEBUG=INFO to learn the paths.",
     next_step_on_one_host="All ranks share the cores and the memory of one host, and communicate through them: look at "

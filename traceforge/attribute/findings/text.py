@@ -76,18 +76,19 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
     of_host = "" if run.has_device else found.cause.phrase_of_host
     phrase = (found.cause.phrase_of_all if is_own_peer else "") or of_host or found.cause.phrase
     affected, count = len(effect.affected), len(judged)
-    extent = "in the one iteration judged" if count == 1 else f"in {affected} of {count} iterations"
-    first, last = int(effect.affected[0]), int(effect.affected[-1])
+    is_sized = effect.pattern != "persistent" and count > 1
+    in_each = "in each of" if is_sized and affected > 1 else "in"
+    extent = "in the one iteration judged" if count == 1 else f"{in_each} {affected} of {count} iterations"
     if name == EVERY_RANK and begins_the_run(effect.affected):
         begun = "first" if affected == 1 else f"first {affected}"
-        extent = f"in the {begun} of {count} iterations, as a job that warms up"
+        extent = f"{in_each} the {begun} of {count} iterations, as a job that warms up"
+    inside = cost.affected_ns * affected
+    if is_sized and cost.delay.mean_ns * count - inside > thresholds.LEAST_COST_BESIDE * inside:
+        extent += " and less in the others"
+    first, last = int(effect.affected[0]), int(effect.affected[-1])
     # Without a gap, and to the end: it has begun, and nothing shows that it is over.
     if effect.pattern == "episode" and last == count - 1 == first + affected - 1:
-        extent = f"since iteration {judged[first]}, {extent}"
-    hit = f", {format_ns(cost.affected_ns)}" if effect.pattern != "persistent" and count > 1 else ""
-    hit += " each" if hit and affected > 1 else ""
-    inside = cost.affected_ns * affected
-    if hit and cost.delay.mean_ns * count - inside > thresholds.LEAST_COST_BESIDE * inside:
-        hit += " and less in the others"
+        extent += f", since iteration {judged[first]}"
+    size = f"{format_ns(cost.affected_ns)} " if is_sized else ""
     total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
-    return f"{subject} {phrase}, {extent}{hit}; it costs the job {total}."
+    return f"{subject} {phrase}, {size}{extent}. It costs the job {total}."

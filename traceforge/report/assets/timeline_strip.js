@@ -123,7 +123,8 @@ class Strip {
     this.model.owners.names.forEach(([label, mode], owner) => {
       const item = this.legend.appendChild(document.createElement("span"));
       const swatch = item.appendChild(document.createElement("i"));
-      swatch.style.background = `var(--${mode})`;
+      const hatch = `repeating-linear-gradient(-45deg, var(--${mode}) 0 2px, transparent 2px 4px)`;
+      swatch.style.background = mode === "unexplained" ? hatch : `var(--${mode})`;
       swatch.style.opacity = this.strength[owner];
       item.append(label);
     });

@@ -12,6 +12,7 @@ from traceforge.report.palette import variable
 
 STATES = ("used", "warm-up", "partial")
 _HEIGHT = 150
+_LEAST_LEFT_OUT = 0.25  # of the axis: less is drawn from zero
 
 
 def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
@@ -22,7 +23,6 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
         high_ms: longest duration that counts.
         tables: which of `above`, `below` (words) and `change` (a line) hold rows; Vega dislikes empty ones.
     """
-    margin = max(0.15 * (high_ms - low_ms), 0.01 * high_ms)
     base = rows_of("iterations")
     colour = alt.Color(
         "state:N",
@@ -40,8 +40,7 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
         scale=alt.Scale(zero=False, nice=False, padding=4),
         axis=alt.Axis(grid=False, tickMinStep=1, format="d", tickCount=TICKS),
     )
-    domain = [max(0.0, low_ms - margin), high_ms + 2 * margin]
-    scale = alt.Scale(zero=False, nice=True, clamp=True, domain=domain)
+    scale = alt.Scale(zero=False, nice=True, clamp=True, domain=strip_domain(low_ms, high_ms))
     y = alt.Y("duration_ms:Q", title="ms", scale=scale, axis=alt.Axis(tickCount=5))
     low = alt.Y("low_ms:Q", title="ms")
     spans = base.mark_rect(opacity=0.25).encode(x=x, x2=alt.X2("to:Q"), y=low, y2=alt.Y2("high_ms:Q"), color=colour)
@@ -51,6 +50,13 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}
     shown = [layer for name, layer in layers.items() if name in tables]
     return finished(alt.layer(spans, median, lines, *shown).properties(width="container", height=_HEIGHT))
+
+
+def strip_domain(low_ms: float, high_ms: float) -> list[float]:
+    """Ends of the axis of durations: from zero where little would be left out."""
+    margin = max(0.15 * (high_ms - low_ms), 0.01 * high_ms)
+    start = low_ms - margin
+    return [start if start >= _LEAST_LEFT_OUT * high_ms else 0.0, high_ms + 2 * margin]
 
 
 def _marked(table: str, offset: int) -> alt.Chart:

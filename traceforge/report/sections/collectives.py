@@ -167,7 +167,7 @@ def _caption(rows: list[Row], resolution_ns: float) -> str:
         return f"Transfers are not measured: of none of the {count(calls)} collectives was every member recorded."
     text = f"Most time is spent in {name}: {duration(first['transfer_ns'])} of transfer"
     skew_ns = first["skew_ns"]
-    if skew_ns is None:
+    if skew_ns is None or first["ranks"] == 1:
         return f"{text}."
     is_resolved = skew_ns >= resolution_ns
     apart = duration(skew_ns) if is_resolved else f"less than the {duration(resolution_ns)} that the clocks resolve"

@@ -116,7 +116,7 @@ def _caption(last: list[Row], cells: list[Row], sizes: tuple[int, int], context:
     iterations = len(last)
     tally = Counter(row["last_rank"] for row in last)
     rank, times = min(tally.items(), key=lambda item: (-item[1], item[0]))
-    shown = f"in {count(times)} of {plural(iterations, 'iteration')}"
+    shown = "in the one iteration" if iterations == 1 else f"in {count(times)} of {plural(iterations, 'iteration')}"
     if iterations < len(context.job.used):
         shown += " in which the clocks can tell"
     is_habit = _is_habit(times, iterations, len(context.job.ranks))

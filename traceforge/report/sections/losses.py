@@ -109,12 +109,15 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
     first = max(named, key=lambda owner: sums[owner])
     owned = sums[first] / sum(sums.values())
     of_all, who = percent(owned), _in_sentence(str(names[first][0]))
-    share = f"the largest owner, {who}, has {of_all} of it"
+    share, is_one = f"the largest owner, {who}, has {of_all} of it", len(context.job.ranks) == 1
     if names[first][1] == "unexplained":
-        share = f"{of_all} of it is unexplained"
+        share = f"{percent(context.trust.unexplained or owned)} of it is unexplained"
     elif context.diagnosis.leading is None and owned < thresholds.MOST_OF_A_STRIP:
-        share = f"nobody owns more than {of_all} of it"
-    return f"Time lost in each iteration, by who owns it; {share}{_won_back(sum(sums.values()), context)}"
+        share = f"no cause has more than {of_all} of it" if is_one else f"nobody owns more than {of_all} of it"
+    elif is_one:
+        share = f"the largest, {spaced(str(names[first][0]).partition(': ')[2])}, has {of_all} of it"
+    by = "cause" if is_one else "who owns it"
+    return f"Time lost in each iteration, by {by}; {share}{_won_back(sum(sums.values()), context)}"
 
 
 def _won_back(lost_us: float, context: Context) -> str:
@@ -125,7 +128,8 @@ def _won_back(lost_us: float, context: Context) -> str:
     won_back = 1 - excess["excess_ns"] * excess["iterations"] / (1_000 * lost_us)
     if won_back < thresholds.LEAST_WON_BACK_SHARE:
         return ""
-    return f"; {percent(min(1.0, won_back))} is won back where ranks are faster than usual"
+    faster = "iterations" if len(context.job.ranks) == 1 else "ranks"
+    return f"; {percent(min(1.0, won_back))} is won back where {faster} are faster than usual"
 
 
 def _in_sentence(name: str) -> str:

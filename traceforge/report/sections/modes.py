@@ -109,7 +109,7 @@ def _caption(findings: Sequence[Finding], rows: Mapping[str, Row]) -> str:
         return "No failure mode exceeds the scatter between iterations."
     shown = [lowered(mode_name(mode)) for mode in found]
     text = f"{capital(listed(shown))} found" if found else "No failure mode stands out"
-    text += f"; only a hint of {listed(hinted)}" if hinted else ""
+    text += f"; only a hint of {listed(hinted).replace('unexplained', 'unexplained delay')}" if hinted else ""
     return f"{text}. {capital(listed(ruled_out))}: no problem found." if ruled_out else f"{text}."
 
 

@@ -33,7 +33,7 @@ _TALLY_WORDS = {"no_effect": "without effect", "harm": "harmful", "not_identifia
 
 def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/pacing")
-    if not rows:
+    if not rows or len(context.job.ranks) == 1:  # one rank waits for nobody, so that nothing can be paced
         return missing("No pacing policy was replayed", context)
     trials = context.rows("sections/pacing_sweep")
     blocks: list[Block] = []

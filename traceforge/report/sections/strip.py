@@ -1,14 +1,14 @@
 """Iteration time over the run: how long, how steady, and where it changed for good.
 
 Reads timeline.iteration. Beyond some hundred iterations neighbours are binned: the line is their median, the box
-spans fastest and slowest. The time axis does not start at zero, and the caption says so.
+spans fastest and slowest. Where the time axis does not start at zero, a note says so.
 """
 
 from collections.abc import Sequence
 from statistics import fmean, median
 
 from traceforge.report.blocks import Figure, Missing, Panel, Section, Table, TableColumn, number
-from traceforge.report.charts.strip import strip_spec
+from traceforge.report.charts.strip import strip_domain, strip_spec
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import place_link
 from traceforge.report.embedded_data import Dataset
@@ -116,7 +116,9 @@ def _caption(job: JobOverview, found: LastingChange | None, episode: str) -> str
 
 
 def _notes(job: JobOverview, per_column: int) -> list[str]:
-    notes = ["The time axis does not start at zero. The horizontal dashed line is the median."]
+    starts_at_zero = strip_domain(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6)[0] == 0
+    cut = "" if starts_at_zero else "The time axis does not start at zero. "
+    notes = [f"{cut}The horizontal dashed line is the median."]
     if lasting_change(job.used):
         notes.append("The vertical line marks the change.")
     left_out = len(job.iterations) - len(job.used)

@@ -108,12 +108,16 @@ def _events_tile(context: Context) -> Tile:
         return Tile("—", "Events kept", "No event was read.", "caution")
     kept = 1 - trust.lost_events / trust.events
     text = f"of {count(trust.events)} events; {count(trust.lost_events)} not stored"
-    return Tile(
-        _cautious_percent(kept),
-        "Events kept",
-        text,
-        _state(kept, thresholds.GOOD_KEPT_SHARE, thresholds.FAIR_KEPT_SHARE),
-    )
+    state = _state(kept, thresholds.GOOD_KEPT_SHARE, thresholds.FAIR_KEPT_SHARE)
+    # How many events a file holds that cannot be read nobody knows.
+    if failed := _failed_files(context):
+        text += f"; {plural(failed, 'file')} could not be read"
+        state = "caution" if state == "good" else state
+    return Tile(_cautious_percent(kept), "Events kept", text, state)
+
+
+def _failed_files(context: Context) -> int:
+    return sum(issue.count for issue in context.trust.issues if issue.code == "file_failed")
 
 
 def _unexplained_tile(context: Context) -> Tile:
@@ -191,6 +195,8 @@ def _issue_figure(context: Context) -> TableFigure:
     lost = sum(issue.lost_events for issue in issues)
     kinds = listed([spaced(issue.code) for issue in issues], 2)
     stored = f"{plural(lost, 'event')} not stored" if lost else "every event is stored"
+    if failed := _failed_files(context):
+        stored += f", but {plural(failed, 'file')} could not be read"
     caption = f"Data issues: {count(len(issues))} ({kinds}); {stored}."
     return TableFigure("issues", caption, Table.of(issues, _ISSUE_COLUMNS, context.limits.table_rows), ["issues"])
 

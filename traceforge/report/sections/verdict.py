@@ -27,10 +27,13 @@ _MORE_WORK = ("more_work", "new_operation")
 _LABELS = {
     "hang": "Hang",
     "one_rank": "One rank",
+    "problems": "Problems in the logs",
     "finding": "Finding",
     "small_finding": "Small finding",
     "nothing_significant": "Nothing significant",
     "unsure": "No certain culprit",
+    "spread": "No single culprit",
+    "unbalanced": "Uneven stages",
     "cannot_be_known": "Cannot be known",
 }
 
@@ -73,7 +76,22 @@ def _kind(state: str, context: Context) -> str:
     """The state, or what the run is of which nothing else can be said."""
     if state == "finding" and not context.diagnosis.findings:
         return "hang"
-    return "one_rank" if state == "cannot_be_known" and len(context.job.ranks) == 1 and context.job.used else state
+    if state == "unsure":
+        return _unsure(context)
+    if state != "cannot_be_known":
+        return state
+    if not context.job.ranks and any(row["severity"] == "problem" for row in context.rows("sections/fabric_findings")):
+        return "problems"
+    is_known = any(row["bound"] != "unexplained" for row in context.rows("bound"))
+    return "one_rank" if len(context.job.ranks) == 1 and is_known else state
+
+
+def _unsure(context: Context) -> str:
+    """Why nobody is named although much may be lost: it is not certain, stages are uneven, or all lose some."""
+    verdict = context.diagnosis.verdict
+    if verdict is None or verdict.confidence == "low":
+        return "unsure"
+    return "unbalanced" if verdict.is_unbalanced else "spread"
 
 
 def _operation(context: Context, finding: Finding) -> Row | None:
@@ -162,7 +180,7 @@ def _how_sure(finding: Finding) -> str:
         parts.append(f"stands out in {of_all} {noun}{' judged' if finding.iterations == 1 else ''}")
     if finding.p_value is not None and (finding.iterations or 0) > 1:
         parts.append(f"chance explanation: {probability(finding.p_value)}")
-    parts += ["evidence speaks against it too"] if finding.evidence_against else []
+    parts += ["some evidence speaks against it"] if finding.evidence_against else []
     return "; ".join(parts)
 
 

@@ -13,6 +13,7 @@ from traceforge.report.formatting import capital, clean, duration, lowered, mode
 from traceforge.report.missing_data import missing
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds import report as thresholds
 
 _MOST_BARS = 12
 _LEAST_AXIS = 0.02  # of a mean iteration
@@ -130,12 +131,19 @@ def _caption(parts: list[_Part], total_ns: float, mean_ns: float, *, by_cause: b
     lost = f"{duration(total_ns)} of it is delay" if total_ns > 0 else "delays and gains cancel out"
     if total_ns < 0:
         lost = f"{duration(-total_ns)} less than at reference durations"
+    gross_ns = sum(max(0.0, part.delay_ns) for part in parts)
+    if gross_ns - total_ns >= thresholds.LEAST_WON_BACK_SHARE * gross_ns > 0:
+        lost += (
+            f": {duration(gross_ns)} lost, {duration(gross_ns - total_ns)} won back where ranks are faster than usual"
+        )
     text = f"An iteration takes {duration(mean_ns)}; {lost}."
     largest = _largest(known) if by_cause else known[:1]
     if largest and sum(part.delay_ns for part in largest) > 0:
         name = lowered(largest[0].label if len(largest) == 1 else capital(spaced(largest[0].cause)))
         sum_ns = sum(part.delay_ns for part in largest)
-        text += f" The largest part is {name}{'' if len(largest) == 1 else f', {duration(sum_ns)} over several ranks'}."
+        known_part = "known part" if unexplained.delay_ns > sum_ns else "part"
+        over = "" if len(largest) == 1 else f", {duration(sum_ns)} over several ranks"
+        text += f" The largest {known_part} is {name}{over}."
     share = f" ({percent(abs(unexplained.delay_ns) / total_ns)} of it)" if total_ns > 0 else ""
     rest = f"{duration(unexplained.delay_ns)}{share} remains" if unexplained.delay_ns else "Nothing remains"
     return f"{text} {rest} unexplained."

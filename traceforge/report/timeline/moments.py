@@ -83,7 +83,8 @@ def detailed_iterations(findings: Sequence[Finding], used: Sequence[Iteration]) 
         chosen.setdefault(int(finding.moment_iteration or 0), "a finding" if finding.is_significant else "a hint")
     for representative in representatives(used):
         number = representative.iteration.number
-        chosen[number] = " and ".join(filter(None, [chosen.get(number), representative.reason]))
+        link = ", " if " and " in representative.reason else " and "
+        chosen[number] = link.join(filter(None, [chosen.get(number), representative.reason]))
     if normal := normal_of(findings, used):
         chosen.setdefault(normal.number, "normal")
     return chosen
