@@ -75,8 +75,8 @@ def test_an_annotation_that_is_little_else_than_the_stall_is_named() -> None:
             trace.host_work("send_metrics", start_ns, ready_ns, "user_annotation")
 
     assert next_step(stalled_on_device(on_rank_2, annotated)) == (
-        "See why rank 2 is in “send_metrics”: 5.00 ms an iteration of the time in which it stalls, by the program's own "
-        "annotation."
+        "See why rank 2 is in “send_metrics”: 5.00 ms an iteration of the time in which it stalls, by the program's "
+        "own annotation."
     )
 
 
@@ -97,8 +97,8 @@ def test_what_all_hosts_are_in_while_all_stall_is_named_by_one_of_them() -> None
     with told(*traces) as store:
         ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE subject = 'all'")
     assert step == (
-        "See why every rank, such as rank 0, is in “send_metrics”: 30.0 ms an iteration of the time in which it stalls, "
-        "by the program's own annotation."
+        "See why every rank, such as rank 0, is in “send_metrics”: 30.0 ms an iteration of the time in which it "
+        "stalls, by the program's own annotation."
     )
 
 

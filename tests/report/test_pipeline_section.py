@@ -69,8 +69,8 @@ def test_the_sentence_says_what_more_micro_batches_would_leave() -> None:
     assert isinstance(section.blocks[0], Figure)
     assert section.blocks[0].caption == (
         "50 % of a rank's own step (60.0 ms, the first iteration left out) is pipeline bubble (an unknown schedule, "
-        "2 stages): 48 points fill and drain, 1.7 points messages. With 4 micro-batches of this size instead of 1, fill "
-        "and drain would take 20 %."
+        "2 stages): 48 points fill and drain, 1.7 points messages. With 4 micro-batches of this size instead of 1, "
+        "fill and drain would take 20 %."
     )
 
 

@@ -118,7 +118,7 @@ class Strip {
 
   /** What the colours mean, with means over the iterations. */
   explain() {
-    this.legend.textContent = this.isLost ? "Time lost in each iteration, by who owns it: " : "Duration of each iteration";
+    this.legend.textContent = this.isLost ? "Time lost in each iteration: " : "Duration of each iteration";
     if (!this.isLost) return;
     this.model.owners.names.forEach(([label, mode], owner) => {
       const item = this.legend.appendChild(document.createElement("span"));

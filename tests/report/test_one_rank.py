@@ -1,0 +1,35 @@
+"""The page of one rank: nothing on it compares ranks, and a file that could not be read is no green light."""
+
+import re
+
+import pytest
+
+from traceforge.report import build_report
+
+from .tables import Job, store_of
+
+
+@pytest.fixture(scope="module")
+def words() -> str:
+    """The page of a job of one rank, one file of which is damaged, as text."""
+    with store_of(Job(ranks=1, late_rank=0)) as store:
+        store.execute(
+            "INSERT INTO meta.issue (run_id, source_id, stage, code, severity, count, lost_events, first_at, detail)"
+            " SELECT run_id, NULL, 'ingest', 'file_failed', 'error', 1, 0, 'b.json', 'no JSON' FROM meta.run"
+        )
+        page = build_report(store, run_id=1, versions={}, command=None).html
+    text = re.sub(r"<script.*?</script>|<[^>]+>", " ", page.partition("<main")[2], flags=re.DOTALL)
+    return " ".join(text.split()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_it_is_not_paced_as_nobody_waits_for_it(words: str) -> None:
+    assert "No pacing policy was replayed: only rank 0 was recorded" in words
+
+
+def test_its_collectives_are_not_said_to_be_joined_together(words: str) -> None:
+    assert "its ranks arrive" not in words
+
+
+def test_a_file_that_could_not_be_read_stands_beside_the_events_kept(words: str) -> None:
+    assert "; 1 file could not be read" in words
+    assert "but 1 file could not be read" in words
