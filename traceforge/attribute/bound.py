@@ -196,7 +196,7 @@ class _Details:
 
 
 def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
-    measured, step = _together([part for part in parts if part["duration_ns"]]), ""
+    measured, step, recorded = _together([part for part in parts if part["duration_ns"]]), "", ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
@@ -230,11 +230,14 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
         if more:
             usual = more.next_step or bound_words.NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
-        unknown = next((part["share"] for part in measured if part["bound"] == "unexplained"), 0.0)
+        unknown = _unknown_share(measured)
         if unknown > named["share"]:
-            sentence = f"{_of_unexplained(unknown, measured, facts, details.function(*place))} {sentence}"
+            function = details.function(*place)
+            sentence = f"{_of_unexplained(unknown, measured, facts, function)} {sentence}"
+            recorded = "" if function else step_of(facts["profilers"], "idle", bound_words.NEXT_STEPS["idle"])
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
+    step = f"{recorded} {step}".strip()
     return (*place, named["bound"], named["share"], *shares, sentence, step)
 
 

@@ -78,7 +78,7 @@ class Exposed:
         text = f"{part} of that communication is {self.text}"
         text = text[0].upper() + text[1:]
         if not self.is_named:
-            return "Its kind, its ranks and its bytes were not recorded."
+            return "Kind, ranks and bytes of that communication were not recorded."
         if self.bandwidth is None or self.size_bytes is None:
             return f"{text}; its bytes were not recorded."
         text += f": {format_bytes(self.size_bytes)} a call (median) at {_pace(self.bandwidth)} bus bandwidth"
