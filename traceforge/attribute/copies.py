@@ -89,7 +89,7 @@ class Copies:
         """Direction, size and pace."""
         share = format_share(self.share)
         if self.direction is None:
-            part = "All" if round(self.share, 3) >= 1 else share
+            part = "All" if share == format_share(1) else share
             return f"{part} of this time the host is inside of a call that copies, and nothing else runs."
         whose = "this" if self.is_set else "the copies'"
         one, many = ("memory set", "memory sets") if self.is_set else ("copy", "copies")

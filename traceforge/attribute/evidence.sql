@@ -237,7 +237,7 @@ statement AS (
   SELECT run_id, finding_id, 12, 'for',
     CASE
       -- Of one rank nobody waits.
-      WHEN amplification < 0.05 THEN FORMAT('With this delay alone, an iteration would take {} longer.', isolated_cost)
+      WHEN ROUND(amplification, 1) = 0 THEN FORMAT('With this delay alone, an iteration would take {} longer.', isolated_cost)
       ELSE FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
         amplification, isolated_cost)
     END

@@ -31,6 +31,11 @@ LEAST_EPISODE_SHARE: Annotated[
     Meaning("share of iterations", "An episode covers at least this much of the run.", "headline of a comparison"),
 ] = 0.1
 
+LEAST_LEFT_OUT_SHARE: Annotated[
+    float,
+    Meaning("share of the longest duration", "An axis that would leave out less begins at zero.", "iteration time"),
+] = 0.25
+
 LEAST_WON_BACK_SHARE: Annotated[
     float,
     Meaning("share of the time lost", "Less that faster stretches win back is not said.", "caption of the lost time"),

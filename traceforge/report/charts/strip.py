@@ -9,10 +9,10 @@ import altair as alt
 
 from traceforge.report.charts.parts import SMALL, TICKS, Spec, finished, rows_of
 from traceforge.report.palette import variable
+from traceforge.thresholds import report as thresholds
 
 STATES = ("used", "warm-up", "partial")
 _HEIGHT = 150
-_LEAST_LEFT_OUT = 0.25  # of the axis: less is drawn from zero
 
 
 def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
@@ -56,7 +56,7 @@ def strip_domain(low_ms: float, high_ms: float) -> list[float]:
     """Ends of the axis of durations: from zero where little would be left out."""
     margin = max(0.15 * (high_ms - low_ms), 0.01 * high_ms)
     start = low_ms - margin
-    return [start if start >= _LEAST_LEFT_OUT * high_ms else 0.0, high_ms + 2 * margin]
+    return [start if start >= thresholds.LEAST_LEFT_OUT_SHARE * high_ms else 0.0, high_ms + 2 * margin]
 
 
 def _marked(table: str, offset: int) -> alt.Chart:
