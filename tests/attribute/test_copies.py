@@ -69,7 +69,7 @@ def test_a_host_inside_of_a_copy_call_while_nothing_runs_is_told_apart() -> None
     bound, sentence, _ = bound_of(trace)
 
     assert bound == "copy_bound"
-    assert sentence.endswith("For 86 % of the copies' time nothing runs while the host is in a call that copies.")
+    assert sentence.endswith("86 % of this time the host is inside of a call that copies, and nothing else runs.")
 
 
 def test_each_rank_is_told_of_its_own_copies() -> None:
