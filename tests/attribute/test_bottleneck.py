@@ -186,8 +186,8 @@ def test_a_host_of_which_little_is_known_is_not_said_to_be_bound_by_that() -> No
     # One rank on a host: 1 ms of work in a step of 10 ms, as where a vendor's events are of no known category.
     ((_, sentence),) = rows_of(attributed(Trace().step(0, 0, 10 * MS).host_work("aten::mm", 0, MS)), BOUND)
 
-    assert str(sentence).startswith("The host computes 10 % of each 10.0 ms step")
-    assert "For 90 % nothing runs and no call of the host is recorded" in str(sentence)
+    assert str(sentence).startswith("Nothing runs for 90 % of each 10.0 ms step, and no call of the host is recorded")
+    assert ". The host computes 10 % of each 10.0 ms step" in str(sentence)
 
 
 def test_work_that_moves_data_is_held_against_the_memory() -> None:

@@ -209,7 +209,8 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
     elif other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
-        sentence += _of_unexplained({"share": computing}, measured, details, place) if computing else ""
+        first, recorded = _of_unexplained(computing, measured, facts, details, place) if computing else ("", "")
+        sentence = f"{first}{sentence}"
         moved = details.memory(*place) if named["bound"] == "memory_bound" else None
         if moved:
             sentence += f" {moved.sentence}"
@@ -230,11 +231,8 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
         if more:
             usual = more.next_step or bound_words.NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
-        unknown = _unknown_share(measured)
-        if unknown > named["share"]:
-            function = details.function(*place)
-            sentence = f"{_of_unexplained(unknown, measured, facts, function)} {sentence}"
-            recorded = "" if function else step_of(facts["profilers"], "idle", bound_words.NEXT_STEPS["idle"])
+        first, recorded = _of_unexplained(named["share"], measured, facts, details, place)
+        sentence = f"{first}{sentence}"
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
     step = f"{recorded} {step}".strip()
@@ -248,12 +246,18 @@ def _usual_step(bound: str, facts: Facts) -> str:
     return bound_words.NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
 
 
-def _of_unexplained(share: float, parts: Parts, facts: Facts, function: StallingFunction | None) -> str:
-    """What no operation explains; stacks may."""
-    text = f"Nothing runs for {format_share(share)} {_step(parts, facts)}"
+def _of_unexplained(
+    known: float, parts: Parts, facts: Facts, details: _Details, place: tuple[int, int | None]
+) -> tuple[str, str]:
+    """What no operation explains, and how to record it, where that is more than what is known; stacks may."""
+    share = _unknown_share(parts)
+    if share <= known:
+        return "", ""
+    text, function = f"Nothing runs for {format_share(share)} {_step(parts, facts)}", details.function(*place)
     if function is not None:
-        return f"{text}: the host is in {function.said}."
-    return f"{text}, and no call of the host is recorded: what it waits for is not known."
+        return f"{text}: the host is in {function.said}. ", ""
+    step = step_of(facts["profilers"], "idle", bound_words.NEXT_STEPS["idle"])
+    return f"{text}, and no call of the host is recorded: what it waits for is not known. ", step
 
 
 def _unknown_share(parts: Parts) -> float:

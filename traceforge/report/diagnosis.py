@@ -81,6 +81,11 @@ class Finding:
         return f"{pattern}, iterations {self.first_iteration} to {self.last_iteration}"
 
     @property
+    def is_of_several(self) -> bool:
+        """Whether it blames some of the ranks together."""
+        return self.subject_kind in ("host", "stage", "ranks")
+
+    @property
     def rank(self) -> int | None:
         """The rank it concerns, where it concerns one."""
         digits = self.subject.removeprefix("rank").strip()
