@@ -54,6 +54,8 @@ CLASSES = [
     ("cpu_op", "c10d::allreduce_", "communication_call"),
     ("cpu_op", "_c10d_functional::wait_tensor", "communication_call"),
     ("user_annotation", "nccl:all_reduce", "communication_call"),
+    ("user_annotation", "xccl:all_reduce", "communication_call"),
+    ("kernel", "oneccl_ring_exchange", "communication"),
     ("gpu_user_annotation", "nccl:all_reduce", "ignored"),
     # MPI's own calls match no collectives, whatever they are called.
     ("user_annotation", "MPI_Init", "mpi_call"),

@@ -69,6 +69,7 @@ def test_arguments_are_stored_as_written(read_kineto: Read) -> None:
         ("NCCL:all_gather", True),
         ("rcclGenericKernel", True),
         ("hccl:reduce", True),
+        ("xccl:all_reduce", True),
         ("gloo:all_reduce", True),
         ("c10d::broadcast_", True),
         ("mpi:barrier", True),

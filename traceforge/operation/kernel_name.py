@@ -28,7 +28,7 @@ _SAYS_WHAT = re.compile(r"\b(\w*(?:[Ff]unctor|_kernel_cuda|_kernel_impl|_cuda_im
 _SAYS_NOTHING = re.compile(r"^(?:gpu_kernel_impl\w*|func_wrapper_t|.*Iterator.*|no_?op)$", re.IGNORECASE)
 
 _KINDS = (
-    ("communication", r"nccl|rccl|hccl|msccl|deep_?ep|nvshmem|cross_device_reduce|multimem"),
+    ("communication", r"nccl|rccl|hccl|oneccl|msccl|deep_?ep|nvshmem|cross_device_reduce|multimem"),
     ("copy", r"^memcpy|^(?:async-)?copy-|copydevice|catarray"),
     ("memset", r"^memset|fillfunctor|fillbuffer"),
     ("attention", r"flash|fmha|attn|attention"),

@@ -45,7 +45,7 @@ class _CollectiveArgs(msgspec.Struct, gc=False):
     global_rank_stride: Raw = field(default=NO_TOKEN, name="Global rank stride")
 
 
-COMMUNICATION = re.compile(r"nccl|rccl|hccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
+COMMUNICATION = re.compile(r"nccl|rccl|hccl|xccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
 """Found in the names of events of communication."""
 COLLECTIVE_KEYS = ("Collective name", "Process Group Name", "Process Group Ranks", "In msg nelems")
 _COLLECTIVE_KEY = re.compile(b"|".join(f'"{key}"'.encode() for key in COLLECTIVE_KEYS))

@@ -23,7 +23,7 @@ from traceforge.sources.pytorch_et.units import NodeUnit
 _RECORD = "record_param_comms"
 _OPERATOR = "c10d::"
 _FUNCTIONAL = "_c10d_functional"
-_LAYER = re.compile(r"_?c10d|nccl:|rccl:|ucc:|mpi:|gloo:")
+_LAYER = re.compile(r"_?c10d|nccl:|rccl:|hccl:|xccl:|ucc:|mpi:|gloo:")
 _NAME = re.compile(rf"{_RECORD}$|{_LAYER.pattern}|.*(?:nccl|rccl|msccl)", re.IGNORECASE | re.DOTALL)
 _MOST_LAYERS = 8
 _LARGEST = 2**63 - 1
