@@ -124,3 +124,83 @@ def test_an_agent_asks_a_process_over_its_streams(sample_database: Callable[...,
 
     assert {"databases", "verdict", "findings", "bottleneck", "operations", "compare", "doctor", "sql"} <= tools
     assert verdict["rows"][0][0] == "nothing_significant"
+
+
+NEEDS_NO_DATABASE: tuple[Asked, ...] = (
+    ("verdict", {}),
+    ("findings", {}),
+    ("bottleneck", {}),
+    ("operations", {}),
+    ("doctor", {}),
+    ("evidence", {"finding_id": 1}),
+    ("named_query", {"name": "top_operations"}),
+    ("sql", {"query": "SELECT run_name FROM meta.run"}),
+)
+
+
+def test_where_one_database_is_served_none_need_be_named(sample_database: Callable[..., Path]) -> None:
+    answers = ask({"job": sample_database("compute_straggler")}, *NEEDS_NO_DATABASE)
+
+    assert [answer for answer in answers if isinstance(answer, str)] == []
+    assert answers[-1]["rows"] == [["compute_straggler"]]
+
+
+def test_where_several_are_served_one_must_be_named(sample_database: Callable[..., Path]) -> None:
+    both = {"monday": sample_database("healthy"), "tuesday": sample_database("compute_straggler")}
+
+    answers = ask(both, *NEEDS_NO_DATABASE, ("compare", {}))
+
+    assert all("several databases are served" in answer and "monday, tuesday" in answer for answer in answers)
+
+
+def test_what_is_not_there_is_an_error_with_what_is(sample_database: Callable[..., Path]) -> None:
+    """An empty list would read as: finding 99 has no evidence, rank 77 loses nothing."""
+    evidence, bottleneck, verdict, compared = ask(
+        {"job": sample_database("compute_straggler")},
+        ("evidence", {"finding_id": 99}),
+        ("bottleneck", {"rank": 77}),
+        ("verdict", {"run": "tuesday"}),
+        ("compare", {}),
+    )
+
+    assert "there is no finding 99" in evidence
+    assert "finding_id: 0" in evidence
+    assert "rank 77" in bottleneck
+    assert "ranks: 0, 1, 2, 3" in bottleneck
+    assert "run: compute_straggler" in verdict
+    assert "--run" not in verdict
+    assert "would be compared with itself" in compared
+
+
+def test_the_doctor_says_what_is_lacking_first_and_shows_no_program(sample_database: Callable[..., Path]) -> None:
+    (answer,) = ask({"job": sample_database("slow_stage")}, ("doctor", {}))
+
+    # given a job without NCCL logs: what they would answer is lacking, the rest is there
+    statuses = [row[answer["columns"].index("status")] for row in answer["rows"]]
+    assert statuses.index("complete") > max(n for n, status in enumerate(statuses) if status in {"missing", "partial"})
+    assert answer["columns"] == ["code", "question", "status", "evidence", "remedy", "setting"]
+    assert "<function" not in json.dumps(answer)
+
+
+def test_empty_lists_say_why_they_are_empty(sample_database: Callable[..., Path]) -> None:
+    findings, modules = ask({"job": sample_database("healthy")}, ("findings", {}), ("operations", {"by": "module"}))
+
+    assert (findings["rows"], modules["rows"]) == ([], [])
+    assert "ask `verdict`" in findings["note"]
+    assert "no nn.Module was recorded" in modules["note"]
+
+
+def test_rows_of_a_query_lead_back_to_the_name_of_their_run(sample_database: Callable[..., Path]) -> None:
+    databases, operations = ask({"job": sample_database("healthy")}, ("databases", {}), ("operations", {}))
+
+    (run,) = ({"database": "job", **dict(zip(databases["columns"], row, strict=True))} for row in databases["rows"])
+    assert (run["run"], run["run_id"]) == ("healthy", operations["rows"][0][0])
+
+
+def test_a_query_is_found_by_its_words_and_not_by_letters_in_them() -> None:
+    # given: `nic` also stands inside `communication`
+    (answer,) = ask({}, ("named_queries", {"about": "nic"}))
+
+    names = {row[0] for row in answer["rows"]}
+    assert {"far_nics", "nic_counters"} <= names
+    assert "exposed_communication" not in names

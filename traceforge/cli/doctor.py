@@ -30,16 +30,16 @@ def doctor(
     with opened(target, ShownOptions(run, rank_regex=rank_regex)) as store:
         found = api.doctor(store, run=run)
     if as_json:
-        print_json({"checks": [_document(examination) for examination in found]})
+        print_json({"checks": [examination.document() for examination in found]})
         return
     print("\n".join(printable(line) for line in doctor_lines(found)))
 
 
 def doctor_lines(found: "Sequence[Examination]") -> list[str]:
     """What is lacking with its remedy, then what is there, as lines of text."""
-    from traceforge.doctor import Status
+    from traceforge.doctor import LACKING, Status
 
-    lacking = [one for one in found if one.status in (Status.missing, Status.partial)]
+    lacking = [one for one in found if one.status in LACKING]
     there = [one for one in found if one.status is Status.complete]
     needless = [one for one in found if one.status is Status.not_needed]
     lines = []
@@ -58,14 +58,3 @@ def doctor_lines(found: "Sequence[Examination]") -> list[str]:
     if needless:
         lines += ["", "Not needed:", *(f"  {one.check.question} {one.evidence}" for one in needless)]
     return lines
-
-
-def _document(one: "Examination") -> dict[str, object]:
-    return {
-        "code": one.check.code,
-        "question": one.check.question,
-        "status": one.status.value,
-        "evidence": one.evidence,
-        "remedy": one.check.remedy,
-        "setting": one.check.setting,
-    }

@@ -4,7 +4,7 @@ In: a store whose stages have run. Out: one `Examination` a check, the most valu
 align.*, timeline.*, graph.*, fabric.*. Not handled: whether what was recorded is representative of the job.
 """
 
-from traceforge.doctor.checks import CHECKS, Check, Examination, Status, examine
+from traceforge.doctor.checks import CHECKS, LACKING, Check, Examination, Status, examine
 from traceforge.doctor.inventory import Inventory, take_inventory
 
-__all__ = ["CHECKS", "Check", "Examination", "Inventory", "Status", "examine", "take_inventory"]
+__all__ = ["CHECKS", "LACKING", "Check", "Examination", "Inventory", "Status", "examine", "take_inventory"]

@@ -29,6 +29,9 @@ class Status(StrEnum):
     blocked = "blocked"
 
 
+LACKING = (Status.missing, Status.partial)
+
+
 class Look(NamedTuple):
     """What the facts say about one question."""
 
@@ -64,6 +67,17 @@ class Examination:
     check: Check
     status: Status
     evidence: str
+
+    def document(self) -> dict[str, object]:
+        """What programs read of it."""
+        return {
+            "code": self.check.code,
+            "question": self.check.question,
+            "status": self.status.value,
+            "evidence": self.evidence,
+            "remedy": self.check.remedy,
+            "setting": self.check.setting,
+        }
 
 
 def examine(store: Store, run_id: int) -> list[Examination]:

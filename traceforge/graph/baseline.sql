@@ -5,8 +5,7 @@
 -- work behind its launch, its stream and the streams it waits for, collectives once all ranks have arrived. Traces of a
 -- generator are replayed each on its own, by the durations and dependencies written. Traces without times never are.
 -- Scope: run
--- Reads: graph.quality, graph.node, graph.derived_edge, graph.edge, align.clock_piece, timeline.arrival, align.call,
--- align.step
+-- Reads: graph.quality, graph.node, graph.derived_edge, graph.edge, align.clock_piece, timeline.arrival, align.call, align.step
 CREATE OR REPLACE TABLE graph.baseline (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

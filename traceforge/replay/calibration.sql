@@ -4,8 +4,7 @@
 -- Intervals are of 95 %. A coupling is called there where its 99 % interval leaves 0 out, so that one run in a hundred
 -- without any shows one. Without couplings no delay can shorten an iteration (see replay.outcome).
 -- Scope: run
--- Reads: timeline.collective, timeline.arrival, timeline.iteration, timeline.window, timeline.segment, graph.arrival,
--- graph.work, align.clock, align.clock_piece, align.rank, align.name_class
+-- Reads: timeline.collective, timeline.arrival, timeline.iteration, timeline.window, timeline.segment, graph.arrival, graph.work, align.clock, align.clock_piece, align.rank, align.name_class
 CREATE OR REPLACE TABLE replay.calibration (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -4,11 +4,13 @@ Idea: a tool runs one query, and shows it. Where the run allows no answer, that 
 the verdict; a NULL is something that was not measured, never a zero.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from threading import Lock, Timer
 from typing import TYPE_CHECKING
 
 from traceforge import api
+from traceforge.doctor import LACKING
 from traceforge.errors import UsageError
 from traceforge.serve.paging import page_of, records_page
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from traceforge.store.database import Store
 
 _MOST_ROWS = 5_000
+_MOST_LISTED = 50
 _LONGEST_QUERY_S = 30.0
 NULLS = "null means: not measured, or cannot be known from these traces"
 
@@ -31,9 +34,10 @@ EVIDENCE = """SELECT * EXCLUDE (run_id) FROM attribute.evidence
 WHERE run_id = {run_id} AND finding_id = {finding_id}"""
 BOTTLENECK = """SELECT place, bound, is_avoidable, duration_ns_per_iteration, share, basis
 FROM attribute.bottleneck WHERE run_id = {run_id} AND rank IS NOT DISTINCT FROM {rank} ORDER BY place"""
+BOTTLENECK_RANKS = "SELECT DISTINCT rank FROM attribute.bottleneck WHERE run_id = ? AND rank IS NOT NULL ORDER BY rank"
 _QUERIES_OF_LISTS = {"findings": "finding", "operations": "operation", "not_comparable_by": "job"}
 OPERATIONS = ("operation", "kernel", "module")
-RUNS = "SELECT run_name, world_size FROM meta.run ORDER BY run_id"
+RUNS = "SELECT run_name, run_id, world_size FROM meta.run ORDER BY run_id"
 
 
 class Answerer:
@@ -53,9 +57,9 @@ class Answerer:
     def databases(self, page: int = 1) -> str:
         """The databases and their runs."""
         rows = [(name, *row) for name, store in self._stores.items() for row in store.rows(RUNS)]
-        return page_of(["database", "run", "ranks_of_job"], rows, RUNS, page, note=NULLS)
+        return page_of(["database", "run", "run_id", "ranks_of_job"], rows, RUNS, page, note=NULLS)
 
-    def verdict(self, database: str, run: str | None) -> str:
+    def verdict(self, database: str | None, run: str | None) -> str:
         """The verdict, and the smallest delays that it excludes."""
         store, number = self._run(database, run)
         text = VERDICT.format(run_id=number)
@@ -68,35 +72,51 @@ class Answerer:
             note="cannot_be_known and nothing_significant are answers: do not name a culprit beyond them. " + NULLS,
         )
 
-    def findings(self, database: str, run: str | None, page: int) -> str:
+    def findings(self, database: str | None, run: str | None, page: int) -> str:
         """Findings, the most important first."""
         store, number = self._run(database, run)
-        return self._page(store, FINDINGS.format(run_id=number), page, note=f"low confidence: a hint only. {NULLS}")
+        note = (
+            f"low confidence: a hint only; no rows: nothing stands out or nothing can be known, ask `verdict`. {NULLS}"
+        )
+        return self._page(store, FINDINGS.format(run_id=number), page, note=note)
 
-    def evidence(self, database: str, finding_id: int, run: str | None, page: int) -> str:
+    def evidence(self, finding_id: int, database: str | None, run: str | None, page: int) -> str:
         """Evidence for and against a finding."""
         store, number = self._run(database, run)
+        known = [row[0] for row in store.rows(f"SELECT finding_id FROM ({FINDINGS.format(run_id=number)})")]
+        if finding_id not in known:
+            raise UsageError(f"there is no finding {finding_id}", hint=f"finding_id: {_listed(known)}")
         return self._page(store, EVIDENCE.format(run_id=number, finding_id=int(finding_id)), page, note=NULLS)
 
-    def bottleneck(self, database: str, rank: int | None, run: str | None) -> str:
+    def bottleneck(self, database: str | None, rank: int | None, run: str | None) -> str:
         """The waterfall of the job or of one rank."""
         store, number = self._run(database, run)
+        known = [row[0] for row in store.rows(BOTTLENECK_RANKS, [number])]
+        if rank is not None and rank not in known:
+            raise UsageError(f"there is no waterfall of rank {rank}", hint=f"ranks: {_listed(known)}")
         text = BOTTLENECK.format(run_id=number, rank="NULL" if rank is None else int(rank))
         return self._page(store, text, 1, note=NULLS)
 
-    def operations(self, database: str, by: str, page: int) -> str:
+    def operations(self, database: str | None, by: str, page: int) -> str:
         """What takes longest, by kernel, operation or module."""
         if by not in OPERATIONS:
             raise UsageError(f"`{by}` is nothing to sort by", hint=f"choose one of: {', '.join(OPERATIONS)}")
-        return self.named_query(database, f"top_{by}s", page)
+        note = "no rows: no nn.Module was recorded; `doctor` says how. " if by == "module" else ""
+        return self._page(self._store(database), self._queries[f"top_{by}s"][1], page, note=note + NULLS)
 
-    def compare(self, before: str, after: str, run_before: str | None, run_after: str | None, page: int) -> str:
+    def compare(
+        self, before: str | None, after: str | None, run_before: str | None, run_after: str | None, page: int
+    ) -> str:
         """What changed from one run to another, each row with whether it is more than scatter."""
         from traceforge.compare.sides import query_text
         from traceforge.report.comparison_text import comparison_document
 
+        (store_before, first), (store_after, second) = self._run(before, run_before), self._run(after, run_after)
+        if store_before is store_after and first == second:
+            name = self._name(store_after, second)
+            raise UsageError(f"run {name} would be compared with itself", hint="`databases` lists databases and runs")
         with self._lock:
-            found = api.compare(self._store(before), self._store(after), run_before=run_before, run_after=run_after)
+            found = api.compare(store_before, store_after, run_before=run_before, run_after=run_after)
         document = comparison_document(found)
         lists = {key: value for key, value in document.items() if isinstance(value, list)}
         rows = [
@@ -105,7 +125,7 @@ class Answerer:
             for entry in entries
         ]
         about = {key: value for key, value in document.items() if key not in lists}
-        text = query_text("iteration", api.run_id(self._store(after), run_after))
+        text = query_text("iteration", second)
         hint = "the tool query_text shows the SQL of each row: compare/ and the row's query; this is compare/iteration"
         return page_of(["query", "list", "row"], rows, text, page, about=about, sql_of_rows=hint, note=NULLS)
 
@@ -121,30 +141,31 @@ class Answerer:
             raise UsageError(f"there is no query `{name}`", hint=f"besides named queries: {', '.join(sorted(known))}")
         return known[name].read_text(encoding="utf-8")
 
-    def doctor(self, database: str, run: str | None, page: int) -> str:
+    def doctor(self, database: str | None, run: str | None, page: int) -> str:
         """What these traces cannot tell, and the setting that records it."""
-        from dataclasses import asdict
-
         store, number = self._run(database, run)
         with self._lock:
-            found = [asdict(one) for one in api.doctor(store, run=self._name(store, number))]
+            examined = api.doctor(store, run=self._name(store, number))
+        found = [one.document() for one in sorted(examined, key=lambda one: one.status not in LACKING)]
         return records_page(found, "-- traceforge/doctor/facts.sql of this run; `traceforge doctor` prints it", page)
 
     def queries(self, about: str, page: int) -> str:
         """Named queries with what they answer."""
-        word = about.casefold()
+        words = re.compile(rf"(?<![a-z]){re.escape(about.casefold())}")
         rows = [
-            (name, purpose) for name, (purpose, text) in self._queries.items() if word in f"{name} {text}".casefold()
+            (name, purpose)
+            for name, (purpose, text) in self._queries.items()
+            if words.search(f"{name} {text}".casefold())
         ]
         return page_of(["name", "purpose"], rows, "-- files of traceforge/cli/queries", page)
 
-    def named_query(self, database: str, name: str, page: int) -> str:
+    def named_query(self, name: str, database: str | None, page: int) -> str:
         """The rows of a named query."""
         if name not in self._queries:
             raise UsageError(f"there is no named query `{name}`", hint="the tool named_queries lists them")
         return self._page(self._store(database), self._queries[name][1], page, note=NULLS)
 
-    def sql(self, database: str, query: str, page: int) -> str:
+    def sql(self, query: str, database: str | None, page: int) -> str:
         """The rows of a query; the database is read-only and reaches no file."""
         return self._page(self._store(database), query, page, note=NULLS)
 
@@ -158,14 +179,29 @@ class Answerer:
                 late.cancel()
         return page_of(found.names, found.rows, text, page, further=found.further, **beside)
 
-    def _store(self, database: str) -> "Store":
+    def _store(self, database: str | None) -> "Store":
+        """The database of this name; none need be named where there is only one."""
+        if database is None and len(self._stores) == 1:
+            return next(iter(self._stores.values()))
+        if database is None:
+            raise UsageError("several databases are served", hint=f"name one of: {', '.join(self._stores)}")
         if database not in self._stores:
             raise UsageError(f"there is no database `{database}`", hint=f"databases: {', '.join(self._stores)}")
         return self._stores[database]
 
-    def _run(self, database: str, run: str | None) -> "tuple[Store, int]":
+    def _run(self, database: str | None, run: str | None) -> "tuple[Store, int]":
         store = self._store(database)
-        return store, api.run_id(store, run)
+        try:
+            return store, api.run_id(store, run)
+        except UsageError as error:
+            # The command line's hint names an option and a path, of which a caller of tools has neither.
+            known = [row[0] for row in store.rows(RUNS)]
+            raise UsageError(error.what, hint=f"run: {_listed(known)}") from error
 
     def _name(self, store: "Store", number: int) -> str:
         return str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [number]))
+
+
+def _listed(values: Sequence[object]) -> str:
+    shown = ", ".join(str(value) for value in values[:_MOST_LISTED]) or "there are none"
+    return shown if len(values) <= _MOST_LISTED else f"{shown} and {len(values) - _MOST_LISTED} more"

@@ -49,33 +49,37 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         """The databases that can be asked, and the runs they hold."""
         return _said(lambda: answers.databases(page))
 
-    def verdict(database: str, run: str | None = None) -> str:
+    def verdict(database: str | None = None, run: str | None = None) -> str:
         """What slows the job down, how sure that is, and what would have been found otherwise. Ask this first."""
         return _said(lambda: answers.verdict(database, run))
 
-    def findings(database: str, run: str | None = None, page: int = 1) -> str:
+    def findings(database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """All findings with cost (95 % interval), confidence, subject and next step."""
         return _said(lambda: answers.findings(database, run, page))
 
-    def evidence(database: str, finding_id: int, run: str | None = None, page: int = 1) -> str:
+    def evidence(finding_id: int, database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """Evidence for and against one finding."""
-        return _said(lambda: answers.evidence(database, finding_id, run, page))
+        return _said(lambda: answers.evidence(finding_id, database, run, page))
 
-    def bottleneck(database: str, rank: int | None = None, run: str | None = None) -> str:
+    def bottleneck(database: str | None = None, rank: int | None = None, run: str | None = None) -> str:
         """The mean iteration of the job, or of one rank, divided into what bounds it; sums to the iteration."""
         return _said(lambda: answers.bottleneck(database, rank, run))
 
-    def operations(database: str, by: str = "operation", page: int = 1) -> str:
+    def operations(database: str | None = None, by: str = "operation", page: int = 1) -> str:
         """What takes longest, by `operation`, `kernel` or `module`."""
         return _said(lambda: answers.operations(database, by, page))
 
     def compare(
-        before: str, after: str, run_before: str | None = None, run_after: str | None = None, page: int = 1
+        before: str | None = None,
+        after: str | None = None,
+        run_before: str | None = None,
+        run_after: str | None = None,
+        page: int = 1,
     ) -> str:
-        """What changed from one run to another, and whether it is more than scatter."""
+        """What changed from one run to another, of two databases or of one, and whether it is more than scatter."""
         return _said(lambda: answers.compare(before, after, run_before, run_after, page))
 
-    def doctor(database: str, run: str | None = None, page: int = 1) -> str:
+    def doctor(database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """What these traces cannot tell, and which setting records it next time."""
         return _said(lambda: answers.doctor(database, run, page))
 
@@ -87,13 +91,13 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         """The SQL of a named query, or of a part of a comparison such as `compare/phase`."""
         return _said(lambda: answers.query_text(name))
 
-    def named_query(database: str, name: str, page: int = 1) -> str:
+    def named_query(name: str, database: str | None = None, page: int = 1) -> str:
         """The rows of a named query."""
-        return _said(lambda: answers.named_query(database, name, page))
+        return _said(lambda: answers.named_query(name, database, page))
 
-    def sql(database: str, query: str, page: int = 1) -> str:
+    def sql(query: str, database: str | None = None, page: int = 1) -> str:
         """Any question in SQL (DuckDB), read-only; `SELECT table_name, comment FROM duckdb_tables()` lists tables."""
-        return _said(lambda: answers.sql(database, query, page))
+        return _said(lambda: answers.sql(query, database, page))
 
     return [
         databases, verdict, findings, evidence, bottleneck, operations, compare, doctor, named_queries, query_text,
