@@ -4,12 +4,13 @@ Ranks are played one after another in one process; a collective ends for all of 
 came.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tests.live.device import readings
 from traceforge.live.limits import PacingLimits
 from traceforge.live.pacing import Pacer
 from traceforge.live.recorder import Recorder, start
@@ -48,12 +49,14 @@ def record_job(
     policy: ChosenPolicy | None = None,
     limits: PacingLimits | None = None,
     spoils: float = 0.0,
+    clocks_mhz: Sequence[int] = (),
 ) -> list[Path]:
     """Record a job whose rank r computes `late_ns[r]` longer than its peers in each forward pass.
 
     Args:
         policy: of a hook in each rank, in which a delay turns the rank's clock.
         spoils: how much longer transfers take, a share of the spread of arrivals: a coupling that pacing could use.
+        clocks_mhz: of the ranks' devices, which are read after each step.
         killed: the processes end without closing their files, after a last flush.
     """
     draw = Random(1)  # noqa: S311  # no secret
@@ -65,7 +68,10 @@ def record_job(
             rank=rank,
             world_size=ranks,
             clock_ns=clock,
-            hooks=[] if policy is None else [Pacer(policy, limits or PacingLimits(), clock.turn)],
+            hooks=[
+                *([] if policy is None else [Pacer(policy, limits or PacingLimits(), clock.turn)]),
+                *(readings(one) for one in clocks_mhz[rank : rank + 1]),
+            ],
         )
         for rank, clock in enumerate(clocks)
     ]
@@ -85,6 +91,8 @@ def record_job(
                 with one.phase("Optimizer.step#SGD.step"):
                     clock.now_ns += MS // 2
                 one.step()
+                for read in one.writer.before_flush if one.writer else ():
+                    read()
         for one in recorders if killed else ():
             assert one.writer is not None
             one.writer.flush()

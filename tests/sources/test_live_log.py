@@ -23,7 +23,13 @@ from traceforge.store.database import Store
 
 OPENING = facts_frame({"rank": 1, "world_size": 2, "host": "node7", "pid": 9, "clock": [[1_000, 5_000]]})
 NAMES = facts_frame(
-    {"names": [[0, ["phase", "forward"]], [1, ["collective", "all_reduce", "dp", [0, 1], 4, 4, "float", None]]]}
+    {
+        "names": [
+            [0, ["phase", "forward"]],
+            [1, ["collective", "all_reduce", "dp", [0, 1], 4, 4, "float", None]],
+            [2, ["device", "power_mw"]],
+        ]
+    }
 )
 
 
@@ -199,8 +205,8 @@ def test_pieces_never_overlap_and_lie_within_their_stretch(stretches: list[tuple
 
 
 def test_a_straggler_is_found_in_a_live_recording(tmp_path: Path) -> None:
-    # given four ranks, of which rank 2 computes 5 ms longer
-    record_job(tmp_path, ranks=4, steps=14, late_ns={2: 5 * MS})
+    # given four ranks, of which rank 2 computes 5 ms longer, on a device that clocks lower
+    record_job(tmp_path, ranks=4, steps=14, late_ns={2: 5 * MS}, clocks_mhz=[1_755, 1_755, 1_410, 1_755])
 
     with Store(None, is_kept=False) as store:
         api.ingest([tmp_path], store, jobs=1)
@@ -208,12 +214,16 @@ def test_a_straggler_is_found_in_a_live_recording(tmp_path: Path) -> None:
         found = store.query(
             "SELECT subject_kind, subject, cause, confidence FROM attribute.finding WHERE confidence <> 'low'"
         ).rows()
+        [(advice,)] = store.rows("SELECT next_step FROM attribute.finding WHERE confidence = 'high'")
+        joined = store.rows("SELECT DISTINCT rank, joined_by FROM fabric.telemetry_series ORDER BY rank")
         [(cost,)] = store.query("SELECT AVG(delay_ns) FROM attribute.delay WHERE rank = 2").rows()
         waits = store.query("SELECT rank, SUM(wait_ns) > 0 FROM timeline.arrival GROUP BY rank ORDER BY rank").rows()
         transfers = store.query("SELECT transfer_ns FROM timeline.collective")["transfer_ns"]
         [(steps,)] = store.query("SELECT COUNT(*) FROM timeline.iteration").rows()
 
     assert found == [("rank", "2", "slow_compute", "high")]
+    assert joined == [(rank, "trace") for rank in range(4)]
+    assert "clocks at 1,410 against 1,755 MHz" in advice
     assert abs(cost - 5 * MS) < MS / 10
     assert steps == 14
     assert all(waited for _, waited in waits)

@@ -70,6 +70,7 @@ def _pacer(policy: str, limits: PacingLimits | None) -> Hook:
 
 
 def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
+    from traceforge.live.nvml import NvmlReadings
     from traceforge.live.torch_collectives import TorchCollectives
     from traceforge.live.torch_gradients import TorchGradients
     from traceforge.live.torch_groups import TorchGroups, has_hooks
@@ -77,12 +78,12 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.torch_messages import TorchMessages
     from traceforge.live.torch_phases import TorchPhases
 
-    phases = TorchPhases(torch, model)
+    phases, device = TorchPhases(torch, model), NvmlReadings(torch)
     if not torch.distributed.is_available():
-        return [phases]
+        return [phases, device]
     kinds = TorchKinds(torch)
     messages = TorchMessages(torch, kinds)
     if has_hooks(torch):
-        return [phases, messages, TorchGroups(torch, kinds, messages, phases)]
+        return [phases, device, messages, TorchGroups(torch, kinds, messages, phases)]
     collectives = TorchCollectives(torch, kinds, messages)
-    return [phases, messages, collectives, TorchGradients(torch, kinds, phases)]
+    return [phases, device, messages, collectives, TorchGradients(torch, kinds, phases)]

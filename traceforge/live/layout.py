@@ -38,12 +38,14 @@ class RowKind(IntEnum):
     COLLECTIVE  a: sequence number in the group; b: when the call returned to its thread, ns after it began; c: thread
     PACE        a: delay that the policy asked for, ns; b: mean wait of the step before, ns; c: number of the step;
                 start to end: the delay that was kept; name: arm of the trial and state of the hook
+    DEVICE      a: what was read of the device; b: number of the reading; start, end: when; name: quantity with its unit
     """
 
     STEP = 0
     PHASE = 1
     COLLECTIVE = 2
     PACE = 3
+    DEVICE = 4
 
 
 def facts_frame(facts: Mapping[str, object]) -> bytes:

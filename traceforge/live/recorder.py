@@ -109,6 +109,11 @@ class Recorder:
         """Call `act` after each step, with its number, start and end."""
         self._after_step.append(act)
 
+    def before_flush(self, name: str, act: Callable[[], object]) -> None:
+        """Call `act` once a second from the recorder's own thread."""
+        if self.writer is not None:
+            self.writer.before_flush.append(partial(self.guarded, name, act))
+
     def phase(self, name: str) -> NamedStretch:
         """A stretch of this thread that has a name, such as `forward`, `data_loading` or `save_checkpoint`."""
         return self.tracks.phase(name)

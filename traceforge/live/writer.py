@@ -21,6 +21,8 @@ from traceforge.live.names import Names
 from traceforge.live.queue import RowQueue
 
 FLUSH_S = 1.0
+LONGEST_END_S = 10.0
+"""A driver that does not answer must not keep the training program from its end."""
 _AT_ONCE = 256
 _FRAME_ROWS = 8_192
 
@@ -33,6 +35,9 @@ class LogWriter:
         opening: facts of the first frame.
         closing: facts of the last one, asked when it is written.
         anchor: reads the clocks.
+
+    Attributes:
+        before_flush: called by the thread once a second, before it writes.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class LogWriter:
         self._file = file
         self._closing = closing
         self._told: list[Mapping[str, object]] = []
+        self.before_flush: list[Callable[[], None]] = []
         self._anchor = anchor
         self._ending = threading.Event()
         self._writing = threading.Lock()
@@ -61,6 +67,8 @@ class LogWriter:
 
     def _run(self) -> None:
         while not self._ending.wait(FLUSH_S):
+            for act in self.before_flush:
+                act()
             self.flush()
 
     def tell(self, facts: Mapping[str, object]) -> None:
@@ -98,7 +106,7 @@ class LogWriter:
             return
         self._ending.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(LONGEST_END_S)
         self.flush()
         self._write(lambda: facts_frame({**self._closing(), "dropped": self.queue.dropped, "ended": True}))
         self._file.close()

@@ -32,6 +32,7 @@ class LiveRow(IntEnum):
     PHASE = 1
     COLLECTIVE = 2
     PACE = 3
+    DEVICE = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from traceforge.reading.telemetry_series import MeasuredThing
+
 _LARGEST_NS = 2**62
 _MOST_RANKS = 1_000_000
 _LONGEST_TEXT = 500
@@ -33,8 +35,8 @@ class RecorderFacts:
         return "live" if self.backend is not None and "gloo" not in self.backend else "gloo"
 
     def with_later(self, facts: Mapping[str, object]) -> "RecorderFacts":
-        """With what was only known once the process group was there."""
-        known = {name: facts[name] for name in ("backend", "world_size", "torch") if name in facts}
+        """With what was only known once the process group and the device were there."""
+        known = {name: facts[name] for name in ("backend", "world_size", "torch", "device") if name in facts}
         if not known:
             return self
         return replace(
@@ -43,6 +45,14 @@ class RecorderFacts:
             world_size=_whole(known.get("world_size")) or self.world_size,
             facts={**self.facts, **known},
         )
+
+    @property
+    def device(self) -> MeasuredThing:
+        """The device that the process reads, as far as it names it."""
+        told = self.facts.get("device")
+        facts = told if isinstance(told, dict) else {}
+        uuid, address, name = (_text(facts.get(one)) for one in ("uuid", "pci", "name"))
+        return MeasuredThing(self.host, None, uuid, address, name)
 
     def clock_change_ns(self, readings: object) -> int:
         """By how much a later reading of the clocks differs from the first, at most."""

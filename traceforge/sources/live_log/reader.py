@@ -1,4 +1,4 @@
-"""One live recording. In: a path. Out: rows of raw.profile, raw.process_group, raw.event and raw.collective.
+"""One live recording. In: a path. Out: raw.profile, .process_group, .event, .collective, .telemetry_* rows.
 
 Idea: frames are gathered until a step ends; what lies before that is laid flat and handed over, so that memory does
 not grow with the file. Steps in which rows were lost are left out, for they would look like idle time. Times are
@@ -17,6 +17,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.stream import ByteStream
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
+from traceforge.sources.live_log.device import DeviceSeries
 from traceforge.sources.live_log.events import LiveRow, collective_rows, events_of, message_rows, pacing_rows
 from traceforge.sources.live_log.frames import Facts, FrameReader, RowBlock, Table
 from traceforge.sources.live_log.opening import RecorderFacts, read_opening
@@ -83,6 +84,7 @@ class _LiveReading:
         self._rows = TimelineRows(emit)
         self._rows.name_process(opening.process, "training")
         self._names = Signs()
+        self._device = DeviceSeries(emit)
         self._waiting: list[Table] = []
         self._count = 0
         self._until_ns = 0
@@ -156,6 +158,7 @@ class _LiveReading:
         empty = int(((own[0] == LiveRow.PHASE) & (own[4] == 0) & (own[2] == own[3])).sum())
         self._issues.add("empty_stretch", empty, lost_events=empty)
         self._calls += int((own[0] == LiveRow.COLLECTIVE).sum())
+        self._device.add(own, self._names, self._opening)
         first = self._rows.count
         self._rows.add(events.frame)
         for name, rows in (
@@ -180,6 +183,7 @@ class _LiveReading:
         """Hand over what is left, and say what was lost."""
         self._hand_over(is_last=True)
         self._rows.finish()
+        self._device.finish()
         opening = self._opening
         groups = self._names.groups(opening.world_size)
         if groups:

@@ -13,6 +13,9 @@ _LONGEST_NAME = 1_000
 _STEP = 0
 _ARMS = ("paced", "unpaced", "warm_up")
 _STATES = ("on", "dry_run", "off")
+_QUANTITIES = (
+    "sm_clock_mhz", "sm_clock_max_mhz", "power_mw", "power_limit_mw", "temperature_c", "throttle_reasons",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Signs:
         self.phases: dict[int, str] = {}
         self.meetings: dict[int, MeetingKind] = {}
         self.arms: dict[int, tuple[str, str]] = {}
+        self.quantities: dict[int, str] = {}
 
     def add(self, listed: object) -> None:
         """Take in what a frame of facts lists: pairs of a number and a key."""
@@ -42,12 +46,15 @@ class Signs:
             if not (isinstance(one, list) and len(one) == 2 and type(one[0]) is int and 0 <= one[0] < 2**31):
                 continue
             number, key = one
-            if len(self.phases) + len(self.meetings) + len(self.arms) >= _MOST or not isinstance(key, list):
+            count = len(self.phases) + len(self.meetings) + len(self.arms) + len(self.quantities)
+            if count >= _MOST or not isinstance(key, list):
                 continue
             if len(key) == 2 and key[0] == "phase" and isinstance(key[1], str):
                 self.phases[number] = key[1][:_LONGEST_NAME]
             elif len(key) == 3 and key[0] == "pace" and key[1] in _ARMS and key[2] in _STATES:
                 self.arms[number] = str(key[1]), str(key[2])
+            elif len(key) == 2 and key[0] == "device" and key[1] in _QUANTITIES:
+                self.quantities[number] = str(key[1])
             elif len(key) == 8 and key[0] == "collective" and (meeting := _meeting(key)) is not None:
                 self.meetings[number] = meeting
 
@@ -55,7 +62,9 @@ class Signs:
         """Whether rows of a kind have numbers that stand for something of that kind."""
         if kind == _STEP:
             return np.ones(len(numbers), dtype=np.bool_)
-        by_kind: Mapping[int, Mapping[int, object]] = {1: self.phases, 2: self.meetings, 3: self.arms}
+        by_kind: Mapping[int, Mapping[int, object]] = {
+            1: self.phases, 2: self.meetings, 3: self.arms, 4: self.quantities,
+        }  # fmt: skip
         return np.isin(numbers, list(by_kind.get(kind, {})))
 
     def groups(self, world_size: int | None) -> list[tuple[str, str, int]]:
