@@ -71,6 +71,7 @@ def _pacer(policy: str, limits: PacingLimits | None) -> Hook:
 
 def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.nvml import NvmlReadings
+    from traceforge.live.torch_allocator import AllocatorRetries
     from traceforge.live.torch_collectives import TorchCollectives
     from traceforge.live.torch_gradients import TorchGradients
     from traceforge.live.torch_groups import TorchGroups, has_hooks
@@ -78,12 +79,13 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.torch_messages import TorchMessages
     from traceforge.live.torch_phases import TorchPhases
 
-    phases, device = TorchPhases(torch, model), NvmlReadings(torch)
+    phases = TorchPhases(torch, model)
+    alone: list[Hook] = [phases, NvmlReadings(torch), AllocatorRetries(torch)]
     if not torch.distributed.is_available():
-        return [phases, device]
+        return alone
     kinds = TorchKinds(torch)
     messages = TorchMessages(torch, kinds)
     if has_hooks(torch):
-        return [phases, device, messages, TorchGroups(torch, kinds, messages, phases)]
+        return [*alone, messages, TorchGroups(torch, kinds, messages, phases)]
     collectives = TorchCollectives(torch, kinds, messages)
-    return [phases, device, messages, collectives, TorchGradients(torch, kinds, phases)]
+    return [*alone, messages, collectives, TorchGradients(torch, kinds, phases)]
