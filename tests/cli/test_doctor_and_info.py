@@ -59,7 +59,11 @@ def test_info_in_json_counts_what_the_tables_hold(two_runs: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "ranks", "headline"),
     [
-        ("*.log.gz", "ranks      no timeline, 8 in NCCL logs, 2 hosts: node0 and node1", "VERDICT: The logs show 3 problems, the first: On host node0"),
+        (
+            "*.log.gz",
+            "ranks      no timeline, 8 in NCCL logs, 2 hosts: node0 and node1",
+            "VERDICT: The logs show 3 problems, the first: On host node0",
+        ),
         ("*.et.json.gz", "ranks      no timeline, 8 in execution traces, hosts unknown", "VERDICT: Execution traces"),
     ],
 )
