@@ -72,6 +72,6 @@ def torch_on_a_device(**more: Any) -> Any:
     return SimpleNamespace(cuda=cuda)
 
 
-def readings(clock_mhz: int, *, reasons: int = 0) -> NvmlReadings:
-    """The hook, of a device at a clock."""
-    return NvmlReadings(torch_on_a_device(), lambda: driver(clock_mhz, reasons=reasons))
+def readings(clock_mhz: int, bus: int) -> NvmlReadings:
+    """The hook, of a device at a clock and on a bus."""
+    return NvmlReadings(torch_on_a_device(), lambda: driver(clock_mhz, address=(0, bus, 0)))

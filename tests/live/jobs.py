@@ -56,7 +56,7 @@ def record_job(
     Args:
         policy: of a hook in each rank, in which a delay turns the rank's clock.
         spoils: how much longer transfers take, a share of the spread of arrivals: a coupling that pacing could use.
-        clocks_mhz: of the ranks' devices, which are read after each step.
+        clocks_mhz: of the ranks' devices, on bus 80 + rank (hexadecimal), which are read after each step.
         killed: the processes end without closing their files, after a last flush.
     """
     draw = Random(1)  # noqa: S311  # no secret
@@ -70,7 +70,7 @@ def record_job(
             clock_ns=clock,
             hooks=[
                 *([] if policy is None else [Pacer(policy, limits or PacingLimits(), clock.turn)]),
-                *(readings(one) for one in clocks_mhz[rank : rank + 1]),
+                *(readings(one, 0x80 + rank) for one in clocks_mhz[rank : rank + 1]),
             ],
         )
         for rank, clock in enumerate(clocks)

@@ -1,5 +1,6 @@
 """The device's clock is a row, where a driver tells it, and nothing happens where none does."""
 
+import json
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +58,19 @@ def test_what_the_driver_tells_becomes_telemetry(tmp_path: Path) -> None:
     ends = {event["raw_start_ns"] + event["duration_ns"] for event in reading.events}
     assert {row["raw_at_ns"] for row in samples} == ends
     assert (one.failures, reading.codes) == ({}, [])
+
+
+def test_the_recording_says_which_device_it_is_and_where(tmp_path: Path) -> None:
+    # given a device on bus 81, which hangs on NUMA node 1
+    (tmp_path / "0000:81:00.0").mkdir()
+    (tmp_path / "0000:81:00.0" / "numa_node").write_text("1\n")
+
+    _, reading = recorded(tmp_path, torch_on_a_device(), driver(1_755))
+
+    [profile] = reading.rows("profile")
+    assert json.loads(profile["metadata"])["live"]["device"] == {
+        "uuid": UUID, "name": "NVIDIA H100 80GB HBM3", "pci": "0000:81:00.0", "numa_node": 1,
+    }  # fmt: skip
 
 
 def test_without_a_library_or_a_device_there_are_no_rows_and_no_failures(tmp_path: Path) -> None:

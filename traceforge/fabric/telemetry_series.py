@@ -58,8 +58,18 @@ class _StatedDevice(msgspec.Struct):
     pci_address: str | None = msgspec.field(default=None, name="pciBusId")
 
 
+class _LiveDevice(msgspec.Struct):
+    uuid: str | None = None
+    pci: str | None = None
+
+
+class _LiveFacts(msgspec.Struct):
+    device: _LiveDevice = msgspec.field(default_factory=_LiveDevice)
+
+
 class _ProfileMetadata(msgspec.Struct):
     devices: list[_StatedDevice] = msgspec.field(default_factory=list, name="deviceProperties")
+    live: _LiveFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +124,14 @@ def _ranks(store: Store) -> dict[int, list[RankDevice]]:
 
 
 def _own_device(metadata: str, number: int | None) -> _StatedDevice:
-    """What the trace says of the device with a number; nothing where it does not say."""
+    """What the trace says of the device with a number, a recording of its only one; nothing where it does not say."""
     try:
-        devices = msgspec.json.decode(metadata, type=_ProfileMetadata).devices
+        said = msgspec.json.decode(metadata, type=_ProfileMetadata)
     except UNDECODABLE:
         return _StatedDevice()
-    return next((one for one in devices if one.id == number is not None), _StatedDevice())
+    if said.live is not None:
+        return _StatedDevice(uuid=said.live.device.uuid, pci_address=said.live.device.pci)
+    return next((one for one in said.devices if one.id == number is not None), _StatedDevice())
 
 
 def pci_key(text: str | None) -> Pci | None:
