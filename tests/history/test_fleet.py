@@ -179,3 +179,12 @@ def test_runs_are_chosen_by_a_pattern(two_runs_database: Path, tmp_path: Path) -
 def two_runs_database(sample_database: object) -> Path:
     path: Path = sample_database("compute_straggler", "healthy")  # type: ignore[operator]
     return path
+
+
+def test_runs_of_one_minute_stand_in_the_order_they_were_added(tmp_path: Path) -> None:
+    """Generated runs all begin at one moment, give or take the error of their clocks, which says nothing of order."""
+    began_ns = 1_735_689_610 * 1_000_000_000
+    # given: added first to last, by clocks that are 0, 1, 2 and 3 ms fast, the other way round
+    fleet = fleet_of(tmp_path / "h.duckdb", [made(n, recorded_ns=began_ns - n * 1_000_000) for n in range(4)])
+
+    assert [point.run_name for point in fleet.series[0].points] == ["night0", "night1", "night2", "night3"]
