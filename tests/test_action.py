@@ -30,7 +30,8 @@ def act(folder: Path, traces: Path, **inputs: str) -> tuple[int, str, str]:
         "GITHUB_OUTPUT": str(outputs), "TMPDIR": str(folder), **dict.fromkeys(NAMES, ""), **given,
     }  # fmt: skip
     done = subprocess.run(["bash", "-c", SCRIPT], env=environment, cwd=folder, timeout=280, check=False)
-    return done.returncode, page.read_text(encoding="utf-8"), outputs.read_text(encoding="utf-8")
+    shown, said = (file.read_text(encoding="utf-8") if file.exists() else "" for file in (page, outputs))
+    return done.returncode, shown, said
 
 
 CASES = [("iteration_ms=10000\ncv=50%", 0), ("iteration_ms=1; exit 0", 2), ("iteration_ms=1", 10)]
@@ -48,6 +49,12 @@ def test_the_page_shows_the_first_screen_and_the_code_is_that_of_check(
     assert ("iteration" in page.partition("<sub>")[2]) is (code in {0, 10})
     assert (tmp_path / "r.html").exists()
     assert (tmp_path / "s.json").exists()
+
+
+def test_traces_that_cannot_be_read_leave_their_code_to_later_steps_too(tmp_path: Path) -> None:
+    ended, page, outputs = act(tmp_path, tmp_path / "no_such_traces")
+
+    assert (ended, page, outputs) == (3, "", "exit-code=3\n")
 
 
 def test_no_input_is_written_into_a_script() -> None:
