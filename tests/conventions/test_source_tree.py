@@ -2,8 +2,12 @@
 
 import ast
 import re
+import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -19,6 +23,16 @@ def relative(path: Path) -> str:
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not shutil.which("git") or not (ROOT / ".git").exists(), reason="no checkout")
+def test_the_root_holds_what_a_reader_expects_there_and_nothing_left_behind() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {".ci", "reports", "sample_traces", "skills", "tests", "traceforge"}
+    pages = {"ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md"}
+    settings = {".gitignore", "MANIFEST.in", "action.yml", "pyproject.toml", "setup.py"}
+
+    assert {name.split("/")[0] for name in listed.splitlines()} == folders | pages | settings
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
