@@ -34,28 +34,29 @@ def record(folder: Path, slowed: float) -> None:
                 one.step()
 
 
+def measured(folder: Path) -> tuple[float, float]:
+    """Interval of how far work slows while a neighbour waits."""
+    with Store(None) as store:
+        api.ingest([folder], store, jobs=1)
+        api.analyze(store)
+        found = measure_host_waiting(store, 0)
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
 def test_named_work_that_slows_while_a_neighbour_waits_is_measured(tmp_path: Path) -> None:
     # given work that takes 60 % longer while the other rank of the host waits
     record(tmp_path, slowed=0.6)
 
-    with Store(None) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
-        found = measure_host_waiting(store, 0)
+    low, high = measured(tmp_path)
 
-    assert found.low is not None
-    assert found.high is not None
-    assert 0.3 < found.low < 0.6 < found.high < 1
+    assert 0.3 < low < 0.6 < high < 1
 
 
 def test_named_work_that_nobody_slows_shows_no_coupling(tmp_path: Path) -> None:
     record(tmp_path, slowed=0.0)
 
-    with Store(None) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
-        found = measure_host_waiting(store, 0)
+    low, high = measured(tmp_path)
 
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0 < found.high
+    assert low < 0 < high
