@@ -4,7 +4,7 @@ import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of, store_of_runs
 from traceforge.align import rank_batches as module
-from traceforge.align.rank_batches import file_batches, planned_batches, rank_batches
+from traceforge.align.rank_batches import planned_batches, planned_files, rank_batches
 from traceforge.graph import arrival
 
 EVENTS = (
@@ -94,14 +94,14 @@ def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
     first, *_, last = (number for (number,) in rows_of(store, "SELECT source_id FROM meta.source ORDER BY source_id"))
     assert isinstance(first, int)
 
-    assert list(file_batches(store)) == [(first, last)]
-    assert list(file_batches(store, 4 * each)) == [(first, first + 3), (first + 4, last)]
-    assert list(file_batches(store, 1)) == [(first + n, first + n) for n in range(6)]
+    assert list(planned_files(store)) == [(first, last)]
+    assert list(planned_files(store, 4 * each)) == [(first, first + 3), (first + 4, last)]
+    assert list(planned_files(store, 1)) == [(first + n, first + n) for n in range(6)]
 
 
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
-    for batches in (module.planned_batches, module.file_batches):
+    for batches in (module.planned_batches, module.planned_files):
         monkeypatch.setattr(batches, "__defaults__", (1,))
     monkeypatch.setattr(arrival, "_MOST_ARRIVALS", 1)
     apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")

@@ -4,7 +4,8 @@
 
 Small traces are generated rank by rank; `ingest --part` reads them into a folder, one part after another as if each
 were a machine, and `merge` makes the database, each in a process of its own. CPU seconds are of user and system;
-memory is the highest of a process and its children. `merge` is also told by stage and by its costliest tables.
+memory is the highest of a process and its children. `merge` is also told by stage and by its costliest tables, and
+`report` renders the page of what it made.
 Not handled: parts at the same time; repeats; a cold page cache.
 """
 
@@ -39,6 +40,13 @@ merge(Path(sys.argv[1]), on_table=lambda table, share: begun.append((table, proc
 ends = [*(when for _, when in begun[1:]), process_time()]
 print(json.dumps([(table, end - start) for (table, start), end in zip(begun, ends, strict=True)]))
 """
+_REPORT = """
+import sys
+from pathlib import Path
+from traceforge import api
+with api.open_built(Path(sys.argv[1])) as store:
+    print(len(api.report(store).html.encode()))
+"""
 
 
 def measure(ranks: int, parts: int, iterations: int, buckets: int) -> dict[str, Any]:
@@ -54,7 +62,7 @@ def measure(ranks: int, parts: int, iterations: int, buckets: int) -> dict[str, 
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as generator:
             json_bytes = generator.submit(write_traces, traces, ranks, iterations, Workload(buckets=buckets)).result()
         read = [cost_of(_PART, traces, f"{database}/", f"{part}/{parts}") for part in range(1, parts + 1)]
-        merged = cost_of(_MERGE, database)
+        merged, reported = cost_of(_MERGE, database), cost_of(_REPORT, f"{database}/")
         cpu_s = sum(part.cpu_s for part in read)
         return {
             "ranks": ranks,
@@ -71,6 +79,11 @@ def measure(ranks: int, parts: int, iterations: int, buckets: int) -> dict[str, 
                 "cpu_ms_per_rank": round(1e3 * merged.cpu_s / ranks, 1),
                 "peak_memory_bytes": merged.peak_memory_bytes,
                 **by_table(json.loads(merged.printed)),
+            },
+            "report": {
+                "cpu_s": round(reported.cpu_s, 1),
+                "peak_memory_bytes": reported.peak_memory_bytes,
+                "page_bytes": int(reported.printed),
             },
             "facts_bytes": size_of(database / "facts"),
             "catalogue_bytes": (database / "catalogue.duckdb").stat().st_size,

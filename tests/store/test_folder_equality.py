@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.examples import examples
 from tests.store.tables import differing, tables_of
 from traceforge import api
-from traceforge.align.rank_batches import file_batches, planned_batches
+from traceforge.align.rank_batches import planned_batches, planned_files
 from traceforge.errors import InputUnusableError
 from traceforge.files import find_files
 from traceforge.records import ReadOptions
@@ -57,7 +57,7 @@ def test_every_stage_says_the_same_of_a_folder_that_processes_wrote(
     whole = sample_database("far_nic")
     # though of the folder one rank is read at a time, and of the file all
     monkeypatch.setattr(planned_batches, "__defaults__", (1,))
-    monkeypatch.setattr(file_batches, "__defaults__", (1,))
+    monkeypatch.setattr(planned_files, "__defaults__", (1,))
     with (
         Store(whole, read_only=True) as file,
         Store(f"{tmp_path / 'job'}/", is_kept=False) as folder,
@@ -66,7 +66,7 @@ def test_every_stage_says_the_same_of_a_folder_that_processes_wrote(
         api.ingest([ROOT / "sample_traces/far_nic"], folder, executor=executor)
 
         assert {"attribute.finding", "timeline.phase", "raw.nccl_communicator"} <= tables_of(folder).keys()
-        assert differing(file, folder) == ["align.rank_batch"]
+        assert differing(file, folder) == ["align.file_batch", "align.rank_batch"]
 
 
 _EVENTS = st.lists(

@@ -39,14 +39,19 @@ ORDER BY c.rank, c.call_id
 
 _LISTS = "SELECT rank_list_id, LIST_SORT(ranks) FROM align.rank_list WHERE ranks IS NOT NULL"
 
+# Each of R files names groups of up to R ranks: their lists are looked up once a group.
 _LISTED = """
-SELECT DISTINCT r.run_id, COALESCE(g.process_group_name, '') AS name, COALESCE(g.description, '') AS description,
-  LIST_SORT(l.ranks) AS ranks
-FROM raw.process_group AS g
-JOIN align.rank AS r USING (source_id)
+WITH listed AS (
+  SELECT DISTINCT r.run_id, COALESCE(g.process_group_name, '') AS name, COALESCE(g.description, '') AS description,
+    g.ranks AS written, CASE WHEN CONTAINS(g.ranks, '...') THEN g.size END AS group_size
+  FROM raw.process_group AS g
+  JOIN align.rank AS r USING (source_id)
+)
+SELECT DISTINCT g.run_id, g.name, g.description, LIST_SORT(l.ranks) AS ranks
+FROM listed AS g
 JOIN align.rank_list AS l
-  ON l.written = g.ranks AND l.first_rank IS NULL AND l.stride IS NULL
-  AND l.group_size IS NOT DISTINCT FROM CASE WHEN CONTAINS(g.ranks, '...') THEN g.size END
+  ON l.written = g.written AND l.first_rank IS NULL AND l.stride IS NULL
+  AND l.group_size IS NOT DISTINCT FROM g.group_size
 """
 
 _NAMED = """

@@ -1,6 +1,7 @@
 -- What a communication event moves, from its arguments. Events without such arguments are absent.
 -- Scope: source
--- Reads: raw.collective, raw.argument, raw.event, align.rank_list
+-- Reads: raw.collective, raw.argument, raw.event, align.rank_list, align.name_class, align.file_batch
+-- In parts by: align.file_batch
 CREATE OR REPLACE TABLE align.payload (
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,

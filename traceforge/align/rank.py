@@ -1,4 +1,4 @@
-"""The file used for each rank. Reads meta.source and raw.*; fills align.rank.
+"""The file used for each rank. Reads meta.source, raw.* and align.extent; fills align.rank.
 
 Two files may claim one rank (two jobs in a folder, two windows of one process): those recorded at the same time as most
 other ranks are used, the earliest of equals; the others are left out and counted in `meta.issue`. A single file without
@@ -22,19 +22,6 @@ from traceforge.thresholds import align as thresholds
 _CANDIDATES = """
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
-),
--- Before anything is joined: what a file says once would else be looked at for each of its events.
-recorded AS (
-  SELECT
-    source_id,
-    CASE WHEN MAX(raw_start_ns) < $1 THEN MIN(raw_start_ns) FILTER (WHERE phase = 'X' AND raw_start_ns > -$1)
-      ELSE MIN(raw_start_ns) FILTER (WHERE phase = 'X' AND raw_start_ns > 0) END AS raw_first_ns,
-    MAX(raw_start_ns + COALESCE(duration_ns, 0)) FILTER (WHERE phase = 'X') AS raw_last_ns,
-    MIN(device) FILTER (WHERE category IN ('kernel', 'Kernel')) AS first_device,
-    MAX(device) FILTER (WHERE category IN ('kernel', 'Kernel')) AS last_device,
-    COALESCE(BOOL_OR(category IN ('kernel', 'Kernel', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')), false) AS has_device
-  FROM raw.event
-  GROUP BY source_id
 )
 SELECT
   s.run_id,
@@ -43,14 +30,18 @@ SELECT
   s.rank_origin,
   s.host,
   s.path,
-  e.* EXCLUDE (source_id),
+  e.raw_first_ns,
+  e.raw_last_ns,
+  e.first_device,
+  e.last_device,
+  e.has_device,
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
   i.raw_until_ns AS raw_intact_ns,
   i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
-JOIN recorded AS e USING (source_id)
+JOIN align.extent AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
@@ -64,7 +55,7 @@ _COLUMNS = ["run_id", "rank", "source_id", "host", "raw_first_ns", "raw_last_ns"
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank of each run; adds an issue for every file that is left out."""
-    candidates = store.query(_CANDIDATES, [thresholds.EARLIEST_EPOCH_NS])
+    candidates = store.query(_CANDIDATES)
     if candidates.is_empty():
         return candidates
     chosen = [

@@ -1,6 +1,6 @@
 -- The file used for each rank: one row a rank of a run. Files left out are counted in meta.issue.
 -- Scope: run
--- Reads: meta.source, raw.event, raw.profile, align.intact, align.stated_host
+-- Reads: meta.source, raw.event_kind, raw.profile, align.extent, align.intact, align.stated_host
 CREATE OR REPLACE TABLE align.rank (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -1,8 +1,9 @@
-"""Ranks in batches. In: align.rank and rank_batch. Out: ranks whose events are read together, and what a query finds.
+"""Ranks and files in batches. In: align.rank and the tables of batches. Out: what is read together; what a query finds.
 
 Idea: a query for each rank costs more than what it reads where ranks have few events, and all ranks at once need memory
 for all; so as many are read at once as fit, and one alone where it is large. What fits is decided once, when
-align.rank_batch is made: whoever has only one row of it makes one part of a table (see `store.part_task`).
+align.rank_batch and file_batch are made: whoever has only one row of them makes one part of a table (see
+`store.part_task`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +109,12 @@ def planned_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[R
         yield RankBatch(run, batch)
 
 
-def file_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[tuple[int, int]]:
+def file_batches(store: Store) -> Iterator[tuple[int, int]]:
+    """All files in order, in the batches of align.file_batch: the first and the last of each."""
+    yield from store.rows("SELECT first_source_id, last_source_id FROM align.file_batch ORDER BY ALL")
+
+
+def planned_files(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[tuple[int, int]]:
     """All files in order, in batches of at most so many events, or of one file: the first and the last of each."""
     first, last, events = None, -1, 0
     for source_id, count in store.query(_FILES).iter_rows():

@@ -1,4 +1,4 @@
-"""What devices can do at most. Reads raw.profile, meta.stated_rate and `peaks.toml`; fills operation.device.
+"""What devices can do at most. Reads raw.profile, align.extent, meta.stated_rate, `peaks.toml`; fills operation.device.
 
 A device is recognised by the name in deviceProperties; one that the file does not know has no peaks but those that the
 user states, which go before the file's.
@@ -16,11 +16,10 @@ from traceforge.reading.json_values import UNDECODABLE
 from traceforge.store.database import Store
 
 _FILES = """
-SELECT r.run_id, r.rank, f.metadata,
-  (SELECT MIN(e.device) FROM raw.occurrence AS e WHERE e.source_id = r.source_id AND e.stream IS NOT NULL)
-    AS device
+SELECT r.run_id, r.rank, f.metadata, e.stream_device
 FROM align.rank AS r
 JOIN raw.profile AS f USING (source_id)
+JOIN align.extent AS e USING (source_id)
 WHERE r.has_device
 ORDER BY r.run_id, r.rank
 """

@@ -1,7 +1,7 @@
 -- What each rank's device is, and what it can do at most: one row a rank with a device. Peaks are dense, from
 -- peaks.toml or the user.
 -- Scope: rank
--- Reads: align.rank, raw.profile, raw.event, meta.stated_rate
+-- Reads: align.rank, align.extent, raw.profile, meta.stated_rate
 CREATE OR REPLACE TABLE operation.device (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -129,10 +129,17 @@ class PartitionsInFolder:
         self._moved, self._removed = [], []
 
     def _move(self, folder: Path, partition: Partition) -> None:
+        """Move the folder itself where nothing has its name: disks rename sooner than they make and remove."""
         places = [Path(file) for file in self._folder.parts(partition)]
-        places[0].parent.mkdir(parents=True, exist_ok=True)
-        for after in places:
-            before = folder / after.name
+        target = places[0].parent
+        is_taken = target.exists() or target.is_symlink()
+        if is_taken or {path.name for path in folder.iterdir()} != {place.name for place in places}:
+            target.mkdir(parents=True, exist_ok=True)
+            moves = [(folder / place.name, place) for place in places]
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            moves = [(folder, target)]
+        for before, after in moves:
             before.replace(after)
             self._moved.append((before, after))
 
