@@ -66,6 +66,7 @@ class Judge:
     source: Source
     executions: int = 0
     refused: int = 0
+    events: int = 0
     slowest_seconds: float = 0.0
     failed: int = 0
     cpu_seconds: float = 0.0
@@ -91,6 +92,7 @@ class Judge:
             return
         for reading in readings:
             judge_counts(self.source.name, reading)
+            self.events += reading.summary.event_count
         if (expected := plain_count(self.source.name, data)) is not None:
             (reading,) = readings
             assert reading.summary.event_count == expected, f"{reading.summary.event_count} of {expected}"

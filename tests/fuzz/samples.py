@@ -22,7 +22,7 @@ from tests.sources.test_nsys import kernel as nsys_kernel
 from tests.sources.test_pftrace import HEAD as PACKETS
 from tests.sources.test_pftrace import argument, begin, end, stage
 from tests.sources.test_pytorch_et import flat, nested, trace
-from tests.sources.test_rocpd import database
+from tests.sources.test_rocpd import TIMES, TRACKS, database
 from tests.sources.test_rocprof import dispatch, process, record
 from tests.sources.test_telemetry import DMON, QUERY, answer, exported
 from tests.sources.test_xplane import event, named, plane
@@ -30,6 +30,18 @@ from tests.sources.test_xplane import line as xplane_line
 from traceforge.live.layout import MAGIC, RowKind, facts_frame, rows_frame
 
 Tables = dict[str, list[dict[str, Any]]]
+_OPENING = (
+    f"{HEAD}NCCL version 2.21.5+cuda12.4",
+    f"{HEAD}NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+    f"{HEAD}Bootstrap : Using eth0:10.0.0.1<0>",
+    init(rank=1),
+    f"{HEAD}NCCL_DEBUG set by environment to INFO.",
+)
+_PATHS = (
+    f"{HEAD}Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",
+    f"{HEAD}Channel 01/0 : 1[1] -> 0[0] [send] via NET/IB/0/GDRDMA",
+    f"{HEAD}Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
+)
 
 
 def sound() -> dict[str, list[bytes]]:
@@ -45,19 +57,19 @@ def sound() -> dict[str, list[bytes]]:
         ],
         "live_log": [_recording()],
         "nccl_inspector": [line() + line(coll="Broadcast"), line(event_trace_ts={"kernel_events": [{}]})],
-        "nccl_log": [_log()],
+        "nccl_log": [_log(), *_logs_of_one_thing()],
         "nccl_topology": [SYSTEM, GRAPHS],
-        "nsys": [sqlite_file(tables) for tables in exports()],
+        "nsys": [sqlite_file(tables) for tables in (*exports(), *_exports_of_one_thing())],
         "pftrace": [_packets()],
         "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
         "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],
-        "rocpd": [rocpd("_018f"), rocpd("_018f", "_018e")],
+        "rocpd": [rocpd("_018f"), rocpd("_018f", "_018e"), *_databases_of_one_thing()],
         "telemetry": [
             QUERY.encode(),
             DMON.encode(),
             answer(exported("DCGM_FI_DEV_SM_CLOCK", "1410"), exported("DCGM_FI_DEV_POWER_USAGE", "699.8")).encode(),
         ],
-        "xplane": [_xplane()],
+        "xplane": [_xplane(), *_planes_of_one_thing()],
     }
 
 
@@ -86,6 +98,14 @@ def exports() -> list[Tables]:
         "CUPTI_ACTIVITY_KIND_KERNEL": [{"start": 1, "end": 2, "deviceId": n, "shortName": 1} for n in range(2)],
     }
     return [whole, bare]
+
+
+def _exports_of_one_thing() -> list[Tables]:
+    """Ranges alone, and calls with their kernels alone: sooner read, so that more changes are tried."""
+    whole, _ = exports()
+    about = ("META_DATA_EXPORT", "StringIds", "TARGET_INFO_SESSION_START_TIME")
+    things = (("NVTX_EVENTS",), ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"))
+    return [{name: whole[name] for name in (*about, *thing)} for thing in things]
 
 
 def sqlite_file(tables: Tables) -> bytes:
@@ -117,10 +137,24 @@ def sqlite_tables(data: bytes) -> Tables:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def rocpd(*processes: str) -> bytes:
+def rocpd(*processes: str, more: str = "") -> bytes:
     """A database of rocprofv3 with these processes."""
     with tempfile.TemporaryDirectory() as folder:
-        return database(Path(folder) / "a.db", *processes).read_bytes()
+        return database(Path(folder) / "a.db", *processes, more=more).read_bytes()
+
+
+def _databases_of_one_thing() -> list[bytes]:
+    """Without copies by schema 4.1, and kernels alone by schema 4.0."""
+    left_out = (
+        (TRACKS, ("memory_copy", "info_agent")),
+        (TIMES, ("region", "memory_copy", "info_category")),
+    )
+    found = []
+    for schema, tables in left_out:
+        whole = sqlite_tables(rocpd("_018f", more=schema))
+        names = {f"rocpd_{table}_018f" for table in tables}
+        found.append(sqlite_file({name: rows for name, rows in whole.items() if name not in names}))
+    return found
 
 
 def _chakra_of_types() -> bytes:
@@ -136,19 +170,21 @@ def _feeder() -> bytes:
 
 
 def _log() -> bytes:
-    lines = [
-        f"{HEAD}NCCL version 2.21.5+cuda12.4",
-        f"{HEAD}NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
-        f"{HEAD}Bootstrap : Using eth0:10.0.0.1<0>",
-        init(rank=1),
-        f"{HEAD}Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",
-        f"{HEAD}Channel 01/0 : 1[1] -> 0[0] [send] via NET/IB/0/GDRDMA",
-        f"{HEAD}Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
-        f"{HEAD}NCCL_DEBUG set by environment to INFO.",
+    return _text(
+        *_OPENING,
+        *_PATHS,
         *(call(op_count=count, elements=1 << count) for count in range(12)),
         "node-1:4711:4720 [0] NCCL WARN Call to connect returned Connection refused",
         "[2025-01-02 03:04:05] " + call(op="Broadcast", op_count=13),
-    ]
+    )
+
+
+def _logs_of_one_thing() -> list[bytes]:
+    calls = [call(op_count=count, elements=1 << count) for count in range(3)]
+    return [_text(*_OPENING), _text(init(rank=1), *_PATHS), _text(init(rank=1), *calls)]
+
+
+def _text(*lines: str) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
@@ -181,9 +217,15 @@ def _rocprof_process(pid: int = 908) -> dict[str, object]:
 
 
 def _xplane() -> bytes:
-    device = plane("/device:GPU:0", xplane_line("Stream #16(Kernel)", event(1, 100_000, 40_500, 5), start_ns=900))
     other = plane("/device:GPU:1", xplane_line("Stream #17(Kernel)", event(1, 0, 1000, 6), event(1, 9000, 1000, 7)))
-    chip = plane("/device:TPU:0", xplane_line("XLA Ops", event(1, 0, 10)), xplane_line("Steps", event(3, 0, 9)))
-    host = plane("/host:CPU", xplane_line("python", event(2, 100_000, 10_000, 5), event(3, 0, 999_000)))
-    environment = plane("Task Environment", stats=field(6, field(1, 8) + field(3, EPOCH)) + named(5, a=3))
-    return device + other + chip + host + environment + field(4, "node7")
+    return _GPU + other + _TPU + _HOST + _ENVIRONMENT + field(4, "node7")
+
+
+def _planes_of_one_thing() -> list[bytes]:
+    return [_GPU + _ENVIRONMENT, _TPU, _TPU + _HOST + field(4, "node7")]
+
+
+_GPU = plane("/device:GPU:0", xplane_line("Stream #16(Kernel)", event(1, 100_000, 40_500, 5), start_ns=900))
+_TPU = plane("/device:TPU:0", xplane_line("XLA Ops", event(1, 0, 10)), xplane_line("Steps", event(3, 0, 9)))
+_HOST = plane("/host:CPU", xplane_line("python", event(2, 100_000, 10_000, 5), event(3, 0, 999_000)))
+_ENVIRONMENT = plane("Task Environment", stats=field(6, field(1, 8) + field(3, EPOCH)) + named(5, a=3))

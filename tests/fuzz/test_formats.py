@@ -22,7 +22,9 @@ def test_changed_files_of_every_format_break_no_promise(name: str, tmp_path: Pat
     judge, source = Judge(tmp_path, sources()[name]), random.Random(1)  # noqa: S311 - to be repeated
 
     for data in sound()[name]:
+        before = judge.events
         judge.judge(data)
+        assert judge.events > before
     assert judge.refused == 0
     for number in range(EXECUTIONS):
         judge.judge(changed(source, sound()[name][number % len(sound()[name])], name))
