@@ -1,13 +1,15 @@
 """Compressed files inflate, but traps do not."""
 
 import gzip
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from traceforge import inflate
-from traceforge.files import open_bytes
+from traceforge.files import open_bytes, read_head
 from traceforge.inflate import InflatesTooMuchError, check_inflated
 
 KIB = 1024
@@ -72,3 +74,16 @@ def test_zstd_frames_may_begin_with_what_is_to_be_skipped(tmp_path: Path) -> Non
 
     with open_bytes(path) as stream:
         assert stream.read(3000) == b"{" * 1000 + b"}" * 1000
+
+
+def test_a_gzip_header_may_hold_64_kib_of_other_things(tmp_path: Path) -> None:
+    # given a header whose extra field is as long as it can be, longer than what a reader looks at first
+    text = b'{"traceEvents": []}'
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    body = deflate.compress(text) + deflate.flush()
+    extra = b"tf" + struct.pack("<H", 65_531) + bytes(65_531)
+    header = b"\x1f\x8b\x08\x04" + bytes(6) + struct.pack("<H", len(extra)) + extra
+    (tmp_path / "a.json.gz").write_bytes(header + body + struct.pack("<II", zlib.crc32(text), len(text)))
+
+    assert read_head(tmp_path / "a.json.gz") == text
+    assert _read_all(tmp_path / "a.json.gz") == len(text)

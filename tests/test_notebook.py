@@ -75,6 +75,16 @@ def test_a_run_answers_what_the_commands_do(late: Run, tmp_path: Path) -> None:
     assert "high: Rank 2 computes longer" in repr(late.findings)
 
 
+def test_a_page_is_not_written_over_a_database(late: Run, tmp_path: Path) -> None:
+    begun = bytes(8) + b"DUCK" + bytes(4096)
+    (tmp_path / "job.duckdb").write_bytes(begun)
+
+    with pytest.raises(UsageError, match="it is a database, and no answer is written over that"):
+        late.report(tmp_path / "job.duckdb")
+
+    assert (tmp_path / "job.duckdb").read_bytes() == begun
+
+
 def test_a_forecast_joins_runs_at_other_scales(tmp_path: Path) -> None:
     # given the same job on 2, 4 and 8 ranks
     paths = []

@@ -259,7 +259,8 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def _convert(source: Path, target: Path, make: Callable[[Path], Store]) -> None:
-    from traceforge.store.pack import copy_database, new_place
+    from traceforge.store.pack import copy_database
+    from traceforge.store.targets import new_place
 
     with new_place(target) as place, open_built(source) as old, make(place) as new:
         copy_database(old, new, [f"traceforge.{stage}" for stage in STAGES])

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Self, overload
 from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists
+from traceforge.outputs import check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.folder import is_database
@@ -135,11 +136,17 @@ class Run:
 
         Args:
             baseline: an earlier run, for a section on what changed since.
+
+        Raises:
+            UsageError: the path is that of a trace or a database.
+            InputUnusableError: the page cannot be written there.
         """
+        output = None if path is None else Path(path)
+        check_outputs([output])
         comparison = None if baseline is None else self.compare(baseline)
         made = api.report(self.store, run=self.name, baseline=comparison)
-        if path is not None:
-            Path(path).write_text(made.html, encoding="utf-8")
+        if output is not None:
+            write_text(output, made.html)
         return made
 
     def compare(self, baseline: "Run | Path | str", *, force: bool = False) -> "Comparison":

@@ -4,13 +4,17 @@ import errno
 import gzip
 import json
 import os
+import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import run
-from traceforge.cli.outputs import write_text
 from traceforge.errors import InputUnusableError
+from traceforge.outputs import write_text
+from traceforge.store.database import Store
+from traceforge.store.targets import new_place
 
 TRACE = json.dumps(
     {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}
@@ -107,6 +111,84 @@ def test_where_the_disk_is_full_the_earlier_answer_stays(tmp_path: Path, monkeyp
 
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_text() == "the earlier one"
+
+
+def test_a_replaced_answer_is_read_by_those_who_could_read_the_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "report.html").touch(mode=0o600)
+
+    write_text(tmp_path / "report.html", "text")
+
+    assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("command", ["synth", "demo"])
+def test_made_up_traces_are_not_written_among_recorded_ones(tmp_path: Path, command: str) -> None:
+    traces = tmp_path / "traces" if command == "demo" else tmp_path
+    traces.mkdir(exist_ok=True)
+    (traces / "rank0.pt.trace.json.gz").write_bytes(gzip.compress(TRACE.encode()))
+
+    finished = run(command, "-o", tmp_path)
+
+    assert finished.returncode == 2
+    assert "files lie in it that `synth` did not make" in finished.stderr
+    assert [path.name for path in traces.iterdir()] == ["rank0.pt.trace.json.gz"]
+
+
+def test_a_made_up_job_is_made_again_in_its_folder(tmp_path: Path) -> None:
+    words = ("synth", "-o", tmp_path / "job", "--iterations", 1, "--nodes", 1, "--devices", 1)
+
+    assert [run(*words).returncode for _ in range(2)] == [0, 0]
+
+
+def test_a_scenario_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text('name = "mine"  # with remarks\n')
+
+    finished = run("synth", tmp_path / "scenario.toml", "-o", tmp_path)
+
+    assert finished.returncode == 2
+    assert (tmp_path / "scenario.toml").read_text() == 'name = "mine"  # with remarks\n'
+
+
+def test_a_demo_is_not_written_over_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(TRACE)
+
+    finished = run("demo", "-o", tmp_path)
+
+    assert finished.returncode == 2
+    assert "no answer is written over that" in finished.stderr
+    assert (tmp_path / "report.html").read_text() == TRACE
+
+
+@pytest.mark.parametrize(("umask", "rights"), [(0o077, 0o600), (0o000, 0o666)])
+def test_what_is_written_has_the_rights_that_the_user_gives(tmp_path: Path, umask: int, rights: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "report.html", "text")
+        with Store(tmp_path / "a.duckdb") as store:
+            store.write_parquet("SELECT 1 AS one", tmp_path / "rows.parquet")
+        with new_place(tmp_path / "p.tar") as place:
+            place.write_bytes(b"text")
+    finally:
+        os.umask(before)
+
+    rights_of = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert rights_of == dict.fromkeys(("report.html", "a.duckdb", "rows.parquet", "p.tar"), rights)
+
+
+def test_where_no_temporary_file_can_be_made_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a system on which TMPDIR, /tmp, /var/tmp and the working directory are read-only
+    def read_only(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    (tmp_path / "rank0.json").write_text(TRACE)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile._os, "open", read_only)
+
+    finished = run("info", tmp_path / "rank0.json")
+
+    assert finished.returncode == 3
+    assert "No usable temporary directory" in finished.stderr
+    assert "hint: " in finished.stderr
 
 
 def test_an_answer_goes_through_a_link_and_to_a_device(tmp_path: Path) -> None:

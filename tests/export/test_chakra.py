@@ -1,8 +1,10 @@
 """Exported Chakra traces: whole, decodable by others, and adding up to the measured time."""
 
 import ast
+import errno
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +140,25 @@ def test_a_run_without_execution_traces_has_nothing_to_export(tmp_path: Path) ->
 
     with pytest.raises(InputUnusableError, match="no execution trace"):
         list(export_chakra(store, 0, tmp_path, "job"))
+
+
+def test_of_a_file_for_which_the_disk_is_too_small_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a disk that is full after the file's metadata, and an earlier file
+    store = chakra(store_of(), generated(5), generated(7))
+    (tmp_path / "job.0.et").write_bytes(b"the earlier one")
+
+    def full(_node: object) -> bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("traceforge.export.chakra._message", full)
+
+    with pytest.raises(InputUnusableError, match="cannot be written: No space left on device"):
+        list(export_chakra(store, 0, tmp_path, "job"))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["job.0.et"]
+    assert (tmp_path / "job.0.et").read_bytes() == b"the earlier one"
 
 
 UPSTREAM = """

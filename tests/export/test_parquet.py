@@ -1,6 +1,8 @@
 """Tables as Parquet: what is in the database is in the files, and its meaning beside them."""
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from tests.given import add_facts
 from traceforge import api
-from traceforge.errors import UsageError
+from traceforge.errors import InputUnusableError, UsageError
 from traceforge.export.parquet import export_parquet
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -80,3 +82,39 @@ def test_a_folder_that_holds_something_is_left_alone(store: Store, tmp_path: Pat
 
     with pytest.raises(UsageError, match="not an empty folder"):
         export_parquet(store, tmp_path)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_of_tables_for_which_the_disk_is_too_small_nothing_is_left(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    # given a disk with room for three tables
+    folder, written = tmp_path / "out", list[Path]()
+    real = Store.write_parquet
+    if is_there:
+        folder.mkdir()
+
+    def full(store: Store, query: str, path: Path) -> None:
+        if len(written) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(path)
+        real(store, query, path)
+
+    monkeypatch.setattr(Store, "write_parquet", full)
+
+    with pytest.raises(InputUnusableError, match="cannot be written: No space left on device"):
+        export_parquet(store, folder)
+
+    assert len(written) == 3
+    assert list(tmp_path.rglob("*")) == [folder] * is_there
+
+
+def test_an_empty_folder_that_is_there_is_filled_and_stays_the_same(store: Store, tmp_path: Path) -> None:
+    # It may be where a disk is mounted, or where somebody is.
+    before = tmp_path.stat().st_ino
+
+    tables = export_parquet(store, tmp_path)
+
+    assert tmp_path.stat().st_ino == before
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {"README.md", "tables.json", *(file for table in tables for file in table.files)}

@@ -1,7 +1,9 @@
 """The archive for Perfetto: untouched traces, one clock, and tracks of what was found."""
 
+import errno
 import gzip
 import json
+import os
 import shutil
 import tarfile
 from collections import defaultdict
@@ -173,3 +175,24 @@ def test_an_archive_is_not_written_over(job: tuple[Path, Store], tmp_path: Path)
     (tmp_path / "out.tar").write_text("precious")
     with pytest.raises(UsageError, match="exists already"):
         export_perfetto(job[1], 0, [], tmp_path / "out.tar")
+
+
+def test_of_an_archive_for_which_the_disk_is_too_small_nothing_is_left(
+    job: tuple[Path, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a disk with room for the first two members
+    real, written = tarfile.TarFile.addfile, list[str]()
+
+    def full(archive: tarfile.TarFile, member: tarfile.TarInfo, content: Any) -> None:
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(member.name)
+        real(archive, member, content)
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", full)
+
+    with pytest.raises(InputUnusableError, match="cannot be written: No space left on device"):
+        export_perfetto(job[1], 0, [], tmp_path / "made" / "out.tar")
+
+    assert len(written) == 2
+    assert not list((tmp_path / "made").iterdir())

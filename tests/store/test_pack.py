@@ -11,7 +11,7 @@ from tests.store.tables import differing
 from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.store.database import Store
-from traceforge.store.pack import new_place
+from traceforge.store.targets import new_place
 
 DOCUMENTED = """
 SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns()

@@ -8,8 +8,8 @@ import typer
 
 from traceforge.cli.console import note, print_unwritten, printable
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
-from traceforge.cli.outputs import check_outputs, write_text
 from traceforge.errors import InputUnusableError, UsageError
+from traceforge.outputs import check_outputs, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

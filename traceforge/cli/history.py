@@ -14,8 +14,8 @@ from traceforge.cli.command import audible
 from traceforge.cli.console import note, printable
 from traceforge.cli.examples import examples_of
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
-from traceforge.cli.outputs import check_outputs, write_text
 from traceforge.errors import InputUnusableError, UsageError
+from traceforge.outputs import check_outputs, write_text
 
 if TYPE_CHECKING:
     from traceforge.history.fleet import Fleet

@@ -27,7 +27,7 @@ from traceforge.cli.ingest import (
     limits_of,
 )
 from traceforge.cli.inputs import TARGET_HELP, opened
-from traceforge.cli.outputs import check_outputs, write_text
+from traceforge.outputs import check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:

@@ -8,12 +8,14 @@ import typer
 
 from traceforge.cli.console import note
 from traceforge.errors import InputUnusableError, UsageError
+from traceforge.outputs import check_outputs
 from traceforge.units import plural
 
 if TYPE_CHECKING:
     from traceforge.synth.fault import Injection
     from traceforge.synth.scenario import Scenario
 
+TRUTH = "truth.json"
 FaultNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +91,9 @@ def synth(
     from traceforge.synth.scenario import Scenario
     from traceforge.synth.telemetry_settings import Telemetry
 
+    check_made_up(output)
     if scenario is not None:
+        check_outputs([output / "scenario.toml"] if output.is_dir() else [], inputs=[scenario])
         made = read_scenario(scenario)
     else:
         cluster = Cluster(nodes, devices, tensor_parallel, pipeline_parallel=pipeline_parallel)
@@ -107,6 +111,17 @@ def synth(
         raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(output)) from error
     excess = (cost.duration_ns - cost.healthy_ns).mean() / 1e6
     note(f"{plural(made.cluster.ranks, 'trace')} in {output}; faults cost {excess:.2f} ms an iteration (truth.json)")
+
+
+def check_made_up(folder: Path) -> None:
+    """Refuse a folder in which files lie that are not those of an earlier made-up job.
+
+    Raises:
+        UsageError: there are such files, which may be somebody's recordings.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / TRUTH).is_file():
+        why = "files lie in it that `synth` did not make"
+        raise UsageError(why, where=str(folder), hint="name another folder with -o")
 
 
 def read_scenario(path: Path) -> "Scenario":

@@ -16,6 +16,7 @@ from traceforge.export.protobuf import framed, number, packed, text
 from traceforge.redaction import Redaction
 from traceforge.sources.chakra import schema
 from traceforge.store.database import Store
+from traceforge.store.targets import replaced_file
 
 _TRACES = """
 SELECT source_id, part, rank, label
@@ -74,7 +75,7 @@ def export_chakra(
         redaction: replaces names of hosts, files and users in the names of nodes and process groups.
 
     Raises:
-        InputUnusableError: the run holds no execution trace whose rank is known.
+        InputUnusableError: the run holds no execution trace whose rank is known, or a file cannot be written.
     """
     traces = store.rows(_TRACES, [run_id])
     if not traces:
@@ -87,7 +88,7 @@ def export_chakra(
     for source_id, part, rank, label in traces:
         nodes = exported_nodes(store, source_id, part, redaction)
         path = folder / f"{prefix}.{rank}.et"
-        with path.open("wb") as file:
+        with replaced_file(path) as place, place.open("wb") as file:
             file.write(framed(_metadata(rank, label)))
             file.write(framed(_groups_node(_groups(store, source_id, part, redaction), len(nodes) + 1)))
             for node in nodes:

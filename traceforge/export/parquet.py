@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
-from traceforge.errors import UsageError
 from traceforge.redaction import FREE_TEXT, Redaction
 from traceforge.store.database import Store
+from traceforge.store.targets import new_folder
 
 SCHEMA_VERSION = 1
 _FACTS = ("raw",)
@@ -83,17 +83,17 @@ def export_parquet(
 
     Raises:
         UsageError: the folder is not empty.
+        InputUnusableError: it cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError("is not an empty folder", where=str(folder), hint="name another one with -o, or remove it")
     runs = store.run_ids()
     chosen = runs if run_id is None else [run_id]
     exported = []
-    for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
-        replaced = _redacted(store, table, redaction) if redaction else _NO_REDACTION
-        _write(store, table, folder, chosen, replaced)
-        exported.append(table)
-    _document(store, folder, exported, chosen, redaction)
+    with new_folder(folder) as place:
+        for table in _tables(store, (*_SCHEMAS, *(_FACTS if with_facts else ()))):
+            replaced = _redacted(store, table, redaction) if redaction else _NO_REDACTION
+            _write(store, table, place, chosen, replaced)
+            exported.append(table)
+        _document(store, place, exported, chosen, redaction)
     return exported
 
 

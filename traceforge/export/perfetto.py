@@ -24,6 +24,7 @@ from traceforge.export.redacted_trace import write_trace
 from traceforge.files import content_hash, find_files, open_bytes, size_bytes
 from traceforge.redaction import Redaction
 from traceforge.store.database import Store
+from traceforge.store.targets import new_place
 from traceforge.version import __version__
 
 TRACKS, MANIFEST = "traceforge.json", "perfetto_manifest.json"
@@ -115,7 +116,7 @@ def export_perfetto(
 
     Raises:
         UsageError: the target exists.
-        InputUnusableError: the run has no timeline, or none of its files is found.
+        InputUnusableError: the run has no timeline, none of its files is found, or it cannot be written.
     """
     if target.exists():
         raise UsageError("exists already", where=str(target), hint="name another file with -o, or remove it")
@@ -127,20 +128,16 @@ def export_perfetto(
     tracks = finding_tracks(store, run_id, start_ns, redaction)
     present = [file for file in files if redaction or file.content_hash in found]
     manifest = _manifest(store, run_id, present, start_ns, redaction)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with tarfile.open(target, "w") as archive:
-            _add(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
-            _add(archive, TRACKS, io.BytesIO(tracks.text.encode()))
-            for file in present:
-                with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
-                    if redaction:
-                        write_trace(store, file.source_id, file.base_time_ns, redaction, cast(BinaryIO, copy))
-                    else:
-                        _inflate(found[file.content_hash], copy)
-                    _add(archive, file.member, copy)
-    except OSError as error:
-        raise InputUnusableError(f"cannot be written: {error.strerror}", where=str(target)) from error
+    with new_place(target, with_parents=True) as place, tarfile.open(place, "w") as archive:
+        _add(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
+        _add(archive, TRACKS, io.BytesIO(tracks.text.encode()))
+        for file in present:
+            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES, dir=str(place.parent)) as copy:
+                if redaction:
+                    write_trace(store, file.source_id, file.base_time_ns, redaction, cast(BinaryIO, copy))
+                else:
+                    _inflate(found[file.content_hash], copy)
+                _add(archive, file.member, copy)
     return ExportedArchive(
         target,
         [file.rank for file in present],

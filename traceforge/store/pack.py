@@ -5,24 +5,19 @@ copied in build order, so that nothing is computed anew and memory stays that of
 Not handled: tables that others put into the database; they are not ours and stay behind.
 """
 
-import os
-import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from traceforge.errors import InputUnusableError
 from traceforge.records import SourceSummary
 from traceforge.store.database import Store
 from traceforge.store.documents import Document
 from traceforge.store.facts import row_storage
 from traceforge.store.folder import Folder, Partition, mark_of, part_name
 from traceforge.store.migrations import facts_form
-from traceforge.store.opening import is_unicode
 from traceforge.store.partition_writer import PartitionedFile
-from traceforge.store.places import link_or_copy, own_folder, sweep_beside
+from traceforge.store.places import link_or_copy, own_folder
 from traceforge.store.stage import stage_documents
 
 _SOURCES = "SELECT source_id, kind, content_hash FROM meta.source ORDER BY source_id"
@@ -31,28 +26,6 @@ SELECT column_name, data_type FROM duckdb_columns()
 WHERE database_name = current_database() AND schema_name || '.' || table_name = ?
 """
 _SCHEMAS = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
-
-
-@contextmanager
-def new_place(target: Path) -> Iterator[Path]:
-    """A place beside a target, of the same name, from where what was made is moved there in the end.
-
-    Raises:
-        InputUnusableError: something is there already, or nothing can be made there.
-    """
-    if os.path.lexists(target):
-        raise InputUnusableError("there is something of that name already", where=str(target), hint="name a new one")
-    if not is_unicode(str(target)):
-        raise InputUnusableError("the name of the database is not valid UTF-8", where=str(target), hint="rename it")
-    if not target.parent.is_dir():
-        raise InputUnusableError("the folder above it does not exist", where=str(target), hint="make that folder first")
-    sweep_beside(target, is_shared=False)
-    try:
-        with own_folder(target.with_name(f"{target.name}.export-{secrets.token_hex(8)}")) as folder:
-            yield folder / target.name
-            (folder / target.name).rename(target)
-    except OSError as error:
-        raise InputUnusableError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
 
 
 def copy_database(old: Store, new: Store, stages: Sequence[str]) -> None:

@@ -1,10 +1,11 @@
-"""Files that a command is asked to write. In: their paths, and text. Out: the files, or why not before reading begins.
+"""Files to be written. In: their paths, and text. Out: the files, or why not before reading begins.
 
 Idea: whoever mistypes loses an answer at most, never a recording: a file that is a trace or a database by its content,
 under whatever name or link, is not replaced. Any other is: an earlier answer has no mark of its own.
 Not handled: a file that becomes one of these while the command runs.
 """
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def _recorded(path: Path) -> str | None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A file with this text, whole or not at all: an earlier one stays where the disk is full.
+    """A file with this text, whole or not at all: an earlier one stays where the disk is full, and its rights are kept.
 
     Raises:
         InputUnusableError: it cannot be written.
@@ -71,6 +72,9 @@ def write_text(path: Path, text: str) -> None:
     is_plain = place.is_file() or not place.exists()
     making = place.with_name(f".{place.name}.new") if is_plain else place
     try:
+        if place.is_file():
+            making.touch()
+            shutil.copymode(place, making)
         making.write_text(text, encoding="utf-8")
         if is_plain:
             making.replace(place)
