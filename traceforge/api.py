@@ -27,6 +27,7 @@ from traceforge.version import __version__
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from traceforge.align.stated_racks import StatedRacks
     from traceforge.check import LimitResult, MetricLimit
     from traceforge.compare import Comparison
     from traceforge.doctor import Examination, Inventory
@@ -64,6 +65,7 @@ def ingest(
     rank_regex: str | None = None,
     reference: ReferenceRule | None = None,
     rates: Mapping[str, float] | None = None,
+    racks: "StatedRacks | None" = None,
 ) -> "IngestResult":
     """Add trace files to a database and build every stage.
 
@@ -80,6 +82,7 @@ def ingest(
         rank_regex: finds the rank, its only group, in the paths of files that do not state it.
         reference: which durations count as on time; None keeps what the database has, at first the median.
         rates: what the hardware can do, per second (see `operation.stated_rates`); None keeps what the database has.
+        racks: which host is in which rack; None keeps what the database has.
 
     Raises:
         InputUnusableError: a path does not exist, or nothing of it is a usable trace.
@@ -106,7 +109,7 @@ def ingest(
             skipped=find_special(paths),
         )
         split_runs(store, result.run_id)
-        assume(store, reference, rates)
+        assume(store, reference, rates, racks)
         analyze(store, on_table, workers)
     return result
 
@@ -210,19 +213,20 @@ def open_built(
     reference: ReferenceRule | None = None,
     on_table: "OnTable | None" = None,
     rates: Mapping[str, float] | None = None,
+    racks: "StatedRacks | None" = None,
 ) -> Store:
     """A database for reading, its stages rebuilt first where they are not current.
 
     Args:
         reference: which durations are to count as on time; None keeps what the database has.
         on_table: called before each table is made that has to be.
-        rates: what the hardware can do, as of `ingest`.
+        rates, racks: as of `ingest`.
 
     Raises:
         InputUnusableError: it is no trace database, or must be rebuilt and cannot be written.
     """
     store = Store(path, read_only=True)
-    if is_current(store) and are_assumed(store, reference, rates):
+    if is_current(store) and are_assumed(store, reference, rates, racks):
         return store
     store.close()
     if not is_writable(path):
@@ -230,7 +234,7 @@ def open_built(
         what = "its stages were built in another way, and they cannot be rebuilt here: it is write-protected"
         raise InputUnusableError(what, where=str(path), hint=hint)
     with Store(path) as writable:
-        assume(writable, reference, rates)
+        assume(writable, reference, rates, racks)
         analyze(writable, on_table)
     return Store(path, read_only=True)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from traceforge import api
 from traceforge.align.runs import split_runs
+from traceforge.align.stated_racks import StatedRacks
 from traceforge.files import find_files, find_special, shown_name
 from traceforge.records import ReadLimits, ReadOptions
 from traceforge.replay.assumptions import assume
@@ -68,12 +69,13 @@ def merge(
     jobs: int | None = None,
     reference: ReferenceRule | None = None,
     rates: Mapping[str, float] | None = None,
+    racks: StatedRacks | None = None,
     on_table: OnTable | None = None,
 ) -> IngestResult:
     """Make a database of all parts that lie in a folder, and build every stage.
 
     Args:
-        jobs, reference, rates, on_table: as of `ingest`.
+        jobs, reference, rates, racks, on_table: as of `ingest`.
 
     Raises:
         InputUnusableError: parts are missing, are damaged or do not belong together.
@@ -85,7 +87,7 @@ def merge(
     with Store(f"{folder.path}{os.sep}") as store, processes(worker_count(jobs, sizes)) as workers:
         result = merge_parts(store, manifests)
         split_runs(store, result.run_id)
-        assume(store, reference, rates)
+        assume(store, reference, rates, racks)
         api.analyze(store, on_table, workers)
     remove_parts(folder)
     return result

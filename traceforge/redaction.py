@@ -1,4 +1,4 @@
-"""Names that identify a job's owner, replaced: host-1, path-1, folder-1, job-1, user-1, address-1.
+"""Names that identify a job's owner, replaced: host-1, rack-1, path-1, folder-1, job-1, user-1, address-1.
 
 In: the names in a database, and texts. Out: the same texts without them. The same name has the same replacement
 everywhere, and the same database gives the same replacements, whatever is made of it (HTML, JSON, exports). Names are
@@ -20,6 +20,7 @@ _NAME_COLUMNS = {
     "source_host": "host",
     "target_host": "host",
     "host_name": "host",
+    "rack": "rack",
     "path": "path",
     "kernel_file": "path",
     "run_name": "job",
@@ -37,7 +38,7 @@ _NAME_COLUMNS = {
 
 FREE_TEXT = frozenset(
     {
-        "fabric.hang.stack",
+        "fabric.hang.stack", "meta.rack_pattern.pattern",
         "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
         "raw.argument.args", "raw.profile.metadata", "raw.operation_input.concrete",
         "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
@@ -62,8 +63,9 @@ _OWN_WORDS = frozenset(
 _COMMON = frozenset(
     {
         "all", "collective", "data", "default", "device", "fabric", "finding", "for", "from", "gpu", "host",
-        "iteration", "job", "link", "local", "log", "logs", "name", "node", "none", "out", "output", "path", "rank",
-        "ranks", "report", "run", "test", "the", "this", "trace", "traces", "tmp", "training", "usr", "var", "home",
+        "iteration", "job", "link", "local", "log", "logs", "name", "node", "none", "out", "output", "path", "rack",
+        "rank", "ranks", "report", "run", "test", "the", "this", "trace", "traces", "tmp", "training", "usr", "var",
+        "home",
     }
 )  # fmt: skip
 """Words that are replaced only where the whole value is a name: in a sentence they mean themselves."""

@@ -131,6 +131,7 @@ def test_a_job_array_from_the_command_line(tmp_path: Path) -> None:
         (["--db", "job/", "--part", "1"], "--part takes i/n"),
         (["--db", "job.duckdb", "--part", "1/8"], "--part needs a database that is a folder"),
         (["--db", "job/", "--part", "1/8", "--strict"], "are not of a part"),
+        (["--db", "job/", "--part", "1/8", "--rack-pattern", "(r)"], "are not of a part"),
     ],
 )
 def test_a_part_that_cannot_be_is_refused_with_a_hint(words: list[str], told: str) -> None:

@@ -1,6 +1,7 @@
-"""The named queries on the health of ranks and hosts, which read what each rank's own rows say."""
+"""The named queries on the health of ranks, hosts and racks, which read what each rank's own rows say."""
 
 import csv
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -9,6 +10,8 @@ import pytest
 
 from tests.cli.running import run
 from tests.given import rows_of
+from tests.store.folders import write_trace
+from traceforge.align.stated_racks import StatedRacks, stated_racks
 from traceforge.store.database import Store
 
 OWN = ("compute", "copy", "input", "runtime", "idle")
@@ -64,3 +67,29 @@ def test_ranks_of_a_slow_stage_are_not_held_against_those_of_others(sample_datab
 
     # then each of its ranks is near the median of its own stage
     assert all(abs(float(row["above_median_ms"])) < 1 for row in ranks)
+
+
+def test_the_rack_of_the_slow_host_comes_first_beside_its_other_host(straggling: Path, tmp_path: Path) -> None:
+    # given two hosts in each of two racks
+    database = Path(shutil.copyfile(straggling, tmp_path / "run.duckdb"))
+    with Store(database) as store:
+        store.execute("INSERT INTO align.rack SELECT 0, 'node' || i, IF(i < 2, 'a', 'b') FROM RANGE(4) AS t(i)")
+    above = {row["host"]: float(row["above_median_ms"]) for row in asked(database, "host_health")}
+
+    first, last = asked(database, "rack_health")
+
+    assert (first["rack"], first["hosts"], first["ranks"], first["slowest_host"]) == ("b", "2", "2", "node2")
+    assert float(first["above_median_ms"]) == pytest.approx((above["node2"] + above["node3"]) / 2)
+    assert float(first["least_host_ms"]) == pytest.approx(above["node3"])
+    assert float(last["above_median_ms"]) == pytest.approx((above["node0"] + above["node1"]) / 2)
+
+
+def test_racks_that_are_stated_stay_with_the_database(tmp_path: Path) -> None:
+    write_trace(tmp_path / "traces" / "rank0.json", 0)
+    (tmp_path / "racks.csv").write_text("node0,r1\n")
+    stated = ("--racks", tmp_path / "racks.csv", "--rack-pattern", "^(r.)")
+
+    run("ingest", tmp_path / "traces", "--db", tmp_path / "run.duckdb", *stated)
+
+    with Store(tmp_path / "run.duckdb", read_only=True) as store:
+        assert stated_racks(store) == StatedRacks({"node0": "r1"}, "^(r.)")

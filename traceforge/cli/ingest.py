@@ -20,6 +20,7 @@ from traceforge.units import plural
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from traceforge.align.stated_racks import StatedRacks
     from traceforge.store.database import Store
     from traceforge.store.ingest import IngestResult
 
@@ -64,6 +65,14 @@ LineRates = Annotated[
         help="What each rank can send in one direction, GB/s: link to its host, nic to other hosts. Repeatable.",
     ),
 ]
+Racks = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Which rack each host stands in: lines of host,rack, or a JSON object."),
+]
+RackPattern = Annotated[
+    str | None,
+    typer.Option(metavar="REGEX", help="Finds the rack, its only group, in the names of hosts, such as '^r(\\d+)n'."),
+]
 FileSeconds = Annotated[
     float | None,
     typer.Option(min=0, metavar="S", help="CPU time after which a file is left out, as an issue of it (600)."),
@@ -88,6 +97,8 @@ def ingest(
     reference: Reference = None,
     peak: Peaks = None,
     line_rate: LineRates = None,
+    racks: Racks = None,
+    rack_pattern: RackPattern = None,
     args: Annotated[str, typer.Option(help="Event arguments to keep: communication or all.")] = "communication",
     file_seconds: FileSeconds = None,
     file_memory_mib: FileMemory = None,
@@ -105,6 +116,7 @@ def ingest(
 
     A database is a DuckDB file, or a folder of Parquet partitions with a catalogue, which all workers write at once.
     """
+    from traceforge.align.stated_racks import parsed_racks
     from traceforge.files import find_files, size_bytes
     from traceforge.operation.stated_rates import parsed_rates
     from traceforge.store.database import Store
@@ -114,7 +126,8 @@ def ingest(
         raise typer.BadParameter("must be `communication` or `all`", param_hint="--args")
     limits = limits_of(file_seconds, file_memory_mib)
     rates = parsed_rates(peak or (), line_rate or ())
-    options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits, rates)
+    stated = parsed_racks(racks, rack_pattern)
+    options = ShownOptions(run, jobs, rank_regex, args == "all", reference, limits, rates, stated)
     if executor is not None:
         _check_shared(paths, db, part, jobs)
     if part is not None:
@@ -159,12 +172,12 @@ def _ingest_part(paths: list[Path], db: str, text: str, options: "ShownOptions",
     if not is_folder_name(db):
         hint = f"name a folder: --db {Path(db).with_suffix('')}/"
         raise UsageError("--part needs a database that is a folder, which all parts can write", where=db, hint=hint)
-    if options.reference is not None or options.rates or strict:
-        what = "--reference, --peak, --line-rate and --strict are not of a part"
+    if options.reference is not None or options.rates or options.racks or strict:
+        what = "--reference, --peak, --line-rate, --racks, --rack-pattern and --strict are not of a part"
         raise UsageError(what, hint="give them to `traceforge merge`")
     if STANDARD_INPUT in paths:
         raise UsageError("--part reads files, not standard input", hint="name the folder that holds all traces")
-    of_stages = ("reference", "rates")
+    of_stages = ("reference", "rates", "racks")
     given = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in of_stages}
     with progress(part.of(sorted(find_files(paths)))) as shown:
         manifest = job_array.ingest_part(paths, Path(db), part, **given, on_progress=shown.on_progress)
@@ -202,6 +215,7 @@ class ShownOptions:
     reference: ReferenceRule | None = None
     limits: ReadLimits | None = None
     rates: Mapping[str, float] | None = None
+    racks: "StatedRacks | None" = None
 
 
 def limits_of(file_seconds: float | None, file_memory_mib: int | None) -> ReadLimits:

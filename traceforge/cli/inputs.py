@@ -41,7 +41,7 @@ def opened(target: Path, options: ShownOptions | None = None) -> "Iterator[Store
     if is_database(target):
         with progress() as shown:
             chosen = options or ShownOptions()
-            built = api.open_built(target, chosen.reference, shown.on_table, chosen.rates)
+            built = api.open_built(target, chosen.reference, shown.on_table, chosen.rates, chosen.racks)
         with built as store:
             yield store
         return

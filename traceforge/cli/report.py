@@ -19,6 +19,8 @@ from traceforge.cli.ingest import (
     Jobs,
     LineRates,
     Peaks,
+    RackPattern,
+    Racks,
     RankRegex,
     Reference,
     ShownOptions,
@@ -31,6 +33,7 @@ from traceforge.outputs import check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
+    from traceforge.report import Report
     from traceforge.store.database import Store
 
 GpuPrice = Annotated[
@@ -66,6 +69,8 @@ def report(
     reference: Reference = None,
     peak: Peaks = None,
     line_rate: LineRates = None,
+    racks: Racks = None,
+    rack_pattern: RackPattern = None,
     file_seconds: FileSeconds = None,
     file_memory_mib: FileMemory = None,
     strict: Strict = False,
@@ -76,13 +81,14 @@ def report(
 ) -> None:
     """Explain why the job scales badly, its cost and what helps."""
     from traceforge import api
+    from traceforge.align.stated_racks import parsed_racks
     from traceforge.operation.stated_rates import parsed_rates
     from traceforge.report.cost import Price
 
     check_outputs([output, json_file, md_file])
-    limits = limits_of(file_seconds, file_memory_mib)
-    rates = parsed_rates(peak or (), line_rate or ())
-    options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits, rates=rates)
+    limits, rates = limits_of(file_seconds, file_memory_mib), parsed_rates(peak or (), line_rate or ())
+    stated = parsed_racks(racks, rack_pattern)
+    options = ShownOptions(run, jobs, rank_regex, reference=reference, limits=limits, rates=rates, racks=stated)
     with opened(target, options) as store, ExitStack() as stack:
         comparison = None
         if baseline is not None:
@@ -90,21 +96,36 @@ def report(
             of_baseline = replace(options, run=None, jobs=None, rank_regex=None)
             earlier = store if is_same else stack.enter_context(opened(baseline, of_baseline))
             comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
-        command = _command(target, baseline, reference, {"--peak": peak, "--line-rate": line_rate}, redact=redact)
+        said = {"--peak": peak, "--line-rate": line_rate, **_texts(racks, rack_pattern)}
+        command = _command(target, baseline, reference, said, redact=redact)
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
         made = api.report(
             store, run=run, command=command, baseline=comparison, price=price, redact=redact, as_fragment=embed
         )
         check_complete(store, api.run_id(store, run), strict=False)
-        write_text(output, made.html)
-        if md_file is not None:
-            write_text(md_file, made.markdown)
+        _write(made, output, md_file)
         if not _is_summary_shown(made.summary, json_file):
-            for line in files_used(store, api.run_id(store, run)):
-                print(printable(line))
+            _say_files(store, api.run_id(store, run))
             print_verdict(made.verdict_lines, made.verdict_state)
         note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
+
+
+def _say_files(store: "Store", run_id: int) -> None:
+    for line in files_used(store, run_id):
+        print(printable(line))
+
+
+def _texts(racks: Path | None, pattern: str | None) -> dict[str, list[str] | None]:
+    """What was stated of racks, by option."""
+    file = None if racks is None else [_shown(racks)]
+    return {"--racks": file, "--rack-pattern": None if pattern is None else [pattern]}
+
+
+def _write(made: "Report", output: Path, md_file: Path | None) -> None:
+    write_text(output, made.html)
+    if md_file is not None:
+        write_text(md_file, made.markdown)
 
 
 def _command(

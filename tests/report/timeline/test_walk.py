@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.report.browser import Page
 from tests.report.budgets import outlined
-from tests.report.tables import Job, store_of
+from tests.report.tables import Job, borrowed, store_of
 from traceforge.report import Report, build_report
 from traceforge.report.bundle import asset
 from traceforge.units import format_ns
@@ -355,4 +355,27 @@ def test_many_hosts_are_drawn_in_blocks_that_open_into_hosts(page: Page, tmp_pat
     mouse(page, "mousePressed", place, clickCount=1)
     mouse(page, "mouseReleased", place, clickCount=1)
     page.wait(f"return {_LANES}.clientHeight > {before}")
+    assert page.complaints() == []
+
+
+def test_hosts_of_stated_racks_are_drawn_by_rack(page: Page, tmp_path: Path) -> None:
+    # given eight hosts of two ranks, every other one in rack r0, of which node0 and node2 have a culprit
+    with borrowed(Job(16, 6, late_rank=5, ranks_per_host=2)) as store:
+        for host in range(8):
+            store.execute("INSERT INTO align.rack VALUES (1, ?, ?)", [f"node{host}", f"r{host % 2}"])
+        html = build_report(store, run_id=1, versions={}, command=None).html
+    page.open(html, tmp_path)
+    page.wait(f"return {_FIGURE}.dataset.ready !== undefined")
+    height = f"return {_LANES}.clientHeight"
+    before = int(str(page.run(height)))
+
+    # when the first row is clicked, which is what is left of rack r0
+    page.run(f"{_FIGURE}.scrollIntoView({{block: 'start', behavior: 'instant'}})")
+    place = at(page, 0.02, 48)
+    mouse(page, "mousePressed", place, clickCount=1)
+    mouse(page, "mouseReleased", place, clickCount=1)
+    page.wait(f"return {_LANES}.clientHeight > {before}")
+
+    # then there are node4 and node6 of 18 px each, and the rack's name in the room that it had
+    assert int(str(page.run(height))) - before == 2 * 18
     assert page.complaints() == []

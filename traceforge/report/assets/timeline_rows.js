@@ -14,7 +14,26 @@ const hostGroups = (model) => {
   const isFlat = groups.length < 2 && model.ranks.length <= 64;
   const isSingle = groups.every((group) => group.ranks.length === 1) && model.ranks.length <= 64;
   if (isFlat || isSingle) return [{ name: "", host: -1, ranks: model.ranks.map((_, rank) => rank) }];
+  if (model.racks.length === groups.length) return rackBlocks(model, groups);
   return groups.length > MOST_HOSTS ? hostBlocks(model, groups) : groups;
+};
+
+/** Hosts in racks as they are stated, which open into hosts; those of culprits stand below theirs by themselves. */
+const rackBlocks = (model, groups) => {
+  const own = new Set(model.culprits.map((rank) => model.host_of[model.rankAt.get(rank)]));
+  const racks = new Map();
+  groups.forEach((group, at) => {
+    const name = model.racks[at] === null ? "no rack" : `rack ${model.racks[at]}`;
+    if (!racks.has(name)) racks.set(name, { name, host: groups.length + racks.size, groups: [], ranks: [], alone: [] });
+    const rack = racks.get(name);
+    if (own.has(group.host)) {
+      rack.alone.push(group);
+      return;
+    }
+    rack.groups.push(group);
+    rack.ranks.push(...group.ranks);
+  });
+  return [...racks.values()].flatMap(({ alone, ...rack }) => (rack.groups.length ? [rack, ...alone] : alone));
 };
 
 /** Hosts in blocks, which open into hosts; those of culprits stand between them by themselves. */

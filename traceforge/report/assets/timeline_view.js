@@ -103,8 +103,9 @@ class Walk {
   /** Lay the lanes out by an axis of the parallel layout, or by host where it has no such axis. */
   regroup(axis) {
     const { model, view } = this;
-    this.byHost ??= [model.hosts, model.host_of];
-    [model.hosts, model.host_of] = model.axes.find(([name]) => name === axis)?.slice(1) ?? this.byHost;
+    this.byHost ??= [model.hosts, model.host_of, model.racks];
+    const own = model.axes.find(([name]) => name === axis)?.slice(1);
+    [model.hosts, model.host_of, model.racks] = own ? [...own, []] : this.byHost;
     this.groups = hostGroups(model);
     view.isFlat = this.groups[0].host < 0;
     view.cursor = null;

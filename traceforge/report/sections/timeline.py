@@ -21,7 +21,7 @@ _AXES = {"pp": "pipeline stage", "dp": "data parallel", "tp": "tensor parallel",
 _QUERIES = (
     "sections/timeline", "sections/timeline_ranks", "sections/timeline_delays", "sections/timeline_arrivals",
     "sections/timeline_host", "sections/timeline_events", "sections/timeline_names", "sections/timeline_origins",
-    "sections/timeline_mesh",
+    "sections/timeline_mesh", "racks",
 )  # fmt: skip
 
 
@@ -107,7 +107,11 @@ def _notes(found: TimelineData, context: Context) -> list[str]:
     if found.runs.slot_ns is not None:
         step = duration(found.runs.slot_ns)
         notes.append(f"Other ranks and iterations are drawn in steps of {step}; each shows what fills most of it.")
-    if len(context.job.hosts) > _MOST_HOSTS:
+    if found.page["racks"]:
+        notes.append(
+            "Hosts of a rack are drawn together, but for those of culprits; a click opens a rack, then a host."
+        )
+    elif len(context.job.hosts) > _MOST_HOSTS:
         notes.append("Hosts without a culprit are drawn in blocks; a click opens a block, then a host.")
     left_out = len(context.job.iterations) - len(found.axis.numbers)
     if left_out > 0:

@@ -140,10 +140,18 @@ def _frame(context: Context, axis: TimeAxis, shown: Sequence[Iteration], detail:
         "ranks": context.job.ranks,
         "hosts": [host or "unknown host" for host in hosts],
         "host_of": [hosts.index(context.job.host_of[rank]) for rank in context.job.ranks],
+        "racks": _racks_of(hosts, context),
         "axes": axes_of(context),
         "peer": detail.peer,
         "normal": detail.normal,
     }
+
+
+def _racks_of(hosts: Sequence[str | None], context: Context) -> list[str | None]:
+    """The rack of each host; nothing where fewer than two are stated."""
+    rack_of = {clean(row["host"], 80): clean(row["rack"], 40) for row in context.rows("racks")}
+    racks = [rack_of.get(host) if host is not None else None for host in hosts]
+    return racks if len({*racks} - {None}) > 1 else []
 
 
 def _moment(moment: Moment, axis: TimeAxis, linked: LinkedCollectives) -> dict[str, object]:
