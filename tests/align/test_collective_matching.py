@@ -250,3 +250,18 @@ def test_a_clock_set_in_mid_run_hides_no_match_if_the_iterations_agree(labels_ag
 
     found = match([first, second])
     assert (found.method == "order" and len(found.sequence) == 24) is labels_agree
+
+
+def test_ranks_that_read_one_clock_match_though_the_spread_of_their_ends_changes() -> None:
+    # rank 0   |0-------12|   in seven of ten, else |0--2|
+    # rank 1     |1-2|                                |1-2|
+    # At the usual distance of their ends, 10 ms, three of ten would be out of order; as written none is.
+    start = np.arange(10) * 20 * MS
+    late = np.array([12, 12, 12, 2, 12, 12, 2, 12, 2, 12]) * MS
+    kind, stated = np.zeros(10, dtype=np.int64), np.full(10, ABSENT)
+    first = CallSequence(kind, stated, np.arange(10), start, start + late)
+    second = CallSequence(kind, stated, np.arange(10), start + 1 * MS, start + 2 * MS)
+
+    found = match([first, second])
+
+    assert found.place.tolist() == [[n, n] for n in range(10)]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.sources.chakra_wire import field
+from tests.sources.operation_tables import parquet, pipeline
 from traceforge import api
 from traceforge.doctor import CHECKS
 from traceforge.doctor.profilers import advice_for
@@ -28,6 +29,7 @@ _PLAIN = {
     "xplane": field(1, field(2, "/device:GPU:0")),
     "nccl_topology": b'<system version="1">\n  <cpu numaid="0" affinity="ff" arch="x86_64"/>\n</system>',
     "flight_recorder": b'{"version": "2.9", "pg_config": {}, "pg_status": {}, "entries": []}',
+    "operation_table": parquet(pipeline(1)),
     "chakra": b'{"schema": "0.0.4"}\n{"id": "1", "name": "a", "type": "COMP_NODE", "ctrlDeps": []}\n',
 }
 

@@ -12,10 +12,15 @@ import random
 import struct
 import zlib
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
+
+import polars as pl
 
 from tests.fuzz.samples import Tables, sqlite_file, sqlite_tables
 
+_ODD_CELLS = (None, 0, 1, -1, 2**31, 2**62, 1e300, -1e-9, float("nan"), float("inf"), "", "send", "barrier", "-compute")
+_COLUMN_TYPES = (pl.Int8, pl.UInt64, pl.Float32, pl.Float64, pl.String, pl.Binary)
 LARGEST_INPUT = 64 * 1024
 _MARK = b"\xf1tfl"
 _FRAME = struct.Struct("<4s4sIII")
@@ -271,6 +276,31 @@ def changed_lines(source: random.Random, data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+def changed_columns(source: random.Random, data: bytes) -> bytes:
+    """A Parquet file with odd cells, rows again, or columns of another type or none."""
+    frame = pl.read_parquet(BytesIO(data))
+    for _ in range(source.choice([1, 1, 2, 4])):
+        name, row = source.choice(frame.columns), source.randrange(max(frame.height, 1))
+        kind = source.randrange(6)
+        if kind == 0 and frame.width > 1:
+            frame = frame.drop(name)
+        elif kind == 1:
+            frame = frame.with_columns(pl.col(name).cast(source.choice(_COLUMN_TYPES), strict=False))
+        elif kind == 2:
+            frame = pl.concat([frame, frame.slice(row, source.choice([1, 5]))])
+        else:
+            odd = pl.Series([source.choice(_ODD_CELLS)], strict=False).cast(frame.schema[name], strict=False)
+            frame = frame.with_columns(
+                pl.when(pl.int_range(pl.len()) == row)
+                .then(pl.lit(odd[0], frame.schema[name]))
+                .otherwise(name)
+                .alias(name)
+            )
+    written = BytesIO()
+    frame.write_parquet(written, compression=source.choice(["zstd", "snappy", "gzip", "uncompressed"]))
+    return written.getvalue()
+
+
 Change = Callable[[random.Random, bytes], bytes]
 
 
@@ -279,6 +309,7 @@ _BY_FORMAT: dict[str, Change] = {
     "flight_recorder": changed_pickle,
     "live_log": changed_recording,
     "nsys": changed_tables,
+    "operation_table": changed_columns,
     "pftrace": changed_message,
     "rocpd": changed_tables,
     "xplane": changed_message,

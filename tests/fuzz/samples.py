@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.sources.chakra_wire import attribute, field, framed, metadata, node
 from tests.sources.nccl_logs import HEAD, call, init
+from tests.sources.operation_tables import parquet, pipeline
 from tests.sources.test_chakra_json import BINARY, DOCUMENTS, jsonized
 from tests.sources.test_live_log import NAMES, OPENING
 from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
@@ -60,6 +61,7 @@ def sound() -> dict[str, list[bytes]]:
         "nccl_log": [_log(), *_logs_of_one_thing()],
         "nccl_topology": [SYSTEM, GRAPHS],
         "nsys": [sqlite_file(tables) for tables in (*exports(), *_exports_of_one_thing())],
+        "operation_table": [parquet(pipeline(2)), parquet(pipeline(1), mc=0)],
         "pftrace": [_packets()],
         "pytorch_et": [json.dumps(old).encode(), json.dumps(new).encode()],
         "rocprof": [json.dumps({"rocprofiler-sdk-tool": [_rocprof_process(), _rocprof_process(909)]}).encode()],

@@ -56,7 +56,13 @@ WHERE n < LEN(t.directions)
 ORDER BY t.run_id, t.rank, collective_id
 """
 
-_RANKS = "SELECT run_id, rank, host FROM align.rank ORDER BY run_id, rank"
+# Of hosts that are not known, a file that holds several ranks may state that it has one clock for all of them.
+_RANKS = """
+SELECT run_id, r.rank, r.host, COALESCE(r.host, p.metadata ->> '$.one_clock') AS clock
+FROM align.rank AS r
+LEFT JOIN raw.profile AS p USING (source_id)
+ORDER BY run_id, r.rank
+"""
 
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "run_id": pl.Int32,
@@ -98,8 +104,8 @@ def rows(store: Store) -> pl.DataFrame:
         number = components(by_rank, offsets)
         repairs = causality_repairs(by_rank, offsets)
         result += [
-            _row(run_id, rank, by_rank[rank].host, offset, number[rank], repairs.get(rank, Repairs()))
-            for rank, offset in offsets.items()
+            _row(run_id, rank, host, offsets[rank], number[rank], repairs.get(rank, Repairs()))
+            for rank, host in ranks.select("rank", "host").iter_rows()
         ]
         issues = [*_unaligned(number), *_set(offsets), *_repaired(offsets, repairs)]
         store.append("meta.issue", issue_rows(run_id, None, "align", issues))
@@ -120,7 +126,7 @@ def _synchronising(calls: pl.DataFrame) -> pl.DataFrame:
 def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:
     frames = {key[0]: frame for key, frame in calls.group_by("rank", maintain_order=True)}
     result = {}
-    for _, rank, host in ranks.iter_rows():
+    for rank, clock in ranks.select("rank", "clock").iter_rows():
         own = frames.get(rank, calls.clear())
         columns = (
             "collective_id",
@@ -131,7 +137,7 @@ def _by_rank(ranks: pl.DataFrame, calls: pl.DataFrame) -> dict[int, RankCalls]:
             "common_end",
             "role",
         )
-        result[rank] = RankCalls(host, *(own[name].to_numpy() for name in columns))
+        result[rank] = RankCalls(clock, *(own[name].to_numpy() for name in columns))
     return result
 
 

@@ -2,7 +2,7 @@
 -- Aligned time = raw time - offset_ns - (raw time - raw_anchor_ns) x drift_ppb / 1e9, rounded towards zero, where one
 -- line is enough; align.clock_piece holds what is used, of several pieces where the clock wobbles.
 -- Scope: run
--- Reads: align.rank, align.match, align.call
+-- Reads: raw.profile, align.rank, align.match, align.call
 CREATE OR REPLACE TABLE align.clock (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -33,12 +33,13 @@ class RankCalls:
     """A rank's matched calls that tie clocks, in order of collective; shapes (calls,), times raw ns.
 
     Attributes:
+        clock: what host threads read: the host, or whatever one clock a file of several ranks states; None if unknown.
         common_end: whether by its nature the collective ends on all ranks together; of messages, whether the call
             carries no others, so that both ranks may end together.
         role: 1 where the rank sends to another one, -1 where it receives, 0 where all synchronise.
     """
 
-    host: str | None
+    clock: str | None
     collective: NDArray[np.int64]
     communicator: NDArray[np.int64]
     arrival_ns: Times
@@ -131,11 +132,13 @@ def _best_tie(calls: Calls, rank: int, level: Sequence[int], reached: Mapping[in
 
 
 def _same_host(calls: Calls, reached: Iterable[int]) -> tuple[int, _Tie] | None:
-    """A rank not reached yet that shares its host with one that is."""
-    by_host = {calls[rank].host: rank for rank in sorted(reached, reverse=True) if calls[rank].host is not None}
+    """A rank not reached yet that reads the clock of one that is."""
+    by_clock = {calls[rank].clock: rank for rank in sorted(reached, reverse=True) if calls[rank].clock is not None}
     for rank in calls:
-        if rank not in reached and calls[rank].host in by_host:
-            return rank, _Tie(by_host[calls[rank].host], Offset(0, thresholds.SAME_HOST_RESIDUAL_NS, 0, "shared_clock"))
+        if rank not in reached and calls[rank].clock in by_clock:
+            return rank, _Tie(
+                by_clock[calls[rank].clock], Offset(0, thresholds.SAME_HOST_RESIDUAL_NS, 0, "shared_clock")
+            )
     return None
 
 
@@ -198,7 +201,7 @@ def _host_drifts(calls: Calls, solved: Mapping[int, Offset]) -> dict[int, int]:
     """Drift of the ranks of each host that drift as one, ppb; hosts whose ranks contradict that are absent."""
     by_host: dict[str, list[int]] = {}
     for rank, offset in solved.items():
-        host = calls[rank].host
+        host = calls[rank].clock
         if host is not None and offset.status in ("fitted", "reference") and math.isfinite(offset.slope.error_ppb):
             by_host.setdefault(host, []).append(rank)
     result: dict[int, int] = {}
@@ -238,7 +241,7 @@ def _pair(reference: RankCalls, other: RankCalls, drift_ppb: int | None = None) 
         used = common if common.sum() >= thresholds.LEAST_COMMON_ENDS else both
         return common_end_offset(reference.end_ns[own[used]], other.end_ns[others[used]], drift_ppb)
     times = reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others]
-    if reference.host == other.host is not None and not both.any() and _reads_one_clock(*times):
+    if reference.clock == other.clock is not None and not both.any() and _reads_one_clock(*times):
         return Offset(0, thresholds.SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
     return bounded_offset(*times)
 
@@ -261,7 +264,7 @@ def _pair_by_messages(
         reference.arrival_ns[own], reference.end_ns[own], other.arrival_ns[others], other.end_ns[others],
         role > 0, role < 0,
     )  # fmt: skip
-    is_host = reference.host == other.host is not None and not on_device.any()
+    is_host = reference.clock == other.clock is not None and not on_device.any()
     if is_host and bound is not None and abs(bound.offset_ns or 0) <= (bound.residual_ns or 0):
         return Offset(0, thresholds.SHARED_CLOCK_RESIDUAL_NS, len(own), "shared_clock")
     return bound

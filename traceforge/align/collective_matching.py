@@ -3,9 +3,9 @@
 Within a communicator all ranks issue the same collectives in the same order. Stated sequence numbers decide where
 there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
 iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
-one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset, ranks would
-end collectives before others start them. Calls without a partner on every rank stay unmatched; ranks whose files are
-truncated are matched as far as they go, and are absent from then on.
+one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset and at none,
+ranks would end collectives before others start them. Calls without a partner on every rank stay unmatched; ranks whose
+files are truncated are matched as far as they go, and are absent from then on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -193,7 +193,7 @@ def _none(method: str, ranks: int) -> Matching:
 
 
 def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_to_second: bool) -> bool:
-    """Whether, with clocks that differ by a line, nobody ends before another has started.
+    """Whether, with clocks as they are or that differ by a line, nobody ends before another has started.
 
     Where partners agree on the iteration at every place, a clock may be set once: then by a line on either side of it.
     """
@@ -229,7 +229,16 @@ def _share_in_order(place: Numbers, calls: Sequence[CallSequence], from_first_to
         for field in ("end_ns", "arrival_ns")
     )
     shift = _shift(ends)
-    arrivals, ends = arrivals - shift, ends - shift
+    # Ranks that read one clock and do not end together are in order as they are.
+    shares = (
+        _share_of(arrivals - shift, ends - shift, from_first_to_second),
+        _share_of(arrivals, ends, from_first_to_second),
+    )
+    return max(shares)
+
+
+def _share_of(arrivals: Numbers, ends: Numbers, from_first_to_second: bool) -> float:
+    """The same, of times on one clock; shape (collectives, ranks), ns."""
     if from_first_to_second:
         in_order = arrivals[:, 0] <= ends[:, 1] + thresholds.ORDER_TOLERANCE_NS
     else:

@@ -18,6 +18,7 @@ _NAMES = {
     "nsys": "Nsight Systems",
     "pftrace": "PyTorch's CUPTI observer",
     "xplane": "XLA's profiler",
+    "operation_table": "the job's own timers",
     "rocprof": "rocprofv3",
     "rocpd": "rocprofv3 (rocpd)",
 }

@@ -132,6 +132,23 @@ _PFTRACE_ADVICE: _Advice = {
     "rank_known": ("A file does not state its rank: name it by it.", 'prof.export_chrome_trace(f"rank{rank}.pftrace")'),
     "hosts": ("A file does not state its host: export JSON once, or keep NCCL's logs beside it.", _TORCH),
 }
+_TABLE = "one row an operation: dp_rank, stage, rank, step, optype, seq_id, start_ts, duration"
+_OPERATION_TABLE_ADVICE: _Advice = {
+    "all_ranks": ("Keep the timers of every rank in one table, of tensor-parallel groups of one rank each.", _TABLE),
+    "steps": ("Give every row the number of its step.", _TABLE),
+    "iterations": ("Keep ten or more steps, such as the last ones before the table is written.", _TABLE),
+    "common_window": ("Keep the same steps of every rank.", _TABLE),
+    "devices": ("Timers tell no kernels: record a few steps with torch.profiler beside them.", _TORCH),
+    "hosts": ("A table names no hosts: keep NCCL's logs beside it, which state host and rank.", NCCL_LOG),
+    "communication": ("Time messages and collectives as well as computation.", _TABLE),
+    "matching": ("Keep every message and collective of each step on all of its ranks.", _TABLE),
+    "clocks": ("Bring the times of all ranks to one clock before the table is written.", _TABLE),
+    "process_groups": ("Groups follow from dp_rank and stage; use Megatron's names of operations.", _TABLE),
+    "sequence_numbers": ("Number the operations of a kind in seq_id, from 0 in each step.", _TABLE),
+    "sizes": ("A table has no column for sizes: record a few steps with torch.profiler.", _TORCH),
+    "shapes": ("A table has no column for shapes: record a few steps with torch.profiler.", _TORCH),
+    "stacks": ("A table has no stacks: record a few steps with torch.profiler.", _TORCH),
+}
 _ADVICE: Mapping[str, _Advice] = MappingProxyType(
     {
         "nsys": _NSYS_ADVICE,
@@ -139,6 +156,7 @@ _ADVICE: Mapping[str, _Advice] = MappingProxyType(
         "rocprof": _ROCPROF_ADVICE,
         "rocpd": _ROCPD_ADVICE,
         "xplane": _XLA_ADVICE,
+        "operation_table": _OPERATION_TABLE_ADVICE,
     }
 )
 

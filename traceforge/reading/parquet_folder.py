@@ -6,6 +6,7 @@ NVTX's payloads into a column that it declares to be text; where they are none, 
 Not handled: what the tables mean, which the sources know.
 """
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ import duckdb
 
 from traceforge.errors import InputUnusableError
 from traceforge.files import plain_tables
+from traceforge.reading.plain_file import plain_file
 from traceforge.reading.table_file import Row, TableFile, quoted
 
+MAGIC = b"PAR1"
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -100,7 +103,38 @@ def open_parquet(path: Path) -> Iterator[ParquetFolder]:
     Raises:
         InputUnusableError: none of its tables can be read.
     """
-    with plain_tables(path) as tables, duckdb.connect(":memory:", config=_SETTINGS) as connection:
+    with plain_tables(path) as tables, _opened(tables, path) as folder:
+        yield folder
+
+
+@contextmanager
+def open_parquet_file(path: Path, table: str) -> Iterator[ParquetFolder]:
+    """Open one file for reading, as a table of a name.
+
+    Raises:
+        InputUnusableError: it cannot be read.
+    """
+    # A copy or link of a plain name: DuckDB reads wildcards in names of files.
+    with plain_file(path, MAGIC, ".parquet") as file, tempfile.TemporaryDirectory(prefix="traceforge-") as scratch:
+        place = Path(scratch, "table.parquet")
+        place.symlink_to(file.resolve())
+        with _opened({table: place}, path) as folder:
+            yield folder
+
+
+def column_names(path: Path) -> bytes:
+    """The first bytes of a Parquet file and the names of its columns, which it holds at its end.
+
+    Raises:
+        InputUnusableError: it cannot be read.
+    """
+    with open_parquet_file(path, "file") as folder:
+        return MAGIC + "".join(f"\n{name}" for name in sorted(folder.columns["file"])).encode()
+
+
+@contextmanager
+def _opened(tables: Mapping[str, Path], path: Path) -> Iterator[ParquetFolder]:
+    with duckdb.connect(":memory:", config=_SETTINGS) as connection:
         connection.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
         connection.execute("SET allowed_paths = $1", [[str(table) for table in tables.values()]])
         connection.execute("SET enable_external_access = false")

@@ -7,18 +7,16 @@ Not handled: what the tables mean, which the sources know.
 """
 
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import open_bytes
+from traceforge.reading.plain_file import plain_file
 from traceforge.reading.table_file import Row, TableFile, quoted
 
 MAGIC = b"SQLite format 3\0"
-_COPY_BYTES = 1024 * 1024
 _LONGEST_VALUE_BYTES = 64 * 1024 * 1024
 _MOST_IDS = 500
 _HINT = "copy it again, or export it again (nsys export --type sqlite, rocprofv3 --output-format rocpd)"
@@ -78,7 +76,7 @@ def open_sqlite(path: Path) -> Iterator[SqliteFile]:
     Raises:
         InputUnusableError: it is no SQLite file, or a damaged one.
     """
-    with _plain_file(path) as file:
+    with plain_file(path, MAGIC, ".sqlite") as file:
         connection = None
         try:
             # Immutable: no lock, no journal, nothing written beside somebody's file.
@@ -102,22 +100,6 @@ def table_names(path: Path) -> bytes:
     """
     with open_sqlite(path) as database:
         return MAGIC + "".join(f"CREATE TABLE {name}\n" for name in sorted(database.columns)).encode()
-
-
-@contextmanager
-def _plain_file(path: Path) -> Iterator[Path]:
-    """The file itself where it is plain, else an unpacked copy."""
-    if path.is_file():
-        with path.open("rb") as raw:
-            if raw.read(len(MAGIC)) == MAGIC:
-                yield path
-                return
-    with tempfile.NamedTemporaryFile(prefix="traceforge-", suffix=".sqlite") as copy:
-        with open_bytes(path) as content:
-            while piece := content.read(_COPY_BYTES):
-                copy.write(piece)
-        copy.flush()
-        yield Path(copy.name)
 
 
 def _lenient_text(value: bytes) -> str:

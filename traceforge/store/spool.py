@@ -30,6 +30,7 @@ from traceforge.store.places import own_folder, temporary_files_in
 from traceforge.store.workers import ReaderPool, results_in_order
 
 _SQLITE = b"SQLite format 3\0"
+_PARQUET = b"PAR1"
 _MOST_HELD_BYTES = 2 * 1024 * 1024
 _MOST_AHEAD = 128
 _MOST_BYTES_AHEAD = 4 * 1024**3  # of input
@@ -190,6 +191,11 @@ def kind_of(path: Path, sources: Mapping[str, Source]) -> str | None:
             # SQLite writes the names of tables where there was room when they were made, which may be far behind.
             tables = table_names(path)
             found = next((name for name, source in sources.items() if source.recognises(tables)), None)
+        if found is None and head.startswith(_PARQUET):
+            from traceforge.reading.parquet_folder import column_names
+
+            columns = column_names(path)
+            found = next((name for name, source in sources.items() if source.recognises(columns)), None)
         if found is not None or len(head) < HEAD_BYTES or b"\0" in head:
             return found
         # A long text of other things may stand before the first line that a source knows.
