@@ -333,6 +333,18 @@ def test_ranks_without_a_common_iteration_cannot_be_compared() -> None:
     assert "No iteration was recorded in the same form by all ranks" in str(verdict["headline"])
 
 
+def test_traces_without_steps_are_not_said_to_hold_iterations_of_other_forms() -> None:
+    # given ranks that communicate and mark no step
+    traces = data_parallel_job([[100, 60]] * 2)
+    for trace in traces:
+        trace.events = [event for event in trace.events if "ProfilerStep" not in str(event["name"])]
+
+    verdict = verdict_of(*traces)
+
+    assert verdict["kind"] == "cannot_be_known"
+    assert str(verdict["headline"]).startswith("No step is marked")
+
+
 def test_files_without_events_tell_nothing() -> None:
     with told() as store:
         rows = rows_of(store, "SELECT kind, headline FROM attribute.verdict")

@@ -52,6 +52,16 @@ def test_jobs_without_devices_lose_no_gpu_hours(tmp_path: Path) -> None:
     assert row["lost_gpu_hours"] == pytest.approx(8.0)
 
 
+def test_runs_of_one_job_follow_one_another_and_are_not_lost_at_once(tmp_path: Path) -> None:
+    # given three runs of a job of 8 GPUs, two of which lose a tenth
+    runs = [made(at, hours=10.0, loss_share=share) for at, share in enumerate((0.1, 0.1, 0.0))]
+    fleet = fleet_of(tmp_path / "h.duckdb", runs)
+
+    # then a day of the job loses two thirds of 19.2 GPU-hours, and its runs lost 16 in all
+    assert sum(row["lost_gpu_hours_per_day"] for row in fleet.losses) == pytest.approx(12.8)
+    assert sum(row["lost_gpu_hours"] for row in fleet.losses) == pytest.approx(16.0)
+
+
 @pytest.mark.parametrize(
     ("values", "guilty", "code"),
     [

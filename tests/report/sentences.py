@@ -6,6 +6,7 @@ about the run and are left out.
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 _TOLD = {"p", "h1", "h2", "h3", "h4", "figcaption", "summary", "li", "dd", "title", "td"}
 _RUNNING = _TOLD - {"dd", "td"}
@@ -25,8 +26,11 @@ _PRINTED = re.compile(
     r"(?<![\w.])\d+(?:\.\d+)?e[-+]\d+|\bnan\b"
     r"|(?<![.,])(?<![\w.,] )\b1 (?:input )?(?:files|ranks|hosts|iterations|findings|collectives|messages)\b"
 )
+_MOST_VARIATION = 5.0  # times that of the iterations
 _OF_STEPS = ("mean iteration", "mean step", "of an iteration", "an iteration takes", "they are the iteration")
 _DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit", "No certain culprit")
+_NO_RANK = re.compile(rf"no rank(?:, no host)?(?: and no [a-z ]+)? costs more than {_SIZE}")
+_FREE = "ends no earlier when it is replayed without that"
 _DENIES_A_RANK = "No rank is consistently late"
 _ACCUSES = re.compile(r"[Rr]ank \d+ (?:is the last|is slow|computes longer|is late|arrives last)")
 
@@ -88,7 +92,8 @@ def contradictions(html: str, kind: str) -> list[str]:
     if kind == "nothing_significant":
         titles = [(section, text) for section, tag, text in told if tag == "figcaption"]
         found += [f"{section}: accuses: {text}" for section, text in titles if _ACCUSES.search(text)]
-    return [*found, *_against_the_header(told), *_without_steps(told), *_below_resolution(told, html)]
+    found += [*_against_the_header(told), *_without_steps(told)]
+    return [*found, *_below_resolution(told, html), *_beyond_the_negative(told), *_other_variation(told)]
 
 
 def _against_the_header(told: list[tuple[str, str, str]]) -> list[str]:
@@ -127,6 +132,36 @@ def _below_resolution(told: list[tuple[str, str, str]], html: str) -> list[str]:
         if tag == "figcaption" and late and _ns(late) < _ns(limit):
             wrong.append(f"{section}: below resolution: {text}")
     return wrong
+
+
+def _beyond_the_negative(told: list[tuple[str, str, str]]) -> list[str]:
+    """Bars of one rank that are longer than what no rank is said to cost, where the page does not say why."""
+    limits = [found for section, _, text in told if section == "verdict" and (found := _NO_RANK.search(text))]
+    if not limits or any(_FREE in text for _, _, text in told):
+        return []
+    cells = [(section, text) for section, tag, text in told if tag == "td"]
+    bars = [
+        (who, size)
+        for (section, who), (_, text) in pairwise(cells)
+        if section == "waterfall" and re.search(r", rank \d+$", who) and (size := re.fullmatch(_SIZE, text))
+    ]
+    return [f"waterfall: beyond the negative: {who} {size[0]}" for who, size in bars if _ns(size) > _ns(limits[0])]
+
+
+def _other_variation(told: list[tuple[str, str, str]]) -> list[str]:
+    """The unpaced run's variation under pacing, where it is of a quite other size than the one told of the run.
+
+    That of steps from end to end differs from that of iterations, which may overlap; a warm-up that one of them counts
+    makes it many times as large.
+    """
+    strip = next((found for _, _, text in told if (found := re.search(r"they vary by ([\d.]+) %", text))), None)
+    cells = [text for section, tag, text in told if section == "pacing" and tag == "td"]
+    if strip is None or "none (as recorded)" not in cells:
+        return []
+    rest = cells[cells.index("none (as recorded)") + 1 :]
+    row = rest[: next((n for n, text in enumerate(rest) if text.startswith(("adaptive", "bounded"))), len(rest))]
+    paced = [float(found[1]) for text in row if (found := re.fullmatch(r"([\d.]+) %", text))]
+    return [f"pacing: other variation: {one} %" for one in paced[-1:] if one > _MOST_VARIATION * float(strip[1])]
 
 
 def _ns(found: re.Match[str]) -> float:

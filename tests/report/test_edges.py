@@ -135,7 +135,7 @@ def test_the_iterations_of_an_episode_are_told_beside_the_others() -> None:
         )
         page = words(report_of(store).html)
 
-    assert "Iterations 5\N{EN DASH}6 take 150 ms instead of 100 ms (+50.0 %)." in page
+    assert "Iterations 5\N{EN DASH}6 take 150 ms instead of 100 ms (+50 %)." in page
     assert "No lasting change" not in page
 
 

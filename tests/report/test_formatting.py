@@ -46,7 +46,14 @@ def test_a_range_has_one_unit() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "text"),
-    [(1.031, "+3.1 %"), (0.96, "\N{MINUS SIGN}4.0 %"), (1.0001, "±0.0 %"), (0.9999, "±0.0 %"), (None, "—")],
+    [
+        (1.031, "+3.1 %"),
+        (0.96, "\N{MINUS SIGN}4.0 %"),
+        (1.187, "+19 %"),
+        (1.0001, "±0.0 %"),
+        (0.9999, "±0.0 %"),
+        (None, "—"),
+    ],
 )
 def test_a_ratio_is_told_as_a_change(ratio: float | None, text: str) -> None:
     assert plain(change(ratio)) == text

@@ -33,3 +33,28 @@ def test_its_collectives_are_not_said_to_be_joined_together(words: str) -> None:
 def test_a_file_that_could_not_be_read_stands_beside_the_events_kept(words: str) -> None:
     assert "; 1 file could not be read" in words
     assert "but 1 file could not be read" in words
+
+
+def test_a_call_is_named_beside_an_idle_device_only_where_it_fills_that_time() -> None:
+    # given one rank whose device is idle for 7 x 10 us: late launches, of which calls to launch fill a fifth, and
+    # waits for a copy, which a copying call fills
+    with store_of(Job(ranks=1, late_rank=0)) as store:
+        store.execute(
+            "INSERT INTO attribute.bottleneck BY NAME "
+            "SELECT run_id, NULL AS rank, 1 AS place, 'late_launch' AS bound, TRUE AS is_avoidable, "
+            "10000 AS duration_ns_per_iteration, 1.0 AS share, 'measured' AS basis FROM meta.run"
+        )
+        for cause, call, filled in (
+            ("late_launch", "cudaLaunchKernel", 2_000),
+            ("copy_wait", "cudaMemcpyAsync", 9_000),
+        ):
+            store.execute(
+                "INSERT INTO timeline.gap SELECT run_id, 0, iteration, 0, 10000, ?, 10000, NULL, ?, ? "
+                "FROM operation.judged_iteration",
+                [cause, call, filled],
+            )
+        shown = re.sub(r"<[^>]+>", " ", build_report(store, run_id=1, versions={}, command=None).html)
+
+    assert "Copy wait, in cudaMemcpyAsync" in shown
+    assert "Late launch" in shown
+    assert "in cudaLaunchKernel" not in shown

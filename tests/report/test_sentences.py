@@ -55,3 +55,25 @@ def test_one_fault_has_one_size() -> None:
         '<article id="finding-0"><dt>Recoverable per iteration</dt><dd>25.0 ms (1 to 2 ms)</dd></article>'
     )
     assert sizes_of_the_first_finding(page) == {"27.1 ms", "25.0 ms"}
+
+
+@pytest.mark.parametrize(
+    ("told", "complaints"), [("", 1), ("The job ends no earlier when it is replayed without that.", 0)]
+)
+def test_a_bar_beyond_what_nobody_costs_needs_its_reason(told: str, complaints: int) -> None:
+    page = (
+        f'<section id="verdict"><p>Nothing: no rank and no host costs more than 21.6 ms (2 %) an iteration. {told}</p>'
+        '</section><section id="waterfall"><table><tr><td>Slow copy, rank 2</td><td>28.8 ms</td></tr>'
+        "<tr><td>Slow copy, rank 1</td><td>5.4 ms</td></tr></table></section>"
+    )
+    assert len(contradictions(page, "nothing_significant")) == complaints
+
+
+@pytest.mark.parametrize(("paced", "complaints"), [("125 %", 1), ("9.7 %", 0)])
+def test_the_unpaced_run_varies_as_the_run_does(paced: str, complaints: int) -> None:
+    page = (
+        '<section id="strip"><figcaption>Half take less than 804 ms; they vary by 9.1 %.</figcaption></section>'
+        f'<section id="pacing"><table><tr><td>none (as recorded)</td><td>no effect</td><td>{paced}</td></tr>'
+        "<tr><td>adaptive</td><td>no effect</td><td>130 %</td></tr></table></section>"
+    )
+    assert len(contradictions(page, "nothing_significant")) == complaints

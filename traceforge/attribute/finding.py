@@ -5,7 +5,7 @@ found by replaying the run without it (see `findings.finding_cost`). Random numb
 seed, so that a database always yields the same findings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,16 @@ class CostedFinding:
     parts: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """What stands out of a run, with its cost by replay in the same order."""
+
+    run: JudgedRun
+    found: Sequence[FindingCandidate]
+    costs: Sequence[FindingCost]
+    known: CouplingScenarios
+
+
 def rows(store: Store) -> pl.DataFrame:
     """Findings of all runs, by delay, low confidence last; a sure one precedes a likely one of its size."""
     result: list[dict[str, object]] = []
@@ -89,22 +99,31 @@ def rows(store: Store) -> pl.DataFrame:
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
     """Findings of a run in the order of the table; what costs nothing is none."""
-    searched = store.once(load_search, run_id)
-    if searched is None:
+    costed = store.once(load_costed, run_id)
+    if costed is None:
         return []
-    run, found = searched.run, searched.found
-    known = load_coupling_scenarios(store, run_id)
-    alone = working_alone(run.ledger.model, known.likely)
-    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one, alone) for one in found], known)
+    run, known = costed.run, costed.known
     is_matched = len(run.ranks) == 1 or store.value(_MATCHED_SHARE, [run_id]) >= thresholds.MATCHED_SHARE
     made = [
         CostedFinding(
             _row(run, one, cost, known) | _confidence(one, cost, run, is_matched), one.parts or {one.cause.name: 1.0}
         )
-        for one, cost in zip(found, costs, strict=True)
+        for one, cost in zip(costed.found, costed.costs, strict=True)
         if cost.delay.mean_ns > 0
     ]
     return sorted(made, key=lambda one: precedence(one.row))
+
+
+def load_costed(store: Store, run_id: int) -> Costed | None:
+    """What stands out of a run, and what each costs by replay; None where no iteration can be judged."""
+    searched = store.once(load_search, run_id)
+    if searched is None:
+        return None
+    run, found = searched.run, searched.found
+    known = load_coupling_scenarios(store, run_id)
+    alone = working_alone(run.ledger.model, known.likely)
+    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one, alone) for one in found], known)
+    return Costed(run, found, costs, known)
 
 
 def precedence(row: Mapping[str, object]) -> tuple[bool, int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -109,6 +110,7 @@ _HEADLINES = MappingProxyType(
         "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
+        "unmarked": "No step is marked: what repeats is not known, and delays cannot be told apart from the program.",
         "ranks_missing": "Only {ranks} of {world_size} ranks were recorded, and no iteration is whole without what "
         f"they exchange with the others: {_UNKNOWN}",
         "finding": "{summary}",
@@ -206,6 +208,8 @@ def _headline(state: State) -> str:
     if state["state"] == "logs_alone" and state["problems"]:
         first = "a problem" if state["problems"] == 1 else f"{plural(state['problems'], 'problem')}, the first"
         return _filled(_HEADLINES["problems"], {**state, "shown_problems": first})
+    if state["state"] == "irregular" and not state["has_steps"]:
+        return _HEADLINES["unmarked"]
     return _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state)
 
 
@@ -281,7 +285,8 @@ def _explanation(store: Store, state: State) -> str:
         volumes = store.query(_VOLUMES, [state["run_id"]]).to_series().to_list()
         return _of_graphs(state, volumes or [_not_compared(store, state["run_id"])])
     if state["kind"] != "cannot_be_known":
-        return _of_iterations(state)
+        free = costless(store, state["run_id"]) if state["state"] == "nothing_significant" else ""
+        return _of_iterations(state, f" {free}" if free else "")
     if state["state"] in _WITHOUT_CLOCK and state["leading_rank"] is not None:
         return _filled(
             "From durations alone, without a common clock: rank {leading_rank} has most work of its own in "
@@ -292,7 +297,7 @@ def _explanation(store: Store, state: State) -> str:
     # What each rank computes, and what bounds a device, needs no other rank.
     longest = longest_beside_peers(store, state["run_id"]) if state["state"] == "ranks_missing" else None
     goes = longest or (f"Where the time goes: {state['bound']}" if state["bound"] else "")
-    return f"{goes}{' ' if goes else ''}The data-quality panel (meta.issue) lists what was found and what was left out."
+    return f"{goes}{' ' if goes else ''}Data quality lists what was read and what was left out (meta.issue)."
 
 
 def _of_logs(state: State) -> str:
@@ -321,7 +326,8 @@ def _not_compared(store: Store, run_id: int) -> str:
     return f"they record {plural(calls, 'call')} of communication, none of which can be compared: {why}"
 
 
-def _of_iterations(state: State) -> str:
+def _of_iterations(state: State, free: str) -> str:
+    """The iterations judged; `free` says who stands out and costs nothing."""
     one, left_out = state["iterations"] == 1, state["iterations"] < state["recorded_iterations"]
     judged = "The one iteration judged takes" if one else f"The {state['iterations']} iterations judged take"
     if left_out:
@@ -347,7 +353,7 @@ def _of_iterations(state: State) -> str:
     if state["is_size_assumed"]:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
-    return f"{rest}{nobody}{small}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
+    return f"{rest}{nobody}{small}{free}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
 
 
 def _overlap(state: State) -> str:

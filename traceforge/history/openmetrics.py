@@ -64,7 +64,7 @@ def families(fleet: Fleet) -> list[Family]:
         ),
         Family(
             "traceforge_lost_gpu_hours_per_day",
-            "GPU-hours above each run's own reference, a day at the recorded pace, summed over runs.",
+            "GPU-hours above each run's own reference, a day of the job at the mean pace of its runs.",
             [
                 ({name: row[name] for name in ("job", "mode", "cause")}, float(row["lost_gpu_hours_per_day"]))
                 for row in fleet.losses

@@ -140,7 +140,7 @@ def _first_screen(fleet: Fleet) -> list[Block]:
         Tile(
             gpu_hours(lost) if fleet.losses else "—",
             "GPU-hours lost per day",
-            "if every run went on at its pace" if fleet.losses else "no run has devices",
+            "if each job ran all day as its runs did on average" if fleet.losses else "no run has devices",
         ),
         Tile(count(fleet.runs), "Runs", f"of {plural(fleet.jobs, 'job')}"),
     ]
@@ -303,11 +303,10 @@ def _losses(fleet: Fleet, price: Price | None) -> Section | Missing:
         why = "No run recorded a device: hours of jobs without GPUs are no GPU-hours."
         return Missing(why, "Record ProfilerActivity.CUDA (or the device's own activity).")
     text = (
-        "Time above each run's own reference, by who owns it; each rank is taken to be one GPU. A day is one at "
-        "the recorded "
-        "pace: a trace of some seconds does not show whether it goes on like this. Hours in all are known only "
-        "of runs that "
-        "were added with --hours. Less than nothing was lost where work was faster than usual."
+        "Time above each run's own reference, by who owns it; each rank is taken to be one GPU. A day is one of the "
+        "job, at the mean pace of its runs: a trace of some seconds does not show whether it goes on like this. Hours "
+        "in all are known only of runs that were added with --hours. Less than nothing was lost where work was faster "
+        "than usual."
     )
     columns = [
         TableColumn("job", lambda row: clean(row["job"], _NAME_COLUMNS), wide=True),

@@ -29,6 +29,8 @@ Amounts = NDArray[np.float64]
 
 _DRAWS = 400
 
+_WARM_UP = "SELECT MAX(iteration) FROM timeline.iteration WHERE run_id = ? AND is_warmup"
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayInput:
@@ -36,6 +38,7 @@ class ReplayInput:
 
     Attributes:
         is_split: whether waiting and transfer are told apart (timeline.coverage).
+        warm_up: how many of the first iterations only warm up; they are replayed and count in no time.
     """
 
     run_id: int
@@ -43,23 +46,29 @@ class ReplayInput:
     recorded: Baseline
     known: Evidence
     is_split: bool = True
+    warm_up: int = 0
 
     @property
     def elapsed_ns(self) -> int:
-        """From the last rank's first start to the last rank's last end."""
-        return int(self.model.end_ns[-1].max() - self.model.start_ns[0].max())
+        """From the last rank's first start, or the end of warm-up, to the last rank's last end."""
+        return self._elapsed(self.model.end_ns)
 
     def elapsed_of(self, outcome: Replay) -> int:
         """The same of a replay."""
-        return int(outcome.end_ns[-1].max() - self.model.start_ns[0].max())
+        return self._elapsed(outcome.end_ns)
+
+    def _elapsed(self, end_ns: Times) -> int:
+        begin = end_ns[self.warm_up - 1] if self.warm_up else self.model.start_ns[0]
+        return int(end_ns[-1].max() - begin.max())
 
     def steps_ns(self, end_ns: Times) -> Times:
         """From one completion to the next, shape (N,), for ends of shape (I, R).
 
-        Where an iteration between two is missing, that time is no step.
+        Where an iteration between two is missing, that time is no step, nor is warm-up.
         """
         completion = end_ns.max(axis=1)
         is_next = np.diff(self.model.iterations, prepend=self.model.iterations[0] - 1) == 1
+        is_next[: self.warm_up] = False
         steps: Times = np.diff(completion, prepend=self.model.start_ns[0].max())[is_next]
         return steps
 
@@ -94,7 +103,10 @@ def load_replay_input(store: Store, run_id: int) -> ReplayInput | None:
         return None
     hosts = load_hosts(store, run_id, model.ranks.tolist())
     is_split = store.value("SELECT is_split FROM timeline.coverage WHERE run_id = ?", [run_id])
-    return ReplayInput(run_id, model, record(model, hosts), load_evidence(store, run_id), is_split is not False)
+    known = load_evidence(store, run_id)
+    last = store.value(_WARM_UP, [run_id])
+    warm_up = 0 if last is None or last >= model.iterations[-1] else int((model.iterations <= last).sum())
+    return ReplayInput(run_id, model, record(model, hosts), known, is_split is not False, warm_up)
 
 
 def ratio_interval(recorded_ns: Amounts, replayed_ns: Amounts) -> Interval:

@@ -191,11 +191,11 @@ def probability(p_value: float) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """A ratio as the change it means: 1.031 is `+3.1 %`."""
+    """A ratio as the change it means: 1.031 is `+3.1 %`, 1.187 is `+19 %`; as many digits as a share has."""
     if ratio is None:
         return "—"
     percentage = 100 * (ratio - 1)
-    size = f"{abs(percentage):,.0f}" if abs(percentage) >= 100 else f"{abs(percentage):.1f}"
+    size = f"{abs(percentage):,.0f}" if abs(percentage) >= 10 else f"{abs(percentage):.1f}"
     text = size.replace(",", "\N{NARROW NO-BREAK SPACE}") + f"{_JOINED}%"
     sign = "±" if text.startswith("0.0") else "+" if percentage > 0 else _MINUS
     return ShownNumber(sign + text, ratio, "ratio")

@@ -13,6 +13,7 @@ from traceforge.report.formatting import capital, clean, duration, percent, spac
 from traceforge.report.operation_sums import summed
 from traceforge.report.part_names import part_name
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds import attribute as thresholds
 
 _MOST_ROWS = 6
 _NAME_COLUMNS = 44
@@ -64,7 +65,9 @@ def _operation(row: Row, share: str, length: float) -> ListedBar:
 
 
 def _gap(row: Row, share: str, length: float) -> ListedBar:
-    call = f", in {clean(row['largest_call'], _NAME_COLUMNS)}" if row["largest_call"] else ""
+    # A call that fills a part of it only is not what the host does meanwhile.
+    is_held = (row["call_share"] or 0.0) >= thresholds.LONG_CALL_SHARE
+    call = f", in {clean(row['largest_call'], _NAME_COLUMNS)}" if is_held else ""
     return ListedBar(f"{capital(spaced(row['cause']))}{call}", duration(row["duration_ns"]), share, length, "runtime")
 
 

@@ -26,7 +26,7 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/operations")
     if not rows:
         return missing("No operation can be listed", context)
-    table = Table.of(rows, _OPERATION_COLUMNS, _MOST_OPERATIONS)
+    table = Table.of(rows, _columns(rows), _MOST_OPERATIONS)
     queries = ["sections/operations", "sections/operations_coverage"]
     notes = ["Of a mean iteration of a mean rank." if context.job.used else "Of a mean rank."]
     if any(row["flops_per_s"] is not None for row in rows):
@@ -39,6 +39,13 @@ def _build(context: Context) -> Section | Missing:
         why = listed([f"{percent(row['share'])} ({_REASONS[row['reason']]})" for row in unknown])
         blocks.append(Note(f"No operation is known for {why} of the device's time."))
     return Section(blocks)
+
+
+def _columns(rows: list[Row]) -> tuple[TableColumn, ...]:
+    """Where no operation is known, kernels stand first in place of an empty column."""
+    if any(row["operation"] for row in rows):
+        return (_OPERATION, *_SIZES, _KERNEL, *_KIND)
+    return (_KERNEL, *_SIZES, *_KIND)
 
 
 def _operations_caption(rows: list[Row], context: Context) -> str:
@@ -69,13 +76,15 @@ def _calls(row: Row) -> str:
     return f"{row['calls']:.1f}" if row["calls"] % 1 else count(int(row["calls"]))
 
 
-_OPERATION_COLUMNS = (
-    TableColumn("operation", lambda row: _name(row["operation"]), code=True),
+_OPERATION = TableColumn("operation", lambda row: _name(row["operation"]), code=True)
+_SIZES = (
     number("time", lambda row: duration(row["duration_ns"])),
     number("of all operations", lambda row: percent(row["share"])),
     number("calls", _calls),
     number("a call", lambda row: duration(row["call_ns"])),
-    TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True),
+)
+_KERNEL = TableColumn("kernel", lambda row: _name(row["kernel"]), code=True, optional=True)
+_KIND = (
     TableColumn("kind", lambda row: spaced(row["kind"])),
     number("TFLOP/s", lambda row: tflops(row["flops_per_s"]), optional=True),
     number("of peak", lambda row: percent(row["peak_share"]) if row["flops_per_s"] else "—", optional=True),
