@@ -127,10 +127,10 @@ def test_the_page_names_the_guilty_host_and_shows_the_query_behind_it(tmp_path: 
 
     html, markdown = fleet_page(fleet, "fleet")
 
-    assert "Host node3 is accused in 4 of its 30 jobs, more than chance allows (p = 0.002)." in html
+    assert "Host node3 is accused in 4 of its 30 runs, more than chance allows (p = 0.002)." in html
     assert "cannot be told apart" in html
     assert 'id="query-participation"' in html
-    assert "node3 is accused in 4 of its 30 jobs" in markdown
+    assert "node3 is accused in 4 of its 30 runs" in markdown
 
 
 def test_what_was_not_judged_is_not_counted_as_none(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from traceforge.report.formatting import (
     rank_list,
     unbroken,
 )
+from traceforge.report.scaling_figures import fitted
 
 
 def plain(text: str | None) -> str | None:
@@ -42,6 +43,13 @@ def test_a_range_has_one_unit() -> None:
     assert plain(duration_range(950_000, 45_200_000)) == "0.95 to 45.2 ms"
     assert plain(duration_range(-500_000, 2_000_000)) == "\N{MINUS SIGN}0.50 to 2.00 ms"
     assert duration_range(None, 5) is None
+
+
+def test_parameters_of_a_fit_are_durations_and_numbers_without_exponents() -> None:
+    assert plain(fitted("local_s=0.0259,latency_s=1.39e-05,growth=0.2514,kappa=2.5e-06,overlap_s=0")) == (
+        "local 25.9 ms, latency 13.9 µs, growth 0.2514, kappa 0.0000025, overlap 0 ns"
+    )
+    assert fitted("") == ""
 
 
 @pytest.mark.parametrize(

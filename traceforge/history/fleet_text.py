@@ -55,7 +55,7 @@ def suspect_text(one: Suspect) -> str:
     """A host or NIC that stands out, in a sentence or two."""
     kind = "NIC" if one.kind == "nic" else "Host"
     text = (
-        f"{kind} {clean(one.name)} is accused in {count(len(one.guilty_jobs))} of its {plural(one.jobs, 'job')}, "
+        f"{kind} {clean(one.name)} is accused in {count(len(one.guilty_jobs))} of its {plural(one.jobs, 'run')}, "
         f"more than "
         f"chance allows ({probability(one.corrected_p_value)}, corrected for all that were looked at; by chance "
         f"{one.expected:.1f})."
@@ -88,7 +88,7 @@ def answer(fleet: Fleet) -> tuple[str, str]:
     )
     accused = sum(bool(one.guilty_jobs) for one in fleet.suspects)
     if fleet.suspects:
-        rests += f" {count(accused)} of {count(len(fleet.suspects))} hosts and NICs were accused in any job."
+        rests += f" {count(accused)} of {count(len(fleet.suspects))} hosts and NICs were accused in any run."
     else:
         rests += " No trace names a host, so that none can be judged."
     sentences = [suspect_text(one).partition(", corrected")[0] + ")." for one in named[:_NAMES]]

@@ -126,7 +126,7 @@ def _first_screen(fleet: Fleet) -> list[Block]:
         Tile(
             count(len(fleet.named)) if fleet.suspects else "—",
             "Hosts and NICs that stand out",
-            f"of {count(len(fleet.suspects))}, guilty in more jobs than chance allows"
+            f"of {count(len(fleet.suspects))}, accused in more runs than chance allows"
             if fleet.suspects
             else "no run names its hosts",
         ),
@@ -263,13 +263,10 @@ def _suspects(fleet: Fleet) -> Section | Missing:
         return Missing(why, "Record with PyTorch 2.13 or later, or keep the host in the names of the files.")
     accused = [one for one in fleet.suspects if one.guilty_jobs]
     intro = (
-        "If hosts were interchangeable, a job that accuses one of its eight hosts would accuse each with the "
-        "chance 1/8. "
-        "The p-value says how likely a host is accused in so many of its jobs by such chance alone (exact); "
-        "corrected, it "
-        "says so for all hosts and NICs that were looked at (Holm). Findings of medium or high confidence "
-        "accuse; ranks that "
-        "do more work than their peers accuse no host."
+        "If hosts were interchangeable, a run that accuses one of its eight hosts would accuse each with the chance "
+        "1/8. The p-value says how likely a host is accused in so many of its runs by such chance alone (exact); "
+        "corrected, it says so for all hosts and NICs that were looked at (Holm). Runs of one --job-id count as one. "
+        "Findings of medium or high confidence accuse; ranks that do more work than their peers accuse no host."
     )
     blocks: list[Block] = [Paragraph(intro)]
     blocks += [Paragraph(suspect_text(one)) for one in fleet.named]
@@ -289,7 +286,7 @@ def _guilty_share(one: Suspect) -> str:
 _SUSPECT_COLUMNS = (
     TableColumn("kind", lambda one: one.kind.upper() if one.kind == "nic" else one.kind),
     TableColumn("name", lambda one: clean(one.name, _NAME_COLUMNS), wide=True),
-    number("guilty in jobs", _guilty_share),
+    number("accused in runs", _guilty_share),
     number("by chance", lambda one: f"{one.expected:.2f}"),
     number("p", lambda one: probability(one.p_value).removeprefix("p = ").removeprefix("p ")),
     number("p, corrected", lambda one: probability(one.corrected_p_value).removeprefix("p = ").removeprefix("p ")),

@@ -37,6 +37,7 @@ _MEASURES = {
     "p99_over_median": "p99 / median",
 }
 _RESTART = "repeated_iterations"
+_FOUR_DIGITS = 0.001
 _TRENDS = ("duration_trend", "variation_trend", "slowest_drift")
 _METHODS = {"measured": "measured", "rank_blocks": "resampled measured ranks", "tail": "fitted tail"}
 _PARTS = {"useful": "useful", "work": "local work", "growing": "growing cost"}
@@ -258,6 +259,20 @@ def outlook_blocks(context: Context) -> list[Block]:
     return blocks
 
 
+def fitted(parameters: str) -> str:
+    """Parameters as people write them: `latency_s=1.39e-05,overlap_s=0` is `latency 13.9 µs, overlap 0 ns`."""
+    said = []
+    for one in filter(None, parameters.split(",")):
+        name, _, value = one.partition("=")
+        size = float(value)
+        if name.endswith("_s"):
+            said.append(f"{clean(spaced(name.removesuffix('_s')))} {duration(1e9 * size)}")
+        else:
+            digits = f"{size:.4f}" if size >= _FOUR_DIGITS else f"{size:.8f}"
+            said.append(f"{clean(spaced(name))} {digits.rstrip('0').rstrip('.')}")
+    return ", ".join(said)
+
+
 def _variation(context: Context) -> str:
     known = [row for row in context.rows("sections/scaling_members") if row["cv"] is not None]
     if len({row["ranks"] for row in known}) < 2:
@@ -330,5 +345,5 @@ _MODEL_COLUMNS = (
         lambda row: "not tested: too few scales" if row["backtest"] is None else change(1 + row["backtest"]),
     ),
     number("weight", lambda row: percent(row["weight"]) if row["is_used"] else "left out"),
-    TableColumn("parameters", lambda row: clean(row["parameters"]).replace(",", ", "), wide=True),
+    TableColumn("parameters", lambda row: fitted(row["parameters"]), wide=True),
 )
