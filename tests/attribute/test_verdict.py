@@ -7,6 +7,7 @@ import pytest
 from tests.attribute.jobs import traces_of
 from tests.given import MS, US, Trace, built, data_parallel_job, rows_of, store_of
 from tests.stories import told
+from traceforge.attribute.excluded import without_owner
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 
@@ -97,6 +98,20 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
     )
     assert float(str(verdict["delay_share"])) > 0.05
     assert "Nobody owns it: no rank costs more than" in str(verdict["explanation"])
+
+
+def test_a_run_too_short_to_show_an_owner_does_not_say_that_there_is_none() -> None:
+    # given 2.5 ms of delay in steps of 44 ms, of which one rank may own all: three steps show only 22 ms
+    sights = {"rank_sight_ns": 22 * MS, "host_sight_ns": None, "transfer_sight_ns": None, "is_one_replica": False}
+    short = {**sights, "excess_ns": 2.5 * MS, "duration_ns": 44 * MS}
+
+    assert without_owner(short) == (
+        "Who owns it cannot be told: in so few or so uneven iterations only a rank that costs more than 22.0 ms (50 %)"
+        " shows."
+    )
+    assert without_owner({**short, "excess_ns": 30 * MS}) == (
+        "Nobody owns it: no rank costs more than 22.0 ms (50 %) an iteration."
+    )
 
 
 def test_a_parameter_server_that_others_wait_for_is_named_as_such_and_not_as_slow() -> None:

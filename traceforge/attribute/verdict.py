@@ -11,6 +11,7 @@ import polars as pl
 
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
+from traceforge.attribute.excluded import seen, without_owner
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -240,40 +241,13 @@ def _filled(sentence: str, state: State) -> str:
     lost = format_share(_delay_share(state) or 0.0)
     sure = "certain" if state["confidence"] == "low" else "single"
     said = {**state, "inner_summary": _inside(state["summary"])}
-    return sentence.format_map({**said, "seen": _seen(state), "delay_share": lost, "sure": sure})
+    return sentence.format_map({**said, "seen": seen(state), "delay_share": lost, "sure": sure})
 
 
 def _inside(summary: str | None) -> str:
     """A sentence as it stands behind a colon: only a name in capitals keeps its first letter."""
     text = summary or ""
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
-
-
-def _seen(state: State) -> str:
-    """What would have been found, as far as it is known; kinds of subjects that are seen alike share a clause."""
-    sizes = (
-        ("rank", state["rank_sight_ns"]),
-        ("host", state["host_sight_ns"]),
-        ("episode of slow transfers", state["transfer_sight_ns"]),
-    )
-    clauses: dict[str, list[str]] = {}
-    for what, size_ns in sizes:
-        if size_ns is not None:
-            size = f"more than {format_ns(size_ns)} ({format_share(size_ns / state['duration_ns'])})"
-            clauses.setdefault(size, []).append(f"no {what}")
-    if not clauses:
-        return (
-            ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
-        )
-    alone = "; a stage that is slow in all iterations does not show, as there is one replica of each"
-    said = [f"{_listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
-    more = "".join(f", {one}" for one in said[1:])
-    return f": {said[0]} an iteration{more}{alone if state['is_one_replica'] else ''}"
-
-
-def _listed(kinds: list[str]) -> str:
-    """Such as `no rank, no host and no episode`."""
-    return " and ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
 
 
 def _explanation(store: Store, state: State) -> str:
@@ -344,11 +318,10 @@ def _of_iterations(state: State, free: str) -> str:
         return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
-    owner = _seen(state).partition(": ")[2]
-    nobody = f" Nobody owns it: {owner}." if _is_spread(state) and owner else ""
+    nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
     if _is_spread(state) and state["idle_owner"]:
         nobody = f" {explanation_of_division(state['idle_owner'])}"
-    nobody = f" Nothing else is significant{_seen(state)}." if is_unbalanced(state) else nobody
+    nobody = f" Nothing else is significant{seen(state)}." if is_unbalanced(state) else nobody
     alike = " What is slow alike for everyone in all iterations does not show this way."
     if state["is_size_assumed"]:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."

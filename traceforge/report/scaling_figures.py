@@ -264,7 +264,11 @@ def fitted(parameters: str) -> str:
     said = []
     for one in filter(None, parameters.split(",")):
         name, _, value = one.partition("=")
-        size = float(value)
+        try:
+            size = float(value)
+        except ValueError:  # a table may come from anywhere
+            said.append(clean(one))
+            continue
         if name.endswith("_s"):
             said.append(f"{clean(spaced(name.removesuffix('_s')))} {duration(1e9 * size)}")
         else:

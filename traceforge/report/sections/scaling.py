@@ -30,6 +30,7 @@ from traceforge.report.scaling_figures import (
     model_blocks,
     outlook_blocks,
 )
+from traceforge.stats import LEAST_COUNT
 
 _MOST_TERMS = 12
 _NO_CURVE = "No scaling curve: one job size does not show how its terms grow with the number of ranks."
@@ -41,7 +42,9 @@ def _build(context: Context) -> Section | Missing:
         return missing("Nothing can be said about other numbers of ranks", context)
     blocks: list[Block] = curve_blocks(context, curve)
     if not blocks:
-        blocks.append(Paragraph(f"{_NO_CURVE} {_measured(curve)}".strip()))
+        # One step from end to end is no pace.
+        measured = _measured(curve) if len(context.job.used) >= LEAST_COUNT else ""
+        blocks.append(Paragraph(f"{_NO_CURVE} {measured}".strip()))
     else:
         blocks += model_blocks(context)
     if needs:
