@@ -33,6 +33,7 @@ NO_JUDGEMENT = {
     ("align/rank_batches.py", "_MOST_EVENTS"): "how much is worked on at once",
     ("graph/arrival.py", "_MOST_ARRIVALS"): "how much is worked on at once",
     ("timeline/segment.py", "_MOST_SEGMENTS"): "how much is worked on at once",
+    ("timeline/layers.py", "_MOST_*"): "beyond which sorting is cheaper",
     ("graph/work.py", "_MOST_SEGMENTS"): "how much is worked on at once",
     ("*", "_*AT_ONCE"): "how much is worked on at once",
     ("align/rank.py", "_NAMED_FILES"): "how many files a message names",

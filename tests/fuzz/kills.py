@@ -12,6 +12,7 @@ Not handled: a machine that loses power; on one without /proc processes are not 
 """
 
 import argparse
+import contextlib
 import gzip
 import os
 import random
@@ -269,6 +270,19 @@ def _belongs(status: Path, session: int) -> bool:
     return int(found) == session and state != "Z"
 
 
+def kill_many(judge: Judge, count: int, source: random.Random) -> Iterator[int]:
+    """Kill all commands in turn; after each how many kills broke a promise so far."""
+    names, broken = list(COMMANDS), 0
+    while judge.kills < count:
+        name = names[judge.kills % len(names)]
+        try:
+            judge.kill(name, source)
+        except AssertionError as error:
+            broken += 1
+            print(f"kill {judge.kills} of {name}: {error}", file=sys.stderr, flush=True)
+        yield broken
+
+
 def main() -> int:
     """Kill as the command line asks; 1 if a kill broke a promise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -276,21 +290,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--job", type=Path, help="folder of traces; by default four small ranks")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` would have it ignored
     source = random.Random(options.seed)  # noqa: S311 - to be repeated, not to be secret
-    broken = 0
     with tempfile.TemporaryDirectory(prefix="traceforge-kills-") as folder:
-        judge = Judge(options.job or small_job(Path(folder)), Path(folder))
+        judge, broken = Judge(options.job or small_job(Path(folder)), Path(folder)), 0
         judge.prepare()
-        names = list(COMMANDS)
-        while judge.kills < options.count:
-            name = names[judge.kills % len(names)]
-            try:
-                judge.kill(name, source)
-            except AssertionError as error:
-                broken += 1
-                print(f"kill {judge.kills} of {name}: {error}", file=sys.stderr, flush=True)
-            if judge.kills % 10 == 0:
-                print(f"{judge.kills} kills, {broken} broke a promise", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):  # what was done until then is said
+            for broken in kill_many(judge, options.count, source):
+                if judge.kills % 10 == 0:
+                    print(f"{judge.kills} kills, {broken} broke a promise", flush=True)
     print(", ".join(f"{name}: {count}" for name, count in sorted(judge.by_signal.items())))
     print(f"{judge.kills} kills, {broken} broke a promise")
     return 1 if broken else 0

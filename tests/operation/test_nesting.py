@@ -1,9 +1,13 @@
 """The innermost span around a point, and what of a span is its own."""
 
+import tracemalloc
+from unittest import mock
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traceforge.operation import nesting
 from traceforge.operation.nesting import NONE, Spans, innermost, longest_inside_ns, own_duration_ns
 
 NESTED = Spans(*(np.array(column) for column in zip((0, 0, 100), (0, 10, 60), (0, 20, 40), (1, 0, 100), strict=True)))
@@ -78,3 +82,32 @@ def test_own_times_add_up_to_what_the_spans_cover(spans: list[tuple[int, int, in
 
     covered = {(track, at) for track, start, end in spans for at in range(start, end)}
     assert int(own_duration_ns(Spans(*columns)).sum()) == len(covered)
+
+
+@given(nested())
+def test_spans_looked_at_one_after_the_other_are_told_the_same(spans: list[tuple[int, int, int]]) -> None:
+    whole = Spans(*np.array(spans, dtype=np.int64).reshape(-1, 3).T)
+
+    with mock.patch.object(nesting, "_AT_ONCE", 1):
+        own, longest = own_duration_ns(whole), longest_inside_ns(whole)
+
+    assert own.tolist() == own_duration_ns(whole).tolist()
+    assert longest.tolist() == longest_inside_ns(whole).tolist()
+
+
+def test_millions_of_spans_take_little_more_memory_than_their_times() -> None:
+    # given spans of 500 ns, one a us, in blocks of 2^16 of which every second was read first
+    count = 2**19
+    blocks = np.arange(count).reshape(-1, 2**16)
+    start = 1000 * np.concatenate([*blocks[1::2], *blocks[::2]])
+    spans = Spans(np.zeros(count, dtype=np.int32), start, start + 500)
+
+    tracemalloc.start()
+    try:
+        assert (own_duration_ns(spans) == 500).all()
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    # 8 are the answer; sorted as a whole they took 59.
+    assert peak_bytes < 36 * count

@@ -50,7 +50,9 @@ def events_of_a_rank(draw: st.DrawFn) -> RankEvents:
             [length for _, (_, length), _ in rows],
         )
     )
-    return by_class(code, start, start + length, np.array([training for *_, training in rows], np.bool_))
+    cut = len(rows) // 2
+    times = [(start[part], (start + length)[part]) for part in (slice(cut), slice(cut, None))]
+    return by_class(code, times, np.array([training for *_, training in rows], np.bool_))
 
 
 @st.composite

@@ -10,6 +10,7 @@ from traceforge.timeline.layers import (
     Intervals,
     active,
     covered_before,
+    in_turn,
     intersect,
     join,
     length_ns,
@@ -123,3 +124,22 @@ def test_between_two_edges_the_active_layers_never_change(layers: list[Pairs], f
     for begin, end, mask in zip(found.edges_ns[:-1], found.edges_ns[1:], found.masks, strict=False):
         for ns in range(begin, end):
             assert mask == sum(1 << n for n, pairs in enumerate(layers) if ns in _ticks(pairs))
+
+
+def test_blocks_that_were_read_out_of_turn_are_put_in_order() -> None:
+    # two threads read blocks of two: one of them the first and the third, the other the second and the last
+    starts = np.array([0, 1, 4, 5, 2, 3, 6, 7])
+
+    assert in_turn(starts) == [(0, 2), (4, 6), (2, 4), (6, 8)]
+
+
+@given(st.lists(st.integers(0, HORIZON), max_size=20))
+def test_whatever_is_put_in_order_is_all_there(starts: list[int]) -> None:
+    stretches = in_turn(np.array(starts, dtype=np.int64))
+
+    if stretches is not None:
+        assert [start for since, until in stretches for start in starts[since:until]] == sorted(starts)
+
+
+def test_what_has_no_order_at_all_is_left_to_sorting() -> None:
+    assert in_turn(np.arange(10_000)[::-1]) is None

@@ -116,8 +116,9 @@ class _Judged:
 
 
 def _judged(calls: Calls, inputs: pl.DataFrame) -> _Judged:
-    keys = {name: getattr(calls, name)[calls.is_judged] for name in (*_NAMES, "joined")}
-    operation_id, duration_ns = calls.operation_id[calls.is_judged], calls.duration_ns[calls.is_judged]
+    every = slice(None) if calls.is_judged.all() else calls.is_judged  # of millions no copy is made for nothing
+    keys = {name: getattr(calls, name)[every] for name in (*_NAMES, "joined")}
+    operation_id, duration_ns = calls.operation_id[every], calls.duration_ns[every]
     recorded = inputs["event_id"].to_numpy()
     numbers = np.full(len(operation_id), NONE, dtype=np.int32)
     if len(recorded):
@@ -167,6 +168,9 @@ def _as_one(columns: Sequence[Integers]) -> Integers:
 
 def _longest(operation_id: np.ndarray[Any, Any], duration_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Whether a call is the longest one of its operation, the first of equals."""
+    if (operation_id[1:] > operation_id[:-1]).all():
+        alone: np.ndarray[Any, Any] = operation_id != NONE
+        return alone
     order = np.lexsort((-duration_ns, operation_id))
     sorted_ids = operation_id[order]
     is_first = np.ones(len(order), dtype=np.bool_)

@@ -236,8 +236,9 @@ def _on_device(
 def _on_host(by_role: dict[str, Rows]) -> _Found:
     """Operations with the time of their own; annotations where there are no operations."""
     spans = by_role["operation"] if len(by_role["operation"].name) else by_role["annotation"]
+    has_no_time = (spans.duration_ns < 0) | (spans.start_ns < 0)
     lasting = own_duration_ns(spans.spans())
-    lasting[(spans.duration_ns < 0) | (spans.start_ns < 0)] = NONE
+    lasting[has_no_time] = NONE
     joined = np.full(len(spans.name), _HOST, dtype=np.int8)
     module = _named(by_role, "module", spans.track, spans.start_ns)
     annotation = _named(by_role, "annotation", spans.track, spans.start_ns)

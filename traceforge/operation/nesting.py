@@ -3,7 +3,8 @@
 Idea: spans of one thread are nested, so that the number of those that began before an instant less the number of those
 that ended tells how many are open there, its depth; the span around something at depth d is the last one before it that
 opened at depth d - 1. Two sorted arrays a thread are all that this takes, one thread at a time; what follows for each
-instant is worked out for some of them at a time, as there are millions.
+instant is worked out for some of them at a time, as there are millions, and spans are looked at between two moments at
+which none is open.
 Not handled: spans that overlap without being nested (a point behind the end of what was found has no span).
 """
 
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from traceforge.timeline.layers import in_turn
 
 Integers = NDArray[np.int64]
 
@@ -106,10 +109,25 @@ def longest_inside_ns(spans: Spans) -> Integers:
 
 def _directly_inside(spans: Spans) -> Iterator[tuple[Integers, Integers]]:
     """Spans and the one that each begins in, as places, some at a time."""
-    for _, line in _lines(spans):
-        for inside, parent in line.with_parents():
-            known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
-            yield inside[known], parent[known]
+    for _, places in _ordered(spans):
+        for some in _apart(spans, places):
+            for inside, parent in _line(spans, places[some]).with_parents():
+                known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
+                yield inside[known], parent[known]
+
+
+def _apart(spans: Spans, places: Integers) -> Iterator[slice]:
+    """A thread's spans, in order, some at a time; none of those before is open where the next ones begin."""
+    first, open_until = 0, np.iinfo(np.int64).min
+    for some in _stretches(len(places)):
+        own = places[some]
+        reach = np.maximum.accumulate(np.concatenate([[open_until], spans.end_ns[own]]))
+        free = np.flatnonzero(spans.start_ns[own] >= reach[:-1])
+        if len(free) and (cut := some.start + int(free[-1])) > first:
+            yield slice(first, cut)
+            first = cut
+        open_until = reach[-1]
+    yield slice(first, len(places))
 
 
 def _stretches(count: int) -> Iterator[slice]:
@@ -122,6 +140,8 @@ def _by_track(track: Integers) -> dict[int, Integers]:
     """Places of what lies on each track."""
     if not len(track):
         return {}
+    if (track == track[0]).all():
+        return {int(track[0]): np.arange(len(track), dtype=_places_type(len(track)))}
     order = np.argsort(track, kind="stable").astype(_places_type(len(track)))
     first = np.flatnonzero(np.diff(track[order])) + 1
     return {int(track[own[0]]): own for own in np.split(order, first)}
@@ -134,13 +154,43 @@ def _places_type(count: int) -> type[np.integer[Any]]:
 
 def _lines(spans: Spans) -> Iterator[tuple[int, _ThreadSpans]]:
     """Each track with the spans on it that last."""
+    for track, places in _ordered(spans):
+        yield track, _line(spans, places)
+
+
+def _ordered(spans: Spans) -> Iterator[tuple[int, Integers]]:
+    """Each track with the places of the spans on it that last, by their start, the longest of equals first."""
     for track, all_places in _by_track(spans.track).items():
         places = all_places[spans.end_ns[all_places] > spans.start_ns[all_places]]
-        if not len(places):
-            continue
-        places = places[np.lexsort((-spans.end_ns[places], spans.start_ns[places]))]
-        starts, ends, numbers = spans.start_ns[places], np.sort(spans.end_ns[places]), np.arange(len(places))
-        depths = numbers - np.searchsorted(ends, starts, side="right")
-        numbers += depths * len(places)
-        numbers.sort()
-        yield track, _ThreadSpans(places, starts, ends, depths.astype(places.dtype), numbers)
+        if len(places):
+            yield track, _in_order(spans, places)
+
+
+def _in_order(spans: Spans, places: Integers) -> Integers:
+    stretches = in_turn(spans.start_ns[places])
+    if stretches is not None:
+        places = np.concatenate([places[since:until] for since, until in stretches])
+        if _is_ordered(spans, places):
+            return places
+    result: Integers = places[np.lexsort((-spans.end_ns[places], spans.start_ns[places]))]
+    return result
+
+
+def _is_ordered(spans: Spans, places: Integers) -> bool:
+    """Whether spans are so already, as they mostly are written: millions are not sorted for nothing."""
+    for some in _stretches(len(places) - 1):
+        own = places[some.start : some.stop + 1]
+        starts, ends = spans.start_ns[own], spans.end_ns[own]
+        later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] <= ends[:-1]))
+        if not later.all():
+            return False
+    return True
+
+
+def _line(spans: Spans, places: Integers) -> _ThreadSpans:
+    """Spans of one thread that last, in order."""
+    starts, ends, numbers = spans.start_ns[places], np.sort(spans.end_ns[places]), np.arange(len(places))
+    depths = numbers - np.searchsorted(ends, starts, side="right")
+    numbers += depths * len(places)
+    numbers.sort()
+    return _ThreadSpans(places, starts, ends, depths.astype(places.dtype), numbers)

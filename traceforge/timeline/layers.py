@@ -7,11 +7,15 @@ sorting the ends, whatever overlaps.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Times = NDArray[np.int64]
+
+_MOST_STRETCHES = 2_000
+_MOST_DIVISIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,32 @@ def union(starts_ns: Times, ends_ns: Times) -> Intervals:
     first = np.flatnonzero(is_first)
     last = np.concatenate((first[1:] - 1, [len(starts_ns) - 1]))
     return Intervals(starts_ns[first], reach[last])
+
+
+def in_turn(starts_ns: Times) -> list[tuple[int, int]] | None:
+    """Stretches that, one behind the other, are in the order of time; None where that takes more than sorting would.
+
+    A database that several threads read gives blocks out of turn. Wherever a start is less than the one before, a
+    stretch ends; one that reaches over others is divided where they begin and end, until none does.
+    """
+    edges = [0, *(np.flatnonzero(starts_ns[1:] < starts_ns[:-1]) + 1).tolist(), len(starts_ns)]
+    stretches = list(pairwise(edges)) if len(starts_ns) else []
+    for _ in range(_MOST_DIVISIONS):
+        if len(stretches) > _MOST_STRETCHES:
+            return None
+        stretches.sort(key=lambda one: (starts_ns[one[0]], starts_ns[one[1] - 1]))
+        if all(starts_ns[one[1] - 1] <= starts_ns[next_[0]] for one, next_ in pairwise(stretches)):
+            return stretches
+        firsts, lasts = (np.array([starts_ns[one[end] - end] for one in stretches]) for end in (0, 1))
+        stretches = [part for one in stretches for part in _divided(starts_ns, one, firsts, lasts)]
+    return None
+
+
+def _divided(starts_ns: Times, stretch: tuple[int, int], firsts_ns: Times, lasts_ns: Times) -> list[tuple[int, int]]:
+    since, until = stretch
+    own = starts_ns[since:until]
+    before, behind = np.searchsorted(own, firsts_ns), np.searchsorted(own, lasts_ns, side="right")
+    return list(pairwise(np.unique(np.concatenate([[since, until], since + before, since + behind])).tolist()))
 
 
 def subtract(intervals: Intervals, removed: Intervals) -> Intervals:

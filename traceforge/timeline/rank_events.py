@@ -4,9 +4,9 @@ The training thread is the one that marks steps; where none does, the one with m
 where there are none of these, the one that launches most.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from traceforge.align.clock_course import ClockCourse, read_courses
 from traceforge.align.rank_batches import RankBatch, RankFile
 from traceforge.store.database import Store
-from traceforge.timeline.layers import Intervals, Times, union
+from traceforge.timeline.layers import Intervals, Times, in_turn, union
 from traceforge.vocabulary import IGNORED, vocabulary
 
 _KINDS = """
@@ -42,6 +42,10 @@ WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
 
 _MARKING = ("iteration", "operation", "annotation")
 _LAUNCHING = ("launch",)
+_AT_ONCE = 131_072
+
+NO_CLASS = -1
+"""Stands for the class of an event that says nothing of what a rank does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +91,40 @@ def read_events(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Rank
 def _of_rank(kinds: pl.DataFrame, events: pl.DataFrame, clock: ClockCourse) -> RankEvents:
     kind_ids = kinds["kind_id"].to_numpy()
     # As narrow as they may be: there are millions of events.
-    code_of = np.full(int(kind_ids.max(initial=-1)) + 2, -1, dtype=np.int16)
+    code_of = np.full(int(kind_ids.max(initial=-1)) + 2, NO_CLASS, dtype=np.int16)
     track_of = np.full(len(code_of), -1, dtype=np.int32)
     code_of[kind_ids], track_of[kind_ids] = kinds["code"].to_numpy(), kinds["track_id"].to_numpy()
-    # Kinds of no class share the last place.
-    kind = np.minimum(events["kind_id"].to_numpy(), len(code_of) - 1)
-    known = code_of[kind] >= 0
-    code, track = code_of[kind[known]], track_of[kind[known]]
-    del kind
+    code, track = np.empty(events.height, dtype=np.int16), np.empty(events.height, dtype=np.int32)
+    parts, first = _parts(events), 0
+    for part in parts:
+        # Kinds of no class share the last place.
+        kind = np.minimum(part["kind_id"].to_numpy(), len(code_of) - 1)
+        own = slice(first, first + len(kind))
+        code[own], track[own] = code_of[kind], track_of[kind]
+        first = own.stop
     is_training = track == _training_track(code, track)
-    start = events["raw_start_ns"].to_numpy()[known]
-    end = start + events["duration_ns"].to_numpy()[known]
-    return by_class(code, clock.aligned(start), clock.aligned(end), is_training)
+    del track
+    return by_class(code, _times(parts, clock), is_training)
 
 
-def _training_track(code: Times, track: Times) -> int:
+def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
+    """Some events at a time: of all of them memory would hold copies. What was read out of turn is put in order."""
+    in_order = in_turn(events["raw_start_ns"].to_numpy())
+    return [
+        events.slice(first, min(_AT_ONCE, until - first))
+        for since, until in ([(0, events.height)] if in_order is None else in_order)
+        for first in range(since, until, _AT_ONCE)
+    ]
+
+
+def _times(parts: Sequence[pl.DataFrame], clock: ClockCourse) -> Iterator[tuple[Times, Times]]:
+    """Starts and ends on the common clock, some at a time."""
+    for part in parts:
+        start = part["raw_start_ns"].to_numpy()
+        yield clock.aligned(start), clock.aligned(start + part["duration_ns"].to_numpy())
+
+
+def _training_track(code: NDArray[np.integer[Any]], track: NDArray[np.integer[Any]]) -> int:
     """Number of the training thread; one that no event has where nothing marks it."""
     names = classes()
     tracks, counts = track[:0], track[:0]
@@ -117,25 +140,43 @@ def _training_track(code: Times, track: Times) -> int:
     return int(tracks[np.lexsort((tracks, -counts, -steps))[0]])
 
 
-def by_class(code: Times, start_ns: Times, end_ns: Times, on_training_thread: NDArray[np.bool_]) -> RankEvents:
-    """Events by class.
+def by_class(
+    code: NDArray[np.integer[Any]], times: Iterable[tuple[Times, Times]], on_training_thread: NDArray[np.bool_]
+) -> RankEvents:
+    """Events by class, in their order.
 
     Args:
-        code: place of each event's class in `classes()`.
-        start_ns, end_ns: of each.
-        on_training_thread: whether it is.
+        code: place of each event's class in `classes()`, or `NO_CLASS`.
+        times: starts and ends of all events, some at a time.
+        on_training_thread: whether each is.
     """
-    every, training = {}, {}
-    order = np.argsort(code, kind="stable")
-    found, first = np.unique(code[order], return_index=True)
-    edges = np.append(first, len(order)).tolist()
+    numbers, counts = np.unique(code, return_counts=True)
+    found = {
+        number: (_room(count), np.empty(count, dtype=np.bool_))
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+        if number != NO_CLASS
+    }
+    filled = dict.fromkeys(found, 0)
+    first = 0
+    for start_ns, end_ns in times:
+        some = slice(first, first + len(start_ns))
+        for number in found.keys() & np.unique(code[some]).tolist():
+            inside, (events, is_training) = np.flatnonzero(code[some] == number), found[number]
+            place = slice(filled[number], filled[number] + len(inside))
+            events.starts_ns[place], events.ends_ns[place] = start_ns[inside], end_ns[inside]
+            is_training[place] = on_training_thread[some][inside]
+            filled[number] = place.stop
+        first = some.stop
     names = classes()
-    for number, (since, until) in zip(found.tolist(), pairwise(edges), strict=True):
-        places = order[since:until]
-        own = places[on_training_thread[places]]
-        every[names[number]] = Events(start_ns[places], end_ns[places])
-        if len(own) == len(places):
-            training[names[number]] = every[names[number]]
-        elif len(own):
-            training[names[number]] = Events(start_ns[own], end_ns[own])
-    return RankEvents(every, training)
+    every = {names[number]: events for number, (events, _) in found.items()}
+    own = {names[number]: _chosen(*one) for number, one in found.items() if one[1].any()}
+    return RankEvents(every, own)
+
+
+def _room(count: int) -> Events:
+    return Events(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
+
+
+def _chosen(events: Events, chosen: NDArray[np.bool_]) -> Events:
+    """Some events; the same arrays where it is all of them."""
+    return events if chosen.all() else Events(events.starts_ns[chosen], events.ends_ns[chosen])
