@@ -112,6 +112,28 @@ def test_a_healthy_run_shows_that_it_has_no_finding() -> None:
         assert healthy.findings._repr_html_() == "<p>No finding.</p>"
 
 
+def test_lists_and_comparisons_are_shown_as_tables(late: Run) -> None:
+    check, doctor = late.check("iteration_ms=1"), late.doctor()
+
+    assert "<td>exceeded</td><td>iteration_ms is " in check._repr_html_()
+    assert doctor._repr_html_().count("<tr>") == 1 + len(doctor)
+    assert late.verdict is not None
+    assert "<strong>Rank 2 computes longer" in late.verdict._repr_html_()
+
+
+def test_a_comparison_is_shown_as_what_changed() -> None:
+    # given a run whose rank 2 computes 8 ms longer all along, beside one that nothing is wrong with
+    with Run(store_of(Job(late_from=0))) as late, Run(store_of(Job(late_rank=None))) as healthy:
+        changes = late.compare(healthy)
+
+    shown = changes._repr_html_()  # type: ignore[attr-defined]
+
+    assert "<td>rank 2</td>" in shown
+    assert "<td>rank 1</td>" not in shown
+    assert "<td>wait</td>" in shown
+    assert "slower</td>" in shown
+
+
 def test_every_chart_is_a_picture(late: Run) -> None:
     assert {"waterfall", "steps", "lateness"} <= set(late.charts)
     for name in late.charts:
@@ -127,7 +149,8 @@ def test_an_unknown_chart_is_told_with_those_there_are(late: Run) -> None:
 
 
 def test_what_a_notebook_shows_executes_nothing(hostile: Run, hostile_charts: list[Chart]) -> None:
-    shown = [hostile._repr_html_(), hostile.findings._repr_html_()]
+    shown = [hostile._repr_html_(), hostile.findings._repr_html_(), hostile.doctor()._repr_html_()]
+    shown += [hostile.verdict._repr_html_() if hostile.verdict else "", hostile.check("iteration_ms=1")._repr_html_()]
     shown += [chart._repr_html_() for chart in hostile_charts]
     for html in shown:
         assert "<script" not in html

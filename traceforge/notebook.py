@@ -16,13 +16,14 @@ A notebook shows escaped text and pictures: nothing that a trace contains is exe
 database, which is opened read-only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self, TypeVar, overload
 
 from traceforge import api
+from traceforge.align.stated_racks import StatedRacks
 from traceforge.errors import InputUnusableError
 from traceforge.files import check_exists
 from traceforge.outputs import check_outputs, write_text
@@ -43,6 +44,24 @@ if TYPE_CHECKING:
     from traceforge.report.context import Context
     from traceforge.report.diagnosis import Finding, Verdict
     from traceforge.report.drawing import Chart
+
+
+T = TypeVar("T")
+
+_ALWAYS = ("iteration", "phase", "cause")  # of a comparison; of ranks and collectives what changed
+
+
+class ShownRows(list[T]):
+    """A list that a notebook shows as a table; all texts are escaped."""
+
+    def __init__(self, found: Iterable[T], head: Sequence[str], cells: Callable[[T], Sequence[str]]) -> None:
+        super().__init__(found)
+        self._head, self._cells = head, cells
+
+    def _repr_html_(self) -> str:
+        from traceforge.report.drawing import table_html
+
+        return table_html(self._head, [self._cells(one) for one in self])
 
 
 class Findings(Sequence["Finding"]):
@@ -156,21 +175,29 @@ class Run:
             UsageError: the runs are not comparable; the message names the field.
         """
         if isinstance(baseline, Run):
-            return api.compare(baseline.store, self.store, run_before=baseline.name, run_after=self.name, force=force)
+            found = api.compare(baseline.store, self.store, run_before=baseline.name, run_after=self.name, force=force)
+            return _shown(found)
         with open_run(baseline) as earlier:
             return self.compare(earlier, force=force)
 
-    def check(self, *limits: str) -> "list[LimitResult]":
+    def check(self, *limits: str) -> "ShownRows[LimitResult]":
         """Whether the run keeps limits such as `iteration_ms=130`; see `traceforge check --list` for the names."""
         from traceforge.check import parse_limit
+        from traceforge.check.documents import sentence
 
-        return api.check(self.store, [parse_limit(limit) for limit in limits], run=self.name)
+        found = api.check(self.store, [parse_limit(limit) for limit in limits], run=self.name)
+        return ShownRows(found, ("outcome", "limit"), lambda one: (one.outcome.value.replace("_", " "), sentence(one)))
 
-    def doctor(self) -> "list[Examination]":
+    def doctor(self) -> "ShownRows[Examination]":
         """What the traces lack for each question, and the setting that records it."""
-        return api.doctor(self.store, run=self.name)
+        head = ("question", "status", "found", "next time", "setting")
+        return ShownRows(
+            api.doctor(self.store, run=self.name),
+            head,
+            lambda one: (one.check.question, one.status.value, one.evidence, one.check.remedy, one.check.setting),
+        )
 
-    def replay(self, *policies: str) -> "list[Outcome]":
+    def replay(self, *policies: str) -> "ShownRows[Outcome]":
         """What pacing policies would have done; all policies where none is named.
 
         Raises:
@@ -184,7 +211,10 @@ class Run:
         given = load_replay_input(self.store, api.run_id(self.store, self.name))
         if given is None:
             raise InputUnusableError("no iteration with matched collectives to replay", hint="ask doctor() why")
-        return outcomes(given, [parse_policy(text) for text in policies or all_policies()])
+        found = outcomes(given, [parse_policy(text) for text in policies or all_policies()])
+        return ShownRows(
+            found, ("policy", "parameters", "throughput", "95 % interval", "verdict", "reason"), _outcome_cells
+        )
 
     def forecast(
         self, *others: "Run | Path | str", ranks: Sequence[int] = (), assumed: "Assumptions | None" = None
@@ -239,6 +269,41 @@ class Run:
         return verdict_html(diagnosis) + findings_html(diagnosis)
 
 
+def _outcome_cells(one: "Outcome") -> tuple[str, ...]:
+    from traceforge.report.formatting import change, spaced
+
+    ends = f"{change(one.throughput_ratio_low)} to {change(one.throughput_ratio_high)}"
+    return one.policy, one.parameters, change(one.throughput_ratio), ends, spaced(one.verdict), one.reason
+
+
+def _shown(found: "Comparison") -> "Comparison":
+    """The same comparison, as an object that a notebook shows as a table."""
+    from traceforge.compare import Comparison
+
+    class ShownComparison(Comparison):
+        def _repr_html_(self) -> str:
+            return _changes_html(self)
+
+    return ShownComparison(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+
+def _changes_html(found: "Comparison") -> str:
+    """A comparison in words, and its rows as a table: of ranks and collectives those that changed."""
+    from markupsafe import Markup
+
+    from traceforge.report.comparison_text import FAMILY_TITLES, headline, judged, moved, subject
+    from traceforge.report.drawing import table_html
+
+    rows = [
+        (FAMILY_TITLES.get(one.family, one.family), subject(one), moved(one), judged(one))
+        for one in found.changes
+        if one.is_significant or one.family in _ALWAYS
+    ]
+    return str(Markup("<p><strong>{}.</strong></p>").format(headline(found))) + table_html(
+        ("by", "what", "mean per iteration", "judgement"), rows
+    )
+
+
 def open_run(
     path: Path | str,
     *,
@@ -246,6 +311,7 @@ def open_run(
     jobs: int = 1,
     reference: ReferenceRule | None = None,
     rates: Mapping[str, float] | None = None,
+    racks: StatedRacks | None = None,
 ) -> Run:
     """Open a run of a database, or of traces, which are read into memory.
 
@@ -254,6 +320,7 @@ def open_run(
         run: name of the run, where the database holds several.
         reference: which durations count as on time; None keeps what a database has, at first the median.
         rates: what the hardware can do, by name, per second (see `operation.stated_rates`); None keeps what is known.
+        racks: which host is in which rack (see `align.stated_racks`); None keeps what is known.
         jobs: files read at once; more than one needs a script that guards its start by `__name__ == "__main__"`.
 
     Raises:
@@ -263,10 +330,10 @@ def open_run(
     target = Path(path)
     check_exists(target)
     has_tables = is_database(target)
-    store = api.open_built(target, reference, rates=rates) if has_tables else Store(None)
+    store = api.open_built(target, reference, rates=rates, racks=racks) if has_tables else Store(None)
     try:
         if not has_tables:
-            api.ingest([target], store, run=run, jobs=jobs, reference=reference, rates=rates)
+            api.ingest([target], store, run=run, jobs=jobs, reference=reference, rates=rates, racks=racks)
         api.run_id(store, run)
     except BaseException:
         store.close()

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from traceforge.report.formatting import clean, duration, duration_range, mode_name, spaced
 from traceforge.thresholds.attribute import SPREAD_SHARE
 
@@ -116,6 +118,12 @@ class Verdict:
     def shown_confidence(self) -> str:
         """The confidence beside the answer; empty where the answer is that there is none."""
         return "" if self.kind == "cannot_be_known" else self.confidence
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; all texts are escaped."""
+        confidence = Markup(" <em>confidence {}</em>").format(self.shown_confidence) if self.shown_confidence else ""
+        parts = Markup("<p><strong>{}</strong>{}</p><p>{}</p><p>Next: {}</p>")
+        return str(parts.format(self.headline, confidence, self.explanation, self.next_step))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,12 +101,9 @@ def _coloured(value: Any) -> Any:
 
 def verdict_html(diagnosis: Diagnosis) -> str:
     """The verdict as a fragment."""
-    verdict = diagnosis.verdict
-    if verdict is None:
+    if diagnosis.verdict is None:
         return "<p><strong>Nothing can be said about this run.</strong></p>"
-    confidence = Markup(" <em>confidence {}</em>").format(verdict.shown_confidence) if verdict.shown_confidence else ""
-    parts = Markup("<p><strong>{}</strong>{}</p><p>{}</p><p>Next: {}</p>")
-    return str(parts.format(verdict.headline, confidence, verdict.explanation, verdict.next_step))
+    return diagnosis.verdict._repr_html_()
 
 
 def findings_html(diagnosis: Diagnosis) -> str:
