@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import altair as alt
 
-from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
+from traceforge.report.charts.parts import TICKS, Spec, layered, rows_of
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
@@ -69,7 +69,7 @@ def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) 
             alt.Tooltip("calls:Q", title="calls"),
         ],
     )
-    return finished(alt.layer(spans, dots).properties(width="container", height=_HEIGHT))
+    return layered([spans, dots], height=_HEIGHT)
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -13,8 +13,8 @@ from traceforge.report.charts.parts import (
     LABELLED_ROW_HEIGHT,
     TICKS,
     Spec,
-    finished,
     labelled,
+    layered,
     row_axis,
     rows_of,
 )
@@ -71,8 +71,8 @@ def forest_spec(predictions: Sequence[ForestRow], wording: Axis = Axis()) -> Spe
     )
     known = [intervals] if any(one.low is not None for one in predictions) else []
     known += [ceilings] if any(one.ceiling is not None for one in predictions) else []
-    layers = alt.layer(zero, *known, points, *labelled(base, [one.value for one in predictions]))
-    return finished(layers.properties(width="container", height=len(predictions) * LABELLED_ROW_HEIGHT))
+    layers = [zero, *known, points, *labelled(base, [one.value for one in predictions])]
+    return layered(layers, height=len(predictions) * LABELLED_ROW_HEIGHT)
 
 
 def forest_table(predictions: Sequence[ForestRow]) -> Dataset:

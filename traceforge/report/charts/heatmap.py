@@ -10,7 +10,7 @@ from math import floor, log10
 import altair as alt
 import numpy as np
 
-from traceforge.report.charts.parts import Spec, finished, row_height, rows_of
+from traceforge.report.charts.parts import Spec, layered, row_height, rows_of
 from traceforge.report.palette import DIVERGING_STEPS, variable
 
 _INMOST = 0.1
@@ -71,7 +71,7 @@ def heatmap_spec(ranks: Sequence[str], iterations: Sequence[str], limits: Sequen
         )
     )
     height = max(40, len(ranks) * row_height(len(ranks)))
-    return finished(alt.layer(cells, last, _host_rules(ranks)).properties(width="container", height=height))
+    return layered([cells, last, _host_rules(ranks)], height=height)
 
 
 def _host_rules(ranks: Sequence[str]) -> alt.Chart:

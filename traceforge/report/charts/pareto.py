@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from traceforge.report.charts.parts import TICKS, Spec, finished, rows_of
+from traceforge.report.charts.parts import TICKS, Spec, layered, rows_of
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
@@ -55,7 +55,7 @@ def pareto_spec() -> Spec:
         rows_of("trials").mark_circle(size=36, opacity=1, fill=variable("line")).encode(x=x, y=y, tooltip=tooltip),
         front.mark_circle(size=64, opacity=1, fill=variable("accent")).encode(x=x, y=y, tooltip=tooltip),
     ]
-    return finished(alt.layer(*layers).properties(width="container", height=_HEIGHT))
+    return layered(layers, height=_HEIGHT)
 
 
 def trials_table(trials: Sequence[Trial]) -> Dataset:

@@ -54,8 +54,25 @@ def theme() -> Spec:
     }
 
 
-def finished(chart: alt.TopLevelMixin) -> Spec:
+def finished(chart: alt.Chart, *, height: float) -> Spec:
     """The specification without Altair's own theme and schema address; not validated, see `unvalidated`."""
+    return {**_plain(chart), "height": height, "width": "container"}
+
+
+def layered(layers: Sequence[alt.Chart], *, height: float) -> Spec:
+    """The specification of charts on top of one another; a table that all of them show is named once, for all.
+
+    Altair's own `layer` copies all of them down to the last value, several times over.
+    """
+    specs = [_plain(layer) for layer in layers]
+    shared = specs[0].get("data")
+    if any(spec.get("data") != shared for spec in specs):
+        return {"layer": specs, "height": height, "width": "container"}
+    own = [{key: part for key, part in spec.items() if key != "data"} for spec in specs]
+    return {"layer": own, "data": shared, "height": height, "width": "container"}
+
+
+def _plain(chart: alt.Chart) -> Spec:
     spec: Spec = chart.to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
@@ -162,8 +179,7 @@ def bars_spec(dataset: str, x: alt.X, tooltips: tuple[str, str], values: Sequenc
     bars = base.mark_bar(height=BAR_HEIGHT, yOffset=BAR_OFFSET, cornerRadius=1, fill=variable("accent")).encode(
         y=row_axis(), x=x, tooltip=named
     )
-    layers = alt.layer(bars, *labelled(base, values))
-    return finished(layers.properties(width="container", height=len(values) * LABELLED_ROW_HEIGHT))
+    return layered([bars, *labelled(base, values)], height=len(values) * LABELLED_ROW_HEIGHT)
 
 
 def bars_table(labels: Sequence[str], values: Sequence[str], column: str, lengths: Sequence[float]) -> Dataset:

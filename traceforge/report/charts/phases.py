@@ -43,7 +43,7 @@ def phases_spec(ranks: int) -> Spec:
             tooltip=tooltip,
         )
     )
-    return finished(chart.properties(width="container", height=_height(ranks)))
+    return finished(chart, height=_height(ranks))
 
 
 def hidden_spec(ranks: int) -> Spec:
@@ -58,7 +58,7 @@ def hidden_spec(ranks: int) -> Spec:
             tooltip=tooltip,
         )
     )
-    return finished(chart.properties(width="container", height=_height(ranks)))
+    return finished(chart, height=_height(ranks))
 
 
 def _height(ranks: int) -> int:

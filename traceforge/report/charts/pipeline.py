@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import altair as alt
 
-from traceforge.report.charts.parts import Spec, finished, rows_of
+from traceforge.report.charts.parts import Spec, layered, rows_of
 from traceforge.report.palette import fill, variable
 
 DIRECTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -56,4 +56,4 @@ def pipeline_spec(stages: int, blocks_of_lane: int) -> Spec:
         words = rows_of("blocks")
         halo = words.mark_text(fontSize=10, stroke=variable("surface"), strokeWidth=3, strokeJoin="round")
         layers += [halo.encode(**place), words.mark_text(fontSize=10).encode(**place)]
-    return finished(alt.layer(*layers).properties(width="container", height=max(60, _LANE * stages)))
+    return layered(layers, height=max(60, _LANE * stages))

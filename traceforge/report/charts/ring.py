@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import altair as alt
 
-from traceforge.report.charts.parts import Spec, finished, row_height, rows_of
+from traceforge.report.charts.parts import Spec, layered, row_height, rows_of
 from traceforge.report.palette import fill, variable
 
 PATHS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -54,4 +54,4 @@ def ring_spec(channels: int, ranks: int) -> Spec:
         )
         place = {"x": alt.X("position:O"), "y": alt.Y("channel:O"), "text": alt.Text("rank:N")}
         layers += [dot.encode(**place), rows_of("cells").mark_text(fontSize=10, fontWeight=600).encode(**place)]
-    return finished(alt.layer(*layers).properties(width="container", height=height))
+    return layered(layers, height=height)

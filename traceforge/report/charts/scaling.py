@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from traceforge.report.charts.parts import SMALL, Spec, finished, rows_of, y_at
+from traceforge.report.charts.parts import SMALL, Spec, layered, rows_of, y_at
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
@@ -66,7 +66,7 @@ def scaling_spec(title: str, ranks: Sequence[int], tables: Mapping[str, Dataset]
         shown.append(_border_label(x))
     if "knees" in tables:
         shown.append(_knee_labels(x))
-    return finished(alt.layer(*shown).properties(width="container", height=_HEIGHT))
+    return layered(shown, height=_HEIGHT)
 
 
 def scaling_tables(curve: Sequence[CurvePoint], measured: Sequence[Mark], knees: Sequence[Mark]) -> dict[str, Dataset]:

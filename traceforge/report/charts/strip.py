@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import altair as alt
 
-from traceforge.report.charts.parts import SMALL, TICKS, Spec, finished, rows_of
+from traceforge.report.charts.parts import SMALL, TICKS, Spec, layered, rows_of
 from traceforge.report.palette import variable
 from traceforge.thresholds import report as thresholds
 
@@ -49,7 +49,7 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x=alt.X("at:Q"))
     layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}
     shown = [layer for name, layer in layers.items() if name in tables]
-    return finished(alt.layer(spans, median, lines, *shown).properties(width="container", height=_HEIGHT))
+    return layered([spans, median, lines, *shown], height=_HEIGHT)
 
 
 def strip_domain(low_ms: float, high_ms: float) -> list[float]:

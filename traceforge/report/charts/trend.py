@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from traceforge.report.charts.parts import SMALL, TICKS, Spec, finished, rows_of
+from traceforge.report.charts.parts import SMALL, TICKS, Spec, layered, rows_of
 from traceforge.report.embedded_data import Dataset
 from traceforge.report.palette import variable
 
@@ -71,7 +71,7 @@ def trend_spec(title: str, levels: Sequence[TrendLevel]) -> Spec:
             .encode(x=alt.X("first:Q"), y=alt.Y("value:Q"), text=alt.Text("change:N"))
         )
         layers += [rules, words]
-    return finished(alt.layer(*layers).properties(width="container", height=_HEIGHT))
+    return layered(layers, height=_HEIGHT)
 
 
 def trend_tables(points: Sequence[TrendPoint], levels: Sequence[TrendLevel]) -> dict[str, Dataset]:

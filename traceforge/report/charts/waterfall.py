@@ -15,8 +15,8 @@ from traceforge.report.charts.parts import (
     LABELLED_ROW_HEIGHT,
     TICKS,
     Spec,
-    finished,
     labelled,
+    layered,
     mode_colour,
     row_axis,
     rows_of,
@@ -59,8 +59,8 @@ def waterfall_spec(bars: Sequence[Bar], least_ms: float, title: str = "ms lost p
         color=mode_colour(),
         tooltip=tooltip,
     )
-    layers = alt.layer(boxes, *labelled(base, [bar.value for bar in bars]))
-    return finished(layers.properties(width="container", height=len(bars) * LABELLED_ROW_HEIGHT))
+    layers = [boxes, *labelled(base, [bar.value for bar in bars])]
+    return layered(layers, height=len(bars) * LABELLED_ROW_HEIGHT)
 
 
 def waterfall_table(bars: Sequence[Bar]) -> Dataset:
