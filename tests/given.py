@@ -12,6 +12,7 @@ are told apart by when the host issued them: give no two collectives of a rank t
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -21,8 +22,9 @@ from traceforge.api import STAGES, sources
 from traceforge.files import find_files
 from traceforge.records import ReadOptions
 from traceforge.store.database import Store
+from traceforge.store.documents import Document
 from traceforge.store.ingest import IngestResult, ingest_files
-from traceforge.store.stage import build_stage
+from traceforge.store.stage import build_stage, stage_documents
 
 US = 1_000
 MS = 1_000_000
@@ -31,18 +33,6 @@ TRAINING, WORKER, DEVICE = 1, 2, 3
 """Tracks of every trace: the thread that trains, another host thread, and a device stream."""
 
 _ALL_REDUCE_KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-
-_READ_BY: Mapping[str, set[str]] = {
-    "align": set(),
-    "timeline": {"align"},
-    "operation": {"align", "timeline"},
-    "fabric": {"align", "timeline"},
-    "graph": {"align", "timeline"},
-    "replay": {"align", "timeline", "graph"},
-    "attribute": {"align", "timeline", "operation", "fabric", "graph", "replay"},
-    "forecast": {"align", "timeline", "fabric", "replay", "attribute"},
-}
-"""Stages that a stage needs, by their tables or through a module of theirs; where one is missing, its readers fail."""
 
 _EVENT = {
     "source_id": pl.Int32, "event_id": pl.Int64, "phase": pl.String, "category": pl.String, "name": pl.String,
@@ -329,14 +319,28 @@ def by_kind(events: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def built(store: Store, *wanted: str) -> Store:
-    """The same store with stages built (by default graph), and of the others only those that they read."""
-    needed = set(wanted or ("graph",))
-    for stage in reversed(STAGES):
-        needed |= _READ_BY[stage] if stage in needed else set()
+    """The same store with tables made: those of stages or single ones, and what they read.
+
+    Args:
+        wanted: stages such as `graph` (which is the default), or tables such as `timeline.phase`.
+    """
+    documents = _documents()
+    needed: set[str] = set()
+    todo = [name for name in documents if name in wanted or name.partition(".")[0] in (wanted or ("graph",))]
+    while todo:
+        if (name := todo.pop()) in documents.keys() - needed:
+            needed.add(name)
+            todo += documents[name].reads
     for stage in STAGES:
-        if stage in needed:
-            build_stage(store, f"traceforge.{stage}")
+        if own := [one for name, one in documents.items() if name in needed and name.startswith(f"{stage}.")]:
+            build_stage(store, f"traceforge.{stage}", documents=own)
     return store
+
+
+@cache
+def _documents() -> Mapping[str, Document]:
+    """All tables of stages by name, each after those that it reads."""
+    return {one.name: one for stage in STAGES for one in stage_documents(f"traceforge.{stage}")}
 
 
 def rows_of(store: Store, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:

@@ -81,7 +81,7 @@ class _Told:
         store = store_of_runs(*(story.traces for story in stories))
         for run_id, story in enumerate(stories):
             store.execute("UPDATE meta.run SET world_size = ? WHERE run_id = ?", [story.world_size, run_id])
-        built(store, stage)
+        built(store, *stage.split())
         self.runs |= {story: Run(store, run_id) for run_id, story in enumerate(stories)}
 
 
@@ -89,7 +89,7 @@ _TOLD = _Told()
 
 
 def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None) -> Run:
-    """The run of these traces, in a store with this stage built and those that it reads."""
+    """The run of these traces, in a store with a stage built (or several: `timeline graph`), and what they read."""
     content = hashlib.sha256(repr([vars(trace) for trace in traces]).encode()).hexdigest()
     story = _Story(stage, world_size, content, traces)
     if _TOLD.foreseen is not None:

@@ -78,7 +78,7 @@ def trials(kind: str, scenario: Scenario) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="to-come-") as folder, Store(None, threads=1, is_kept=False) as store:
         write_scenario(scenario, Path(folder), compressed=False)
         add_facts(store, Path(folder), run_name="job")
-        built(store, "replay")
+        built(store, "timeline", "graph", "replay")
         run = load_replay_input(store, 0)
         assert run is not None
         middle = len(run.model.iterations) // 2

@@ -65,7 +65,7 @@ def cases_of(edited: Sequence[EditedRun]) -> Iterator[Case]:
     with Store(None, threads=1, is_kept=False) as store, tempfile.TemporaryDirectory() as folder:
         write_scenario(scenario, Path(folder), compressed=False)
         add_facts(store, Path(folder))
-        replayed = load_replay_input(built(store, "replay"), 0)
+        replayed = load_replay_input(built(store, "timeline", "graph", "replay"), 0)
         assert replayed is not None
         known = job_of(replayed, load_places(store, 0, replayed.model))
         for one in edited:

@@ -63,11 +63,11 @@ def _golden() -> dict[str, Any]:
     return found
 
 
-def _analysed(folder: str, until: str, pattern: str = "*.json.gz") -> Store:
+def _analysed(folder: str, *stages: str, pattern: str = "*.json.gz") -> Store:
     store = Store(None, is_kept=False)
     files = sorted(Path(CORPUS or "", folder).glob(pattern))
     ingest_files(store, files, {"kineto": SOURCE}, run_name=folder, executor=None, options=ReadOptions())
-    return built(store, until)
+    return built(store, *stages)
 
 
 class Recorded(NamedTuple):
@@ -79,13 +79,13 @@ class Recorded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def recorded(request: pytest.FixtureRequest) -> Iterator[Recorded]:
-    with _analysed(f"traces/kineto/{request.param}", "graph") as store:
+    with _analysed(f"traces/kineto/{request.param}", "timeline", "graph") as store:
         yield Recorded(request.param, store)
 
 
 @pytest.fixture(scope="module")
 def megatron() -> Iterator[Store]:
-    with _analysed(MEGATRON_TP8, "graph", SHIFTED[MEGATRON_TP8]) as store:
+    with _analysed(MEGATRON_TP8, "timeline", "graph", pattern=SHIFTED[MEGATRON_TP8]) as store:
         yield store
 
 
@@ -152,7 +152,7 @@ LAST = "SELECT collective_id, last_rank FROM timeline.collective WHERE skew_ns >
 @pytest.mark.parametrize("folder", SHIFTED)
 def test_clocks_that_are_set_wrong_and_drift_move_no_conclusion(folder: str) -> None:
     # given a real job, and the same whose ranks' clocks are up to 10 ms off and drift by up to 50 ppm
-    store = _analysed(folder, "timeline", SHIFTED[folder])
+    store = _analysed(folder, "timeline", pattern=SHIFTED[folder])
     truth = store.query(ALIGNED)
     conclusions = rows_of(store, LAST)
     before = store.query("SELECT rank, residual_ns FROM align.clock ORDER BY rank")

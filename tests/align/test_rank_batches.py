@@ -100,11 +100,11 @@ def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
 
 
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
+    together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "timeline", "graph")
     for batches in (module.planned_batches, module.planned_files):
         monkeypatch.setattr(batches, "__defaults__", (1,))
     monkeypatch.setattr(arrival, "_MOST_ARRIVALS", 1)
-    apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "graph")
+    apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "timeline", "graph")
 
     for table in TABLES:
         rows = rows_of(together, f"SELECT * FROM {table}")

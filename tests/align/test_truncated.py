@@ -86,7 +86,7 @@ def test_a_kernel_that_is_not_there_ends_what_can_be_relied_on_although_the_host
     kernels = [event for event in traces[2].events if event["category"] == "kernel"]
     _holding(traces[2], [*host, *kernels[:5]])
 
-    store = built(_store(traces, 2), "timeline")
+    store = built(_store(traces, 2), "align", "timeline")
 
     # of step 2 the gemm is there, the all-reduce is not: it was launched 80 ms into the step
     assert rows_of(store, INTACT) == [(2, 2 * STEP + 80 * MS)]

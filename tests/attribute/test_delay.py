@@ -29,7 +29,7 @@ def _ledgers(store: Store) -> pl.DataFrame:
 
 
 def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:
-    run = told(*traces, stage="graph")
+    run = told(*traces, stage="timeline graph")
     names = columns.split(", ")
     return _ledgers(run.store).filter(run_id=run.run_id).select(names).sort(names, nulls_last=True).rows()
 

@@ -14,11 +14,11 @@ from traceforge.store.ingest import ingest_files
 
 
 def store_of_folder(folder: Path) -> Store:
-    """All files of a folder as one run, built up to the graph."""
+    """All files of a folder as one run, with the timeline and the graph built."""
     store = Store(None, threads=1, is_kept=False)
     files = find_files([folder])
     ingest_files(store, files, sources(), run_name="job", executor=None, options=ReadOptions())
-    return built(store)
+    return built(store, "timeline", "graph")
 
 
 @pytest.fixture(scope="module")

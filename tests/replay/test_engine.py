@@ -42,7 +42,7 @@ def test_runs_read_from_a_database_are_rebuilt_to_the_nanosecond(runs: list[tupl
         data_parallel_job(compute_ns.tolist(), transfer_ns=transfer_ns, clock_ns=[0, 700, 40])
         for compute_ns, transfer_ns in runs
     ]
-    with built(store_of_runs(*traces), "graph") as store:
+    with built(store_of_runs(*traces), "timeline", "graph") as store:
         for run_id in range(len(runs)):
             # when each is loaded and replayed
             model = load_model(store, run_id)

@@ -8,7 +8,7 @@ from traceforge.replay.model import StepModel, load_model
 
 
 def model_of(*traces: Trace) -> StepModel | None:
-    with built(store_of(*traces), "graph") as store:
+    with built(store_of(*traces), "timeline", "graph") as store:
         return load_model(store, 0)
 
 

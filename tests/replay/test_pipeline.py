@@ -35,7 +35,7 @@ def _analysed(scenario: Scenario, folder: Path) -> Store:
     write_scenario(scenario, folder)
     store = Store(None, is_kept=False)
     add_facts(store, folder)
-    return built(store, "graph")
+    return built(store, "timeline", "graph")
 
 
 def _model(store: Store) -> StepModel:
@@ -78,7 +78,7 @@ class TestBatch:
         traces[0].kernel(0, 40).exchange(40, 90, [("send", 1)], ranks=self.RANKS).kernel(90, 200)
         traces[1].kernel(0, 50).exchange(50, 110, [("recv", 0), ("send", 2)], ranks=self.RANKS).kernel(110, 200)
         traces[2].kernel(0, 80).exchange(80, 110, [("recv", 1)], ranks=self.RANKS).kernel(110, 200)
-        return _model(built(store_of(*traces), "graph"))
+        return _model(built(store_of(*traces), "timeline", "graph"))
 
     def test_it_is_two_meetings_that_rank_1_awaits_one_after_the_other(self, model: StepModel) -> None:
         assert (model.group[0] >= 0).T.tolist() == [[True, False, False], [True, True, False], [False, True, False]]

@@ -4,7 +4,7 @@
 -- that is slower where ranks are early, with its interval from replay.calibration. Where that is unknown the interval
 -- runs from no coupling to the largest that is likely, and no policy is called supported.
 -- Scope: run
--- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration, timeline.coverage
 CREATE OR REPLACE TABLE replay.outcome (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

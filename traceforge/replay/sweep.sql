@@ -1,6 +1,6 @@
 -- Parameters of policies tried on the recorded iterations; empty where no coupling was measured, as none can help then.
 -- Scope: run
--- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, align.rank, replay.calibration, timeline.coverage
 CREATE OR REPLACE TABLE replay.sweep (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
