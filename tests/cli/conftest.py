@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import job, large_job, slow_job  # noqa: F401  # fixtures
+
 
 @pytest.fixture(scope="session")
 def healthy(sample_database: Callable[..., Path]) -> Path:

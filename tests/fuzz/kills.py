@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+from tests.cli.processes import trace
 from tests.cli.running import run
-from tests.cli.test_process import trace
 from tests.conftest import ROOT
 from traceforge.store.database import Store
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.sources.chakra_wire import attribute, field, framed, metadata, node
 from tests.sources.nccl_logs import HEAD, call, init
+from tests.sources.nsys_exports import EPOCH, STRINGS, nvtx
+from tests.sources.nsys_exports import call as api_call
+from tests.sources.nsys_exports import kernel as nsys_kernel
 from tests.sources.operation_tables import parquet, pipeline
 from tests.sources.test_chakra_json import BINARY, DOCUMENTS, jsonized
 from tests.sources.test_live_log import NAMES, OPENING
 from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
-from tests.sources.test_nsys import EPOCH, STRINGS, nvtx
-from tests.sources.test_nsys import call as api_call
-from tests.sources.test_nsys import kernel as nsys_kernel
 from tests.sources.test_pftrace import HEAD as PACKETS
 from tests.sources.test_pftrace import argument, begin, end, stage
 from tests.sources.test_pytorch_et import flat, nested, trace

@@ -9,6 +9,7 @@ import pytest
 
 from tests.sources.nccl_logs import LogReading
 from tests.sources.nccl_logs import read_path as read_log_path
+from tests.sources.nsys_exports import export  # noqa: F401  # a fixture
 from tests.sources.reading import Read, Reading
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.kineto.native import Scanner

@@ -1,6 +1,6 @@
 """Clocks and load that Nsight Systems samples become readings of devices, as those of nvidia-smi are."""
 
-from tests.sources.test_nsys import EPOCH, Export, export, kernel, read
+from tests.sources.nsys_exports import EPOCH, Export, export, kernel, read
 from traceforge.sources.nsys import NsysSource
 
 __all__ = ["export"]

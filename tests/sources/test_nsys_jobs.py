@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.given import rows_of
-from tests.sources.test_nsys import Export, call, export, kernel, nvtx, read
+from tests.sources.nsys_exports import Export, call, export, kernel, nvtx, read
 from traceforge import api
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.given import rows_of
-from tests.sources.test_nsys import STRINGS, Export, call, export, kernel, nvtx, process, read
+from tests.sources.nsys_exports import STRINGS, Export, call, export, kernel, nvtx, process, read
 from traceforge import api
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.given import rows_of
-from tests.sources.test_nsys import Export, call, export, kernel, nvtx, process, read
+from tests.sources.nsys_exports import Export, call, export, kernel, nvtx, process, read
 from tests.sources.test_nsys_parquet import UNSIGNED
 from traceforge import api
 from traceforge.sources.nsys import NsysSource

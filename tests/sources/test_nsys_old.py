@@ -1,7 +1,7 @@
 """Exports of 2020 and 2021, by the schema in their manual: no column is NULL, and what is missing is 0 or empty."""
 
 from tests.given import rows_of
-from tests.sources.test_nsys import Export, export, kernel, process, read
+from tests.sources.nsys_exports import Export, export, kernel, process, read
 from traceforge import api
 from traceforge.store.database import Store
 

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.sources.nsys_exports import EPOCH, STRINGS, Export, call, export, kernel, nvtx, process, read
 from tests.sources.reading import Reading
-from tests.sources.test_nsys import EPOCH, STRINGS, Export, call, export, kernel, nvtx, process, read
 from traceforge.errors import InputUnusableError
 from traceforge.files import content_hash, find_files, read_head, size_bytes
 from traceforge.sources.nsys import NsysSource

@@ -9,8 +9,8 @@ from tests.sources import test_pftrace as pftrace
 from tests.sources import test_rocpd as rocpd
 from tests.sources import test_telemetry as telemetry
 from tests.sources import test_xplane as xplane
+from tests.sources.nsys_exports import Export, call, export, kernel, process, read
 from tests.sources.reading import Reading
-from tests.sources.test_nsys import Export, call, export, kernel, process, read
 from traceforge.export.protobuf import number
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.nsys import NsysSource
